@@ -1,0 +1,1 @@
+//! Device information for network devices.

@@ -1,0 +1,1 @@
+//! Jackfield, a CNI delegating plugin that is aware of hardware.

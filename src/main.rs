@@ -1,0 +1,3 @@
+//! The `jackfield` binary.
+
+fn main() {}
