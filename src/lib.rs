@@ -1,1 +1,3 @@
 //! Jackfield, a CNI delegating plugin that is aware of hardware.
+
+pub mod cni;

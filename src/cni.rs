@@ -1,0 +1,33 @@
+//! The CNI protocol itself, without any I/O: what a runtime and a plugin say to each other.
+//!
+//! ```text
+//! bytes ─▶ json::RawObject ─▶ NetworkConfig ─▶ PluginConfig ──request──▶ stdin of a delegate
+//!                                                   ▲                          │
+//!                                               CniResult ◀──── its stdout ────┘
+//! ```
+//!
+//! Jackfield stands on both sides: it is a plugin to the container runtime and a runtime to its
+//! delegates. Everything here is written for the two at once. JSON that belongs to others is kept
+//! as the text it was written in (CNI 1.1.0 §1 "The runtime MUST pass through these fields,
+//! unchanged"), and read as the reference library reads it: keys in any case, `null` for absent.
+
+pub mod args;
+pub mod code;
+pub mod error;
+pub mod invocation;
+pub mod json;
+pub mod names;
+pub mod network_config;
+pub mod plugin_config;
+pub mod result;
+pub mod version;
+
+pub use args::{ArgsError, CniArgs};
+pub use error::Error;
+pub use invocation::{CapabilityArgs, Invocation, RequestError, ValidAttachment};
+pub use json::{JsonError, RawObject};
+pub use names::{ContainerId, InterfaceName, NameError, NetworkName, PluginType};
+pub use network_config::{ConfigError, NetworkConfig};
+pub use plugin_config::{PluginConfig, PluginError};
+pub use result::{CniResult, Dns, Interface, IpConfig, ResultError, Route};
+pub use version::{Version, VersionError};

@@ -1,0 +1,191 @@
+//! `CNI_ARGS`: what the runtime tells every plugin about a pod.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::json::excerpt;
+
+/// The pairs of `CNI_ARGS` in their order (CNI 1.1.0 §2 "Parameters"): `K=V;K=V`.
+///
+/// containerd writes them in another order with each call, so nothing may depend on it; they are
+/// handed on in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CniArgs {
+    pairs: Vec<(Box<str>, Box<str>)>,
+}
+
+impl CniArgs {
+    /// Reads the variable. Empty pairs, as after a last `;`, count for nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ArgsError`] with the pair that has no `=` or nothing before it.
+    pub fn parse(text: &str) -> Result<Self, ArgsError> {
+        let mut args = Self::default();
+        for pair in text.split(';').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some((key, value)) if !key.is_empty() => {
+                    args.pairs.push((key.into(), value.into()));
+                }
+                _ => return Err(ArgsError::Pair(excerpt(pair).into_owned())),
+            }
+        }
+        Ok(args)
+    }
+
+    /// The value of a key; the last one where it stands twice.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.iter()
+            .rev()
+            .find(|(name, _)| *name == key)
+            .map(|(_, value)| value)
+    }
+
+    /// Gives a key a value, at the end if it is new.
+    ///
+    /// # Errors
+    ///
+    /// [`ArgsError`] when key or value hold what separates pairs: the format has no quoting, and a
+    /// `;` in a value would become a pair of its own.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ArgsError> {
+        if key.is_empty() || key.contains(['=', ';', '\0']) || value.contains([';', '\0']) {
+            let pair = format!("{key}={value}");
+            return Err(ArgsError::Separator(excerpt(&pair).into_owned()));
+        }
+        match self.pairs.iter().position(|(name, _)| **name == *key) {
+            Some(first) => {
+                let mut index = 0;
+                self.pairs.retain(|(name, _)| {
+                    index += 1;
+                    index <= first + 1 || **name != *key
+                });
+                if let Some(pair) = self.pairs.get_mut(first) {
+                    pair.1 = value.into();
+                }
+            }
+            None => self.pairs.push((key.into(), value.into())),
+        }
+        Ok(())
+    }
+
+    /// The pairs in their order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+        self.pairs.iter().map(|(key, value)| (&**key, &**value))
+    }
+
+    /// Whether there are no pairs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+}
+
+impl fmt::Display for CniArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (key, value)) in self.iter().enumerate() {
+            if index > 0 {
+                f.write_str(";")?;
+            }
+            write!(f, "{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::str::FromStr for CniArgs {
+    type Err = ArgsError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+/// `CNI_ARGS` that cannot be read or written; CNI error code 4.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ArgsError {
+    /// A pair that is none.
+    #[error("CNI_ARGS: {0:?} is no pair; write KEY=VALUE;KEY=VALUE")]
+    Pair(String),
+    /// A key or value that cannot be written.
+    #[error(
+        "CNI_ARGS: {0:?} cannot be passed on; use no ';' or '=' in a key and no ';' in a value"
+    )]
+    Separator(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const CONTAINERD: &str = "K8S_POD_INFRA_CONTAINER_ID=abc;K8S_POD_UID=u-1;IgnoreUnknown=1;\
+                              K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0";
+
+    // clause: CNI-1.1.0 §2 CNI_ARGS: key-value pairs separated by semicolons
+    #[test]
+    fn pairs_are_found_in_any_order_and_handed_on_in_theirs() {
+        let args = CniArgs::parse(CONTAINERD).unwrap();
+        assert_eq!(args.get("K8S_POD_NAME"), Some("web-0"));
+        assert_eq!(args.get("K8S_POD_NAMESPACE"), Some("default"));
+        assert_eq!(args.get("k8s_pod_name"), None);
+        assert_eq!(args.to_string(), CONTAINERD);
+    }
+
+    #[test]
+    fn what_is_no_pair_is_named() {
+        let table = [
+            ("", Ok("")),
+            (";", Ok("")),
+            ("A=1;", Ok("A=1")),
+            ("A=", Ok("A=")),
+            ("A=b=c", Ok("A=b=c")),
+            ("A=1;A=2", Ok("A=1;A=2")),
+            ("A", Err("A")),
+            ("A=1;B;C=2", Err("B")),
+            ("=1", Err("=1")),
+        ];
+        for (text, expected) in table {
+            let actual = CniArgs::parse(text).map(|args| args.to_string());
+            let expected = expected
+                .map(ToOwned::to_owned)
+                .map_err(|pair| ArgsError::Pair(pair.to_owned()));
+            assert_eq!(actual, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_set_has_one_value() {
+        let mut args = CniArgs::parse("A=1;B=2;A=3").unwrap();
+        assert_eq!(args.get("A"), Some("3"));
+        args.set("A", "4").unwrap();
+        args.set("IP", "10.0.0.1/24,2001:db8::1").unwrap();
+        assert_eq!(args.to_string(), "A=4;B=2;IP=10.0.0.1/24,2001:db8::1");
+    }
+
+    #[test]
+    fn no_value_smuggles_in_another_pair() {
+        let mut args = CniArgs::default();
+        for (key, value) in [
+            ("A", "1;B=2"),
+            ("A;B", "1"),
+            ("A=B", "1"),
+            ("", "1"),
+            ("A", "\0"),
+        ] {
+            args.set(key, value).unwrap_err();
+        }
+        assert!(args.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_fails_hard_and_reads_back(text in "[A-C=;x]{0,24}|\\PC{0,24}") {
+            if let Ok(args) = CniArgs::parse(&text) {
+                prop_assert_eq!(CniArgs::parse(&args.to_string()).unwrap(), args);
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The error codes that Jackfield answers with, CNI's and its own.
+
+/// One error code: what it is called, what it means and what to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// The number that stands in `code`.
+    pub number: u32,
+    /// A short name.
+    pub name: &'static str,
+    /// What happened.
+    pub meaning: &'static str,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+/// The row of a code; `None` for a number that Jackfield does not use.
+#[must_use]
+pub fn lookup(number: u32) -> Option<&'static Code> {
+    TABLE.iter().find(|code| code.number == number)
+}
+
+macro_rules! codes {
+    ($($constant:ident = $number:literal, $name:literal, $meaning:literal, $remedy:literal;)*) => {
+        $(
+            #[doc = concat!($meaning, ".")]
+            ///
+            #[doc = concat!("Remedy: ", $remedy, ".")]
+            pub const $constant: u32 = $number;
+        )*
+
+        /// Every code in ascending order; the documentation is made from it.
+        ///
+        /// 1 to 99 are CNI's (CNI 1.1.0 §5 "Error" and §2 "STATUS"), 100 and above are Jackfield's.
+        pub const TABLE: &[Code] = &[$(Code {
+            number: $number,
+            name: $name,
+            meaning: $meaning,
+            remedy: $remedy,
+        }),*];
+    };
+}
+
+codes! {
+    INCOMPATIBLE_VERSION = 1, "incompatible CNI version",
+        "The configuration asks for a CNI version, or a command for one, that is not supported",
+        "set cniVersion to one of those that the message lists";
+    UNSUPPORTED_FIELD = 2, "unsupported field",
+        "A key of the configuration has a value that is not supported",
+        "change the key that the message names";
+    UNKNOWN_CONTAINER = 3, "unknown container",
+        "The container is unknown and nothing of it is left to clean up",
+        "none is needed";
+    INVALID_ENVIRONMENT = 4, "invalid environment",
+        "A variable of the call is missing or invalid",
+        "look at how the container runtime calls its plugins";
+    IO_FAILURE = 5, "I/O failure",
+        "Reading or writing failed",
+        "look at the file that the message names";
+    DECODING_FAILURE = 6, "decoding failure",
+        "The configuration on stdin is no JSON, or its cniVersion is no string",
+        "correct the configuration file";
+    INVALID_NETWORK_CONFIG = 7, "invalid network configuration",
+        "A key of the configuration has a wrong value",
+        "correct the key that the message names";
+    INVALID_NETNS = 8, "invalid network namespace",
+        "The network namespace is the host's own",
+        "give the sandbox a network namespace of its own";
+    TRY_AGAIN_LATER = 11, "try again later",
+        "What the call needs is not ready yet",
+        "none is needed, the runtime calls again; look at the agent if it stays";
+    NOT_AVAILABLE = 50, "plugin not available",
+        "No pod can be attached now",
+        "look at the agent and at the plugin that the message names";
+    LIMITED_CONNECTIVITY = 51, "limited connectivity",
+        "No pod can be attached now, and those that are may have lost connectivity",
+        "look at the plugin that the message names";
+    DELEGATE = 100, "delegate failed",
+        "A delegate failed; its own code and message are in details",
+        "look at what the delegate says";
+    SELECTION = 101, "invalid selection",
+        "What the pod asks for in its annotation is invalid or contradicts itself",
+        "correct the annotation of the pod";
+    NETWORK = 102, "network not usable",
+        "A definition is missing or unreadable, or its configuration is invalid",
+        "create or correct the NetworkAttachmentDefinition that the message names";
+    CAPABILITY = 103, "capability not declared",
+        "The pod asks for something that no plugin of the network declares",
+        "declare the capability in the definition, or set undeclared to args";
+    DEVICES = 104, "devices",
+        "The devices that kubelet allocated are too few, unknown or in use",
+        "compare the pod's resource requests with the resourceName of its networks";
+    VERIFICATION = 105, "verification failed",
+        "The kernel does not show what was asked for or answered",
+        "look at the delegate that answered otherwise";
+    TEARDOWN_INCOMPLETE = 106, "teardown incomplete",
+        "Something could not be detached and is still owed",
+        "none is needed, it is tried again; jackfield doctor lists what is owed";
+    CLUSTER = 107, "cluster",
+        "The pod is unknown, has another UID, or neither agent nor API can be reached",
+        "look at the agent and at the API server";
+    RESTRICTED = 108, "restricted",
+        "The pod may not use this network, or not in this way",
+        "ask for the network in the pod's namespace, or extend policy";
+    JOURNAL = 109, "journal",
+        "The record of what is attached cannot be read or written",
+        "look at the directory that journalDir names";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // clause: CNI-1.1.0 §5 codes 100 and above are the plugin's own
+    #[test]
+    fn codes_are_ascending_unique_and_described() {
+        assert!(TABLE.is_sorted_by(|one, next| one.number < next.number));
+        for code in TABLE {
+            assert!(code.number < 52 || (100..=109).contains(&code.number));
+            assert!(!code.name.is_empty() && !code.meaning.is_empty() && !code.remedy.is_empty());
+            assert_eq!(lookup(code.number), Some(code));
+        }
+        assert_eq!(lookup(9), None);
+    }
+}

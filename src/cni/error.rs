@@ -1,0 +1,145 @@
+//! The error document of a plugin.
+
+use super::Version;
+use super::json::{Members, RawObject};
+
+/// What a plugin says when it fails: CNI 1.1.0 §5 "Error".
+///
+/// It is what Jackfield answers to the runtime, and what it reads from a delegate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{msg}{separator}{details}", separator = if details.is_empty() { "" } else { ": " })]
+pub struct Error {
+    /// The number: see [`super::code`]. A delegate that gave none has 0.
+    pub code: u32,
+    /// What happened, in one line.
+    pub msg: String,
+    /// More about it; may be empty.
+    pub details: String,
+}
+
+impl Error {
+    /// An error without details.
+    pub fn new(code: u32, msg: impl Into<String>) -> Self {
+        Self {
+            code,
+            msg: msg.into(),
+            details: String::new(),
+        }
+    }
+
+    /// The same error with details.
+    #[must_use]
+    pub fn with_details(mut self, details: impl Into<String>) -> Self {
+        self.details = details.into();
+        self
+    }
+
+    /// The document for stdout: one object on one line, its message on one line too.
+    #[must_use]
+    pub fn to_json(&self, version: Version) -> String {
+        let mut out = String::with_capacity(64 + self.msg.len() + self.details.len());
+        let mut members = Members::open(&mut out);
+        members.push_text("cniVersion", version.as_str());
+        members.push("code", &self.code.to_string());
+        if self.msg.contains(['\n', '\r']) {
+            let line: Vec<&str> = self.msg.lines().map(str::trim).collect();
+            members.push_text("msg", &line.join(" "));
+        } else {
+            members.push_text("msg", &self.msg);
+        }
+        if !self.details.is_empty() {
+            members.push_text("details", &self.details);
+        }
+        members.close();
+        out
+    }
+
+    /// Reads a delegate's document; `None` when it is none.
+    ///
+    /// Lenient, since the message is all there is to go by: `cniVersion` may be missing, and a
+    /// code or a message is enough.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let object = RawObject::parse(bytes).ok()?;
+        let text = |key| object.read::<String>(key).ok().flatten();
+        let error = Self {
+            code: object.read("code").ok().flatten().unwrap_or_default(),
+            msg: text("msg").unwrap_or_default(),
+            details: text("details").unwrap_or_default(),
+        };
+        (error.code != 0 || !error.msg.is_empty()).then_some(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cni::code;
+
+    // clause: CNI-1.1.0 §5 an error has cniVersion, code, msg, details
+    #[test]
+    fn the_document_has_the_specified_keys() {
+        let error = Error::new(code::INVALID_NETWORK_CONFIG, "Invalid Configuration")
+            .with_details("Network 192.168.0.0/31 too small to allocate from.");
+        assert_eq!(
+            error.to_json(Version::V1_1_0),
+            r#"{"cniVersion":"1.1.0","code":7,"msg":"Invalid Configuration","details":"Network 192.168.0.0/31 too small to allocate from."}"#
+        );
+        assert_eq!(
+            error.to_string(),
+            "Invalid Configuration: Network 192.168.0.0/31 too small to allocate from."
+        );
+        assert_eq!(
+            Error::new(100, "a\n  b\r\nc").to_json(Version::V0_4_0),
+            r#"{"cniVersion":"0.4.0","code":100,"msg":"a b c"}"#
+        );
+        assert_eq!(Error::new(100, "a").to_string(), "a");
+    }
+
+    #[test]
+    fn a_delegates_error_is_read_as_far_as_it_goes() {
+        let table = [
+            (
+                r#"{"code":11,"msg":"later"}"#,
+                Some(Error::new(11, "later")),
+            ),
+            (
+                r#"{"Code":100,"Msg":"x","details":null}"#,
+                Some(Error::new(100, "x")),
+            ),
+            (r#"{"cniVersion":"9","code":3}"#, Some(Error::new(3, ""))),
+            (r#"{"msg":"no code"}"#, Some(Error::new(0, "no code"))),
+            (r#"{"code":"7","msg":"text"}"#, Some(Error::new(0, "text"))),
+            (
+                r#"{"code":7,"msg":"a","details":"b","more":[1]}"#,
+                Some(Error::new(7, "a").with_details("b")),
+            ),
+            ("{}", None),
+            ("", None),
+            ("null", None),
+            ("[]", None),
+            (r#"{"interfaces":[]}"#, None),
+            (r#"{"code":1}{"code":2}"#, None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(Error::parse(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_document_reads_back(code in 1_u32.., msg in "[^\r\n]{0,40}", details in ".{0,40}") {
+            let error = Error { code, msg, details };
+            let json = error.to_json(Version::LATEST);
+            prop_assert!(!json.contains('\n'));
+            prop_assert_eq!(Error::parse(json.as_bytes()), Some(error));
+        }
+
+        #[test]
+        fn any_bytes_are_an_error_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = Error::parse(&bytes);
+        }
+    }
+}

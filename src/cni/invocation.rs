@@ -1,0 +1,280 @@
+//! What one plugin gets on stdin.
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+use thiserror::Error;
+
+use super::json::{JsonError, Members, RawObject, same_key};
+use super::names::{ContainerId, InterfaceName, NetworkName};
+use super::plugin_config::PluginConfig;
+use super::result::{CniResult, ResultError};
+use super::version::Version;
+
+/// One call of a plugin, as far as its configuration on stdin goes: CNI 1.1.0 §3 "Deriving
+/// request configuration from plugin configuration".
+#[derive(Clone, Copy, Debug)]
+pub struct Invocation<'a> {
+    /// The network's name.
+    pub name: &'a NetworkName,
+    /// The version that is spoken.
+    pub version: Version,
+    /// The result of the plugin before, or of the whole ADD; none on the first ADD of a chain.
+    pub prev_result: Option<&'a CniResult>,
+    /// What the runtime or the pod gives; a plugin sees what it declares.
+    pub capability_args: &'a CapabilityArgs,
+    /// The pod's `cni-args`: laid over `args.cni` of the definition key by key, and stronger
+    /// (NPWG 1.3 §4.1.2.1.6.2).
+    pub cni_args: Option<&'a RawObject>,
+    /// Top-level keys that every plugin gets: `deviceID` and `pciBusID`.
+    pub inject: &'a [(String, Box<RawValue>)],
+    /// Who is still attached; on GC only.
+    pub valid_attachments: Option<&'a [ValidAttachment]>,
+}
+
+/// Values for capabilities, by name, in the order in which they were given.
+#[derive(Clone, Debug, Default)]
+pub struct CapabilityArgs {
+    entries: Vec<(Box<str>, Box<RawValue>)>,
+}
+
+impl CapabilityArgs {
+    /// No values.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+        }
+    }
+
+    /// Gives a capability a value, as it was written; the latest one counts.
+    pub fn set(&mut self, name: &str, value: Box<RawValue>) {
+        match self.entries.iter_mut().find(|(known, _)| **known == *name) {
+            Some(entry) => entry.1 = value,
+            None => self.entries.push((name.into(), value)),
+        }
+    }
+
+    /// Gives a capability a value.
+    ///
+    /// # Errors
+    ///
+    /// When the value cannot be written as JSON.
+    pub fn insert<T: Serialize + ?Sized>(
+        &mut self,
+        name: &str,
+        value: &T,
+    ) -> Result<(), JsonError> {
+        self.set(name, to_raw_value(value)?);
+        Ok(())
+    }
+
+    /// The value for a capability.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&RawValue> {
+        self.iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
+    }
+
+    /// Names and values in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.entries.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// The values of a runtime's `runtimeConfig`; `null` counts as not given.
+impl From<&RawObject> for CapabilityArgs {
+    fn from(object: &RawObject) -> Self {
+        let mut args = Self::new();
+        for (name, value) in object.iter().filter(|(_, value)| value.get() != "null") {
+            args.set(name, value.to_owned());
+        }
+        args
+    }
+}
+
+impl PartialEq for CapabilityArgs {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter()
+            .map(|(name, value)| (name, value.get()))
+            .eq(other.iter().map(|(name, value)| (name, value.get())))
+    }
+}
+
+impl Eq for CapabilityArgs {}
+
+impl Serialize for CapabilityArgs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.entries.len()))?;
+        for (name, value) in self.iter() {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for CapabilityArgs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = CapabilityArgs;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object of capabilities")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut args = CapabilityArgs::new();
+                while let Some((name, value)) = map.next_entry::<String, _>()? {
+                    args.set(&name, value);
+                }
+                Ok(args)
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// An attachment that GC must leave alone: CNI 1.1.0 §2 "GC".
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ValidAttachment {
+    /// `CNI_CONTAINERID` of its ADD.
+    #[serde(rename = "containerID")]
+    pub container_id: ContainerId,
+    /// `CNI_IFNAME` of its ADD.
+    pub ifname: InterfaceName,
+}
+
+impl ValidAttachment {
+    /// The two spellings of the key: the specification's, and what the reference library wrote
+    /// before it.
+    pub const KEYS: [&str; 2] = ["cni.dev/valid-attachments", "cni.dev/attachments"];
+
+    /// The attachments that a runtime names in a GC's configuration.
+    ///
+    /// `None` when it names no list, so that nothing may be collected; `null` is an empty list.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError::Key`] when an element is none: better to collect nothing than too much.
+    pub fn read_list(config: &RawObject) -> Result<Option<Vec<Self>>, JsonError> {
+        for key in Self::KEYS {
+            if config.contains(key) {
+                return Ok(Some(config.read(key)?.unwrap_or_default()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Why a plugin's stdin cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RequestError {
+    /// `args` of the definition cannot be merged with those of the pod.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// The previous result cannot be said in the version that is spoken.
+    #[error("prevResult: {0}")]
+    PrevResult(#[from] ResultError),
+}
+
+/// Keys of a plugin's object that are not passed on as they are: what the runtime sets itself,
+/// and what only a runtime may set.
+const OURS: [&str; 6] = [
+    "cniVersion",
+    "name",
+    "cniVersions",
+    "capabilities",
+    "runtimeConfig",
+    "prevResult",
+];
+
+impl PluginConfig {
+    /// The text for the plugin's stdin.
+    ///
+    /// Everything that is the plugin's own goes out byte for byte as it was written.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`] when `args` is no object but has to be merged, or the previous result
+    /// cannot be converted.
+    pub fn request(&self, invocation: &Invocation<'_>) -> Result<String, RequestError> {
+        let body = self.body();
+        let prev_result = invocation
+            .prev_result
+            .map(|result| result.to_json(invocation.version))
+            .transpose()?;
+        let args = merged_args(body, invocation.cni_args)?;
+
+        let more =
+            prev_result.as_ref().map_or(0, String::len) + args.as_ref().map_or(0, String::len);
+        let mut out = String::with_capacity(body.size_hint() + more + 512);
+        let mut members = Members::open(&mut out);
+        members.push_text("cniVersion", invocation.version.as_str());
+        members.push_text("name", invocation.name.as_str());
+        for (key, value) in body.iter() {
+            let replaced = OURS.iter().any(|ours| same_key(key, ours))
+                || key
+                    .get(..8)
+                    .is_some_and(|start| start.eq_ignore_ascii_case("cni.dev/"))
+                || (args.is_some() && same_key(key, "args"))
+                || invocation
+                    .inject
+                    .iter()
+                    .any(|(ours, _)| same_key(key, ours));
+            if !replaced {
+                members.push(key, value.get());
+            }
+        }
+        for (key, value) in invocation.inject {
+            members.push(key, value.get());
+        }
+        if let Some(args) = args {
+            members.push("args", &args);
+        }
+        let mut given = invocation
+            .capability_args
+            .iter()
+            .filter(|(name, _)| self.declares(name))
+            .peekable();
+        if given.peek().is_some() {
+            let mut config = Members::open(members.key("runtimeConfig"));
+            given.for_each(|(name, value)| config.push(name, value.get()));
+            config.close();
+        }
+        if let Some(result) = prev_result {
+            members.push("prevResult", &result);
+        }
+        if let Some(attachments) = invocation.valid_attachments {
+            let list = to_raw_value(attachments).map_err(JsonError::from)?;
+            for key in ValidAttachment::KEYS {
+                members.push(key, list.get());
+            }
+        }
+        members.close();
+        Ok(out)
+    }
+}
+
+/// The value of `args` when the pod has a say in it; `None` leaves that of the definition alone.
+fn merged_args(body: &RawObject, pods: Option<&RawObject>) -> Result<Option<String>, JsonError> {
+    let Some(pods) = pods.filter(|pods| !pods.is_empty()) else {
+        return Ok(None);
+    };
+    let mut args = body.read::<RawObject>("args")?.unwrap_or_default();
+    let mut cni = args.read::<RawObject>("cni")?.unwrap_or_default();
+    for (key, value) in pods.iter() {
+        cni.set(key, value.to_owned());
+    }
+    args.remove("cni");
+    args.set("cni", to_raw_value(&cni)?);
+    Ok(Some(args.to_string()))
+}

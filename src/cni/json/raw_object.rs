@@ -1,0 +1,231 @@
+//! A JSON object that stays as it was written.
+
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::{JsonError, check, push_string, read, same_key};
+
+/// A JSON object as the list of its keys, each with the text of its value.
+///
+/// A configuration passes through Jackfield on its way to a delegate, and may hold what no
+/// number type can: `9007199254740993`, `1.10`, `1e400`. So a value is text until somebody asks
+/// for it, and goes out byte for byte as it came in (CNI 1.1.0 §3 "passed through unaltered").
+///
+/// Keys are found as Go's decoder finds them, since most delegates are written in Go: in any
+/// case, the last of several wins, and `null` is the same as nothing.
+///
+/// It reads itself from `serde_json` only, and then without the check of [`super::check`], which
+/// is the business of who holds the whole text.
+#[derive(Clone, Debug, Default)]
+pub struct RawObject {
+    entries: Vec<(Box<str>, Box<RawValue>)>,
+}
+
+impl RawObject {
+    /// An object without keys.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+        }
+    }
+
+    /// Reads an object from text.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError`] when it is empty, not JSON, not an object, or nests too deep.
+    pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
+        Ok(serde_json::from_str(check(bytes)?)?)
+    }
+
+    /// The value of a key; `None` when it is `null` or not there.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&RawValue> {
+        self.last(key).filter(|value| value.get() != "null")
+    }
+
+    /// Whether a key is there, be it `null`.
+    ///
+    /// The difference matters once: a `cni.dev/valid-attachments` that is `null` is an empty list,
+    /// one that is not there is no list.
+    #[must_use]
+    pub fn contains(&self, key: &str) -> bool {
+        self.last(key).is_some()
+    }
+
+    fn last(&self, key: &str) -> Option<&RawValue> {
+        self.iter()
+            .rev()
+            .find(|(written, _)| same_key(written, key))
+            .map(|(_, value)| value)
+    }
+
+    /// The value of a key as a `T`; `None` when it is `null` or not there.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError::Key`] with the key and the value when it is no `T`.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Result<Option<T>, JsonError> {
+        self.get(key).map(|value| read(key, value)).transpose()
+    }
+
+    /// Gives a key a value, where it stood if it was there, else at the end.
+    ///
+    /// The key is meant exactly as it is written; call [`Self::remove`] first where a delegate
+    /// would take another spelling for the same.
+    pub fn set(&mut self, key: &str, value: Box<RawValue>) {
+        let Some(first) = self
+            .entries
+            .iter()
+            .position(|(written, _)| **written == *key)
+        else {
+            self.entries.push((key.into(), value));
+            return;
+        };
+        let mut index = 0;
+        self.entries.retain(|(written, _)| {
+            index += 1;
+            index <= first + 1 || **written != *key
+        });
+        if let Some(entry) = self.entries.get_mut(first) {
+            entry.1 = value;
+        }
+    }
+
+    /// Takes a key away, however it is spelt and however often; tells whether it was there.
+    pub fn remove(&mut self, key: &str) -> bool {
+        let before = self.entries.len();
+        self.entries.retain(|(written, _)| !same_key(written, key));
+        self.entries.len() < before
+    }
+
+    /// Keys and values in the order in which they were written, duplicates and `null` included.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &RawValue)> {
+        self.entries.iter().map(|(key, value)| (&**key, &**value))
+    }
+
+    /// Whether there is no key at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many keys there are, duplicates counted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// How many bytes [`fmt::Display`] will write, give or take escapes.
+    pub(crate) fn size_hint(&self) -> usize {
+        self.entries
+            .iter()
+            .map(|(key, value)| key.len() + value.get().len() + 4)
+            .sum::<usize>()
+            + 2
+    }
+
+    /// Appends the object's text.
+    pub(crate) fn push_to(&self, out: &mut String) {
+        let mut members = Members::open(out);
+        for (key, value) in self.iter() {
+            members.push(key, value.get());
+        }
+        members.close();
+    }
+}
+
+/// Compares the text: `1.0` and `1.00` differ, as do keys in another order.
+impl PartialEq for RawObject {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter()
+            .map(|(key, value)| (key, value.get()))
+            .eq(other.iter().map(|(key, value)| (key, value.get())))
+    }
+}
+
+impl Eq for RawObject {}
+
+/// The object on as few lines as its values take, these as they were written.
+impl fmt::Display for RawObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = String::with_capacity(self.size_hint());
+        self.push_to(&mut out);
+        f.write_str(&out)
+    }
+}
+
+impl Serialize for RawObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.len()))?;
+        for (key, value) in self.iter() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for RawObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = RawObject;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(RawObject { entries })
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// Writes an object member by member into a string that somebody else holds.
+pub(crate) struct Members<'a> {
+    out: &'a mut String,
+    first: bool,
+}
+
+impl<'a> Members<'a> {
+    pub(crate) fn open(out: &'a mut String) -> Self {
+        out.push('{');
+        Self { out, first: true }
+    }
+
+    /// One member, its value being JSON already.
+    pub(crate) fn push(&mut self, key: &str, value: &str) {
+        self.key(key).push_str(value);
+    }
+
+    /// One member whose value is a string.
+    pub(crate) fn push_text(&mut self, key: &str, text: &str) {
+        push_string(self.key(key), text);
+    }
+
+    /// The key of a member; its value is for the caller to append.
+    pub(crate) fn key(&mut self, key: &str) -> &mut String {
+        if !self.first {
+            self.out.push(',');
+        }
+        self.first = false;
+        push_string(self.out, key);
+        self.out.push(':');
+        self.out
+    }
+
+    pub(crate) fn close(self) {
+        self.out.push('}');
+    }
+}

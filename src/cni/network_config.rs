@@ -1,0 +1,230 @@
+//! A network: the chain of plugins that attaches a pod to it.
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::json::{JsonError, RawObject};
+use super::names::{NameError, NetworkName};
+use super::plugin_config::{PluginConfig, PluginError};
+use super::version::{Version, VersionError};
+
+/// How many plugins a chain may have.
+///
+/// Real ones have fewer than ten; each is a process with a deadline of its own.
+pub const MAX_PLUGINS: usize = 64;
+
+/// How large the text of a configuration may be, in bytes: more than an object in the cluster.
+pub const MAX_BYTES: usize = 2 * 1024 * 1024;
+
+/// A network configuration: CNI 1.1.0 §1 "Configuration format", or a single plugin as it was
+/// before 1.0.0, which definitions still use (NPWG 1.3 §3.2.1).
+///
+/// It keeps its own text, since the configuration that attached a pod has to detach it, whatever
+/// was written into the definition since (CNI 1.1.0 §3 "should not change between add and
+/// delete").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkConfig {
+    name: Option<NetworkName>,
+    version: Version,
+    disable_check: bool,
+    disable_gc: bool,
+    plugins: Vec<PluginConfig>,
+    raw: Box<str>,
+}
+
+impl NetworkConfig {
+    /// Reads a configuration of either form; one with `plugins` is a list.
+    ///
+    /// Keys are found in any case, `null` is absent, `cniVersions` counts, and `disableCheck` and
+    /// `disableGC` may be strings, all as in the reference library.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], which knows its CNI code.
+    pub fn parse(text: &[u8]) -> Result<Self, ConfigError> {
+        if text.len() > MAX_BYTES {
+            return Err(ConfigError::TooLarge(text.len()));
+        }
+        let raw = super::json::check(text)?;
+        let object: RawObject = serde_json::from_str(raw).map_err(JsonError::from)?;
+        let name = match object.read::<String>("name")? {
+            Some(text) if !text.is_empty() => Some(text.parse().map_err(ConfigError::Name)?),
+            _ => None,
+        };
+        let version = version(&object)?;
+        let disable_check = flag(&object, "disableCheck")?;
+        let disable_gc = flag(&object, "disableGC")?;
+        Ok(Self {
+            name,
+            version,
+            disable_check,
+            disable_gc,
+            plugins: plugins(object)?,
+            raw: raw.into(),
+        })
+    }
+
+    /// The name that the configuration gives itself; an empty one is none.
+    #[must_use]
+    pub fn name(&self) -> Option<&NetworkName> {
+        self.name.as_ref()
+    }
+
+    /// The same configuration under a name, be it that it has none (NPWG 1.3 §3.4.2).
+    ///
+    /// [`Self::raw`] stays what it was.
+    #[must_use]
+    pub fn with_name(mut self, name: NetworkName) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// The version that is spoken with the plugins: [`Version::negotiate`].
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Whether CHECK must not be called.
+    #[must_use]
+    pub fn disable_check(&self) -> bool {
+        self.disable_check
+    }
+
+    /// Whether GC must not be called.
+    #[must_use]
+    pub fn disable_gc(&self) -> bool {
+        self.disable_gc
+    }
+
+    /// The chain in the order of ADD; there is one plugin at least.
+    #[must_use]
+    pub fn plugins(&self) -> &[PluginConfig] {
+        &self.plugins
+    }
+
+    /// Whether any plugin of the chain declares a capability.
+    ///
+    /// What NPWG 1.3 §4.1.2.1.3.2 and its siblings want to be verified before an attachment.
+    #[must_use]
+    pub fn declares(&self, capability: &str) -> bool {
+        self.plugins
+            .iter()
+            .any(|plugin| plugin.declares(capability))
+    }
+
+    /// The text it was read from; [`Self::parse`] gives it back, without [`Self::with_name`].
+    #[must_use]
+    pub fn raw(&self) -> &str {
+        &self.raw
+    }
+}
+
+fn version(object: &RawObject) -> Result<Version, ConfigError> {
+    let one = object
+        .read::<String>("cniVersion")
+        .map_err(ConfigError::VersionType)?;
+    let many: Vec<Option<String>> = object
+        .read("cniVersions")
+        .map_err(ConfigError::VersionType)?
+        .unwrap_or_default();
+    let many: Vec<String> = many.into_iter().flatten().collect();
+    Ok(Version::negotiate(one.as_deref(), &many)?)
+}
+
+fn flag(object: &RawObject, key: &str) -> Result<bool, JsonError> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Flag {
+        Bool(bool),
+        Text(String),
+    }
+    let Some(raw) = object.get(key) else {
+        return Ok(false);
+    };
+    match serde_json::from_str(raw.get()) {
+        Ok(Flag::Bool(flag)) => Ok(flag),
+        Ok(Flag::Text(text)) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Ok(Flag::Text(text)) if text.eq_ignore_ascii_case("false") => Ok(false),
+        _ => Err(JsonError::key(key, raw.get(), "expected true or false")),
+    }
+}
+
+fn plugins(object: RawObject) -> Result<Vec<PluginConfig>, ConfigError> {
+    let Some(list) = object.read::<Vec<RawObject>>("plugins")? else {
+        if object.get("type").is_none() {
+            return Err(ConfigError::NoPlugins);
+        }
+        let plugin = PluginConfig::new(object).map_err(|source| ConfigError::Plugin {
+            position: 1,
+            source,
+        })?;
+        return Ok(vec![plugin]);
+    };
+    if list.is_empty() {
+        return Err(ConfigError::NoPlugins);
+    }
+    if list.len() > MAX_PLUGINS {
+        return Err(ConfigError::TooManyPlugins(list.len()));
+    }
+    list.into_iter()
+        .enumerate()
+        .map(|(index, body)| {
+            PluginConfig::new(body).map_err(|source| ConfigError::Plugin {
+                position: index + 1,
+                source,
+            })
+        })
+        .collect()
+}
+
+/// Why a network configuration cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// It is not JSON, or a key has a value of a wrong type.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// `cniVersion` or `cniVersions` has a wrong type.
+    #[error(transparent)]
+    VersionType(JsonError),
+    /// No version that it names is known.
+    #[error(transparent)]
+    Version(#[from] VersionError),
+    /// It is larger than [`MAX_BYTES`].
+    #[error("the configuration has {0} bytes; {MAX_BYTES} are allowed")]
+    TooLarge(usize),
+    /// `name` breaks the rules.
+    #[error("key \"name\": {0}")]
+    Name(#[source] NameError),
+    /// There is nothing to execute.
+    #[error("no plugin is given; name one with the key \"type\", or several in \"plugins\"")]
+    NoPlugins,
+    /// There is more to execute than [`MAX_PLUGINS`].
+    #[error("key \"plugins\" lists {0} plugins; {MAX_PLUGINS} are allowed")]
+    TooManyPlugins(usize),
+    /// One of the plugins is no plugin.
+    #[error("plugin {position} of the chain: {source}")]
+    Plugin {
+        /// Its place in the chain, from 1.
+        position: usize,
+        /// What is wrong with it.
+        #[source]
+        source: PluginError,
+    },
+}
+
+impl ConfigError {
+    /// The CNI code, where the configuration is the one on stdin.
+    #[must_use]
+    pub fn code(&self) -> u32 {
+        use super::code;
+        match self {
+            Self::VersionType(_)
+            | Self::Json(JsonError::Empty | JsonError::Syntax(_) | JsonError::TooDeep { .. }) => {
+                code::DECODING_FAILURE
+            }
+            Self::Version(_) => code::INCOMPATIBLE_VERSION,
+            _ => code::INVALID_NETWORK_CONFIG,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Results of any version, leniently.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Deserializer};
+
+use super::{CniResult, Dns, Interface, IpConfig, ResultError, Route};
+use crate::cni::json::{JsonError, RawObject};
+use crate::cni::version::Version;
+
+pub(super) fn parse(text: &[u8], config_version: Version) -> Result<CniResult, ResultError> {
+    let object = RawObject::parse(text).map_err(|error| match error {
+        JsonError::Empty => ResultError::Empty,
+        other => ResultError::Json(other),
+    })?;
+    let version = match object.read::<String>("cniVersion")? {
+        Some(own) if !own.is_empty() => own.parse()?,
+        _ => config_version,
+    };
+    if version.has_legacy_result() {
+        Ok(legacy(&object)?)
+    } else {
+        Ok(modern(&object)?)
+    }
+}
+
+/// 0.3.0 and later; what a later version added is taken wherever it stands.
+fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
+    Ok(CniResult {
+        interfaces: list(object, "interfaces", interface)?,
+        ips: list(object, "ips", ip_config)?,
+        routes: list(object, "routes", route)?,
+        dns: dns(object)?,
+    })
+}
+
+/// 0.1.0 and 0.2.0: an address per family, each with its routes.
+fn legacy(object: &RawObject) -> Result<CniResult, JsonError> {
+    let mut result = CniResult {
+        dns: dns(object)?,
+        ..CniResult::default()
+    };
+    for family in ["ip4", "ip6"] {
+        let Some(config) = object.read::<RawObject>(family)? else {
+            continue;
+        };
+        result.ips.push(IpConfig {
+            address: required(&config, "ip")?,
+            gateway: address(&config, "gateway")?,
+            interface: None,
+        });
+        result.routes.extend(list(&config, "routes", route)?);
+    }
+    Ok(result)
+}
+
+fn interface(object: &RawObject) -> Result<Interface, JsonError> {
+    Ok(Interface {
+        name: text(object, "name")?.unwrap_or_default(),
+        mac: text(object, "mac")?,
+        mtu: object.read("mtu")?,
+        sandbox: text(object, "sandbox")?,
+        socket_path: text(object, "socketPath")?,
+        pci_id: text(object, "pciID")?,
+    })
+}
+
+fn ip_config(object: &RawObject) -> Result<IpConfig, JsonError> {
+    Ok(IpConfig {
+        address: required(object, "address")?,
+        gateway: address(object, "gateway")?,
+        interface: object.read("interface")?,
+    })
+}
+
+fn route(object: &RawObject) -> Result<Route, JsonError> {
+    Ok(Route {
+        dst: required(object, "dst")?,
+        gw: address(object, "gw")?,
+        mtu: object.read("mtu")?,
+        advmss: object.read("advmss")?,
+        priority: object.read("priority")?,
+        table: object.read("table")?,
+        scope: object.read("scope")?,
+    })
+}
+
+fn dns(object: &RawObject) -> Result<Option<Dns>, JsonError> {
+    let Some(object) = object.read::<RawObject>("dns")? else {
+        return Ok(None);
+    };
+    let strings = |key| Ok::<_, JsonError>(object.read::<Vec<String>>(key)?.unwrap_or_default());
+    let dns = Dns {
+        nameservers: strings("nameservers")?,
+        domain: text(&object, "domain")?,
+        search: strings("search")?,
+        options: strings("options")?,
+    };
+    Ok((dns != Dns::default()).then_some(dns))
+}
+
+fn list<T>(
+    object: &RawObject,
+    key: &str,
+    element: fn(&RawObject) -> Result<T, JsonError>,
+) -> Result<Vec<T>, JsonError> {
+    // The reference types hold pointers, so an element may be null; it then says nothing.
+    let list = object.read::<Vec<Option<RawObject>>>(key)?;
+    list.unwrap_or_default()
+        .iter()
+        .enumerate()
+        .filter_map(|(index, object)| Some((index, object.as_ref()?)))
+        .map(|(index, object)| element(object).map_err(|error| within(error, key, index)))
+        .collect()
+}
+
+/// Says where in the result an error is: `ips[1].address`.
+fn within(error: JsonError, list: &str, index: usize) -> JsonError {
+    match error {
+        JsonError::Key { key, value, reason } => JsonError::Key {
+            key: format!("{list}[{index}].{key}"),
+            value,
+            reason,
+        },
+        other => other,
+    }
+}
+
+/// A string that is not empty.
+fn text(object: &RawObject, key: &str) -> Result<Option<String>, JsonError> {
+    Ok(object.read::<String>(key)?.filter(|text| !text.is_empty()))
+}
+
+fn required(object: &RawObject, key: &str) -> Result<IpNet, JsonError> {
+    const EXPECTED: &str = "expected an address with a prefix length, as in 192.0.2.1/24";
+    let Some(raw) = object.get(key) else {
+        return Err(JsonError::key(key, "nothing", EXPECTED));
+    };
+    object
+        .read::<String>(key)?
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| JsonError::key(key, raw.get(), EXPECTED))
+}
+
+fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {
+    match text(object, key)? {
+        None => Ok(None),
+        Some(text) => match IpAddr::from_str(&text) {
+            Ok(address) => Ok(Some(address)),
+            Err(_) => Err(JsonError::key(
+                key,
+                &text,
+                "expected an IPv4 or IPv6 address",
+            )),
+        },
+    }
+}
+
+/// The form that the journal keeps.
+impl<'de> Deserialize<'de> for CniResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = RawObject::deserialize(deserializer)?;
+        modern(&object).map_err(serde::de::Error::custom)
+    }
+}

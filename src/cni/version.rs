@@ -1,0 +1,227 @@
+//! Versions of the CNI protocol and how one is agreed upon.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A released version of the CNI specification; a later one compares as greater.
+///
+/// Jackfield speaks all of them (CNI 1.1.0 "Released versions"), because the runtime, the node's
+/// configuration and every definition each bring their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
+pub enum Version {
+    /// 0.1.0: `ip4` and `ip6` results; what a configuration without `cniVersion` means.
+    V0_1_0,
+    /// 0.2.0: the VERSION command.
+    V0_2_0,
+    /// 0.3.0: rich results and chains.
+    V0_3_0,
+    /// 0.3.1: 0.3.0 with a typing error mended.
+    V0_3_1,
+    /// 0.4.0: CHECK, and `prevResult` on DEL.
+    V0_4_0,
+    /// 1.0.0: lists only; `ips[].version` is gone.
+    V1_0_0,
+    /// 1.1.0: GC, STATUS, and more about interfaces and routes.
+    V1_1_0,
+}
+
+impl Version {
+    /// Every version, oldest first.
+    pub const ALL: [Self; 7] = [
+        Self::V0_1_0,
+        Self::V0_2_0,
+        Self::V0_3_0,
+        Self::V0_3_1,
+        Self::V0_4_0,
+        Self::V1_0_0,
+        Self::V1_1_0,
+    ];
+
+    /// The newest version.
+    pub const LATEST: Self = Self::V1_1_0;
+
+    /// The version as the specification writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V0_1_0 => "0.1.0",
+            Self::V0_2_0 => "0.2.0",
+            Self::V0_3_0 => "0.3.0",
+            Self::V0_3_1 => "0.3.1",
+            Self::V0_4_0 => "0.4.0",
+            Self::V1_0_0 => "1.0.0",
+            Self::V1_1_0 => "1.1.0",
+        }
+    }
+
+    /// Every version in one line, for messages.
+    #[must_use]
+    pub fn supported() -> String {
+        Self::ALL.map(Self::as_str).join(", ")
+    }
+
+    /// The highest version that both a configuration and Jackfield know.
+    ///
+    /// Versions that are unknown are passed over as long as one is known, as CNI 1.1.0 §1 "Version
+    /// considerations" wants it. A configuration that names none (or an empty one) speaks 0.1.0.
+    ///
+    /// # Errors
+    ///
+    /// When versions are named and none of them is known.
+    pub fn negotiate(
+        cni_version: Option<&str>,
+        cni_versions: &[String],
+    ) -> Result<Self, VersionError> {
+        let named = || {
+            cni_version
+                .into_iter()
+                .chain(cni_versions.iter().map(String::as_str))
+                .filter(|version| !version.is_empty())
+        };
+        if let Some(highest) = named().filter_map(|version| version.parse().ok()).max() {
+            return Ok(highest);
+        }
+        let unknown = named().collect::<Vec<_>>().join(", ");
+        if unknown.is_empty() {
+            Ok(Self::V0_1_0)
+        } else {
+            Err(VersionError(unknown))
+        }
+    }
+
+    /// Whether CHECK exists (0.4.0 and later).
+    #[must_use]
+    pub fn has_check(self) -> bool {
+        self >= Self::V0_4_0
+    }
+
+    /// Whether GC exists (1.1.0 and later).
+    #[must_use]
+    pub fn has_gc(self) -> bool {
+        self >= Self::V1_1_0
+    }
+
+    /// Whether STATUS exists (1.1.0 and later).
+    #[must_use]
+    pub fn has_status(self) -> bool {
+        self >= Self::V1_1_0
+    }
+
+    /// Whether a runtime hands the ADD's result to DEL (0.4.0 and later).
+    #[must_use]
+    pub fn passes_prev_result_on_del(self) -> bool {
+        self >= Self::V0_4_0
+    }
+
+    /// Whether results have the `ip4`/`ip6` shape that 0.3.0 did away with.
+    #[must_use]
+    pub fn has_legacy_result(self) -> bool {
+        self < Self::V0_3_0
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Version {
+    type Err = VersionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|version| version.as_str() == text)
+            .ok_or_else(|| VersionError(text.to_owned()))
+    }
+}
+
+impl From<Version> for &'static str {
+    fn from(version: Version) -> Self {
+        version.as_str()
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = VersionError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+/// A CNI version that Jackfield does not know; CNI error code 1.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("CNI version {0:?} is not supported; use one of {supported}", supported = Version::supported())]
+pub struct VersionError(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_reads_back_as_it_is_written() {
+        for version in Version::ALL {
+            assert_eq!(version.to_string().parse(), Ok(version));
+            let json = serde_json::to_string(&version).unwrap();
+            assert_eq!(json, format!("\"{version}\""));
+            assert_eq!(serde_json::from_str::<Version>(&json).unwrap(), version);
+        }
+        assert!(Version::ALL.is_sorted());
+        assert_eq!(Version::ALL.last(), Some(&Version::LATEST));
+    }
+
+    // clause: CNI-1.1.0 §1 the highest supported version of cniVersion and cniVersions is selected
+    #[test]
+    fn the_highest_known_version_is_agreed_upon() {
+        let table: [(Option<&str>, &[&str], Result<Version, &str>); 13] = [
+            (None, &[], Ok(Version::V0_1_0)),
+            (Some(""), &[], Ok(Version::V0_1_0)),
+            (Some("0.1.0"), &[], Ok(Version::V0_1_0)),
+            (Some("0.3.1"), &[], Ok(Version::V0_3_1)),
+            (Some("1.0.0"), &["0.3.1", "1.1.0"], Ok(Version::V1_1_0)),
+            (Some("1.1.0"), &["0.3.1", "0.4.0"], Ok(Version::V1_1_0)),
+            (None, &["0.4.0", "0.3.1"], Ok(Version::V0_4_0)),
+            (Some("1.0.0"), &["2.0.0", "9.9.9"], Ok(Version::V1_0_0)),
+            (Some("7.0.0"), &["0.4.0"], Ok(Version::V0_4_0)),
+            (Some("1.2.0"), &[], Err("1.2.0")),
+            (Some("one"), &["two"], Err("one, two")),
+            (Some("1.0"), &[], Err("1.0")),
+            (Some(" 1.0.0"), &[], Err(" 1.0.0")),
+        ];
+        for (one, many, expected) in table {
+            let many: Vec<String> = many.iter().map(ToString::to_string).collect();
+            let expected = expected.map_err(|named| VersionError(named.to_owned()));
+            assert_eq!(Version::negotiate(one, &many), expected, "{one:?} {many:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_version_is_told_with_what_is_supported() {
+        let error = Version::negotiate(Some("1.2.0"), &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "CNI version \"1.2.0\" is not supported; use one of 0.1.0, 0.2.0, 0.3.0, 0.3.1, \
+             0.4.0, 1.0.0, 1.1.0"
+        );
+    }
+
+    #[test]
+    fn verbs_exist_from_the_version_that_brought_them() {
+        for version in Version::ALL {
+            assert_eq!(version.has_check(), version >= Version::V0_4_0);
+            assert_eq!(version.has_gc(), version == Version::V1_1_0);
+            assert_eq!(version.has_status(), version == Version::V1_1_0);
+            assert_eq!(
+                version.passes_prev_result_on_del(),
+                version >= Version::V0_4_0
+            );
+            assert_eq!(version.has_legacy_result(), version <= Version::V0_2_0);
+        }
+    }
+}
