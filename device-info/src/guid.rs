@@ -1,0 +1,234 @@
+//! The GUID of an InfiniBand node or port.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::octets::{self, serde_as_text};
+use crate::quoted::Quoted;
+
+/// A GUID of InfiniBand: eight octets, written in lower case with colons between them.
+///
+/// Four forms are read: `02:00:00:00:00:00:00:3e`, `020000000000003e`, the same after `0x`, and
+/// sysfs' `0200:0000:0000:003e`. One is written, since ib-sriov-cni compares text.
+///
+/// As with [`MacAddr`](crate::MacAddr): what somebody *asks for* comes by [`FromStr`], which
+/// refuses zero and all ones; what was *observed* comes by [`From<[u8; 8]>`](From) or
+/// [`Guid::parse_observed`], since a VF whose GUID nobody set shows zeros.
+///
+/// ```
+/// use device_info::Guid;
+///
+/// let guid: Guid = "24:8A:07:03:00:8D:AE:2E".parse()?;
+/// assert_eq!(guid, "248a:0703:008d:ae2e".parse()?);
+/// assert_eq!(guid.to_string(), "24:8a:07:03:00:8d:ae:2e");
+/// # Ok::<(), device_info::GuidError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Guid([u8; 8]);
+
+impl Guid {
+    /// The eight octets, most significant first.
+    #[must_use]
+    pub const fn octets(self) -> [u8; 8] {
+        self.0
+    }
+
+    /// Whether every octet is zero: on a VF that means "none was set".
+    #[must_use]
+    pub fn is_zero(self) -> bool {
+        self.0 == [0; 8]
+    }
+
+    /// Whether the group bit (bit 0 of the first octet) is set: legal for a GUID, odd enough for
+    /// a warning, since MAC addresses are derived from GUIDs.
+    #[must_use]
+    pub const fn has_group_bit(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+
+    /// Reads a GUID without judging whether a port could be given it.
+    ///
+    /// # Errors
+    ///
+    /// [`GuidError`] when the text is none of the four forms.
+    pub fn parse_observed(text: &str) -> Result<Self, GuidError> {
+        parse_forms(text).map(Self).ok_or_else(|| form_error(text))
+    }
+}
+
+impl From<[u8; 8]> for Guid {
+    fn from(octets: [u8; 8]) -> Self {
+        Self(octets)
+    }
+}
+
+impl FromStr for Guid {
+    type Err = GuidError;
+
+    fn from_str(text: &str) -> Result<Self, GuidError> {
+        let guid = Self::parse_observed(text)?;
+        if guid.is_zero() {
+            Err(GuidError::Zero(guid))
+        } else if guid.0 == [0xff; 8] {
+            Err(GuidError::AllOnes(guid))
+        } else {
+            Ok(guid)
+        }
+    }
+}
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        octets::write(&self.0, f)
+    }
+}
+
+fn parse_forms(text: &str) -> Option<[u8; 8]> {
+    octets::parse(text)
+        .or_else(|| octets::parse_bare(text.strip_prefix("0x").unwrap_or(text)))
+        .or_else(|| parse_sysfs(text))
+}
+
+/// `0200:0000:0000:003e`, as `node_guid` and `gids/N` show it.
+fn parse_sysfs(text: &str) -> Option<[u8; 8]> {
+    let mut octets = [0_u8; 8];
+    let mut parts = text.split(':');
+    for pair in octets.as_chunks_mut::<2>().0 {
+        *pair = octets::parse_bare(parts.next()?)?;
+    }
+    parts.next().is_none().then_some(octets)
+}
+
+fn form_error(text: &str) -> GuidError {
+    let value = GuidText(Quoted::new(text));
+    match octets::parse::<20>(text) {
+        Some([.., a, b, c, d, e, f, g, h]) => GuidError::Ipoib {
+            value,
+            port: Guid([a, b, c, d, e, f, g, h]),
+        },
+        None => GuidError::Form(value),
+    }
+}
+
+/// The refused text, as the message shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuidText(Quoted);
+
+impl fmt::Display for GuidText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Why a text is no GUID that a port can be given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GuidError {
+    /// None of the four forms.
+    #[error("{0} is no GUID: write eight octets with colons, as in 02:00:00:00:00:00:00:3e")]
+    Form(GuidText),
+    /// Twenty octets: an IPoIB address, which has a GUID within.
+    #[error("{value} is no GUID but an IPoIB address of 20 octets: its GUID is {port}")]
+    Ipoib {
+        /// What was given.
+        value: GuidText,
+        /// The port GUID in it.
+        port: Guid,
+    },
+    /// All zeros.
+    #[error(
+        "the GUID {0} is zero, which no port can have: write one that your fabric does not use yet"
+    )]
+    Zero(Guid),
+    /// All ones.
+    #[error(
+        "the GUID {0} is all ones, which no port can have: write one that your fabric does not use yet"
+    )]
+    AllOnes(Guid),
+}
+
+serde_as_text!(Guid, Guid::parse_observed);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn four_forms_are_read_and_one_is_written() {
+        for (text, canonical) in [
+            ("02:00:00:00:00:00:00:3e", "02:00:00:00:00:00:00:3e"),
+            ("24:8A:07:03:00:8D:AE:2E", "24:8a:07:03:00:8d:ae:2e"),
+            ("248a0703008dae2e", "24:8a:07:03:00:8d:ae:2e"),
+            ("0x248a0703008dae2e", "24:8a:07:03:00:8d:ae:2e"),
+            ("0c42:a103:00c6:cf52", "0c:42:a1:03:00:c6:cf:52"),
+        ] {
+            assert_eq!(text.parse::<Guid>().unwrap().to_string(), canonical);
+        }
+    }
+
+    #[test]
+    fn a_guid_with_the_group_bit_is_accepted_and_says_so() {
+        assert!(
+            "55:00:00:00:00:00:00:ff"
+                .parse::<Guid>()
+                .unwrap()
+                .has_group_bit()
+        );
+        assert!(
+            !"02:00:00:00:00:00:00:3e"
+                .parse::<Guid>()
+                .unwrap()
+                .has_group_bit()
+        );
+    }
+
+    #[test]
+    fn what_no_port_can_have_is_refused_in_one_line_with_value_and_remedy() {
+        for (text, reason) in [
+            ("00:00:00:00:00:00:00:00", "is zero"),
+            ("0000000000000000", "is zero"),
+            ("ff:ff:ff:ff:ff:ff:ff:ff", "all ones"),
+            ("0xffffffffffffffff", "all ones"),
+            ("02:00:00:00:00:01", "eight octets"),
+            (
+                "80:00:00:49:fe:80:00:00:00:00:00:00:02:c9:03:00:00:02:00:3a",
+                "its GUID is 02:c9:03:00:00:02:00:3a",
+            ),
+            ("02-00-00-00-00-00-00-3e", "eight octets"),
+            (" 02:00:00:00:00:00:00:3e", "eight octets"),
+            ("02:00:00:00:00:00:00:3e\n", "eight octets"),
+            ("02:00:00:00:00:00:00:3g", "eight octets"),
+            ("0X248a0703008dae2e", "eight octets"),
+            ("0x248a:0703:008d:ae2e", "eight octets"),
+            ("248a0703008dae2", "eight octets"),
+            ("0c42:a103:00c6", "eight octets"),
+            ("c42:a103:00c6:cf52", "eight octets"),
+            ("", "eight octets"),
+        ] {
+            let error = text.parse::<Guid>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{text:?}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_observed_guid_is_held_without_judgement() {
+        let seen = Guid::from([0; 8]);
+        assert!(seen.is_zero());
+        let json = serde_json::to_string(&seen).unwrap();
+        assert_eq!(serde_json::from_str::<Guid>(&json).unwrap(), seen);
+    }
+
+    proptest! {
+        #[test]
+        fn every_guid_survives_its_text(octets: [u8; 8]) {
+            let guid = Guid::from(octets);
+            prop_assert_eq!(Guid::parse_observed(&guid.to_string()).unwrap(), guid);
+        }
+
+        #[test]
+        fn no_text_panics(text in ".*") {
+            let _ = text.parse::<Guid>();
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The MAC address of an Ethernet interface.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::octets::{self, serde_as_text};
+use crate::quoted::Quoted;
+
+/// A MAC address: six octets, written in lower case with colons between them.
+///
+/// Two uses, two ways in. What somebody *asks for* comes by [`FromStr`], which refuses what no
+/// interface can have as its own: zero, broadcast, multicast. What was *observed* comes by
+/// [`From<[u8; 6]>`](From) or [`MacAddr::parse_observed`], which judge nothing: a VF without an
+/// administrative MAC has the one of all zeros. Deserialization reads what was once written, so
+/// it checks the form alone.
+///
+/// ```
+/// use device_info::MacAddr;
+///
+/// let wanted: MacAddr = "60:00:00:00:00:E1".parse()?;
+/// assert_eq!(wanted.to_string(), "60:00:00:00:00:e1");
+///
+/// let seen = MacAddr::from([0; 6]);
+/// assert!(seen.is_zero());
+/// assert!(seen.to_string().parse::<MacAddr>().is_err());
+/// # Ok::<(), device_info::MacError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MacAddr([u8; 6]);
+
+impl MacAddr {
+    /// The six octets in the order of transmission.
+    #[must_use]
+    pub const fn octets(self) -> [u8; 6] {
+        self.0
+    }
+
+    /// Whether every octet is zero: on a VF of a PF that means "none was set".
+    #[must_use]
+    pub fn is_zero(self) -> bool {
+        self.0 == [0; 6]
+    }
+
+    /// Whether this is `ff:ff:ff:ff:ff:ff`.
+    #[must_use]
+    pub fn is_broadcast(self) -> bool {
+        self.0 == [0xff; 6]
+    }
+
+    /// Whether the group bit is set (bit 0 of the first octet), broadcast included.
+    #[must_use]
+    pub const fn is_multicast(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+
+    /// Reads an address without judging whether an interface could have it as its own.
+    ///
+    /// # Errors
+    ///
+    /// [`MacError`] when the text is not six octets of two hexadecimal digits with colons between.
+    pub fn parse_observed(text: &str) -> Result<Self, MacError> {
+        octets::parse(text)
+            .map(Self)
+            .ok_or_else(|| form_error(text))
+    }
+}
+
+impl From<[u8; 6]> for MacAddr {
+    fn from(octets: [u8; 6]) -> Self {
+        Self(octets)
+    }
+}
+
+impl FromStr for MacAddr {
+    type Err = MacError;
+
+    fn from_str(text: &str) -> Result<Self, MacError> {
+        let address = Self::parse_observed(text)?;
+        if address.is_zero() {
+            Err(MacError::Zero(address))
+        } else if address.is_broadcast() {
+            Err(MacError::Broadcast(address))
+        } else if address.is_multicast() {
+            Err(MacError::Multicast(address))
+        } else {
+            Ok(address)
+        }
+    }
+}
+
+impl fmt::Display for MacAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        octets::write(&self.0, f)
+    }
+}
+
+fn form_error(text: &str) -> MacError {
+    let value = Quoted::new(text);
+    if octets::parse::<20>(text).is_some() {
+        MacError::Ipoib(MacText(value))
+    } else if octets::parse::<8>(text).is_some() {
+        MacError::Guid(MacText(value))
+    } else {
+        MacError::Form(MacText(value))
+    }
+}
+
+/// The refused text, as the message shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MacText(Quoted);
+
+impl fmt::Display for MacText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Why a text is no MAC address that an interface can be given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MacError {
+    /// Not six octets with colons between them.
+    #[error("{0} is no MAC address: write six octets with colons, as in 02:00:00:00:00:01")]
+    Form(MacText),
+    /// Eight octets: a GUID.
+    #[error(
+        "{0} is no MAC address but a GUID of eight octets: ask for it by infiniband-guid, or write six octets"
+    )]
+    Guid(MacText),
+    /// Twenty octets: an IPoIB address.
+    #[error(
+        "{0} is no MAC address but an IPoIB address: ask for its last eight octets by infiniband-guid, or write six octets"
+    )]
+    Ipoib(MacText),
+    /// All zeros.
+    #[error(
+        "the MAC address {0} is zero, which no interface can have: write a unicast address, as 02:00:00:00:00:01"
+    )]
+    Zero(MacAddr),
+    /// All ones.
+    #[error(
+        "the MAC address {0} is broadcast, which no interface can have: write a unicast address, as 02:00:00:00:00:01"
+    )]
+    Broadcast(MacAddr),
+    /// The group bit is set.
+    #[error(
+        "the MAC address {0} is multicast (its first octet is odd), which no interface can have: make the first octet even"
+    )]
+    Multicast(MacAddr),
+}
+
+serde_as_text!(MacAddr, MacAddr::parse_observed);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_unicast_address_is_accepted_and_written_in_lower_case() {
+        let address: MacAddr = "60:00:00:00:00:E1".parse().unwrap();
+        assert_eq!(address.to_string(), "60:00:00:00:00:e1");
+        assert_eq!(address.octets(), [0x60, 0, 0, 0, 0, 0xe1]);
+    }
+
+    #[test]
+    fn what_no_interface_can_have_is_refused_in_one_line_with_value_and_remedy() {
+        for (text, reason, remedy) in [
+            (
+                "01:00:5e:00:00:01",
+                "multicast",
+                "make the first octet even",
+            ),
+            ("ff:ff:ff:ff:ff:ff", "broadcast", "write a unicast address"),
+            ("00:00:00:00:00:00", "zero", "write a unicast address"),
+            ("0200.0000.0001", "no MAC address", "six octets with colons"),
+            (
+                "02-00-00-00-00-01",
+                "no MAC address",
+                "six octets with colons",
+            ),
+            ("020000000001", "no MAC address", "six octets with colons"),
+            ("2:0:0:0:0:1", "no MAC address", "six octets with colons"),
+            ("02:00:00:00:00", "no MAC address", "six octets with colons"),
+            (
+                " 02:00:00:00:00:01",
+                "no MAC address",
+                "six octets with colons",
+            ),
+            (
+                "02:00:00:00:00:0g",
+                "no MAC address",
+                "six octets with colons",
+            ),
+            (
+                "02:00:00:00:00:+1",
+                "no MAC address",
+                "six octets with colons",
+            ),
+            ("", "no MAC address", "six octets with colons"),
+            ("02:00:00:00:00:00:00:3e", "GUID", "infiniband-guid"),
+            (
+                "80:00:00:49:fe:80:00:00:00:00:00:00:02:c9:03:00:00:02:00:3a",
+                "IPoIB",
+                "infiniband-guid",
+            ),
+        ] {
+            let error = text.parse::<MacAddr>().unwrap_err().to_string();
+            for part in [text, reason, remedy] {
+                assert!(error.contains(part), "{error} lacks {part}");
+            }
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_observed_address_is_held_without_judgement() {
+        for octets in [[0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1]] {
+            let seen = MacAddr::from(octets);
+            assert_eq!(MacAddr::parse_observed(&seen.to_string()).unwrap(), seen);
+            let json = serde_json::to_string(&seen).unwrap();
+            assert_eq!(serde_json::from_str::<MacAddr>(&json).unwrap(), seen);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_unicast_address_survives_its_text(octets: [u8; 6]) {
+            let address = MacAddr::from(octets);
+            match address.to_string().parse::<MacAddr>() {
+                Ok(read) => prop_assert_eq!(read, address),
+                Err(_) => prop_assert!(address.is_zero() || address.is_multicast()),
+            }
+        }
+
+        #[test]
+        fn no_text_panics(text in ".*") {
+            let _ = text.parse::<MacAddr>();
+        }
+    }
+}

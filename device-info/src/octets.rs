@@ -1,0 +1,73 @@
+//! Octets in hexadecimal with colons between them: the canonical text of MACs, GUIDs and IPoIB
+//! addresses, which other plugins compare byte by byte.
+
+use std::fmt;
+
+/// Reads exactly `N` octets of two hexadecimal digits each with a colon between them.
+///
+/// Strict, because those who compare such text (sriov-cni, ib-sriov-cni) know no other form.
+pub(crate) fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut octets = [0_u8; N];
+    let mut parts = text.split(':');
+    for octet in &mut octets {
+        *octet = pair(parts.next()?.as_bytes())?;
+    }
+    parts.next().is_none().then_some(octets)
+}
+
+/// Reads exactly `N` octets of two hexadecimal digits each with nothing between them.
+pub(crate) fn parse_bare<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    let mut octets = [0_u8; N];
+    for (octet, digits) in octets.iter_mut().zip(pairs) {
+        *octet = pair(digits)?;
+    }
+    Some(octets)
+}
+
+/// Writes octets in lower case with colons between them.
+pub(crate) fn write(octets: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (position, octet) in octets.iter().enumerate() {
+        if position > 0 {
+            f.write_str(":")?;
+        }
+        write!(f, "{octet:02x}")?;
+    }
+    Ok(())
+}
+
+fn pair(digits: &[u8]) -> Option<u8> {
+    match digits {
+        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
+    }
+}
+
+/// Not `from_str_radix`: that takes a sign.
+fn digit(character: u8) -> Option<u8> {
+    char::from(character)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+}
+
+/// Serialize as the type's `Display`, deserialize by the function named.
+macro_rules! serde_as_text {
+    ($type:ty, $parse:expr) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'_, str>>::deserialize(deserializer)?;
+                $parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use serde_as_text;
