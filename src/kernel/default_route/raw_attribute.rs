@@ -1,0 +1,129 @@
+//! An attribute of a route as the kernel wrote it.
+
+use std::fmt::Write as _;
+
+use netlink_packet_core::{DefaultNla, NLA_F_NESTED, NLA_F_NET_BYTEORDER, Nla};
+use netlink_packet_route::route::RouteAttribute;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// An attribute that is carried along without being understood.
+///
+/// Exactness rests on it: a route is put back with all that it had, whatever a later kernel adds.
+/// Its JSON is a string, `TYPE:HEX` (`8:0800020078050000`), and its octets are in this machine's
+/// order, as the kernel's are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct RawAttribute {
+    kind: u16,
+    value: Vec<u8>,
+}
+
+/// A text that is no raw attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("route attribute {text:?} is not valid; write it as TYPE:HEX, as 8:0800020078050000")]
+pub struct RawAttributeError {
+    text: String,
+}
+
+impl From<&RouteAttribute> for RawAttribute {
+    fn from(attribute: &RouteAttribute) -> Self {
+        let mut value = vec![0; attribute.value_len()];
+        attribute.emit_value(&mut value);
+        let mut kind = attribute.kind();
+        if attribute.is_nested() {
+            kind |= NLA_F_NESTED;
+        }
+        if attribute.is_network_byteorder() {
+            kind |= NLA_F_NET_BYTEORDER;
+        }
+        Self { kind, value }
+    }
+}
+
+impl From<&RawAttribute> for RouteAttribute {
+    fn from(raw: &RawAttribute) -> Self {
+        Self::Other(DefaultNla::new(raw.kind, raw.value.clone()))
+    }
+}
+
+impl From<RawAttribute> for String {
+    fn from(raw: RawAttribute) -> Self {
+        let mut text = format!("{}:", raw.kind);
+        for octet in raw.value {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{octet:02x}");
+        }
+        text
+    }
+}
+
+impl TryFrom<String> for RawAttribute {
+    type Error = RawAttributeError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        parse(&text).ok_or(RawAttributeError { text })
+    }
+}
+
+/// The longest value that fits an attribute, whose length is 16 bits with its header of four.
+const LONGEST: usize = u16::MAX as usize - 4;
+
+fn parse(text: &str) -> Option<RawAttribute> {
+    let (kind, hex) = text.split_once(':')?;
+    let (pairs, odd) = hex.as_bytes().as_chunks::<2>();
+    if !odd.is_empty() || pairs.len() > LONGEST {
+        return None;
+    }
+    let value = pairs
+        .iter()
+        .map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?))
+        .collect::<Option<_>>()?;
+    Some(RawAttribute {
+        kind: kind.parse().ok()?,
+        value,
+    })
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_route::route::RouteMetric;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn its_text_round_trips(kind: u16, value: Vec<u8>) {
+            let raw = RawAttribute { kind, value };
+            prop_assert_eq!(RawAttribute::try_from(String::from(raw.clone())), Ok(raw));
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_none_is_refused_and_named() {
+        for text in ["", "8", "8:0", "8:0g", "x:00", "65536:00", "-1:00", "8:é"] {
+            let error = RawAttribute::try_from(text.to_owned()).unwrap_err();
+            assert!(error.to_string().contains(&format!("{text:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_octets_are_the_kernels() {
+        let metrics = RouteAttribute::Metrics(vec![RouteMetric::Mtu(1400)]);
+        let raw = RawAttribute::from(&metrics);
+        let mut octets = vec![8, 0, 2, 0];
+        octets.extend(1400_u32.to_ne_bytes());
+        assert_eq!(raw.kind, 8);
+        assert_eq!(raw.value, octets);
+        let again = RouteAttribute::from(&raw);
+        assert_eq!(again.kind(), metrics.kind());
+        assert_eq!(again.value_len(), metrics.value_len());
+    }
+}

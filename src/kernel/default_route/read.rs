@@ -1,0 +1,152 @@
+//! `RTM_NEWROUTE` ─▶ [`DefaultRoute`].
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteNextHop,
+    RouteNextHopFlags, RouteType, RouteVia,
+};
+
+use super::{DefaultRoute, Family, MAIN_TABLE, NextHop, RawAttribute};
+
+/// Clock ticks a second in what the kernel tells (`USER_HZ`, the same on every architecture that
+/// Jackfield runs on).
+const TICKS: u32 = 100;
+
+/// Whether a message of a dump is a default route of the main table that leads somewhere.
+///
+/// Asked of every message, though the dump is filtered: kernels before 4.20 filter nothing.
+pub(in crate::kernel) fn is_default(message: &RouteMessage, family: Family) -> bool {
+    let header = &message.header;
+    header.address_family == address_family(family)
+        && header.destination_prefix_length == 0
+        && header.kind == RouteType::Unicast
+        && !header.flags.contains(RouteFlags::Cloned)
+        && table(message) == MAIN_TABLE
+}
+
+pub(super) fn address_family(family: Family) -> AddressFamily {
+    match family {
+        Family::V4 => AddressFamily::Inet,
+        Family::V6 => AddressFamily::Inet6,
+    }
+}
+
+fn table(message: &RouteMessage) -> u32 {
+    message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            RouteAttribute::Table(table) => Some(*table),
+            _ => None,
+        })
+        .unwrap_or_else(|| u32::from(message.header.table))
+}
+
+impl DefaultRoute {
+    /// Reads a message; `name` tells the name of an interface by its index.
+    pub(in crate::kernel) fn read<E>(
+        message: &RouteMessage,
+        family: Family,
+        mut name: impl FnMut(u32) -> Result<Option<String>, E>,
+    ) -> Result<Self, E> {
+        let header = &message.header;
+        let mut route = Self {
+            family,
+            next_hops: Vec::new(),
+            metric: None,
+            protocol: header.protocol.into(),
+            scope: header.scope.into(),
+            tos: header.tos,
+            from: None,
+            prefsrc: None,
+            next_hop_id: None,
+            expires: None,
+            rest: Vec::new(),
+        };
+        let mut only = NextHop {
+            onlink: header.flags.contains(RouteFlags::Onlink),
+            ..NextHop::default()
+        };
+        for attribute in &message.attributes {
+            match attribute {
+                RouteAttribute::Table(_) | RouteAttribute::Destination(_) => {}
+                RouteAttribute::Priority(metric) => route.metric = Some(*metric),
+                RouteAttribute::PrefSource(address) => route.prefsrc = ip(address),
+                RouteAttribute::Source(address) => route.from = from(header, address),
+                RouteAttribute::NhId(id) => route.next_hop_id = Some(*id),
+                RouteAttribute::Gateway(address) => only.gateway = ip(address),
+                RouteAttribute::Via(via) => only.gateway = via_ip(via),
+                RouteAttribute::Oif(index) => only.interface = name(*index)?,
+                RouteAttribute::MultiPath(hops) => {
+                    for hop in hops {
+                        route.next_hops.push(NextHop::read(hop, &mut name)?);
+                    }
+                }
+                // Counters and clocks: only the time that is left can be given back.
+                RouteAttribute::CacheInfo(info) => route.expires = seconds(info.expires),
+                RouteAttribute::Expires(seconds) => route.expires = Some(*seconds),
+                other => route.rest.push(RawAttribute::from(other)),
+            }
+        }
+        if route.next_hops.is_empty() {
+            route.next_hops.push(only);
+        }
+        Ok(route)
+    }
+}
+
+impl NextHop {
+    fn read<E>(
+        hop: &RouteNextHop,
+        name: &mut impl FnMut(u32) -> Result<Option<String>, E>,
+    ) -> Result<Self, E> {
+        let mut read = Self {
+            interface: name(hop.interface_index)?,
+            // What else is in the flags (dead, linkdown, offload) is the kernel's finding.
+            onlink: hop.flags.contains(RouteNextHopFlags::Onlink),
+            extra_weight: hop.hops,
+            ..Self::default()
+        };
+        for attribute in &hop.attributes {
+            match attribute {
+                RouteAttribute::Gateway(address) => read.gateway = ip(address),
+                RouteAttribute::Via(via) => read.gateway = via_ip(via),
+                other => read.rest.push(RawAttribute::from(other)),
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Ticks as the seconds that a request takes; 0 is no end there and here.
+fn seconds(ticks: u32) -> Option<u32> {
+    match ticks.cast_signed() {
+        0 => None,
+        // It ended, and was not collected yet: there is no "now" to ask for.
+        ..0 => Some(1),
+        1.. => Some(ticks.div_ceil(TICKS)),
+    }
+}
+
+fn ip(address: &RouteAddress) -> Option<IpAddr> {
+    match address {
+        RouteAddress::Inet(ip) => Some(IpAddr::V4(*ip)),
+        RouteAddress::Inet6(ip) => Some(IpAddr::V6(*ip)),
+        _ => None,
+    }
+}
+
+fn via_ip(via: &RouteVia) -> Option<IpAddr> {
+    match via {
+        RouteVia::Inet(ip) => Some(IpAddr::V4(*ip)),
+        RouteVia::Inet6(ip) => Some(IpAddr::V6(*ip)),
+        _ => None,
+    }
+}
+
+fn from(header: &RouteHeader, address: &RouteAddress) -> Option<IpNet> {
+    IpNet::new(ip(address)?, header.source_prefix_length).ok()
+}

@@ -1,0 +1,237 @@
+//! Reading, keeping and writing default routes, without a kernel.
+
+use netlink_packet_core::{Emitable, Parseable};
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteCacheInfo, RouteFlags, RouteMessage, RouteMetric,
+    RouteNextHop, RouteNextHopFlags, RoutePreference, RouteProtocol, RouteScope, RouteType,
+};
+
+use super::*;
+use crate::kernel::KernelError;
+
+fn v4(text: &str) -> RouteAddress {
+    RouteAddress::Inet(text.parse().unwrap())
+}
+
+fn message(family: AddressFamily, attributes: Vec<RouteAttribute>) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    message.header.table = 254;
+    message.header.kind = RouteType::Unicast;
+    message.header.protocol = RouteProtocol::Boot;
+    message.attributes = attributes;
+    message
+}
+
+fn read(message: &RouteMessage, family: Family) -> DefaultRoute {
+    DefaultRoute::read(message, family, |index| {
+        Ok::<_, KernelError>(Some(format!("net{index}")))
+    })
+    .unwrap()
+}
+
+fn write(route: &DefaultRoute) -> RouteMessage {
+    let message = route
+        .write(|name| Ok(name.strip_prefix("net").and_then(|n| n.parse().ok())))
+        .unwrap();
+    // Through its octets, as the kernel gets it: a raw attribute comes back as what it is.
+    let mut octets = vec![0; message.buffer_len()];
+    message.emit(&mut octets);
+    RouteMessage::parse(octets.as_slice()).unwrap()
+}
+
+fn sorted(mut attributes: Vec<RouteAttribute>) -> Vec<String> {
+    let mut texts: Vec<_> = attributes.drain(..).map(|a| format!("{a:?}")).collect();
+    texts.sort();
+    texts
+}
+
+#[test]
+fn a_route_with_everything_is_written_as_it_was_read() {
+    let mut plain = message(
+        AddressFamily::Inet,
+        vec![
+            RouteAttribute::Gateway(v4("10.0.0.1")),
+            RouteAttribute::Oif(3),
+            RouteAttribute::Priority(7),
+            RouteAttribute::PrefSource(v4("10.0.0.9")),
+            RouteAttribute::Metrics(vec![
+                RouteMetric::Lock(4),
+                RouteMetric::Mtu(1400),
+                RouteMetric::Advmss(1300),
+                RouteMetric::CcAlgo("bbr".to_owned()),
+            ]),
+        ],
+    );
+    plain.header.flags = RouteFlags::Onlink;
+    plain.header.tos = 8;
+    plain.header.scope = RouteScope::Link;
+    let hop = |index, gateway, hops, flags| {
+        let mut hop = RouteNextHop::default();
+        hop.interface_index = index;
+        hop.hops = hops;
+        hop.flags = flags;
+        hop.attributes = vec![RouteAttribute::Gateway(v4(gateway))];
+        hop
+    };
+    let multipath = message(
+        AddressFamily::Inet,
+        vec![RouteAttribute::MultiPath(vec![
+            hop(3, "10.0.0.1", 0, RouteNextHopFlags::Onlink),
+            hop(4, "10.1.0.1", 9, RouteNextHopFlags::empty()),
+        ])],
+    );
+    let by_ipv6 = message(
+        AddressFamily::Inet,
+        vec![
+            RouteAttribute::Via("fe80::1".parse::<IpAddr>().unwrap().into()),
+            RouteAttribute::Oif(3),
+        ],
+    );
+    let mut from = message(
+        AddressFamily::Inet6,
+        vec![
+            RouteAttribute::Source(RouteAddress::Inet6("2001:db8::".parse().unwrap())),
+            RouteAttribute::Gateway(RouteAddress::Inet6("fe80::1".parse().unwrap())),
+            RouteAttribute::Oif(3),
+            RouteAttribute::Priority(1024),
+            RouteAttribute::Preference(RoutePreference::High),
+        ],
+    );
+    from.header.source_prefix_length = 64;
+    for (before, family) in [
+        (plain, Family::V4),
+        (multipath, Family::V4),
+        (by_ipv6, Family::V4),
+        (from, Family::V6),
+    ] {
+        let route = read(&before, family);
+        let kept: DefaultRoute =
+            serde_json::from_str(&serde_json::to_string(&route).unwrap()).unwrap();
+        assert_eq!(kept, route);
+        let after = write(&kept);
+        assert_eq!(after.header, before.header, "{route}");
+        assert_eq!(
+            sorted(after.attributes),
+            sorted(before.attributes),
+            "{route}"
+        );
+    }
+}
+
+#[test]
+fn what_the_kernel_finds_out_itself_is_not_written_back() {
+    let mut dead = message(
+        AddressFamily::Inet6,
+        vec![
+            RouteAttribute::Table(254),
+            RouteAttribute::Oif(3),
+            RouteAttribute::CacheInfo(RouteCacheInfo::parse(&[0; 32]).unwrap()),
+        ],
+    );
+    dead.header.flags = RouteFlags::Dead | RouteFlags::Linkdown | RouteFlags::RtOffload;
+    let written = write(&read(&dead, Family::V6));
+    assert_eq!(written.header.flags, RouteFlags::empty());
+    assert_eq!(written.attributes, [RouteAttribute::Oif(3)]);
+}
+
+#[test]
+fn a_route_that_ends_keeps_the_seconds_that_are_left() {
+    for (ticks, seconds) in [
+        (0, None),
+        (1, Some(1)),
+        (179_950, Some(1800)),
+        (u32::MAX, Some(1)),
+    ] {
+        let mut info = RouteCacheInfo::parse(&[0; 32]).unwrap();
+        info.expires = ticks;
+        let route = read(
+            &message(
+                AddressFamily::Inet6,
+                vec![RouteAttribute::Oif(3), RouteAttribute::CacheInfo(info)],
+            ),
+            Family::V6,
+        );
+        assert_eq!(route.expires, seconds);
+    }
+}
+
+#[test]
+fn a_next_hop_object_is_written_without_the_next_hops_that_it_stands_for() {
+    let object = message(
+        AddressFamily::Inet,
+        vec![
+            RouteAttribute::NhId(12),
+            RouteAttribute::Gateway(v4("10.0.0.1")),
+            RouteAttribute::Oif(3),
+        ],
+    );
+    let route = read(&object, Family::V4);
+    assert_eq!(route.to_string(), "default via 10.0.0.1 dev net3");
+    assert_eq!(write(&route).attributes, [RouteAttribute::NhId(12)]);
+}
+
+#[test]
+fn only_default_routes_of_the_main_table_that_lead_somewhere_are_ours() {
+    let plain = || message(AddressFamily::Inet, vec![RouteAttribute::Oif(3)]);
+    assert!(is_default(&plain(), Family::V4));
+    assert!(!is_default(&plain(), Family::V6));
+    let changed = |change: fn(&mut RouteMessage)| {
+        let mut message = plain();
+        change(&mut message);
+        is_default(&message, Family::V4)
+    };
+    let table: [(fn(&mut RouteMessage), bool); 6] = [
+        (|m| m.header.destination_prefix_length = 1, false),
+        (|m| m.header.kind = RouteType::Unreachable, false),
+        (|m| m.header.flags = RouteFlags::Cloned, false),
+        (|m| m.header.table = 100, false),
+        (|m| m.attributes.push(RouteAttribute::Table(1000)), false),
+        (|m| m.attributes.push(RouteAttribute::Table(254)), true),
+    ];
+    for (row, (change, ours)) in table.into_iter().enumerate() {
+        assert_eq!(changed(change), ours, "row {row}");
+    }
+}
+
+#[test]
+fn a_route_is_shown_as_ip_route_shows_it() {
+    let mut route = DefaultRoute::via("10.0.0.1".parse().unwrap(), "eth0", Some(100));
+    assert_eq!(
+        route.to_string(),
+        "default via 10.0.0.1 dev eth0 metric 100"
+    );
+    assert_eq!(route.interfaces().collect::<Vec<_>>(), ["eth0"]);
+    route.next_hops.push(NextHop {
+        gateway: Some("10.1.0.1".parse().unwrap()),
+        interface: Some("net1".to_owned()),
+        onlink: true,
+        extra_weight: 255,
+        ..NextHop::default()
+    });
+    assert_eq!(
+        route.to_string(),
+        "default nexthop via 10.0.0.1 dev eth0 weight 1 nexthop via 10.1.0.1 dev net1 onlink \
+         weight 256 metric 100"
+    );
+}
+
+#[test]
+fn a_route_without_its_interface_or_without_a_way_is_refused_by_name() {
+    let gone = DefaultRoute::via("10.0.0.1".parse().unwrap(), "net1", None);
+    let said = gone.write(|_| Ok(None)).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "route \"default via 10.0.0.1 dev net1\": no interface \"net1\" in this namespace; \
+         attach it first"
+    );
+    for hops in [Vec::new(), vec![NextHop::default()]] {
+        let nowhere = DefaultRoute {
+            next_hops: hops,
+            ..gone.clone()
+        };
+        let said = nowhere.write(|_| Ok(Some(1))).unwrap_err().to_string();
+        assert!(said.contains("leads nowhere"), "{said}");
+    }
+}

@@ -1,0 +1,143 @@
+//! A link, as `RTM_NEWLINK` describes it.
+
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+
+/// What the kernel says of one network interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// The kernel's number for it, unique within the namespace.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its hardware address: 6 octets on Ethernet, 20 on IPoIB, none on some.
+    pub address: Vec<u8>,
+    /// The address that its hardware has, where it has any: it stays when a bond changes
+    /// [`Link::address`]. Linux 5.6 and later.
+    pub perm_address: Option<Vec<u8>>,
+    /// The largest packet, in octets.
+    pub mtu: u32,
+    /// Whether it is set up (`IFF_UP`): the administrator's side.
+    pub up: bool,
+    /// Whether it has a carrier: the cable's side.
+    pub carrier: bool,
+    /// `ARPHRD_*`: 1 for Ethernet, 32 for InfiniBand.
+    pub arp_type: u16,
+    /// What kind of software device it is (`veth`, `macvlan`), [`None`] for hardware.
+    pub kind: Option<String>,
+    /// The index of the bridge, bond or VRF that it belongs to.
+    pub master: Option<u32>,
+    /// The index of the link that it stands on (a macvlan's parent, a veth's peer).
+    pub lower: Option<u32>,
+    /// In which namespace [`Link::lower`] is to be looked up, by its number as seen from here;
+    /// [`None`] for this one.
+    pub lower_netns: Option<i32>,
+    /// The bus of its device (`pci`, `virtio`, `auxiliary`). Linux 5.14 and later.
+    pub parent_bus: Option<String>,
+    /// The name of its device on that bus. Linux 5.14 and later.
+    pub parent_name: Option<String>,
+}
+
+impl Link {
+    /// `ARPHRD_INFINIBAND`: the address has 20 octets, of which the last 8 are the port's GUID.
+    pub const INFINIBAND: u16 = 32;
+}
+
+impl From<LinkMessage> for Link {
+    fn from(message: LinkMessage) -> Self {
+        let mut link = Self {
+            index: message.header.index,
+            up: message.header.flags.contains(LinkFlags::Up),
+            arp_type: message.header.link_layer_type.into(),
+            ..Self::default()
+        };
+        for attribute in message.attributes {
+            match attribute {
+                LinkAttribute::IfName(name) => link.name = name,
+                LinkAttribute::Address(address) => link.address = address,
+                LinkAttribute::PermAddress(address) => link.perm_address = Some(address),
+                LinkAttribute::Mtu(mtu) => link.mtu = mtu,
+                LinkAttribute::Carrier(carrier) => link.carrier = carrier != 0,
+                LinkAttribute::Controller(index) => link.master = Some(index),
+                LinkAttribute::Link(index) => link.lower = Some(index),
+                LinkAttribute::LinkNetNsId(id) => link.lower_netns = Some(id),
+                LinkAttribute::ParentDevBusName(bus) => link.parent_bus = Some(bus),
+                LinkAttribute::ParentDevName(name) => link.parent_name = Some(name),
+                LinkAttribute::LinkInfo(info) => link.kind = kind(&info),
+                _ => {}
+            }
+        }
+        link
+    }
+}
+
+fn kind(info: &[LinkInfo]) -> Option<String> {
+    info.iter().find_map(|part| match part {
+        LinkInfo::Kind(kind) => Some(kind.to_string()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::DefaultNla;
+    use netlink_packet_route::link::{InfoKind, LinkHeader, LinkLayerType};
+
+    use super::*;
+
+    fn message(attributes: Vec<LinkAttribute>) -> LinkMessage {
+        let mut message = LinkMessage::default();
+        message.header = LinkHeader {
+            index: 7,
+            link_layer_type: LinkLayerType::Infiniband,
+            flags: LinkFlags::Up | LinkFlags::Multicast,
+            ..LinkHeader::default()
+        };
+        message.attributes = attributes;
+        message
+    }
+
+    #[test]
+    fn every_attribute_that_is_judged_later_is_read() {
+        let link = Link::from(message(vec![
+            LinkAttribute::IfName("ib0".to_owned()),
+            LinkAttribute::Mtu(4092),
+            LinkAttribute::Address(vec![2; 20]),
+            LinkAttribute::PermAddress(vec![3; 20]),
+            LinkAttribute::Carrier(1),
+            LinkAttribute::Controller(4),
+            LinkAttribute::Link(5),
+            LinkAttribute::LinkNetNsId(0),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::MacVlan)]),
+            LinkAttribute::ParentDevBusName("pci".to_owned()),
+            LinkAttribute::ParentDevName("0000:01:10.0".to_owned()),
+            LinkAttribute::Other(DefaultNla::new(9999, vec![1])),
+        ]));
+        let expected = Link {
+            index: 7,
+            name: "ib0".to_owned(),
+            address: vec![2; 20],
+            perm_address: Some(vec![3; 20]),
+            mtu: 4092,
+            up: true,
+            carrier: true,
+            arp_type: Link::INFINIBAND,
+            kind: Some("macvlan".to_owned()),
+            master: Some(4),
+            lower: Some(5),
+            lower_netns: Some(0),
+            parent_bus: Some("pci".to_owned()),
+            parent_name: Some("0000:01:10.0".to_owned()),
+        };
+        assert_eq!(link, expected);
+    }
+
+    #[test]
+    fn what_the_kernel_leaves_out_is_absent() {
+        let link = Link::from(message(vec![LinkAttribute::IfName("net1".to_owned())]));
+        assert_eq!(link.perm_address, None);
+        assert_eq!(link.master, None);
+        assert_eq!(link.parent_name, None);
+        assert!(!link.carrier);
+        assert!(link.address.is_empty());
+    }
+}

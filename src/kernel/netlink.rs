@@ -1,0 +1,208 @@
+//! The kernel itself, asked over rtnetlink.
+
+mod exchange;
+
+use std::time::Duration;
+
+use netlink_packet_route::address::AddressMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
+use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteType};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::libc;
+
+use crate::cni::InterfaceName;
+
+use super::default_route::MAIN_TABLE;
+use super::{Address, DefaultRoute, Family, KernelError, Link, PodLinks, PodNetns};
+use exchange::{Exchange, Failure, Kind};
+
+/// A netlink socket in one network namespace.
+///
+/// It stays in that namespace whatever thread uses it, and keeps it alive; nothing runs between
+/// calls. It blocks on a runtime of its own, so it must not be used from within another one.
+#[derive(Debug)]
+pub struct Netlink {
+    exchange: Exchange,
+}
+
+/// How long one answer is waited for, unless [`Netlink::set_patience`] says otherwise.
+///
+/// Answers take microseconds. Seconds they take where the kernel's one lock on all links is held
+/// for long, as it is while many virtual functions are made.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Netlink {
+    /// A socket in the pod's namespace.
+    ///
+    /// # Errors
+    /// [`KernelError::Netns`] when it cannot be entered, [`KernelError::Socket`] when there are
+    /// no descriptors or memory left.
+    pub fn in_netns(netns: &PodNetns) -> Result<Self, KernelError> {
+        Exchange::open(|connect| Ok(netns.within(connect)?), PATIENCE)
+            .map(|exchange| Self { exchange })
+    }
+
+    /// A socket in the namespace of the calling thread: the host's.
+    ///
+    /// # Errors
+    /// [`KernelError::Socket`] when there are no descriptors or memory left.
+    pub fn here() -> Result<Self, KernelError> {
+        Exchange::open(|connect| Ok(connect()), PATIENCE).map(|exchange| Self { exchange })
+    }
+
+    /// Bounds the wait for each answer from now on.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.exchange.set_patience(patience);
+    }
+
+    fn read_links(
+        &mut self,
+        kind: Kind,
+        index: u32,
+        name: Option<&str>,
+    ) -> Result<Vec<Link>, Failure> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        // Counters are half of an answer and cost the kernel a walk over every CPU. Virtual
+        // functions are not asked for, so they are not in it.
+        let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
+        message.attributes.push(mask);
+        if let Some(name) = name {
+            let name = LinkAttribute::IfName(name.to_owned());
+            message.attributes.push(name);
+        }
+        let request = RouteNetlinkMessage::GetLink(message);
+        self.exchange.ask(request, kind, |answer| match answer {
+            RouteNetlinkMessage::NewLink(link) => Some(Link::from(link)),
+            _ => None,
+        })
+    }
+
+    fn read_one(
+        &mut self,
+        index: u32,
+        name: Option<&str>,
+        action: impl FnOnce() -> String,
+    ) -> Result<Option<Link>, KernelError> {
+        match self.read_links(Kind::One, index, name) {
+            Ok(links) => Ok(links.into_iter().next()),
+            Err(failure) if failure.is_errno(libc::ENODEV) => Ok(None),
+            Err(failure) => Err(failure.about(action())),
+        }
+    }
+
+    fn read_routes(&mut self, family: Family) -> Result<Vec<DefaultRoute>, KernelError> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = match family {
+            Family::V4 => AddressFamily::Inet,
+            Family::V6 => AddressFamily::Inet6,
+        };
+        message.header.kind = RouteType::Unicast;
+        message.attributes.push(RouteAttribute::Table(MAIN_TABLE));
+        let request = RouteNetlinkMessage::GetRoute(message);
+        let messages = match self
+            .exchange
+            .ask(request, Kind::List, |answer| match answer {
+                RouteNetlinkMessage::NewRoute(route) => {
+                    super::default_route::is_default(&route, family).then_some(route)
+                }
+                _ => None,
+            }) {
+            Ok(messages) => messages,
+            // A namespace has no main table until its first route; no IPv6, no IPv6 routes.
+            Err(failure)
+                if failure.is_errno(libc::ENOENT) || failure.is_errno(libc::EAFNOSUPPORT) =>
+            {
+                Vec::new()
+            }
+            Err(failure) => return Err(failure.about("listing default routes".to_owned())),
+        };
+        messages
+            .iter()
+            .map(|message| {
+                DefaultRoute::read(message, family, |index| {
+                    self.link_at(index).map(|link| link.map(|link| link.name))
+                })
+            })
+            .collect()
+    }
+
+    /// The message for a route, with the indices that its interfaces have now.
+    fn describe(&mut self, route: &DefaultRoute) -> Result<RouteMessage, KernelError> {
+        route.write(|name| {
+            let link = self.read_one(0, Some(name), || format!("reading interface {name:?}"))?;
+            Ok(link.map(|link| link.index))
+        })
+    }
+}
+
+impl PodLinks for Netlink {
+    fn links(&mut self) -> Result<Vec<Link>, KernelError> {
+        self.read_links(Kind::List, 0, None)
+            .map_err(|failure| failure.about("listing interfaces".to_owned()))
+    }
+
+    fn link(&mut self, name: &InterfaceName) -> Result<Option<Link>, KernelError> {
+        self.read_one(0, Some(name.as_str()), || {
+            format!("reading interface {name}")
+        })
+    }
+
+    fn link_at(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
+        if index == 0 {
+            // To the kernel that is no index but a missing one, and an error.
+            return Ok(None);
+        }
+        self.read_one(index, None, || format!("reading interface number {index}"))
+    }
+
+    fn addresses(&mut self, index: u32) -> Result<Vec<Address>, KernelError> {
+        let mut message = AddressMessage::default();
+        message.header.index = index;
+        let request = RouteNetlinkMessage::GetAddress(message);
+        let read = |answer| match answer {
+            // Asked of every answer: kernels before 4.20 list all interfaces.
+            RouteNetlinkMessage::NewAddress(address) => {
+                Address::read(address).filter(|address| address.index == index)
+            }
+            _ => None,
+        };
+        match self.exchange.ask(request, Kind::List, read) {
+            Err(failure) if failure.is_errno(libc::ENODEV) => Ok(Vec::new()),
+            answer => answer.map_err(|failure| {
+                failure.about(format!("listing the addresses of interface number {index}"))
+            }),
+        }
+    }
+
+    fn default_routes(&mut self) -> Result<Vec<DefaultRoute>, KernelError> {
+        let mut routes = self.read_routes(Family::V4)?;
+        routes.append(&mut self.read_routes(Family::V6)?);
+        Ok(routes)
+    }
+
+    fn add_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
+        let request = RouteNetlinkMessage::NewRoute(self.describe(route)?);
+        match self.exchange.act(request, Kind::Append) {
+            Err(failure) if !failure.is_errno(libc::EEXIST) => {
+                Err(failure.about(format!("adding route \"{route}\"")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn remove_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
+        let message = match self.describe(route) {
+            // The kernel takes a link's routes away with it.
+            Err(KernelError::NoInterface { .. }) => return Ok(()),
+            described => described?,
+        };
+        let request = RouteNetlinkMessage::DelRoute(message);
+        match self.exchange.act(request, Kind::Remove) {
+            Err(failure) if !failure.is_errno(libc::ESRCH) => {
+                Err(failure.about(format!("removing route \"{route}\"")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
