@@ -53,6 +53,18 @@ impl JsonError {
         }
     }
 
+    /// Says in which element of which list the key is: `ips[1].address`.
+    pub(crate) fn within(self, list: &str, index: usize) -> Self {
+        match self {
+            Self::Key { key, value, reason } => Self::Key {
+                key: format!("{list}[{index}].{key}"),
+                value,
+                reason,
+            },
+            other => other,
+        }
+    }
+
     /// The error of a parser that read the value of `key`.
     pub(crate) fn of_key(key: &str, value: &RawValue, error: &serde_json::Error) -> Self {
         Self::key(key, value.get(), &without_position(error))

@@ -112,20 +112,8 @@ fn list<T>(
         .iter()
         .enumerate()
         .filter_map(|(index, object)| Some((index, object.as_ref()?)))
-        .map(|(index, object)| element(object).map_err(|error| within(error, key, index)))
+        .map(|(index, object)| element(object).map_err(|error| error.within(key, index)))
         .collect()
-}
-
-/// Says where in the result an error is: `ips[1].address`.
-fn within(error: JsonError, list: &str, index: usize) -> JsonError {
-    match error {
-        JsonError::Key { key, value, reason } => JsonError::Key {
-            key: format!("{list}[{index}].{key}"),
-            value,
-            reason,
-        },
-        other => other,
-    }
 }
 
 /// A string that is not empty.

@@ -1,0 +1,1 @@
+//! What the specification calls valid and invalid.
