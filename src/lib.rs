@@ -1,3 +1,4 @@
 //! Jackfield, a CNI delegating plugin that is aware of hardware.
 
 pub mod cni;
+pub mod delegate;
