@@ -15,6 +15,7 @@
 
 mod answer;
 mod call;
+mod chain;
 mod depth;
 mod environment;
 mod error;
@@ -26,6 +27,7 @@ mod search;
 mod verb;
 
 pub use call::{Call, DelegateExec};
+pub use chain::{Chain, ChainError, ChainErrors, Parameters, Ran, Time};
 pub use depth::{DEPTH_VARIABLE, Depth, DepthError, MAX_DEPTH};
 pub use error::{CallError, Said};
 pub use processes::Processes;

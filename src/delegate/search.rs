@@ -145,8 +145,15 @@ impl Binaries {
         places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))
     }
 
-    pub(super) fn get(&self, place: usize) -> Option<Result<&Binary, &FindError>> {
-        self.0.get(place).map(Result::as_ref)
+    /// The binary of the plugin at a place; one that was never looked up is missing too.
+    pub(super) fn get(&self, place: usize, plugin: &PluginType) -> Result<&Binary, FindError> {
+        match self.0.get(place) {
+            Some(found) => found.as_ref().map_err(Clone::clone),
+            None => Err(FindError::NotFound {
+                plugin: plugin.clone(),
+                dirs: list(&[]),
+            }),
+        }
     }
 }
 
