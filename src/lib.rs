@@ -2,5 +2,5 @@
 
 pub mod cni;
 pub mod npwg;
-
 pub mod kernel;
+pub mod delegate;

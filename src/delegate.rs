@@ -1,0 +1,35 @@
+//! Executes the delegates: finds their binaries, runs them with a deadline, and reads what they
+//! answer.
+//!
+//! ```text
+//! NetworkConfig ─▶ Binaries ─▶ Chain ─▶ Call ─▶ DelegateExec ─▶ process ─▶ answer ─▶ CniResult
+//! ```
+//!
+//! A delegate may be anything: it may hang, crash, flood, or leave children behind. None of that
+//! stops Jackfield, and nothing of a delegate that failed is left running (CNI 1.1.0 §2 and §3 say
+//! how it is called, §4 that its standard error goes to ours).
+//!
+//! A delegate inherits every descriptor that is not close-on-exec, on purpose: the lock of its
+//! sandbox is among them and so lives as long as any delegate does. Its standard streams are
+//! pipes, so nobody holds those of the container runtime.
+
+mod answer;
+mod call;
+mod chain;
+mod depth;
+mod environment;
+mod error;
+mod family;
+mod pipe;
+mod process;
+mod processes;
+mod search;
+mod verb;
+
+pub use call::{Call, DelegateExec};
+pub use chain::{Chain, ChainError, ChainErrors, Parameters, Ran, Time};
+pub use depth::{DEPTH_VARIABLE, Depth, DepthError, MAX_DEPTH};
+pub use error::{CallError, Said};
+pub use processes::Processes;
+pub use search::{Binaries, Binary, FindError, Ours, find};
+pub use verb::Verb;

@@ -1,0 +1,200 @@
+//! What an ended plugin's output and exit status mean.
+
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+
+use super::error::{CallError, Said};
+use super::process::{Ended, Ending};
+use super::verb::Verb;
+use crate::cni;
+
+/// What stands on a standard output.
+#[derive(Debug, PartialEq, Eq)]
+enum Documents {
+    None,
+    One,
+    Several,
+    NotJson,
+}
+
+impl Documents {
+    /// Counts them without keeping anything; strings may be any bytes here, and nesting costs no
+    /// stack.
+    fn count(bytes: &[u8]) -> Self {
+        if bytes.trim_ascii().is_empty() {
+            return Self::None;
+        }
+        let mut documents = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
+        match (documents.next(), documents.next()) {
+            (Some(Ok(_)), None) => Self::One,
+            (Some(Ok(_)), Some(Ok(_))) => Self::Several,
+            _ => Self::NotJson,
+        }
+    }
+}
+
+/// Whether a plugin that ended this way has nothing more to say.
+pub(super) fn complete(verb: Verb, ending: Ending, stdout: &[u8]) -> bool {
+    match ending {
+        Ending::Exited(0) if !verb.has_answer() => true,
+        _ => Documents::count(stdout) != Documents::None && !cut(stdout),
+    }
+}
+
+/// Whether a document has begun and not ended.
+fn cut(stdout: &[u8]) -> bool {
+    let first = serde_json::Deserializer::from_slice(stdout)
+        .into_iter::<IgnoredAny>()
+        .next();
+    matches!(first, Some(Err(error)) if error.is_eof())
+}
+
+/// The answer of an ended plugin: CNI 1.1.0 §2 "Errors", §5.
+pub(super) fn judge(verb: Verb, after: Duration, ended: Ended) -> Result<Vec<u8>, CallError> {
+    let said = || Said::last_line(&ended.stderr);
+    match ended.ending {
+        Ending::Exited(0) if !verb.has_answer() => Ok(ended.stdout),
+        Ending::Exited(0) => match Documents::count(&ended.stdout) {
+            Documents::One => Ok(ended.stdout),
+            Documents::None => Err(CallError::Silent { said: said() }),
+            Documents::Several => Err(CallError::Twice),
+            Documents::NotJson => Err(CallError::NotJson {
+                said: Said::last_line(&ended.stdout).or(said),
+            }),
+        },
+        Ending::Exited(status) => Err(match cni::Error::parse(&ended.stdout) {
+            Some(error) => CallError::Refused(error),
+            None => CallError::Failed {
+                status,
+                said: said().or(|| Said::last_line(&ended.stdout)),
+            },
+        }),
+        Ending::Signalled(signal) => Err(CallError::Crashed {
+            signal,
+            said: said(),
+        }),
+        Ending::Flooded => Err(CallError::Flooded),
+        Ending::Hung => Err(CallError::Hung {
+            after,
+            said: said(),
+        }),
+        Ending::Unkillable => Err(CallError::Unkillable {
+            after,
+            said: said(),
+        }),
+        Ending::Lost => Err(CallError::Lost),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(verb: Verb, ending: Ending, stdout: &str) -> Result<Vec<u8>, String> {
+        let stderr = b"first\nlast\n".to_vec();
+        let ended = Ended {
+            ending,
+            stdout: stdout.into(),
+            stderr,
+            stderr_cut: false,
+        };
+        judge(verb, Duration::from_secs(60), ended).map_err(|error| error.to_string())
+    }
+
+    // clause: CNI-1.1.0 §2 exit status 0 is success, others are failure with an error document
+    #[test]
+    fn status_and_output_together_make_the_answer() {
+        use Verb::{Add, Check, Del, Gc, Status};
+        let error = r#"{"code":7,"msg":"bad","details":"worse"}"#;
+        let table = [
+            (Add, 0, "{}", Ok("{}")),
+            (Add, 0, " {\"ips\":[]}\n", Ok(" {\"ips\":[]}\n")),
+            (Add, 0, "", Err("no result on stdout, it wrote \"last\"")),
+            (Add, 0, "\n", Err("no result on stdout")),
+            (Add, 0, "{}{}", Err("more than one JSON document")),
+            (
+                Add,
+                0,
+                "{} trailing",
+                Err("not JSON, it wrote \"{} trailing\""),
+            ),
+            (Add, 0, "hello\n{}", Err("not JSON, it wrote \"{}\"")),
+            (Add, 0, "{\"ips\":", Err("not JSON")),
+            (Add, 1, error, Err("bad: worse")),
+            (
+                Add,
+                1,
+                "{}",
+                Err("exit status 1 without a CNI error on stdout, it wrote \"last\""),
+            ),
+            (Add, 127, "", Err("exit status 127 without a CNI error")),
+            (Del, 0, "", Ok("")),
+            (Del, 0, "chatter", Ok("chatter")),
+            (Del, 1, error, Err("bad: worse")),
+            (Check, 0, "{}{}", Ok("{}{}")),
+            (Gc, 2, "", Err("exit status 2")),
+            (
+                Status,
+                1,
+                r#"{"code":50,"msg":"not ready"}"#,
+                Err("not ready"),
+            ),
+        ];
+        for (verb, status, stdout, expected) in table {
+            let got = answer(verb, Ending::Exited(status), stdout);
+            match expected {
+                Ok(expected) => assert_eq!(got.as_deref(), Ok(expected.as_bytes()), "{stdout}"),
+                Err(part) => {
+                    let message = got.unwrap_err();
+                    assert!(
+                        message.contains(part),
+                        "{verb} {status} {stdout}: {message}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_ending_by_force_is_an_error_whatever_was_written() {
+        let endings = [
+            Ending::Signalled(9),
+            Ending::Flooded,
+            Ending::Hung,
+            Ending::Unkillable,
+            Ending::Lost,
+        ];
+        for ending in endings {
+            assert!(answer(Verb::Add, ending, "{}").is_err(), "{ending:?}");
+            assert!(answer(Verb::Del, ending, "").is_err(), "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_complete_when_its_document_is() {
+        let table = [
+            (Verb::Add, 0, "", false),
+            (Verb::Add, 0, "{\"ips\":[", false),
+            (Verb::Add, 0, "{}", true),
+            (Verb::Add, 0, "no JSON", true),
+            (Verb::Add, 1, "", false),
+            (Verb::Del, 0, "", true),
+            (Verb::Del, 1, "", false),
+            (Verb::Del, 1, "{\"code\":1}", true),
+        ];
+        for (verb, status, stdout, expected) in table {
+            let got = complete(verb, Ending::Exited(status), stdout.as_bytes());
+            assert_eq!(got, expected, "{verb} {status} {stdout}");
+        }
+    }
+
+    // Injects a fault: a document that nests 100,000 levels.
+    #[test]
+    fn a_deep_document_costs_no_stack() {
+        let deep = "[".repeat(100_000);
+        assert_eq!(Documents::count(deep.as_bytes()), Documents::NotJson);
+        let closed = deep + &"]".repeat(100_000);
+        assert_eq!(Documents::count(closed.as_bytes()), Documents::One);
+    }
+}

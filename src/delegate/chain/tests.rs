@@ -1,0 +1,377 @@
+use std::cell::RefCell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::delegate::{FindError, Ours};
+
+/// Plays plugins that answer from a list, and notes how they were called.
+#[derive(Default)]
+struct Script {
+    answers: RefCell<Vec<Result<&'static str, CallError>>>,
+    calls: RefCell<Vec<Called>>,
+}
+
+struct Called {
+    verb: Verb,
+    plugin: String,
+    attachment: Option<(String, Option<String>, String)>,
+    stdin: Value,
+    time: Duration,
+}
+
+impl Script {
+    /// Each call takes the next answer; after the last one every call gets `{}`.
+    fn answering(answers: impl IntoIterator<Item = Result<&'static str, CallError>>) -> Self {
+        let mut answers: Vec<_> = answers.into_iter().collect();
+        answers.reverse();
+        Self {
+            answers: RefCell::new(answers),
+            calls: RefCell::default(),
+        }
+    }
+
+    fn plugins(&self) -> Vec<String> {
+        self.calls
+            .borrow()
+            .iter()
+            .map(|call| format!("{} {}", call.verb, call.plugin))
+            .collect()
+    }
+
+    fn stdin(&self, call: usize) -> Value {
+        self.calls.borrow()[call].stdin.clone()
+    }
+}
+
+impl DelegateExec for Script {
+    fn exec(&self, call: &Call<'_>) -> Result<Vec<u8>, CallError> {
+        self.calls.borrow_mut().push(Called {
+            verb: call.verb,
+            plugin: call
+                .binary
+                .path()
+                .file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .into(),
+            attachment: call.container_id.map(|id| {
+                let ifname = call.ifname.unwrap().to_string();
+                (id.to_string(), call.netns.map(Into::into), ifname)
+            }),
+            stdin: serde_json::from_str(call.stdin).unwrap(),
+            time: call.deadline.saturating_duration_since(Instant::now()),
+        });
+        let answer = self.answers.borrow_mut().pop().unwrap_or(Ok("{}"));
+        answer.map(|text| text.as_bytes().to_vec())
+    }
+}
+
+/// Runs `story` with a chain of this configuration whose binaries are there, but for `absent`.
+fn with_chain<T>(config: &Value, absent: &[&str], story: impl FnOnce(Chain<'_>) -> T) -> T {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"].iter().filter(|name| !absent.contains(name)) {
+        let path = dir.path().join(name);
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let config = NetworkConfig::parse(config.to_string().as_bytes()).unwrap();
+    let ours = Ours::this_process().unwrap();
+    let binaries = Binaries::find(&[dir.path().to_owned()], &config, &ours);
+    story(Chain {
+        config: &config,
+        name: &"net".parse().unwrap(),
+        binaries: &binaries,
+        cni_path: "/opt/cni/bin",
+        time: Time {
+            until: Instant::now() + Duration::from_secs(50),
+            per_call: Duration::from_secs(30),
+        },
+    })
+}
+
+fn three(version: &str) -> Value {
+    json!({ "cniVersion": version, "name": "net", "plugins": [
+        { "type": "a", "capabilities": { "mac": true } }, { "type": "b" }, { "type": "c" },
+    ]})
+}
+
+fn with_parameters<T>(story: impl FnOnce(&Parameters<'_>) -> T) -> T {
+    let mut capability_args = CapabilityArgs::new();
+    capability_args.insert("mac", "02:00:00:00:00:01").unwrap();
+    story(&Parameters {
+        container_id: &"pod-1".parse().unwrap(),
+        netns: Some("/run/netns/pod-1"),
+        ifname: &"net1".parse().unwrap(),
+        args: &CniArgs::default(),
+        capability_args: &capability_args,
+        cni_args: None,
+        inject: &[],
+    })
+}
+
+fn refused(code: u32) -> CallError {
+    CallError::Refused(cni::Error::new(code, "refused"))
+}
+
+const ONE: &str = r#"{"ips":[{"address":"10.0.0.1/24"}]}"#;
+const TWO: &str = r#"{"ips":[{"address":"10.0.0.2/24"}]}"#;
+
+fn result(text: &str) -> CniResult {
+    CniResult::parse(text.as_bytes(), cni::Version::V1_0_0).unwrap()
+}
+
+// clause: CNI-1.1.0 §3 add: in order, the first plugin without prevResult, the others with the result before them
+#[test]
+fn an_add_hands_each_result_to_the_next_plugin() {
+    let script = Script::answering([Ok(ONE), Ok(TWO), Ok(TWO)]);
+    let added = with_chain(&three("1.0.0"), &[], |chain| {
+        with_parameters(|parameters| chain.add(&script, parameters))
+    });
+    assert_eq!(added.unwrap(), result(TWO));
+    assert_eq!(script.plugins(), ["ADD a", "ADD b", "ADD c"]);
+    assert_eq!(script.stdin(0).get("prevResult"), None);
+    assert_eq!(
+        script.stdin(1)["prevResult"]["ips"][0]["address"],
+        "10.0.0.1/24"
+    );
+    assert_eq!(
+        script.stdin(2)["prevResult"]["ips"][0]["address"],
+        "10.0.0.2/24"
+    );
+    assert_eq!(
+        script.stdin(0)["runtimeConfig"],
+        json!({ "mac": "02:00:00:00:00:01" })
+    );
+    assert_eq!(script.stdin(1).get("runtimeConfig"), None);
+    assert_eq!(script.stdin(1)["name"], "net");
+    let attachment = (
+        "pod-1".into(),
+        Some("/run/netns/pod-1".into()),
+        "net1".into(),
+    );
+    assert_eq!(script.calls.borrow()[0].attachment, Some(attachment));
+}
+
+// clause: CNI-1.1.0 §3 prevResult is of the version that the configuration speaks
+#[test]
+fn a_previous_result_is_of_the_chains_version() {
+    let script = Script::answering([Ok(
+        r#"{"cniVersion":"1.1.0","interfaces":[{"name":"net1","sandbox":"/n","mtu":9000}]}"#,
+    )]);
+    with_chain(&three("0.4.0"), &[], |chain| {
+        with_parameters(|parameters| chain.add(&script, parameters).unwrap());
+    });
+    let prev = script.stdin(1)["prevResult"].clone();
+    assert_eq!(
+        (&prev["cniVersion"], &prev["interfaces"][0]["mtu"]),
+        (&json!("0.4.0"), &Value::Null)
+    );
+}
+
+// Injects a fault: the second plugin fails.
+// clause: CNI-1.1.0 §3 add: if the plugin returns an error, halt execution
+#[test]
+fn an_add_stops_at_the_first_failure_and_names_it() {
+    let script = Script::answering([Ok(ONE), Err(refused(11))]);
+    let error = with_chain(&three("1.0.0"), &[], |chain| {
+        with_parameters(|parameters| chain.add(&script, parameters)).unwrap_err()
+    });
+    assert_eq!(script.plugins(), ["ADD a", "ADD b"]);
+    assert_eq!(error.to_string(), "plugin b: ADD: refused");
+    assert_eq!(
+        (error.index, error.cause.delegate_error().unwrap().code),
+        (1, 11)
+    );
+}
+
+// Injects a fault: the last plugin's binary is gone.
+// clause: CNI-1.1.0 §3 add: if the executable does not exist, then this is an error
+#[test]
+fn an_add_runs_nothing_unless_every_binary_is_there() {
+    let script = Script::default();
+    let error = with_chain(&three("1.0.0"), &["c"], |chain| {
+        with_parameters(|parameters| chain.add(&script, parameters)).unwrap_err()
+    });
+    assert!(script.plugins().is_empty());
+    assert!(
+        matches!(error.cause, CallError::Missing(FindError::NotFound { .. })),
+        "{error}"
+    );
+    assert_eq!(error.index, 2);
+}
+
+// Injects a fault: answers that are no results.
+#[test]
+fn an_add_believes_no_answer_that_is_none() {
+    let table = [
+        (r#"{"code":7,"msg":"bad"}"#, "plugin a: ADD: bad"),
+        (r#"{"ips":7}"#, "plugin a: ADD: the result cannot be read"),
+        (
+            r#"{"cniVersion":"9.0.0"}"#,
+            "plugin a: ADD: the result cannot be read",
+        ),
+        ("[]", "plugin a: ADD: the result cannot be read"),
+    ];
+    for (answer, expected) in table {
+        let script = Script::answering([Ok(answer)]);
+        let error = with_chain(&three("1.0.0"), &[], |chain| {
+            with_parameters(|parameters| chain.add(&script, parameters))
+                .unwrap_err()
+                .to_string()
+        });
+        assert!(error.starts_with(expected), "{answer}: {error}");
+    }
+}
+
+// clause: CNI-1.1.0 §3 delete: in reverse order, always with the final result of the add
+#[test]
+fn a_del_goes_backwards_with_the_final_result() {
+    let script = Script::default();
+    with_chain(&three("1.0.0"), &[], |chain| {
+        with_parameters(|parameters| chain.del(&script, parameters, Some(&result(TWO)))).unwrap();
+    });
+    assert_eq!(script.plugins(), ["DEL c", "DEL b", "DEL a"]);
+    for call in 0..3 {
+        assert_eq!(
+            script.stdin(call)["prevResult"]["ips"][0]["address"],
+            "10.0.0.2/24"
+        );
+    }
+}
+
+#[test]
+fn a_del_without_result_or_before_0_4_0_has_no_previous_result() {
+    for (version, given) in [("1.0.0", None), ("0.3.1", Some(result(ONE)))] {
+        let script = Script::default();
+        with_chain(&three(version), &[], |chain| {
+            with_parameters(|parameters| chain.del(&script, parameters, given.as_ref())).unwrap();
+        });
+        assert_eq!(script.stdin(0).get("prevResult"), None, "{version}");
+    }
+}
+
+// Injects a fault: one binary is gone, another plugin fails.
+#[test]
+fn a_del_goes_on_after_failures_and_reports_them_all() {
+    let script = Script::answering([Ok(""), Err(refused(5))]);
+    let errors = with_chain(&three("1.0.0"), &["b"], |chain| {
+        with_parameters(|parameters| chain.del(&script, parameters, None)).unwrap_err()
+    });
+    assert_eq!(script.plugins(), ["DEL c", "DEL a"]);
+    assert_eq!(
+        errors.iter().map(|error| error.index).collect::<Vec<_>>(),
+        [1, 0]
+    );
+    let text = errors.to_string();
+    assert!(text.starts_with("plugin b: DEL: no binary b in "), "{text}");
+    assert!(text.ends_with("; also plugin a: DEL: refused"), "{text}");
+}
+
+#[test]
+fn a_plugin_of_a_del_leaves_the_others_their_share_of_the_time() {
+    let script = Script::default();
+    with_chain(&three("1.0.0"), &[], |chain| {
+        with_parameters(|parameters| {
+            chain.del(&script, parameters, None).unwrap();
+            chain.add(&script, parameters).unwrap();
+        });
+    });
+    let times: Vec<_> = script
+        .calls
+        .borrow()
+        .iter()
+        .map(|call| call.time.as_secs())
+        .collect();
+    // A third of 50 s, half, then all of them, but no more than one call may take.
+    assert_eq!(times, [16, 24, 29, 29, 29, 29]);
+}
+
+// clause: CNI-1.1.0 §3 check: in order, with the final result of the add; halt at an error
+#[test]
+fn a_check_goes_forwards_with_the_final_result_and_stops() {
+    let script = Script::answering([Ok(""), Err(refused(100))]);
+    let error = with_chain(&three("0.4.0"), &[], |chain| {
+        with_parameters(|parameters| chain.check(&script, parameters, Some(&result(ONE))))
+            .unwrap_err()
+    });
+    assert_eq!(script.plugins(), ["CHECK a", "CHECK b"]);
+    assert_eq!(
+        script.stdin(1)["prevResult"]["ips"][0]["address"],
+        "10.0.0.1/24"
+    );
+    assert_eq!(error.index, 1);
+}
+
+// clause: CNI-1.1.0 §3 check: if disableCheck is set, always return success
+#[test]
+fn a_check_is_left_out_where_the_configuration_says_so() {
+    let mut disabled = three("1.0.0");
+    disabled["disableCheck"] = json!(true);
+    for (config, expected) in [(three("0.3.1"), Ran::TooOld), (disabled, Ran::Disabled)] {
+        let script = Script::default();
+        let ran = with_chain(&config, &[], |chain| {
+            with_parameters(|parameters| chain.check(&script, parameters, Some(&result(ONE))))
+        });
+        assert_eq!((ran.unwrap(), script.plugins().len()), (expected, 0));
+    }
+}
+
+// clause: CNI-1.1.0 §2 CHECK: a runtime must include a prevResult
+#[test]
+fn a_check_without_a_result_on_record_fails() {
+    let script = Script::default();
+    let error = with_chain(&three("1.0.0"), &[], |chain| {
+        with_parameters(|parameters| chain.check(&script, parameters, None)).unwrap_err()
+    });
+    assert!(matches!(error.cause, CallError::NoResult));
+    assert!(script.plugins().is_empty());
+}
+
+// Injects a fault: the first plugin fails.
+// clause: CNI-1.1.0 §3 gc: with the valid attachments; if the plugin returns an error, continue
+#[test]
+fn a_gc_names_who_is_attached_and_goes_on_after_a_failure() {
+    let script = Script::answering([Err(refused(100))]);
+    let valid = [ValidAttachment {
+        container_id: "pod-1".parse().unwrap(),
+        ifname: "net1".parse().unwrap(),
+    }];
+    let errors = with_chain(&three("1.1.0"), &[], |chain| {
+        chain.gc(&script, &valid).unwrap_err()
+    });
+    assert_eq!(script.plugins(), ["GC a", "GC b", "GC c"]);
+    assert_eq!(errors.iter().count(), 1);
+    let expected = json!([{ "containerID": "pod-1", "ifname": "net1" }]);
+    assert_eq!(script.stdin(1)["cni.dev/valid-attachments"], expected);
+    assert_eq!(script.calls.borrow()[0].attachment, None);
+}
+
+// clause: CNI-1.1.0 §2 GC, STATUS: new in 1.1.0
+#[test]
+fn gc_and_status_are_left_out_before_1_1_0_and_gc_where_disabled() {
+    let script = Script::default();
+    with_chain(&three("1.0.0"), &[], |chain| {
+        assert_eq!(chain.gc(&script, &[]).unwrap(), Ran::TooOld);
+        assert_eq!(chain.status(&script).unwrap(), Ran::TooOld);
+    });
+    let mut disabled = three("1.1.0");
+    disabled["disableGC"] = json!(true);
+    with_chain(&disabled, &[], |chain| {
+        assert_eq!(chain.gc(&script, &[]).unwrap(), Ran::Disabled);
+    });
+    assert!(script.plugins().is_empty());
+}
+
+// Injects a fault: a plugin is not ready.
+// clause: CNI-1.1.0 §2 STATUS: a delegated plugin's error is returned, with its code
+#[test]
+fn a_status_asks_until_one_is_not_ready() {
+    let script = Script::answering([Ok(""), Err(refused(51))]);
+    let error = with_chain(&three("1.1.0"), &[], |chain| chain.status(&script)).unwrap_err();
+    assert_eq!(script.plugins(), ["STATUS a", "STATUS b"]);
+    assert_eq!(error.cause.delegate_error().unwrap().code, 51);
+}

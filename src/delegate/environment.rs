@@ -1,0 +1,129 @@
+//! What a delegate sees of our environment.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use super::call::Call;
+use super::depth::{DEPTH_VARIABLE, Depth};
+
+/// Variables of the call itself: never inherited, or the container of a runtime's DEL would reach
+/// a GC.
+const OF_THE_CALL: [&str; 6] = [
+    "CNI_COMMAND",
+    "CNI_CONTAINERID",
+    "CNI_NETNS",
+    "CNI_IFNAME",
+    "CNI_ARGS",
+    "CNI_PATH",
+];
+
+/// Variables that are passed on, by the beginning of their names: CNI's own, language, and traces.
+const PREFIXES: [&str; 3] = ["CNI_", "LC_", "OTEL_"];
+
+/// Variables that are passed on.
+const NAMES: [&str; 8] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TRACEPARENT",
+    "TRACESTATE",
+    "BAGGAGE",
+];
+
+/// Where plugins find `iptables` and its like when the runtime was started without a `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The part of the environment that all delegates share.
+///
+/// It is written from scratch, since a runtime hands its own down: `LD_LIBRARY_PATH` of a
+/// containerd makes delegates load its libraries, and credentials are nobody's business.
+#[derive(Debug)]
+pub(super) struct Environment(Vec<(OsString, OsString)>);
+
+impl Environment {
+    /// Picks from our own environment what delegates may see.
+    pub(super) fn new(vars: impl Iterator<Item = (OsString, OsString)>, depth: Depth) -> Self {
+        let mut kept: Vec<_> = vars
+            .filter(|(name, _)| name.to_str().is_some_and(shared))
+            .collect();
+        if !kept.iter().any(|(name, _)| name == "PATH") {
+            kept.push(("PATH".into(), DEFAULT_PATH.into()));
+        }
+        kept.push((DEPTH_VARIABLE.into(), depth.to_value().into()));
+        Self(kept)
+    }
+
+    /// The command of one call: CNI 1.1.0 §2 "Parameters".
+    ///
+    /// The program is an absolute path; a name to be searched for in the `PATH` that is set here
+    /// would cost a `fork`.
+    pub(super) fn command(&self, call: &Call<'_>) -> Command {
+        let mut command = Command::new(call.binary.path());
+        command
+            .env_clear()
+            .envs(self.0.iter().map(|(name, value)| (name, value)));
+        command
+            .env("CNI_COMMAND", call.verb.as_str())
+            .env("CNI_PATH", call.cni_path);
+        if call.verb.has_attachment() {
+            command
+                .env(
+                    "CNI_CONTAINERID",
+                    call.container_id.map_or("", |id| id.as_str()),
+                )
+                .env("CNI_NETNS", call.netns.unwrap_or_default())
+                .env("CNI_IFNAME", call.ifname.map_or("", |name| name.as_str()))
+                .env("CNI_ARGS", call.args.to_string());
+        }
+        command
+    }
+}
+
+fn shared(name: &str) -> bool {
+    !OF_THE_CALL.contains(&name)
+        && (NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(vars: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        let vars = vars.iter().map(|(name, value)| (name.into(), value.into()));
+        Environment::new(vars, Depth::parse(None).unwrap()).0
+    }
+
+    #[test]
+    fn credentials_libraries_and_the_callers_parameters_stay_here() {
+        let kept = kept(&[
+            ("LD_LIBRARY_PATH", "/opt/containerd/lib:"),
+            ("AWS_SECRET_ACCESS_KEY", "x"),
+            ("CNI_CONTAINERID", "another"),
+            ("CNI_COMMAND", "DEL"),
+            ("CNI_NETNS_OVERRIDE", "1"),
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("TRACEPARENT", "00-1-2-01"),
+            ("JACKFIELD_DEPTH", "7"),
+        ]);
+        let names: Vec<_> = kept.iter().filter_map(|(name, _)| name.to_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "CNI_NETNS_OVERRIDE",
+                "PATH",
+                "LC_ALL",
+                "TRACEPARENT",
+                "JACKFIELD_DEPTH"
+            ]
+        );
+        assert!(kept.contains(&("JACKFIELD_DEPTH".into(), "1".into())));
+    }
+
+    #[test]
+    fn a_runtime_without_path_gives_delegates_the_usual_one() {
+        assert!(kept(&[]).contains(&("PATH".into(), DEFAULT_PATH.into())));
+    }
+}

@@ -1,0 +1,279 @@
+//! One process from its start to its end, with a deadline and without threads.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
+
+use super::family::Family;
+use super::pipe::{Feed, Intake};
+
+/// The longest answer that is taken; a result with a thousand addresses has a tenth of it.
+pub(super) const STDOUT_CAP: usize = 1024 * 1024;
+/// As much of a delegate's standard error is kept and passed on.
+pub(super) const STDERR_CAP: usize = 64 * 1024;
+/// How long a delegate past its deadline has to end by itself after SIGTERM.
+pub(super) const TERM_GRACE: Duration = Duration::from_millis(200);
+/// How long to wait for a process that got SIGKILL: only one that hangs in the kernel needs it.
+const KILL_GRACE: Duration = Duration::from_secs(1);
+/// How long the rest of an answer may come from a child that outlived the delegate, as in a
+/// wrapper script that sends its output through `tee`.
+const ORPHAN_GRACE: Duration = Duration::from_millis(250);
+/// How often to look for the exit on a kernel that cannot signal it by a descriptor.
+const TICK: Duration = Duration::from_millis(1);
+
+/// What became of a process, with what it wrote.
+pub(super) struct Ended {
+    /// How it ended.
+    pub(super) ending: Ending,
+    /// Its standard output, at most [`STDOUT_CAP`] bytes.
+    pub(super) stdout: Vec<u8>,
+    /// Its standard error, at most [`STDERR_CAP`] bytes.
+    pub(super) stderr: Vec<u8>,
+    /// Whether more came on standard error than was kept.
+    pub(super) stderr_cut: bool,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// By itself, with this exit status.
+    Exited(i32),
+    /// By a signal that we did not send.
+    Signalled(i32),
+    /// It wrote more than [`STDOUT_CAP`] and was killed with its children.
+    Flooded,
+    /// It was killed with its children at its deadline.
+    Hung,
+    /// It was to be killed at its deadline and is still there: it hangs inside of the kernel.
+    Unkillable,
+    /// The kernel threw the exit status away, since our parent made us ignore SIGCHLD.
+    Lost,
+}
+
+/// A process that runs, with its pipes.
+struct Running<'a> {
+    child: Child,
+    pid: Pid,
+    /// Readable when the process is dead; none before Linux 5.3 and behind some seccomp filters.
+    pidfd: Option<OwnedFd>,
+    feed: Feed<'a, ChildStdin>,
+    stdout: Intake<ChildStdout>,
+    stderr: Intake<ChildStderr>,
+}
+
+/// Runs a command as the leader of a process group of its own, and returns when it is gone.
+///
+/// `complete` tells from the exit status and the output whether the answer is all there; if it is
+/// not, and a child of the delegate still holds the output, the rest is waited for a little.
+/// Whoever is left of the group after a failure is killed; after a success children are left
+/// alone, since a plugin may have started a daemon.
+///
+/// The command must be free of `pre_exec`, `uid`, `gid` and `groups`, which would turn the cheap
+/// `vfork` into a `fork`.
+///
+/// # Errors
+///
+/// That of the start; after the start there are only [`Ending`]s.
+pub(super) fn run(
+    mut command: Command,
+    stdin: &[u8],
+    deadline: Instant,
+    complete: impl Fn(Ending, &[u8]) -> bool,
+) -> io::Result<Ended> {
+    let child = command
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut running = Running::new(child, stdin);
+    let ending = running.wait(deadline, &complete);
+    Ok(running.end(ending, &complete))
+}
+
+impl<'a> Running<'a> {
+    fn new(mut child: Child, stdin: &'a [u8]) -> Self {
+        let pid = Pid::from_child(&child);
+        Self {
+            pid,
+            pidfd: pidfd_open(pid, PidfdFlags::empty()).ok(),
+            feed: Feed::new(child.stdin.take(), stdin),
+            stdout: Intake::new(child.stdout.take(), STDOUT_CAP),
+            stderr: Intake::new(child.stderr.take(), STDERR_CAP),
+            child,
+        }
+    }
+
+    /// Waits for the end, or makes it.
+    fn wait(&mut self, deadline: Instant, complete: &impl Fn(Ending, &[u8]) -> bool) -> Ending {
+        self.feed.push();
+        loop {
+            if let Some(ending) = self.pump(deadline) {
+                self.stdout.drain();
+                self.stderr.drain();
+                if self.stdout.open() && !complete(ending, self.stdout.kept()) {
+                    self.wait_for_orphans(ending, deadline, complete);
+                }
+                return if self.stdout.over() {
+                    Ending::Flooded
+                } else {
+                    ending
+                };
+            }
+            if self.stdout.over() {
+                return self.kill(Ending::Flooded);
+            }
+            if Instant::now() >= deadline {
+                return self.terminate();
+            }
+        }
+    }
+
+    /// Waits until the answer is complete, every holder of the output is gone, or time is up.
+    fn wait_for_orphans(
+        &mut self,
+        ending: Ending,
+        deadline: Instant,
+        complete: &impl Fn(Ending, &[u8]) -> bool,
+    ) {
+        let until = deadline.min(Instant::now() + ORPHAN_GRACE);
+        while self.stdout.open() && !self.stdout.over() && Instant::now() < until {
+            if let Some(fd) = self.stdout.fd() {
+                let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+                let _interrupted = poll(&mut fds, timeout(until).as_ref());
+            }
+            self.stdout.drain();
+            if complete(ending, self.stdout.kept()) {
+                return;
+            }
+        }
+    }
+
+    /// Asks the whole family to end, kills those that do not, and waits for the delegate.
+    fn terminate(&mut self) -> Ending {
+        let mut family = Family::of(self.pid);
+        family.look();
+        family.signal(Signal::TERM);
+        let until = Instant::now() + TERM_GRACE;
+        while self.pump(until).is_none() && Instant::now() < until {}
+        family.look();
+        family.signal(Signal::KILL);
+        self.wait_for_death(Ending::Hung)
+    }
+
+    /// Kills the whole family and waits for the delegate.
+    fn kill(&mut self, why: Ending) -> Ending {
+        let mut family = Family::of(self.pid);
+        family.look();
+        family.signal(Signal::KILL);
+        self.wait_for_death(why)
+    }
+
+    fn wait_for_death(&mut self, why: Ending) -> Ending {
+        let until = Instant::now() + KILL_GRACE;
+        loop {
+            if self.pump(until).is_some() {
+                return why;
+            }
+            if Instant::now() >= until {
+                return Ending::Unkillable;
+            }
+        }
+    }
+
+    /// Waits for the next thing to happen until `until`, moves what can be moved, and says how
+    /// the process ended, if it did.
+    fn pump(&mut self, until: Instant) -> Option<Ending> {
+        let mut fds = Vec::with_capacity(4);
+        let exit = watch(
+            &mut fds,
+            self.pidfd.as_ref().map(AsFd::as_fd),
+            PollFlags::IN,
+        );
+        let feed = watch(&mut fds, self.feed.fd(), PollFlags::OUT);
+        let stdout = watch(&mut fds, self.stdout.fd(), PollFlags::IN);
+        let stderr = watch(&mut fds, self.stderr.fd(), PollFlags::IN);
+        let until = if exit.is_some() {
+            until
+        } else {
+            until.min(Instant::now() + TICK)
+        };
+        let _interrupted = poll(&mut fds, timeout(until).as_ref());
+        let ready = |at: Option<usize>| {
+            at.and_then(|at| fds.get(at))
+                .is_some_and(|fd| !fd.revents().is_empty())
+        };
+        let (exit, feed, stdout, stderr) = (
+            exit.is_none() || ready(exit),
+            ready(feed),
+            ready(stdout),
+            ready(stderr),
+        );
+        if feed {
+            self.feed.push();
+        }
+        if stdout {
+            self.stdout.drain();
+        }
+        if stderr {
+            self.stderr.drain();
+        }
+        if exit { self.ending() } else { None }
+    }
+
+    /// How the process ended, if it did; it stays a zombie, so that its number stays its own.
+    fn ending(&self) -> Option<Ending> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        match waitid(WaitId::Pid(self.pid), options) {
+            Ok(status) => {
+                let status = status?;
+                let exited = status.exit_status().map(Ending::Exited);
+                exited.or_else(|| status.terminating_signal().map(Ending::Signalled))
+            }
+            Err(Errno::INTR) => None,
+            Err(_) => Some(Ending::Lost),
+        }
+    }
+
+    /// Kills what is left of the group unless all went well, and reaps the process.
+    fn end(mut self, ending: Ending, complete: &impl Fn(Ending, &[u8]) -> bool) -> Ended {
+        match ending {
+            // Nobody keeps the number of a process whose status was thrown away.
+            Ending::Unkillable | Ending::Lost => {}
+            Ending::Exited(0) if complete(ending, self.stdout.kept()) => {}
+            _ => Family::of(self.pid).signal(Signal::KILL),
+        }
+        if ending != Ending::Unkillable {
+            let _reaped = self.child.try_wait();
+        }
+        let (stdout, _) = self.stdout.into_kept();
+        let (stderr, stderr_cut) = self.stderr.into_kept();
+        Ended {
+            ending,
+            stdout,
+            stderr,
+            stderr_cut,
+        }
+    }
+}
+
+/// Adds a descriptor to those waited for, and says at which place.
+fn watch<'a>(
+    fds: &mut Vec<PollFd<'a>>,
+    fd: Option<BorrowedFd<'a>>,
+    events: PollFlags,
+) -> Option<usize> {
+    fds.push(PollFd::from_borrowed_fd(fd?, events));
+    Some(fds.len() - 1)
+}
+
+/// The time until an instant, as the kernel wants it.
+fn timeout(until: Instant) -> Option<Timespec> {
+    Timespec::try_from(until.saturating_duration_since(Instant::now())).ok()
+}

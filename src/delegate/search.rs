@@ -1,0 +1,306 @@
+//! Where the delegates' binaries are.
+
+use std::fmt;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::cni::{NetworkConfig, PluginType};
+
+/// A plugin's binary that may be executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binary {
+    path: PathBuf,
+}
+
+impl Binary {
+    /// Its absolute path, with the plugin's type as file name: binaries that are several plugins
+    /// at once go by that name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl fmt::Display for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)
+    }
+}
+
+/// The file that we are, told by device and inode: never executed as a delegate, whatever name or
+/// link leads there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ours {
+    device: u64,
+    inode: u64,
+}
+
+impl Ours {
+    /// The executable of this process.
+    ///
+    /// # Errors
+    ///
+    /// When `/proc` is not there.
+    pub fn this_process() -> io::Result<Self> {
+        fs::metadata("/proc/self/exe").map(|metadata| Self::of(&metadata))
+    }
+
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// Looks a plugin up in the directories of `CNI_PATH`, the first one that has it (CNI 1.1.0 §2
+/// "Parameters", §3 "Look up the executable specified in the `type` field").
+///
+/// Symbolic links are followed. Directories that are not absolute are passed over: what they mean
+/// depends on where the runtime was started.
+///
+/// # Errors
+///
+/// [`FindError`]: it is not there, not executable, us, or anybody on the node could have put it
+/// there.
+pub fn find(dirs: &[PathBuf], plugin: &PluginType, ours: &Ours) -> Result<Binary, FindError> {
+    let mut not_executable = None;
+    for dir in dirs.iter().filter(|dir| dir.is_absolute()) {
+        let path = dir.join(plugin.as_str());
+        let Ok(metadata) = fs::metadata(&path) else {
+            continue;
+        };
+        if !metadata.is_file() {
+            continue;
+        }
+        let mode = metadata.permissions().mode();
+        if mode & 0o111 == 0 {
+            not_executable.get_or_insert(path);
+            continue;
+        }
+        if Ours::of(&metadata) == *ours {
+            return Err(FindError::Ours { path });
+        }
+        if mode & WRITABLE_BY_ALL != 0 {
+            return Err(FindError::Exposed { path });
+        }
+        if fs::metadata(dir).is_ok_and(|dir| dir.permissions().mode() & WRITABLE_BY_ALL != 0) {
+            return Err(FindError::Exposed { path: dir.clone() });
+        }
+        return Ok(Binary { path });
+    }
+    Err(match not_executable {
+        Some(path) => FindError::NotExecutable { path },
+        None => FindError::NotFound {
+            plugin: plugin.clone(),
+            dirs: list(dirs),
+        },
+    })
+}
+
+const WRITABLE_BY_ALL: u32 = 0o002;
+
+fn list(dirs: &[PathBuf]) -> String {
+    let mut list = String::new();
+    for dir in dirs {
+        let separator = if list.is_empty() { "" } else { ", " };
+        let passed_over = if dir.is_absolute() {
+            ""
+        } else {
+            " (not absolute)"
+        };
+        list.push_str(&format!("{separator}{}{passed_over}", dir.display()));
+    }
+    if list.is_empty() {
+        "no directory at all".into()
+    } else {
+        list
+    }
+}
+
+/// The binaries of a chain, plugin by plugin, those that are missing included: they stop an ADD
+/// before anything runs, but not a DEL of the others.
+#[derive(Clone, Debug)]
+pub struct Binaries(Vec<Result<Binary, FindError>>);
+
+impl Binaries {
+    /// Looks all plugins of a chain up: [`find`].
+    #[must_use]
+    pub fn find(dirs: &[PathBuf], config: &NetworkConfig, ours: &Ours) -> Self {
+        let plugins = config.plugins().iter();
+        Self(
+            plugins
+                .map(|plugin| find(dirs, plugin.plugin_type(), ours))
+                .collect(),
+        )
+    }
+
+    /// The plugins that cannot be executed, by their place in the chain.
+    pub fn missing(&self) -> impl Iterator<Item = (usize, &FindError)> {
+        let places = self.0.iter().enumerate();
+        places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))
+    }
+
+    /// The binary of the plugin at a place; one that was never looked up is missing too.
+    pub(super) fn get(&self, place: usize, plugin: &PluginType) -> Result<&Binary, FindError> {
+        match self.0.get(place) {
+            Some(found) => found.as_ref().map_err(Clone::clone),
+            None => Err(FindError::NotFound {
+                plugin: plugin.clone(),
+                dirs: list(&[]),
+            }),
+        }
+    }
+}
+
+/// Why a plugin cannot be executed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FindError {
+    /// No directory has it.
+    #[error("no binary {plugin} in {dirs}; install the plugin or correct its type")]
+    NotFound {
+        /// The name that was looked for.
+        plugin: PluginType,
+        /// Where it was looked for.
+        dirs: String,
+    },
+    /// The only file of that name has no executable bit.
+    #[error("{path} is not executable; install the plugin anew or `chmod 755` it", path = path.display())]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is Jackfield.
+    #[error("{path} is jackfield itself; name another plugin as its delegate", path = path.display())]
+    Ours {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Everybody may write it, and it would run as root.
+    #[error("{path} can be written by everybody, so it is not executed as root; `chmod o-w` it", path = path.display())]
+    Exposed {
+        /// The file or its directory.
+        path: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn ours() -> Ours {
+        Ours::this_process().unwrap()
+    }
+
+    fn put(dir: &Path, name: &str, mode: u32) {
+        let path = dir.join(name);
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn plugin(name: &str) -> PluginType {
+        name.parse().unwrap()
+    }
+
+    // clause: CNI-1.1.0 §2 CNI_PATH: the list of paths to search for plugin executables
+    #[test]
+    fn the_first_directory_that_has_an_executable_file_wins() {
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let dirs = [a.path().to_owned(), b.path().to_owned()];
+        put(b.path(), "bridge", 0o755);
+        fs::create_dir(a.path().join("bridge")).unwrap();
+        put(a.path(), "sriov", 0o644);
+        put(b.path(), "sriov", 0o755);
+        put(a.path(), "tuning", 0o755);
+        put(b.path(), "tuning", 0o755);
+        for (name, dir) in [("bridge", &b), ("sriov", &b), ("tuning", &a)] {
+            let found = find(&dirs, &plugin(name), &ours()).unwrap();
+            assert_eq!(found.path(), dir.path().join(name));
+        }
+    }
+
+    // clause: CNI-1.1.0 §3 if the executable of the type does not exist, then this is an error
+    #[test]
+    fn an_absent_plugin_is_named_with_the_directories() {
+        let dir = tempfile::tempdir().unwrap();
+        let dirs = [dir.path().to_owned(), PathBuf::from("bin")];
+        let error = find(&dirs, &plugin("bridge"), &ours()).unwrap_err();
+        let expected = format!(
+            "no binary bridge in {}, bin (not absolute); install the plugin or correct its type",
+            dir.path().display()
+        );
+        assert_eq!(error.to_string(), expected);
+        let nowhere = find(&[], &plugin("bridge"), &ours())
+            .unwrap_err()
+            .to_string();
+        assert!(nowhere.contains("no directory at all"), "{nowhere}");
+    }
+
+    #[test]
+    fn a_file_without_executable_bit_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        put(dir.path(), "bridge", 0o644);
+        let error = find(&[dir.path().to_owned()], &plugin("bridge"), &ours()).unwrap_err();
+        assert_eq!(
+            error,
+            FindError::NotExecutable {
+                path: dir.path().join("bridge")
+            }
+        );
+    }
+
+    #[test]
+    fn we_are_never_our_own_delegate_under_any_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("innocent");
+        symlink("/proc/self/exe", &path).unwrap();
+        let error = find(&[dir.path().to_owned()], &plugin("innocent"), &ours()).unwrap_err();
+        assert_eq!(error, FindError::Ours { path });
+    }
+
+    // Injects a fault: a file, then a directory, that everybody may write.
+    #[test]
+    fn what_everybody_may_write_is_not_executed() {
+        let dir = tempfile::tempdir().unwrap();
+        let dirs = [dir.path().to_owned()];
+        put(dir.path(), "bridge", 0o777);
+        let file = find(&dirs, &plugin("bridge"), &ours()).unwrap_err();
+        assert_eq!(
+            file,
+            FindError::Exposed {
+                path: dir.path().join("bridge")
+            }
+        );
+        put(dir.path(), "bridge", 0o755);
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let parent = find(&dirs, &plugin("bridge"), &ours()).unwrap_err();
+        assert_eq!(
+            parent,
+            FindError::Exposed {
+                path: dir.path().to_owned()
+            }
+        );
+    }
+
+    #[test]
+    fn the_missing_ones_of_a_chain_are_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        put(dir.path(), "bridge", 0o755);
+        let config = r#"{"name":"n","plugins":[{"type":"bridge"},{"type":"nope"}]}"#;
+        let config = NetworkConfig::parse(config.as_bytes()).unwrap();
+        let binaries = Binaries::find(&[dir.path().to_owned()], &config, &ours());
+        assert_eq!(
+            binaries
+                .missing()
+                .map(|(place, _)| place)
+                .collect::<Vec<_>>(),
+            [1]
+        );
+    }
+}
