@@ -113,6 +113,16 @@ name! {
     PluginType, "plugin type", file_name
 }
 
+impl InterfaceName {
+    /// The name of a numbered interface: `net1`, `net2`, … (NPWG 1.3 §4.2.1).
+    ///
+    /// The prefix is one of our own and short; the number is a position, so the name fits.
+    #[must_use]
+    pub(crate) fn numbered(prefix: &'static str, number: usize) -> Self {
+        Self(format!("{prefix}{number}").into())
+    }
+}
+
 fn plain(text: &str) -> Result<(), &'static str> {
     let mut bytes = text.bytes();
     let starts_well = bytes

@@ -124,7 +124,7 @@ impl<'c> Chain<'c> {
     /// to undo.
     pub fn add(
         &self,
-        exec: &impl DelegateExec,
+        exec: &(impl DelegateExec + ?Sized),
         parameters: &Parameters<'_>,
     ) -> Result<CniResult, ChainError> {
         let verb = Verb::Add;
@@ -159,7 +159,7 @@ impl<'c> Chain<'c> {
     /// Of all plugins that failed.
     pub fn del(
         &self,
-        exec: &impl DelegateExec,
+        exec: &(impl DelegateExec + ?Sized),
         parameters: &Parameters<'_>,
         result: Option<&CniResult>,
     ) -> Result<(), ChainErrors> {
@@ -179,7 +179,7 @@ impl<'c> Chain<'c> {
     /// Of the first plugin that failed.
     pub fn check(
         &self,
-        exec: &impl DelegateExec,
+        exec: &(impl DelegateExec + ?Sized),
         parameters: &Parameters<'_>,
         result: Option<&CniResult>,
     ) -> Result<Ran, ChainError> {
@@ -205,7 +205,7 @@ impl<'c> Chain<'c> {
     /// Of all plugins that failed.
     pub fn gc(
         &self,
-        exec: &impl DelegateExec,
+        exec: &(impl DelegateExec + ?Sized),
         valid: &[ValidAttachment],
     ) -> Result<Ran, ChainErrors> {
         if !self.config.version().has_gc() {
@@ -235,7 +235,7 @@ impl<'c> Chain<'c> {
     /// # Errors
     ///
     /// Of the first plugin that is not ready.
-    pub fn status(&self, exec: &impl DelegateExec) -> Result<Ran, ChainError> {
+    pub fn status(&self, exec: &(impl DelegateExec + ?Sized)) -> Result<Ran, ChainError> {
         if !self.config.version().has_status() {
             return Ok(Ran::TooOld);
         }
@@ -275,7 +275,7 @@ impl<'c> Chain<'c> {
 
     fn call(
         &self,
-        exec: &impl DelegateExec,
+        exec: &(impl DelegateExec + ?Sized),
         verb: Verb,
         step: Step<'_>,
         deadline: Instant,

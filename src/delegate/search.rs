@@ -139,6 +139,11 @@ impl Binaries {
         )
     }
 
+    /// The plugins that can be executed, in the order of the chain.
+    pub fn found(&self) -> impl Iterator<Item = &Binary> {
+        self.0.iter().flatten()
+    }
+
     /// The plugins that cannot be executed, by their place in the chain.
     pub fn missing(&self) -> impl Iterator<Item = (usize, &FindError)> {
         let places = self.0.iter().enumerate();

@@ -114,7 +114,7 @@ impl PodNetns {
         let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .map_err(unreadable)?;
         let name = name.to_string_lossy();
-        if !name.starts_with("net:[") {
+        if !name.starts_with("net:[") && !name.starts_with('/') {
             return Err(not_netns(format!("a namespace of another kind, {name}")));
         }
         Ok(Self {

@@ -1,0 +1,76 @@
+# What the scripts need on a fresh Debian machine, installed once and kept outside the checkout.
+# Sourced, not run.
+
+CACHE=${JACKFIELD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/jackfield}
+CNI_PLUGINS_VERSION=v1.9.1
+CNITOOL_VERSION=v1.3.1
+
+say() { echo "== $*" >&2; }
+fail() { echo "$(basename "$0"): $*" >&2; exit 1; }
+
+need_root() {
+    [ "$(id -u)" = 0 ] || fail "network namespaces need root; run it as root, or with sudo -E"
+}
+
+# need_packages COMMAND=PACKAGE …: installs the packages whose commands are missing.
+need_packages() {
+    local missing=() pair
+    for pair in "$@"; do
+        command -v "${pair%%=*}" >/dev/null || missing+=("${pair#*=}")
+    done
+    [ ${#missing[@]} = 0 ] && return
+    command -v apt-get >/dev/null || fail "install these packages by hand: ${missing[*]}"
+    need_root
+    say "installing ${missing[*]}"
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# The toolchain that rust-toolchain.toml names, with its targets.
+need_rust() {
+    command -v cargo >/dev/null || fail "Rust is missing: install rustup (https://rustup.rs), then run this again"
+    command -v rustup >/dev/null || return 0
+    local channel
+    channel=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
+    if ! rustup component list --toolchain "$channel" --installed 2>/dev/null | grep -q '^clippy' ||
+        [ "$(rustup target list --toolchain "$channel" --installed 2>/dev/null | grep -c musl)" -lt 2 ]; then
+        say "installing Rust $channel"
+        rustup toolchain install "$channel" --profile minimal --component clippy,rustfmt \
+            --target x86_64-unknown-linux-musl,aarch64-unknown-linux-musl >&2
+    fi
+}
+
+need_go() {
+    command -v go >/dev/null || fail "Go is missing: install Go 1.24 or newer (https://go.dev/dl), then run this again"
+    local version
+    version=$(go env GOVERSION | sed 's/^go//')
+    case "$version" in
+        1.2[4-9]* | 1.[3-9][0-9]*) ;;
+        *) fail "Go $version is too old for the CNI plugins $CNI_PLUGINS_VERSION: install Go 1.24 or newer" ;;
+    esac
+}
+
+# go_tool NAME DIR PACKAGE@VERSION: builds a Go program into DIR, once per version.
+go_tool() {
+    [ -x "$2/$1" ] && return
+    need_go
+    mkdir -p "$2"
+    GOBIN="$2" GOFLAGS=-mod=mod CGO_ENABLED=0 go install -trimpath -ldflags='-s -w' "$3"
+}
+
+# The reference CNI plugins, in $CNI_BIN.
+need_cni_plugins() {
+    CNI_BIN=$CACHE/cni-plugins-$CNI_PLUGINS_VERSION
+    local plugin kind
+    for plugin in main/bridge main/macvlan main/ptp main/host-device main/loopback main/tap \
+        ipam/host-local ipam/static meta/tuning meta/portmap meta/bandwidth meta/sbr; do
+        [ -x "$CNI_BIN/${plugin#*/}" ] || say "building CNI plugin ${plugin#*/} $CNI_PLUGINS_VERSION"
+        go_tool "${plugin#*/}" "$CNI_BIN" "github.com/containernetworking/plugins/plugins/$plugin@$CNI_PLUGINS_VERSION"
+    done
+    export CNI_BIN
+}
+
+need_cnitool() {
+    go_tool cnitool "$CACHE/cnitool-$CNITOOL_VERSION" "github.com/containernetworking/cni/cnitool@$CNITOOL_VERSION"
+    CNITOOL=$CACHE/cnitool-$CNITOOL_VERSION/cnitool
+    export CNITOOL
+}

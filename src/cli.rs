@@ -1,0 +1,165 @@
+//! The command line: for people, and for scripts with `-o json` (SURFACES §3).
+
+mod explain;
+mod pod;
+mod table;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::cni::InterfaceName;
+
+/// Patches pods to several networks and proves it.
+#[derive(Debug, Parser)]
+#[command(name = "jackfield", version, about, long_about = LONG, after_help = AFTER)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const LONG: &str = "Jackfield is a CNI plugin that attaches pods to several networks.\n\n\
+    A container runtime calls it with CNI_COMMAND in the environment; the commands below are for \
+    people. They act as the runtime would, for one pod.";
+
+const AFTER: &str = "Examples:\n  \
+    jackfield explain --conf 00-jackfield.conf --pod demo/web\n  \
+    jackfield attach  --conf 00-jackfield.conf --pod demo/web --netns /run/netns/web\n  \
+    jackfield check   --conf 00-jackfield.conf --pod demo/web --netns /run/netns/web -o json\n  \
+    jackfield detach  --conf 00-jackfield.conf --pod demo/web --netns /run/netns/web\n\n\
+    Exit: 0 done, 1 failed or findings, 2 wrong usage.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Attach a pod to its networks (ADD) and show what it got
+    Attach(PodArgs),
+    /// Detach a pod from everything it was attached to (DEL)
+    Detach(PodArgs),
+    /// Check that every attachment is still as it was (CHECK)
+    Check(PodArgs),
+    /// Show what an attach would do, and every reason why it would fail; runs nothing
+    Explain(ExplainArgs),
+}
+
+/// A pod and the configuration that it is attached by.
+#[derive(Debug, Args)]
+struct PodArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// The pod's network namespace, as `/run/netns/NAME` or `/proc/PID/ns/net`
+    #[arg(long, value_name = "PATH")]
+    netns: PathBuf,
+    /// The pod
+    #[arg(long, value_name = "NS/NAME")]
+    pod: PodRef,
+    /// What the runtime calls the sandbox [default: NS-NAME]
+    #[arg(long, value_name = "ID")]
+    container_id: Option<String>,
+    /// The cluster network's interface in the pod
+    #[arg(long, value_name = "NAME", default_value = "eth0")]
+    ifname: InterfaceName,
+    /// How to print the outcome
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct ExplainArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// The pod
+    #[arg(long, value_name = "NS/NAME")]
+    pod: PodRef,
+    /// The cluster network's interface in the pod
+    #[arg(long, value_name = "NAME", default_value = "eth0")]
+    ifname: InterfaceName,
+    /// How to print the plan
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct NodeArgs {
+    /// The node configuration: the CNI conf of type jackfield, as the runtime reads it
+    #[arg(long, value_name = "FILE")]
+    conf: PathBuf,
+    /// Directories with CNI plugins, besides binDir
+    #[arg(long, value_name = "DIRS", default_value = "/opt/cni/bin")]
+    cni_path: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+/// `NS/NAME` of a pod.
+#[derive(Debug, Clone)]
+struct PodRef {
+    namespace: String,
+    name: String,
+}
+
+impl std::str::FromStr for PodRef {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once('/') {
+            Some((namespace, name))
+                if !namespace.is_empty() && !name.is_empty() && !name.contains('/') =>
+            {
+                Ok(PodRef {
+                    namespace: namespace.to_owned(),
+                    name: name.to_owned(),
+                })
+            }
+            _ => Err("write it as NAMESPACE/NAME".to_owned()),
+        }
+    }
+}
+
+/// The command line's whole life.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let outcome = match &cli.command {
+        Command::Attach(args) => pod::attach(args),
+        Command::Detach(args) => pod::detach(args),
+        Command::Check(args) => pod::check(args),
+        Command::Explain(args) => explain::explain(args),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(message) => {
+            let _ = writeln!(io::stderr().lock(), "jackfield: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints for people or programs; a closed pipe is nobody's error.
+fn print(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Says what is going on, to a person who watches; a pipe stays quiet.
+fn progress(line: &str) {
+    if io::stderr().is_terminal() {
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+}
+
+/// Something that went well enough, and should be known.
+fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "jackfield: {line}");
+}

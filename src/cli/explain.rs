@@ -1,0 +1,147 @@
+//! `explain`: the plan of an ADD, and every reason why it would fail. It runs nothing.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::pod::{line, read_request};
+use super::{ExplainArgs, Output, print};
+use crate::delegate::Binary;
+use crate::kernel::capabilities;
+use crate::operation::prepare::{Prepared, prepare};
+use crate::operation::{Context, Failure};
+use crate::plan::Attachment;
+use crate::plugin::with_node;
+
+pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
+    let variables = [
+        ("CNI_COMMAND", "ADD".to_owned()),
+        (
+            "CNI_CONTAINERID",
+            format!("{}-{}", args.pod.namespace, args.pod.name),
+        ),
+        ("CNI_NETNS", "/proc/self/ns/net".to_owned()),
+        ("CNI_IFNAME", args.ifname.to_string()),
+    ];
+    let request = read_request(&args.node, &args.pod, &variables)?;
+    let mut problems = Vec::new();
+    let prepared = with_node(&request.node, |node| {
+        let of_node = [
+            capabilities::require().map_err(Failure::from),
+            node.journal.check_writable().map_err(Failure::from),
+        ];
+        problems.extend(
+            of_node
+                .into_iter()
+                .filter_map(Result::err)
+                .map(|failure| line(&failure)),
+        );
+        prepare(&Context::new(node, &request, request.node.deadlines.add))
+    });
+    let prepared = match prepared {
+        Ok(prepared) => {
+            let found = prepared
+                .problems
+                .iter()
+                .map(|problem| line(&Failure::Plan(problem.clone())));
+            problems.extend(found);
+            Some(prepared)
+        }
+        Err(failure) => {
+            problems.push(line(&failure));
+            None
+        }
+    };
+    match args.output {
+        Output::Table => print(&for_people(prepared.as_ref(), &problems)),
+        Output::Json => print(&format!("{}\n", for_programs(prepared.as_ref(), &problems))),
+    }
+    Ok(if problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn for_people(prepared: Option<&Prepared>, problems: &[String]) -> String {
+    let mut out = String::new();
+    for (number, (attachment, binaries)) in
+        prepared.iter().flat_map(|it| &it.attachments).enumerate()
+    {
+        let mark = if attachment.is_cluster {
+            ", the cluster network"
+        } else {
+            ""
+        };
+        out += &format!(
+            "{}. {} ◀ {}{mark}\n",
+            number + 1,
+            attachment.ifname,
+            attachment.label
+        );
+        for binary in binaries.found() {
+            out += &format!("     run     {}\n", binary.path().display());
+        }
+        for (name, value) in attachment.capability_args.iter() {
+            out += &format!("     pass    {name} = {}\n", value.get());
+        }
+        for (name, value) in attachment.cni_args.iter().flat_map(|args| args.iter()) {
+            out += &format!("     args    {name} = {}\n", value.get());
+        }
+        for what in proofs(attachment) {
+            out += &format!("     verify  {what}\n");
+        }
+        if let Some(gateways) = &attachment.default_route {
+            let list: Vec<String> = gateways.iter().map(ToString::to_string).collect();
+            out += &format!("     route   default via [{}]\n", list.join(", "));
+        }
+    }
+    for event in prepared.iter().flat_map(|it| &it.events) {
+        out += &format!("Note: {}\n", event.message);
+    }
+    match problems {
+        [] => out += "It would succeed, as far as can be known before anything runs.\n",
+        problems => {
+            out += "It would fail:\n";
+            problems
+                .iter()
+                .for_each(|problem| out += &format!("  - {problem}\n"));
+        }
+    }
+    out
+}
+
+/// What will be compared with the kernel.
+fn proofs(attachment: &Attachment) -> Vec<String> {
+    let requested = &attachment.requested;
+    let ips = requested.ips.iter().map(|ip| format!("address {ip}"));
+    let mac = requested.mac.iter().map(|mac| format!("MAC {mac}"));
+    let guid = requested.guid.iter().map(|guid| format!("GUID {guid}"));
+    ips.chain(mac).chain(guid).collect()
+}
+
+fn for_programs(prepared: Option<&Prepared>, problems: &[String]) -> Value {
+    let attachments: Vec<Value> = prepared
+        .iter()
+        .flat_map(|it| &it.attachments)
+        .map(|(attachment, binaries)| {
+            json!({
+                "network": attachment.label,
+                "interface": attachment.ifname,
+                "cluster": attachment.is_cluster,
+                "plugins": binaries.found().map(Binary::path).collect::<Vec<_>>(),
+                "capabilityArgs": attachment.capability_args,
+                "cniArgs": attachment.cni_args,
+                "ips": attachment.requested.ips.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "mac": attachment.requested.mac.map(|mac| mac.to_string()),
+                "defaultRoute": attachment.default_route,
+            })
+        })
+        .collect();
+    let notes: Vec<&str> = prepared
+        .iter()
+        .flat_map(|it| &it.events)
+        .map(|event| event.message.as_str())
+        .collect();
+    json!({ "attachments": attachments, "notes": notes, "problems": problems })
+}

@@ -1,0 +1,146 @@
+//! `attach`, `detach`, `check`: the runtime's part, played for one pod.
+
+use std::process::ExitCode;
+
+use super::table::{cell, table};
+use super::{NodeArgs, Output, PodArgs, PodRef, note, print, progress};
+use crate::npwg::StatusEntry;
+use crate::operation::{self, Context, Failure};
+use crate::plugin::with_node;
+use crate::request::{Call, Request};
+
+pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, String> {
+    let request = request("ADD", args)?;
+    progress(&format!(
+        "attaching {}/{} …",
+        args.pod.namespace, args.pod.name
+    ));
+    let added = with_node(&request.node, |node| {
+        operation::add::add(&Context::new(node, &request, request.node.deadlines.add))
+    });
+    let added = added.map_err(|failure| line(&failure))?;
+    show(args.output, &added.status);
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, String> {
+    let request = request("DEL", args)?;
+    progress(&format!(
+        "detaching {}/{} …",
+        args.pod.namespace, args.pod.name
+    ));
+    let outcome = with_node(&request.node, |node| {
+        operation::del::del(&Context::new(node, &request, request.node.deadlines.del))
+    });
+    outcome.map_err(|failure| line(&failure))?;
+    show(args.output, &[]);
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn check(args: &PodArgs) -> Result<ExitCode, String> {
+    let request = request("CHECK", args)?;
+    let status = with_node(&request.node, |node| {
+        let context = Context::new(node, &request, request.node.deadlines.check);
+        let status = operation::check::check(&context);
+        context.notes().iter().for_each(|line| note(line));
+        status
+    });
+    show(args.output, &status.map_err(|failure| line(&failure))?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The request that the runtime would make.
+fn request(verb: &str, args: &PodArgs) -> Result<Request, String> {
+    let PodRef { namespace, name } = &args.pod;
+    let container = args
+        .container_id
+        .clone()
+        .unwrap_or_else(|| format!("{namespace}-{name}"));
+    let netns = args.netns.display().to_string();
+    let variables = [
+        ("CNI_COMMAND", verb.to_owned()),
+        ("CNI_CONTAINERID", container),
+        ("CNI_NETNS", netns),
+        ("CNI_IFNAME", args.ifname.to_string()),
+    ];
+    read_request(&args.node, &args.pod, &variables)
+}
+
+/// Reads the node configuration as if it came on stdin.
+pub(super) fn read_request(
+    node: &NodeArgs,
+    pod: &PodRef,
+    variables: &[(&str, String)],
+) -> Result<Request, String> {
+    let conf = std::fs::read(&node.conf).map_err(|cause| {
+        format!(
+            "--conf {}: {cause}; name a readable file",
+            node.conf.display()
+        )
+    })?;
+    let args = format!(
+        "IgnoreUnknown=1;K8S_POD_NAMESPACE={};K8S_POD_NAME={}",
+        pod.namespace, pod.name
+    );
+    let call = Call::read(|wanted| match wanted {
+        "CNI_PATH" => Some(node.cni_path.clone()),
+        "CNI_ARGS" => Some(args.clone()),
+        _ => variables
+            .iter()
+            .find(|(name, _)| *name == wanted)
+            .map(|(_, value)| value.clone()),
+    })
+    .map_err(|error| error.to_string())?;
+    let request =
+        Request::parse(call, &conf).map_err(|error| format!("{}: {error}", node.conf.display()))?;
+    request.node.warnings.iter().for_each(|line| note(line));
+    Ok(request)
+}
+
+fn show(output: Output, status: &[StatusEntry]) {
+    match output {
+        Output::Json => print(&format!("{}\n", serde_json::json!(status))),
+        Output::Table if status.is_empty() => {}
+        Output::Table => {
+            let rows: Vec<Vec<String>> = status.iter().map(row).collect();
+            print(&table(
+                &[
+                    "INTERFACE",
+                    "NETWORK",
+                    "ADDRESSES",
+                    "MAC",
+                    "MTU",
+                    "DEFAULT ROUTE",
+                ],
+                &rows,
+            ));
+        }
+    }
+}
+
+fn row(entry: &StatusEntry) -> Vec<String> {
+    let mark = if entry.default {
+        " (cluster network)"
+    } else {
+        ""
+    };
+    vec![
+        entry.interface.clone().unwrap_or_else(|| "-".to_owned()),
+        format!("{}{mark}", entry.name),
+        cell(&entry.ips),
+        entry.mac.clone().unwrap_or_else(|| "-".to_owned()),
+        entry
+            .mtu
+            .map_or_else(|| "-".to_owned(), |mtu| mtu.to_string()),
+        cell(entry.default_route.as_deref().unwrap_or_default()),
+    ]
+}
+
+/// The failure in one line, with its code and what a plugin said.
+pub(super) fn line(failure: &Failure) -> String {
+    let error = failure.to_cni();
+    match error.details.as_str() {
+        "" => format!("{} (code {})", error.msg, error.code),
+        details => format!("{} (code {}; {details})", error.msg, error.code),
+    }
+}

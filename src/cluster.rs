@@ -1,0 +1,270 @@
+//! The seam to the cluster: what a pod is to get, and where the outcome is told.
+//!
+//! One [`Question`], one [`Answer`] with everything that the plan needs: the pod, every definition
+//! that its annotations and the administrator name, the claims they refer to. One
+//! [`Publication`] afterwards. Who answers is the node configuration's choice: a folder of
+//! manifests ([`Folder`]), the agent, or the API server.
+
+pub mod catalog;
+pub mod conf_dir;
+pub mod folder;
+mod manifests;
+pub mod nobody;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use catalog::{Catalog, Network, administrators_definitions};
+pub use conf_dir::{ConfDirError, OnDisk};
+pub use folder::Folder;
+pub use nobody::Nobody;
+
+use crate::npwg::{
+    DEFAULT_NETWORK_ANNOTATION, Definition, Dialect, IpamClaim, NETWORKS_ANNOTATION, ObjectRef,
+    Selection, StatusEntry,
+};
+
+/// A pod as the runtime names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// `K8S_POD_UID`, where the runtime gives it.
+    pub uid: Option<String>,
+}
+
+/// The annotations that matter here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodAnnotations {
+    /// [`NETWORKS_ANNOTATION`].
+    pub networks: Option<String>,
+    /// [`DEFAULT_NETWORK_ANNOTATION`].
+    pub default_network: Option<String>,
+}
+
+impl PodAnnotations {
+    /// Picks the annotations out of all that a pod has.
+    pub fn from_map(all: &BTreeMap<String, String>) -> PodAnnotations {
+        let get = |key: &str| {
+            all.get(key)
+                .filter(|value| !value.trim().is_empty())
+                .cloned()
+        };
+        PodAnnotations {
+            networks: get(NETWORKS_ANNOTATION),
+            default_network: get(DEFAULT_NETWORK_ANNOTATION),
+        }
+    }
+
+    /// Every definition that the annotations name. What is no valid annotation names none: the
+    /// plan says so later.
+    pub fn references(
+        &self,
+        namespace: &str,
+        multus_namespace: &str,
+        dialect: Dialect,
+    ) -> Vec<ObjectRef> {
+        let replaced = self.default_network.as_ref().and_then(|text| {
+            Selection::parse_default_network(text, multus_namespace, dialect).ok()
+        });
+        let selected = self
+            .networks
+            .as_ref()
+            .and_then(|text| Selection::parse_list(text, namespace, dialect).ok());
+        let mut references = Vec::new();
+        for selection in replaced.into_iter().chain(selected.into_iter().flatten()) {
+            if !references.contains(&selection.network) {
+                references.push(selection.network);
+            }
+        }
+        references
+    }
+
+    /// Every claim that the annotations name, by its name in the pod's namespace.
+    pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
+        let Some(text) = &self.networks else {
+            return Vec::new();
+        };
+        let selections = Selection::parse_list(text, namespace, dialect).unwrap_or_default();
+        selections
+            .into_iter()
+            .filter_map(|selection| selection.ipam_claim)
+            .collect()
+    }
+}
+
+/// What the plugin asks, once per ADD.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The pod, where the runtime names one.
+    pub pod: Option<PodName>,
+    /// Its annotations, where the runtime hands them over.
+    pub annotations: Option<PodAnnotations>,
+    /// Definitions that the administrator's configuration names.
+    pub networks: Vec<ObjectRef>,
+    /// Where a bare name in [`DEFAULT_NETWORK_ANNOTATION`] is looked up.
+    pub multus_namespace: String,
+    /// How annotations are read.
+    pub dialect: Dialect,
+}
+
+/// A definition or a claim as it was looked up: there, or why not.
+pub type Found<T> = Result<T, String>;
+
+/// What the cluster knows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The pod.
+    pub pod: Option<Pod>,
+    /// Every definition that was named, in no order.
+    pub definitions: Vec<(ObjectRef, Found<Definition>)>,
+    /// Every claim that was named, by its name.
+    pub claims: Vec<(String, Found<IpamClaim>)>,
+}
+
+impl Answer {
+    /// The definition of that name.
+    pub fn definition(&self, object: &ObjectRef) -> Option<&Found<Definition>> {
+        self.definitions
+            .iter()
+            .find(|(name, _)| name == object)
+            .map(|(_, found)| found)
+    }
+
+    /// The claim of that name.
+    pub fn claim(&self, name: &str) -> Option<&Found<IpamClaim>> {
+        self.claims
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, found)| found)
+    }
+}
+
+/// What is known of a pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pod {
+    /// `metadata.uid`.
+    pub uid: Option<String>,
+    /// The annotations that matter.
+    pub annotations: PodAnnotations,
+    /// The devices that kubelet gave it, by resource name, where the cluster knows them itself
+    /// (`jackfield.io/devices` of a manifest).
+    pub devices: BTreeMap<String, Vec<String>>,
+}
+
+/// What became of an ADD.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Publication {
+    /// The pod.
+    pub pod: PodName,
+    /// Its network-status; `None` leaves it as it is.
+    pub status: Option<Vec<StatusEntry>>,
+    /// Events about it.
+    pub events: Vec<Event>,
+}
+
+/// An event about a pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Normal or Warning.
+    #[serde(rename = "type")]
+    pub kind: EventKind,
+    /// The reason, in one word.
+    pub reason: String,
+    /// What happened, in one line.
+    pub message: String,
+}
+
+impl Event {
+    /// Something that somebody should look at.
+    pub fn warning(reason: &str, message: impl Into<String>) -> Event {
+        Event {
+            kind: EventKind::Warning,
+            reason: reason.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// Something that went as it should.
+    pub fn normal(reason: &str, message: impl Into<String>) -> Event {
+        Event {
+            kind: EventKind::Normal,
+            reason: reason.to_owned(),
+            message: message.into(),
+        }
+    }
+}
+
+/// How grave an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EventKind {
+    /// As it should be.
+    Normal,
+    /// Not as it should be.
+    Warning,
+}
+
+/// What knows the pods and is told of them.
+pub trait Cluster {
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// When the cluster cannot be asked or does not know the pod: code 107, or 11 when a later
+    /// try may do.
+    fn ask(&self, question: &Question) -> Result<Answer, ClusterError>;
+
+    /// Tells what became of an ADD.
+    ///
+    /// # Errors
+    /// When it can neither be told nor be kept for later.
+    fn publish(&self, publication: &Publication) -> Result<(), ClusterError>;
+}
+
+/// Why the cluster did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The folder cannot be read.
+    #[error("manifestDir {folder}: {cause}; make the folder readable or correct the key")]
+    Folder {
+        /// The folder.
+        folder: String,
+        /// Why.
+        cause: String,
+    },
+    /// No such pod.
+    #[error("pod {pod} is not known in {place}; create it there first")]
+    UnknownPod {
+        /// Namespace and name.
+        pod: String,
+        /// Where it was looked for.
+        place: String,
+    },
+    /// The outcome could not be written.
+    #[error("status of pod {pod}: {path}: {cause}; make the folder writable")]
+    Status {
+        /// Namespace and name.
+        pod: String,
+        /// The file.
+        path: String,
+        /// Why.
+        cause: String,
+    },
+    /// Nobody to ask.
+    #[error("the agent does not answer on {socket}: {cause}; start it or set kubeconfig")]
+    NoAgent {
+        /// The socket.
+        socket: String,
+        /// Why.
+        cause: String,
+    },
+}
+
+impl ClusterError {
+    /// Whether the runtime should try again later (code 11).
+    pub fn is_transient(&self) -> bool {
+        matches!(self, ClusterError::NoAgent { .. })
+    }
+}

@@ -1,0 +1,174 @@
+//! Every network that an ADD may need, with its configuration found: in the definition, or on
+//! disk (NPWG 1.3 §3.4.1). What could not be found is kept as the reason, for the attachment that
+//! wants it; one that nobody wants never matters.
+
+use std::path::Path;
+
+use super::conf_dir::{self, ConfDirError, OnDisk};
+use super::{Answer, Found};
+use crate::npwg::{Definition, ObjectRef};
+use crate::request::{ClusterNetwork, NodeConfig};
+
+/// A network with the configuration that its plugins are run by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network {
+    /// The definition, where there is one.
+    pub object: Option<ObjectRef>,
+    /// The resource whose devices belong to it (`k8s.v1.cni.cncf.io/resourceName`).
+    pub resource: Option<String>,
+    /// The configuration as it is written.
+    pub text: String,
+    /// Where it is written, for messages.
+    pub origin: String,
+}
+
+impl Network {
+    /// What people call it before its configuration is read.
+    pub fn place(&self) -> String {
+        self.object
+            .as_ref()
+            .map_or_else(|| self.origin.clone(), ToString::to_string)
+    }
+}
+
+/// The networks of one ADD.
+#[derive(Debug)]
+pub struct Catalog {
+    /// `clusterNetwork`.
+    pub cluster: Found<Network>,
+    /// `defaultNetworks`, in order: the name as written, and the network.
+    pub defaults: Vec<(String, Found<Network>)>,
+    selected: Vec<(ObjectRef, Found<Network>)>,
+}
+
+impl Catalog {
+    /// Finds the configuration of every network that `answer` knows and `node` names.
+    pub fn build(node: &NodeConfig, answer: &Answer) -> Catalog {
+        let finder = Finder { node, answer };
+        let cluster = match &node.cluster_network {
+            ClusterNetwork::Named(name) => finder.named(name),
+            ClusterNetwork::Inline(text) => Ok(Network {
+                object: None,
+                resource: None,
+                text: text.get().to_owned(),
+                origin: "the first of delegates".to_owned(),
+            }),
+        };
+        let defaults = node
+            .default_networks
+            .iter()
+            .map(|name| (name.clone(), finder.named(name)))
+            .collect();
+        let selected = answer
+            .definitions
+            .iter()
+            .map(|(object, found)| (object.clone(), finder.defined(object, found)))
+            .collect();
+        Catalog {
+            cluster,
+            defaults,
+            selected,
+        }
+    }
+
+    /// The network of a definition that an annotation names.
+    pub fn selected(&self, object: &ObjectRef) -> Found<&Network> {
+        match self.selected.iter().find(|(known, _)| known == object) {
+            Some((_, found)) => found.as_ref().map_err(Clone::clone),
+            None => Err(format!(
+                "NetworkAttachmentDefinition {object} was not looked up"
+            )),
+        }
+    }
+}
+
+/// The definitions that the administrator's configuration may mean, to be asked for.
+pub fn administrators_definitions(node: &NodeConfig) -> Vec<ObjectRef> {
+    let cluster = match &node.cluster_network {
+        ClusterNetwork::Named(name) => Some(name),
+        ClusterNetwork::Inline(_) => None,
+    };
+    cluster
+        .into_iter()
+        .chain(&node.default_networks)
+        .filter_map(|name| object_of(node, name))
+        .collect()
+}
+
+fn object_of(node: &NodeConfig, name: &str) -> Option<ObjectRef> {
+    ObjectRef::with_default_namespace(name, &node.multus_namespace).ok()
+}
+
+struct Finder<'a> {
+    node: &'a NodeConfig,
+    answer: &'a Answer,
+}
+
+impl Finder<'_> {
+    /// A network by the name that `clusterNetwork` and `defaultNetworks` give it: a definition, a
+    /// configuration's name in `confDir`, a directory's first file, a file; in this order.
+    fn named(&self, name: &str) -> Found<Network> {
+        let as_path = Path::new(name);
+        if !as_path.is_absolute() {
+            if let Some(object) = object_of(self.node, name)
+                && let Some(found @ Ok(_)) = self.answer.definition(&object)
+            {
+                return self.defined(&object, found);
+            }
+            if let Some(on_disk) = self.on_disk(name)? {
+                return Ok(file(on_disk));
+            }
+            return Err(format!(
+                "no definition, no configuration of this name in confDir {} and no absolute path",
+                self.node.conf_dir.display()
+            ));
+        }
+        let found = if as_path.is_dir() {
+            conf_dir::first(as_path)
+        } else {
+            conf_dir::read(as_path)
+        };
+        found.map(file).map_err(|error| error.to_string())
+    }
+
+    /// A definition's network: its own configuration, else one on disk that has its name.
+    fn defined(&self, object: &ObjectRef, found: &Found<Definition>) -> Found<Network> {
+        let definition = found.as_ref().map_err(Clone::clone)?;
+        let origin = format!("NetworkAttachmentDefinition {object}");
+        let (text, origin) = match &definition.config {
+            Some(config) => (config.clone(), origin),
+            None => match self.on_disk(object.name())? {
+                Some(OnDisk { path, text }) => (text, path.display().to_string()),
+                None => {
+                    return Err(format!(
+                        "{origin} has no spec.config and confDir {} has no configuration named {}; \
+                         write one of the two",
+                        self.node.conf_dir.display(),
+                        object.name()
+                    ));
+                }
+            },
+        };
+        Ok(Network {
+            object: Some(object.clone()),
+            resource: definition.resource_name.clone(),
+            text,
+            origin,
+        })
+    }
+
+    fn on_disk(&self, name: &str) -> Found<Option<OnDisk>> {
+        conf_dir::by_name(&self.node.conf_dir, name)
+            .map_err(|error: ConfDirError| error.to_string())
+    }
+}
+
+fn file(found: OnDisk) -> Network {
+    let OnDisk { path, text } = found;
+    Network {
+        object: None,
+        resource: None,
+        text,
+        origin: path.display().to_string(),
+    }
+}

@@ -1,0 +1,168 @@
+//! The embedded cluster: a folder of manifests in, files below `status/` out (SURFACES §2).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::manifests::{Manifest, Manifests};
+use super::{
+    Answer, Cluster, ClusterError, Event, Found, Pod, PodAnnotations, PodName, Publication,
+    Question,
+};
+use crate::npwg::{Definition, IpamClaim, ObjectRef, StatusEntry, merge_status};
+
+/// What kubelet would have allocated, written by hand into a manifest.
+const DEVICES: &str = "jackfield.io/devices";
+const DEFINITION: &str = "NetworkAttachmentDefinition";
+const CLAIM: &str = "IPAMClaim";
+
+/// A folder that is the cluster.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// The cluster in `path`; nothing is read yet.
+    pub fn new(path: PathBuf) -> Folder {
+        Folder { path }
+    }
+
+    fn read(&self) -> Result<Manifests, ClusterError> {
+        Manifests::read(&self.path).map_err(|cause| ClusterError::Folder {
+            folder: self.path.display().to_string(),
+            cause: cause.to_string(),
+        })
+    }
+
+    fn status_dir(&self, pod: &PodName) -> PathBuf {
+        self.path
+            .join("status")
+            .join(&pod.namespace)
+            .join(&pod.name)
+    }
+}
+
+impl Cluster for Folder {
+    fn ask(&self, question: &Question) -> Result<Answer, ClusterError> {
+        let manifests = self.read()?;
+        let mut answer = Answer::default();
+        let mut wanted = question.networks.clone();
+        if let Some(name) = &question.pod {
+            let mut pod = pod(&manifests, name).ok_or_else(|| ClusterError::UnknownPod {
+                pod: format!("{}/{}", name.namespace, name.name),
+                place: format!(
+                    "manifestDir {}{}",
+                    self.path.display(),
+                    manifests.broken_hint()
+                ),
+            })?;
+            if let Some(given) = &question.annotations {
+                pod.annotations = given.clone();
+            }
+            let named = pod.annotations.references(
+                &name.namespace,
+                &question.multus_namespace,
+                question.dialect,
+            );
+            wanted.extend(named);
+            for claim in pod.annotations.claims(&name.namespace, question.dialect) {
+                answer.claims.push((
+                    claim.clone(),
+                    self.claim(&manifests, &name.namespace, &claim),
+                ));
+            }
+            answer.pod = Some(pod);
+        }
+        for object in wanted {
+            if answer.definition(&object).is_none() {
+                let found = self.definition(&manifests, &object);
+                answer.definitions.push((object, found));
+            }
+        }
+        Ok(answer)
+    }
+
+    fn publish(&self, publication: &Publication) -> Result<(), ClusterError> {
+        let dir = self.status_dir(&publication.pod);
+        let failed = |cause: std::io::Error| ClusterError::Status {
+            pod: format!("{}/{}", publication.pod.namespace, publication.pod.name),
+            path: dir.display().to_string(),
+            cause: cause.to_string(),
+        };
+        fs::create_dir_all(&dir).map_err(failed)?;
+        if let Some(status) = &publication.status {
+            write_status(&dir, status).map_err(failed)?;
+        }
+        append_events(&dir, &publication.events).map_err(failed)
+    }
+}
+
+impl Folder {
+    fn definition(&self, manifests: &Manifests, object: &ObjectRef) -> Found<Definition> {
+        match manifests.find(DEFINITION, object.namespace(), object.name()) {
+            Some(manifest) => {
+                Definition::from_json(&manifest.body).map_err(|error| error.to_string())
+            }
+            None => Err(format!(
+                "no NetworkAttachmentDefinition {object} in manifestDir {}{}",
+                self.path.display(),
+                manifests.broken_hint()
+            )),
+        }
+    }
+
+    fn claim(&self, manifests: &Manifests, namespace: &str, name: &str) -> Found<IpamClaim> {
+        match manifests.find(CLAIM, namespace, name) {
+            Some(manifest) => {
+                IpamClaim::from_json(&manifest.body).map_err(|error| error.to_string())
+            }
+            None => Err(format!(
+                "no IPAMClaim {namespace}/{name} in manifestDir {}",
+                self.path.display()
+            )),
+        }
+    }
+}
+
+fn pod(manifests: &Manifests, name: &PodName) -> Option<Pod> {
+    let manifest: &Manifest = manifests.find("Pod", &name.namespace, &name.name)?;
+    let none = BTreeMap::new();
+    let annotations = manifest.metadata.annotations.as_ref().unwrap_or(&none);
+    Some(Pod {
+        uid: manifest.metadata.uid.clone(),
+        annotations: PodAnnotations::from_map(annotations),
+        devices: annotations
+            .get(DEVICES)
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default(),
+    })
+}
+
+/// What others wrote stays: foreign entries and keys with a period (NPWG 1.3 §5.1).
+fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
+    let path = dir.join("network-status.json");
+    let before = fs::read_to_string(&path).ok();
+    let text = merge_status(before.as_deref(), status);
+    let temporary = dir.join(format!(".network-status.{}", std::process::id()));
+    fs::write(&temporary, text)?;
+    fs::rename(&temporary, &path)
+}
+
+fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let mut lines = Vec::new();
+    for event in events {
+        serde_json::to_writer(&mut lines, event)?;
+        lines.push(b'\n');
+    }
+    let path = dir.join("events.jsonl");
+    fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?
+        .write_all(&lines)
+}

@@ -1,0 +1,225 @@
+//! Kubernetes manifests as they lie in a folder: YAML or JSON, several documents a file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The largest manifest file that is read, in bytes.
+const MAX_FILE: u64 = 8 << 20;
+
+/// One document of a file.
+#[derive(Debug)]
+pub(super) struct Manifest {
+    pub(super) kind: String,
+    pub(super) metadata: Metadata,
+    pub(super) body: Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Metadata {
+    pub(super) name: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) uid: Option<String>,
+    pub(super) annotations: Option<BTreeMap<String, String>>,
+}
+
+impl Manifest {
+    /// Whether this is the object `namespace/name`; no namespace means `default`.
+    pub(super) fn is(&self, kind: &str, namespace: &str, name: &str) -> bool {
+        self.kind == kind
+            && self.metadata.name.as_deref() == Some(name)
+            && self.metadata.namespace.as_deref().unwrap_or("default") == namespace
+    }
+}
+
+/// A folder's documents, and the files or documents that are no manifests, each with the reason.
+#[derive(Debug, Default)]
+pub(super) struct Manifests {
+    pub(super) documents: Vec<Manifest>,
+    pub(super) broken: Vec<String>,
+}
+
+impl Manifests {
+    /// Reads `folder`. What is broken is kept as a line and hides nothing else.
+    pub(super) fn read(folder: &Path) -> std::io::Result<Manifests> {
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            let known = path
+                .extension()
+                .is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
+            if known && path.is_file() {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        let mut manifests = Manifests::default();
+        for path in paths {
+            manifests.read_file(&path);
+        }
+        Ok(manifests)
+    }
+
+    fn read_file(&mut self, path: &Path) {
+        let text = match read_bounded(path) {
+            Ok(text) => text,
+            Err(cause) => return self.broken.push(format!("{}: {cause}", path.display())),
+        };
+        let is_json = path.extension().is_some_and(|end| end == "json");
+        for (number, document) in documents(&text, is_json).into_iter().enumerate() {
+            let parsed: Result<Option<Value>, String> = if is_json {
+                serde_json::from_str(document)
+                    .map(Some)
+                    .map_err(|cause| cause.to_string())
+            } else {
+                serde_saphyr::from_str(document).map_err(|cause| first_line(&cause.to_string()))
+            };
+            match parsed {
+                Ok(None | Some(Value::Null)) => {}
+                Ok(Some(body)) => self.add(body),
+                Err(cause) => {
+                    self.broken.push(format!(
+                        "{} (document {}): {cause}",
+                        path.display(),
+                        number + 1
+                    ));
+                }
+            }
+        }
+    }
+
+    /// A `List` is as good as its items.
+    fn add(&mut self, mut body: Value) {
+        if let Some(Value::Array(items)) = body.get_mut("items").map(Value::take) {
+            items.into_iter().for_each(|item| self.add(item));
+            return;
+        }
+        let Some(kind) = body.get("kind").and_then(Value::as_str).map(str::to_owned) else {
+            return;
+        };
+        let metadata = body.get("metadata").cloned().unwrap_or_default();
+        match Option::<Metadata>::deserialize(metadata) {
+            Ok(metadata) => {
+                self.documents.push(Manifest {
+                    kind,
+                    metadata: metadata.unwrap_or_default(),
+                    body,
+                });
+            }
+            Err(cause) => self
+                .broken
+                .push(format!("a document of kind {kind}: metadata: {cause}")),
+        }
+    }
+
+    pub(super) fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Manifest> {
+        self.documents
+            .iter()
+            .find(|document| document.is(kind, namespace, name))
+    }
+
+    /// The broken files, for the message of a look-up that found nothing.
+    pub(super) fn broken_hint(&self) -> String {
+        match self.broken.first() {
+            None => String::new(),
+            Some(first) => format!(" (unreadable here: {first})"),
+        }
+    }
+}
+
+fn read_bounded(path: &Path) -> std::io::Result<String> {
+    let size = std::fs::metadata(path)?.len();
+    if size > MAX_FILE {
+        return Err(std::io::Error::other(format!(
+            "{size} bytes, at most {MAX_FILE} are read"
+        )));
+    }
+    std::fs::read_to_string(path)
+}
+
+/// A YAML stream's documents: `---` at the start of a line separates them, wherever it stands.
+fn documents(text: &str, is_json: bool) -> Vec<&str> {
+    if is_json {
+        return vec![text];
+    }
+    let mut starts = vec![0];
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("---") && line[3..].chars().next().is_none_or(char::is_whitespace) {
+            starts.push(offset);
+        }
+        offset += line.len();
+    }
+    starts.push(text.len());
+    starts
+        .windows(2)
+        .filter_map(|pair| text.get(pair[0]..pair[1]))
+        .filter(|part| !is_blank(part))
+        .collect()
+}
+
+fn is_blank(document: &str) -> bool {
+    document.lines().all(|line| {
+        let line = line.trim();
+        line.is_empty() || line == "---" || line == "..." || line.starts_with('#')
+    })
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> (tempfile::TempDir, Manifests) {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        let manifests = Manifests::read(dir.path()).unwrap();
+        (dir, manifests)
+    }
+
+    #[test]
+    fn documents_of_yaml_and_json_are_found_by_kind_and_name() {
+        let (_dir, manifests) = folder(&[
+            (
+                "a.yaml",
+                "# pods\n---\nkind: Pod\nmetadata: {name: web}\n---\nkind: Pod\nmetadata:\n  name: db\n  namespace: x\n",
+            ),
+            (
+                "b.json",
+                r#"{"kind":"List","items":[{"kind":"NetworkAttachmentDefinition","metadata":{"name":"n","namespace":"x"}}]}"#,
+            ),
+            ("c.txt", "no manifest"),
+        ]);
+        assert!(manifests.find("Pod", "default", "web").is_some());
+        assert!(manifests.find("Pod", "x", "db").is_some());
+        assert!(manifests.find("Pod", "x", "web").is_none());
+        assert!(
+            manifests
+                .find("NetworkAttachmentDefinition", "x", "n")
+                .is_some()
+        );
+        assert!(manifests.broken.is_empty(), "{:?}", manifests.broken);
+    }
+
+    #[test]
+    fn a_broken_document_hides_no_other() {
+        let (_dir, manifests) = folder(&[
+            (
+                "a.yaml",
+                "kind: [unclosed\n---\nkind: Pod\nmetadata: {name: web}\n",
+            ),
+            ("b.json", "{"),
+        ]);
+        assert!(manifests.find("Pod", "default", "web").is_some());
+        assert_eq!(manifests.broken.len(), 2, "{:?}", manifests.broken);
+        assert!(manifests.broken_hint().contains("a.yaml (document 1)"));
+    }
+}

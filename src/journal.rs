@@ -1,0 +1,253 @@
+//! The record of what is attached: the only truth that DEL, CHECK and GC need.
+//!
+//! One file per attachment of the runtime (container ID and interface), below `sandboxes/`. It
+//! grows by one small record a step, each with its length and checksum: the intent stands there
+//! before the act, so a process that is ended at any instruction leaves a file that says what may
+//! have been done. A torn tail is a step that was never begun.
+//!
+//! ```text
+//! sandboxes/<container>@<ifname>    header and intents, then steps
+//! owed/<container>@<ifname>         a detachment that failed: when it is due again
+//! quarantine/…                      what could not be read
+//! ```
+//!
+//! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
+//! what the file says is then only about leases and devices.
+
+mod boot;
+pub mod entry;
+pub mod lock;
+pub mod owed;
+pub mod record;
+pub mod steps;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+pub use boot::boot_id;
+pub use entry::Entry;
+pub use lock::{Lock, LockError};
+pub use owed::Owed;
+pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
+
+use crate::cni::{ContainerId, InterfaceName};
+
+/// What the runtime calls one attachment: container and interface (CNI 1.1.0 §3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// `CNI_CONTAINERID`.
+    pub container: ContainerId,
+    /// `CNI_IFNAME`.
+    pub ifname: InterfaceName,
+}
+
+impl Key {
+    /// The file's name. A container ID that is too long for one is cut and told apart by its
+    /// checksum; the header holds the whole.
+    fn file_name(&self) -> String {
+        const LONGEST: usize = 200;
+        let container = self.container.as_str();
+        if container.len() <= LONGEST {
+            return format!("{container}@{}", self.ifname);
+        }
+        let sum = crc32fast::hash(container.as_bytes());
+        let start = container.get(..LONGEST).unwrap_or_default();
+        format!("{start}~{sum:08x}@{}", self.ifname)
+    }
+}
+
+/// The directory of the journal.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    dir: PathBuf,
+}
+
+impl Journal {
+    /// The journal in `dir`; nothing is opened yet.
+    pub fn new(dir: &Path) -> Journal {
+        Journal {
+            dir: dir.to_owned(),
+        }
+    }
+
+    /// Opens an entry for a sandbox that is to be attached and writes down what is intended.
+    ///
+    /// # Errors
+    /// Code 109, when the record cannot be written: then nothing may be done either.
+    pub fn begin(&self, header: &Header) -> Result<Entry, JournalError> {
+        let path = self.path(&header.key());
+        Entry::create(&path, header)
+            .or_else(|error| match error.kind() {
+                io::ErrorKind::NotFound => {
+                    self.make_dirs().and_then(|()| Entry::create(&path, header))
+                }
+                _ => Err(error),
+            })
+            .map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+    }
+
+    /// Reads the record of one attachment and keeps it open for what follows.
+    ///
+    /// # Errors
+    /// Code 109 when it is there and cannot be read. One that is no record at all is put into
+    /// quarantine and counts as absent: [`Lookup::Quarantined`].
+    pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
+        let path = self.path(key);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Absent),
+            Err(cause) => return Err(JournalError::io("cannot be read", &path, &cause)),
+        };
+        match Sandbox::replay(&bytes) {
+            Ok(sandbox) if sandbox.header.key() == *key => Ok(Lookup::Found(Box::new(sandbox))),
+            Ok(_) => self.quarantine(&path, "it is of another sandbox"),
+            Err(cause) => self.quarantine(&path, &cause.to_string()),
+        }
+    }
+
+    /// Opens the record of `sandbox` for further steps.
+    ///
+    /// # Errors
+    /// Code 109.
+    pub fn reopen(&self, key: &Key) -> Result<Entry, JournalError> {
+        let path = self.path(key);
+        Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+    }
+
+    /// Takes the record of `key` away: nothing is attached any more, nothing is owed.
+    ///
+    /// # Errors
+    /// Code 109.
+    pub fn forget(&self, key: &Key) -> Result<(), JournalError> {
+        self.clear_owed(key);
+        let path = self.path(key);
+        match fs::remove_file(&path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                Err(JournalError::io("cannot be removed", &path, &cause))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Every attachment on record.
+    ///
+    /// # Errors
+    /// Code 109 when the directory is there and cannot be read.
+    pub fn keys(&self) -> Result<Vec<Key>, JournalError> {
+        let dir = self.sandboxes();
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(cause) => return Err(JournalError::io("cannot be read", &dir, &cause)),
+        };
+        let mut keys = Vec::new();
+        for entry in entries.flatten() {
+            if let Some(key) = self.key_of(&entry.path()) {
+                keys.push(key);
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Whether the journal could be written now, for STATUS and for the pre-flight checks.
+    ///
+    /// # Errors
+    /// Code 109 with the directory and the reason.
+    pub fn check_writable(&self) -> Result<(), JournalError> {
+        let dir = self.sandboxes();
+        self.make_dirs()
+            .map_err(|cause| JournalError::io("cannot be made", &dir, &cause))?;
+        let flags = nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK;
+        nix::unistd::access(&dir, flags)
+            .map_err(|cause| JournalError::io("cannot be written", &dir, &cause.into()))
+    }
+
+    /// The key in a record's header: a name alone may have been cut.
+    fn key_of(&self, path: &Path) -> Option<Key> {
+        let bytes = fs::read(path).ok()?;
+        match Sandbox::replay(&bytes) {
+            Ok(sandbox) => Some(sandbox.header.key()),
+            Err(cause) => {
+                let _ = self.quarantine(path, &cause.to_string());
+                None
+            }
+        }
+    }
+
+    fn quarantine(&self, path: &Path, cause: &str) -> Result<Lookup, JournalError> {
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let target = self
+            .dir
+            .join("quarantine")
+            .join(format!("{name}.{}", std::process::id()));
+        self.make_dirs()
+            .and_then(|()| fs::rename(path, &target))
+            .map_err(|error| JournalError::io("cannot be put into quarantine", path, &error))?;
+        Ok(Lookup::Quarantined {
+            file: target.display().to_string(),
+            cause: cause.to_owned(),
+        })
+    }
+
+    fn path(&self, key: &Key) -> PathBuf {
+        self.sandboxes().join(key.file_name())
+    }
+
+    fn sandboxes(&self) -> PathBuf {
+        self.dir.join("sandboxes")
+    }
+
+    fn make_dirs(&self) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        ["sandboxes", "owed", "quarantine"]
+            .iter()
+            .try_for_each(|name| builder.create(self.dir.join(name)))
+    }
+}
+
+/// What the journal knows of an attachment.
+#[derive(Debug)]
+pub enum Lookup {
+    /// Its record.
+    Found(Box<Sandbox>),
+    /// Nothing: never attached here, or detached.
+    Absent,
+    /// Something that was no record; it was put aside.
+    Quarantined {
+        /// Where it is now.
+        file: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+/// Why the journal could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file or directory.
+    #[error("journal {path} {what}: {cause}; make journalDir a writable directory with free space")]
+    Io {
+        /// The path.
+        path: String,
+        /// What could not be done.
+        what: &'static str,
+        /// Why.
+        cause: String,
+    },
+}
+
+impl JournalError {
+    fn io(what: &'static str, path: &Path, cause: &io::Error) -> JournalError {
+        JournalError::Io {
+            path: path.display().to_string(),
+            what,
+            cause: cause.to_string(),
+        }
+    }
+}

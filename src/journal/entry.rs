@@ -1,0 +1,67 @@
+//! One open record: each step is one append.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+
+use super::record;
+use super::steps::{Header, Step};
+
+/// A sandbox's record, open for its next step.
+#[derive(Debug)]
+pub struct Entry {
+    file: File,
+}
+
+impl Entry {
+    /// A new record with its header. A record of that name must not be there.
+    pub(super) fn create(path: &Path, header: &Header) -> io::Result<Entry> {
+        let mut bytes = Vec::with_capacity(4 << 10);
+        record::write(&mut bytes, &serde_json::to_vec(header)?);
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .custom_flags(OFlag::O_NOFOLLOW.bits())
+            .open(path)?;
+        let mut entry = Entry { file };
+        entry.append(&bytes).inspect_err(|_| {
+            // A record that could not even hold its header must not be found later.
+            let _ = std::fs::remove_file(path);
+        })?;
+        Ok(entry)
+    }
+
+    pub(super) fn open(path: &Path) -> io::Result<Entry> {
+        let file = OpenOptions::new()
+            .append(true)
+            .custom_flags(OFlag::O_NOFOLLOW.bits())
+            .open(path)?;
+        Ok(Entry { file })
+    }
+
+    /// Writes steps down, in one piece.
+    ///
+    /// # Errors
+    /// When the disk is full or broken. The steps may then be there in part, which a later reading
+    /// takes as not there.
+    pub fn write(&mut self, steps: &[Step<'_>]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(1 << 10);
+        for step in steps {
+            record::write(&mut bytes, &serde_json::to_vec(step)?);
+        }
+        self.append(&bytes)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.file.write(bytes)?;
+        if written == bytes.len() {
+            Ok(())
+        } else {
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Detachments that failed and are to be tried again, although no runtime asks.
+//!
+//! Neither runtime retries a DEL reliably, so each DEL and STATUS tries one that is due. A marker
+//! per record keeps the look for one at the cost of an empty directory.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Journal, JournalError, Key};
+use crate::cni::{ContainerId, InterfaceName};
+
+/// The first wait; it doubles with each attempt.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// How many markers are looked at for one that is due.
+const LOOKED_AT: usize = 64;
+
+/// A detachment that failed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Owed {
+    container: ContainerId,
+    ifname: InterfaceName,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is due again, in seconds since the epoch.
+    due: u64,
+    /// Why it failed last.
+    pub cause: String,
+}
+
+impl Owed {
+    /// Whose detachment.
+    pub fn key(&self) -> Key {
+        Key {
+            container: self.container.clone(),
+            ifname: self.ifname.clone(),
+        }
+    }
+}
+
+impl Journal {
+    /// Marks the record of `key` as owed, due after a while.
+    ///
+    /// # Errors
+    /// Code 109. The record itself stays: the next DEL of the same container finds it all the same.
+    pub fn owe(&self, key: &Key, cause: &str) -> Result<Owed, JournalError> {
+        let attempts = self
+            .owed(key)
+            .map_or(0, |owed| owed.attempts)
+            .saturating_add(1);
+        let wait = FIRST_WAIT
+            .saturating_mul(1 << attempts.min(16))
+            .min(LONGEST_WAIT);
+        let Key { container, ifname } = key.clone();
+        let due = now().saturating_add(wait.as_secs());
+        let owed = Owed {
+            container,
+            ifname,
+            attempts,
+            due,
+            cause: cause.to_owned(),
+        };
+        let path = self.marker(key);
+        let write = || -> std::io::Result<()> {
+            let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+            fs::write(&temporary, serde_json::to_vec(&owed)?)?;
+            fs::rename(&temporary, &path)
+        };
+        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))?;
+        Ok(owed)
+    }
+
+    /// What is owed for `key`.
+    pub fn owed(&self, key: &Key) -> Option<Owed> {
+        serde_json::from_slice(&fs::read(self.marker(key)).ok()?).ok()
+    }
+
+    /// Everything that is owed, in no order.
+    pub fn all_owed(&self) -> Vec<Owed> {
+        self.markers()
+            .filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
+            .collect()
+    }
+
+    /// One detachment that is due now, other than that of `but`.
+    pub fn due(&self, but: Option<&Key>) -> Option<Owed> {
+        let now = now();
+        self.markers()
+            .take(LOOKED_AT)
+            .filter_map(|path| serde_json::from_slice::<Owed>(&fs::read(path).ok()?).ok())
+            .find(|owed| owed.due <= now && Some(&owed.key()) != but)
+    }
+
+    pub(super) fn clear_owed(&self, key: &Key) {
+        let _ = fs::remove_file(self.marker(key));
+    }
+
+    fn markers(&self) -> impl Iterator<Item = PathBuf> {
+        fs::read_dir(self.dir.join("owed"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_none_or(|end| end != "tmp"))
+    }
+
+    fn marker(&self, key: &Key) -> PathBuf {
+        self.dir.join("owed").join(key.file_name())
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}

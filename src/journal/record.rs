@@ -1,0 +1,84 @@
+//! Records that survive being cut off: length and checksum in front, JSON behind.
+//!
+//! ```text
+//! <length, 8 hex digits> <crc32, 8 hex digits> <JSON of that length>\n
+//! ```
+
+/// Bytes in front of a record's JSON.
+const FRONT: usize = 8 + 1 + 8 + 1;
+
+/// Appends one record to `out`.
+pub fn write(out: &mut Vec<u8>, json: &[u8]) {
+    let sum = crc32fast::hash(json);
+    out.reserve(FRONT + json.len() + 1);
+    out.extend_from_slice(format!("{:08x} {sum:08x} ", json.len()).as_bytes());
+    out.extend_from_slice(json);
+    out.push(b'\n');
+}
+
+/// The records of a file up to the first that is not whole.
+pub fn read(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (record, rest) = next(bytes)?;
+        bytes = rest;
+        Some(record)
+    })
+}
+
+fn next(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let length = hex(bytes.get(..8)?)? as usize;
+    let sum = hex(bytes.get(9..17)?)?;
+    let json = bytes.get(FRONT..FRONT.checked_add(length)?)?;
+    let rest = bytes.get(FRONT + length..)?.strip_prefix(b"\n")?;
+    (crc32fast::hash(json) == sum).then_some((json, rest))
+}
+
+fn hex(digits: &[u8]) -> Option<u32> {
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file(records: &[Vec<u8>]) -> Vec<u8> {
+        let mut out = Vec::new();
+        records.iter().for_each(|record| write(&mut out, record));
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_file_gives_its_whole_records_and_no_other(
+            records in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..5),
+            cut in any::<proptest::sample::Index>(),
+        ) {
+            let whole = file(&records);
+            let cut = cut.index(whole.len() + 1);
+            let seen: Vec<Vec<u8>> = read(&whole[..cut]).map(<[u8]>::to_vec).collect();
+            prop_assert!(records.starts_with(&seen));
+            let mut length = 0;
+            let fitting = records.iter().take_while(|record| { length += FRONT + record.len() + 1; length <= cut });
+            prop_assert_eq!(seen.len(), fitting.count());
+        }
+
+        #[test]
+        fn a_changed_byte_ends_the_reading(
+            records in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..40), 1..4),
+            at in any::<proptest::sample::Index>(),
+        ) {
+            let mut damaged = file(&records);
+            let at = at.index(damaged.len());
+            damaged[at] ^= 0x04;
+            let seen: Vec<Vec<u8>> = read(&damaged).map(<[u8]>::to_vec).collect();
+            prop_assert!(records.starts_with(&seen), "only untouched records are read");
+        }
+
+        #[test]
+        fn no_file_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            read(&bytes).for_each(drop);
+        }
+    }
+}

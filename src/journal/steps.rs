@@ -1,0 +1,204 @@
+//! What a record says: a header with every intent, then what was done, step by step.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Key, record};
+use crate::cluster::PodName;
+use crate::cni::{CniResult, ContainerId, InterfaceName};
+use crate::plan::Attachment;
+
+/// The format that this binary writes. It also reads the one before.
+const FORMAT: u32 = 1;
+
+/// The first record: whom it is about, and everything that will be attempted, in order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Header {
+    format: u32,
+    /// The boot in which this was written; another one means that every netns of then is gone.
+    pub boot: String,
+    /// `CNI_CONTAINERID`.
+    pub container: ContainerId,
+    /// `CNI_IFNAME`.
+    pub ifname: InterfaceName,
+    /// `CNI_NETNS`.
+    pub netns: String,
+    /// Which network namespace that was.
+    pub netns_id: String,
+    /// `CNI_ARGS` as the runtime gave them.
+    pub args: String,
+    /// The pod, where the runtime names one.
+    pub pod: Option<PodName>,
+    /// Every attachment, in the order in which they are attached.
+    pub attachments: Vec<Attachment>,
+}
+
+impl Header {
+    /// A header in the format that this binary writes.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one argument per field, each of its own type"
+    )]
+    pub fn new(
+        boot: String,
+        key: &Key,
+        netns: String,
+        netns_id: String,
+        args: String,
+        pod: Option<PodName>,
+        attachments: Vec<Attachment>,
+    ) -> Header {
+        let Key { container, ifname } = key.clone();
+        Header {
+            format: FORMAT,
+            boot,
+            container,
+            ifname,
+            netns,
+            netns_id,
+            args,
+            pod,
+            attachments,
+        }
+    }
+
+    /// What the runtime calls this attachment.
+    pub fn key(&self) -> Key {
+        Key {
+            container: self.container.clone(),
+            ifname: self.ifname.clone(),
+        }
+    }
+}
+
+/// One step, written before the act that it announces or right after the act that it reports.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step<'a> {
+    /// The delegates of this attachment are about to run.
+    Started(usize),
+    /// They have answered.
+    Attached(usize, &'a CniResult),
+    /// Routes are about to change for this attachment.
+    Routes(usize, &'a RouteChange),
+    /// Every attachment was attached, verified and published.
+    Complete,
+    /// This attachment is detached, for good.
+    Detached(usize),
+}
+
+/// A step as it is read back.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Read {
+    Started(usize),
+    Attached(usize, CniResult),
+    Routes(usize, RouteChange),
+    Complete,
+    Detached(usize),
+}
+
+/// Default routes that an attachment takes away and puts in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RouteChange {
+    /// What was there before.
+    pub removed: Vec<crate::kernel::DefaultRoute>,
+    /// What was put in its place.
+    pub added: Vec<crate::kernel::DefaultRoute>,
+}
+
+/// How far one attachment has come.
+#[derive(Debug, Clone, Default)]
+pub struct Attached {
+    /// Its delegates may have run.
+    pub started: bool,
+    /// What they answered.
+    pub result: Option<CniResult>,
+    /// Which routes it changed.
+    pub routes: RouteChange,
+    /// It is detached again.
+    pub detached: bool,
+}
+
+impl Attached {
+    /// Whether a DEL has to see to it.
+    pub fn is_owed(&self) -> bool {
+        self.started && !self.detached
+    }
+}
+
+/// A record, read back.
+#[derive(Debug)]
+pub struct Sandbox {
+    /// Whom it is about and what was intended.
+    pub header: Header,
+    /// How far each attachment has come; as long as `header.attachments`.
+    pub progress: Vec<Attached>,
+    /// Whether the ADD came to its end.
+    pub complete: bool,
+}
+
+impl Sandbox {
+    /// Reads a record back, up to its first step that is not whole.
+    pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, ReplayError> {
+        let mut records = record::read(bytes);
+        let first = records.next().ok_or(ReplayError::Torn)?;
+        let header: Header = serde_json::from_slice(first)?;
+        if header.format != FORMAT {
+            return Err(ReplayError::Format(header.format));
+        }
+        let progress = vec![Attached::default(); header.attachments.len()];
+        let mut sandbox = Sandbox {
+            header,
+            progress,
+            complete: false,
+        };
+        for record in records {
+            sandbox.apply(serde_json::from_slice(record)?);
+        }
+        Ok(sandbox)
+    }
+
+    fn apply(&mut self, step: Read) {
+        let (index, change): (usize, Box<dyn FnOnce(&mut Attached)>) = match step {
+            Read::Complete => return self.complete = true,
+            Read::Started(index) => (index, Box::new(|attached| attached.started = true)),
+            Read::Attached(index, result) => {
+                (index, Box::new(|attached| attached.result = Some(result)))
+            }
+            Read::Routes(index, routes) => (index, Box::new(|attached| attached.routes = routes)),
+            Read::Detached(index) => (index, Box::new(|attached| attached.detached = true)),
+        };
+        if let Some(attached) = self.progress.get_mut(index) {
+            change(attached);
+        }
+    }
+
+    /// A sandbox of which nothing has been attached yet.
+    pub fn planned(header: Header) -> Sandbox {
+        let progress = vec![Attached::default(); header.attachments.len()];
+        Sandbox {
+            header,
+            progress,
+            complete: false,
+        }
+    }
+
+    /// The attachments that a DEL has to see to, last first.
+    pub fn to_detach(&self) -> Vec<usize> {
+        (0..self.progress.len())
+            .rev()
+            .filter(|index| self.progress[*index].is_owed())
+            .collect()
+    }
+}
+
+/// Why a file is no record.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReplayError {
+    #[error("its first record is torn")]
+    Torn,
+    #[error("its format {0} is not one that this version reads")]
+    Format(u32),
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+}

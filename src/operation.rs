@@ -1,0 +1,106 @@
+//! The verbs, each a short file that reads as the story it tells.
+//!
+//! ```text
+//! add     prepare ▶ journal ▶ for each: delegate ▶ verify ▶ routes ▶ publish
+//! del     journal ▶ for each, last first: delegate ▶ forget
+//! check   journal ▶ for each: delegate ▶ verify
+//! ```
+//!
+//! They work through [`Node`]: the cluster, the delegates, the pod's links and the journal, each
+//! behind its seam.
+
+pub mod add;
+pub mod check;
+pub mod default_route;
+pub mod del;
+mod delegates;
+pub mod detach;
+pub mod failure;
+pub mod prepare;
+pub mod proof;
+pub mod status;
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+pub use failure::Failure;
+
+use crate::cluster::Cluster;
+use crate::delegate::{DelegateExec, Ours};
+use crate::journal::Journal;
+use crate::kernel::{KernelError, PodLinks, PodNetns};
+use crate::request::Request;
+
+/// The node as the verbs see it.
+pub struct Node<'a> {
+    /// Who knows the pods.
+    pub cluster: &'a dyn Cluster,
+    /// Who runs plugins.
+    pub exec: &'a dyn DelegateExec,
+    /// Opens a pod's network namespace for looking and for routes.
+    pub links: &'a dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>,
+    /// What is attached.
+    pub journal: Journal,
+    /// Where the sandboxes' locks are.
+    pub lock_dir: PathBuf,
+    /// Our own program, which is never a delegate.
+    pub ours: Ours,
+}
+
+/// One call on its way: what was asked, and until when.
+pub struct Context<'a> {
+    /// The node.
+    pub node: &'a Node<'a>,
+    /// What the runtime asked.
+    pub request: &'a Request,
+    /// When the verb has to be done.
+    pub deadline: Instant,
+    notes: RefCell<Vec<String>>,
+}
+
+impl<'a> Context<'a> {
+    /// A call that may take `limit` from now.
+    pub fn new(node: &'a Node<'a>, request: &'a Request, limit: Duration) -> Context<'a> {
+        Context::until(node, request, Instant::now() + limit)
+    }
+
+    /// A call that may take until `deadline`.
+    pub fn until(node: &'a Node<'a>, request: &'a Request, deadline: Instant) -> Context<'a> {
+        Context {
+            node,
+            request,
+            deadline,
+            notes: RefCell::default(),
+        }
+    }
+
+    /// Keeps a line for whoever reads stderr: it went well enough, and should be known.
+    pub fn note(&self, line: &str) {
+        self.notes.borrow_mut().push(line.to_owned());
+    }
+
+    /// The lines that were kept.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.borrow().clone()
+    }
+
+    /// Where plugins are looked for: `binDir`, then `CNI_PATH`.
+    pub fn search_path(&self) -> Vec<PathBuf> {
+        let bin_dir = self.request.node.bin_dir.clone();
+        let mut dirs = vec![bin_dir];
+        for dir in self.request.call.path_dirs() {
+            if !dirs.contains(&dir) {
+                dirs.push(dir);
+            }
+        }
+        dirs
+    }
+
+    /// The same for delegates, which look for their IPAM plugins there.
+    fn cni_path(&self) -> String {
+        let dirs = self.search_path();
+        let dirs: Vec<&str> = dirs.iter().filter_map(|dir| dir.to_str()).collect();
+        dirs.join(":")
+    }
+}

@@ -1,0 +1,231 @@
+//! ADD: attach the pod to every network of the plan, prove it, tell it; or leave nothing.
+
+use std::time::{Duration, Instant};
+
+use super::default_route;
+use super::delegates::Delegates;
+use super::detach::{self, Detachment};
+use super::prepare::{Prepared, prepare};
+use super::proof;
+use super::{Context, Failure, status};
+use crate::cluster::{Event, Publication};
+use crate::cni::CniResult;
+use crate::delegate::Binaries;
+use crate::journal::{Entry, Header, Key, Lock, Lookup, Sandbox, Step, boot_id};
+use crate::kernel::{PodLinks, PodNetns, capabilities};
+use crate::npwg::StatusEntry;
+use crate::plan::Attachment;
+
+/// The share of the time that is kept for unwinding: a quarter.
+const KEPT_FOR_UNWINDING: u32 = 4;
+
+/// What an ADD brought.
+#[derive(Debug)]
+pub struct Added {
+    /// For the runtime: the cluster network's result, and no other's, since some runtimes take
+    /// every address in it for the pod's.
+    pub result: CniResult,
+    /// Every attachment, as it was published.
+    pub status: Vec<StatusEntry>,
+}
+
+/// Attaches a pod.
+///
+/// # Errors
+/// Everything that was attached is detached again by then; what could not be stays on record as
+/// owed, and the error says so beside its cause.
+pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
+    let call = &context.request.call;
+    let (container, ifname) = call.attachment()?;
+    let key = Key { container, ifname };
+    capabilities::require()?;
+    let netns = open_netns(context)?;
+    let prepared = prepare(&with_time_to_unwind(context))?;
+    if let Some(problem) = prepared.problems.first() {
+        return Err(problem.clone().into());
+    }
+    let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
+    settle_earlier(context, &key, &netns)?;
+    let mut links = (context.node.links)(&netns)?;
+    check_free(&prepared, links.as_mut())?;
+    let header = Header::new(
+        boot_id(),
+        &key,
+        netns.path().display().to_string(),
+        netns.id().to_string(),
+        call.args.to_string(),
+        prepared.pod.clone(),
+        prepared
+            .attachments
+            .iter()
+            .map(|(attachment, _)| attachment.clone())
+            .collect(),
+    );
+    let entry = context.node.journal.begin(&header)?;
+    let mut adding = Adding {
+        context,
+        netns: &netns,
+        links: links.as_mut(),
+        entry,
+        sandbox: Sandbox::planned(header),
+        events: prepared.events.clone(),
+    };
+    match adding.attach_all(&prepared) {
+        Ok(added) => Ok(added),
+        Err(cause) => Err(adding.unwind(cause)),
+    }
+}
+
+fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
+    let call = &context.request.call;
+    let path = call
+        .netns
+        .as_deref()
+        .unwrap_or_else(|| std::path::Path::new(""));
+    let netns = PodNetns::open(path)?;
+    if netns.is_ours()? && !call.netns_override {
+        return Err(Failure::OwnNetns(path.display().to_string()));
+    }
+    Ok(netns)
+}
+
+/// The time until which something new may be begun.
+fn with_time_to_unwind<'a>(context: &Context<'a>) -> Context<'a> {
+    let left = context.deadline.saturating_duration_since(Instant::now());
+    let kept: Duration = left / KEPT_FOR_UNWINDING;
+    Context::until(context.node, context.request, context.deadline - kept)
+}
+
+/// What an earlier ADD of the same name left behind is detached first. One that is complete, of
+/// this boot and in this very netns is no leftover: the runtime must send a DEL.
+fn settle_earlier(context: &Context<'_>, key: &Key, netns: &PodNetns) -> Result<(), Failure> {
+    let Lookup::Found(sandbox) = context.node.journal.find(key)? else {
+        return Ok(());
+    };
+    let header = &sandbox.header;
+    if sandbox.complete && header.boot == boot_id() && header.netns_id == netns.id().to_string() {
+        return Err(Failure::AlreadyAttached {
+            container: key.container.to_string(),
+            ifname: key.ifname.to_string(),
+        });
+    }
+    detach::detach(context, *sandbox, Detachment::Earlier)
+}
+
+/// Names that the netns already has fail before anything runs (NPWG 1.3 §4.1.2.1.5).
+fn check_free(prepared: &Prepared, links: &mut dyn PodLinks) -> Result<(), Failure> {
+    let there = links.links()?;
+    for (attachment, _) in &prepared.attachments {
+        if there
+            .iter()
+            .any(|link| link.name == attachment.ifname.as_str())
+        {
+            return Err(attachment.taken().into());
+        }
+    }
+    Ok(())
+}
+
+/// An ADD under way.
+struct Adding<'a> {
+    context: &'a Context<'a>,
+    netns: &'a PodNetns,
+    links: &'a mut dyn PodLinks,
+    entry: Entry,
+    sandbox: Sandbox,
+    events: Vec<Event>,
+}
+
+impl Adding<'_> {
+    fn attach_all(&mut self, prepared: &Prepared) -> Result<Added, Failure> {
+        let time = with_time_to_unwind(self.context);
+        for (index, (attachment, binaries)) in prepared.attachments.iter().enumerate() {
+            self.step(&[Step::Started(index)])?;
+            self.sandbox.progress[index].started = true;
+            let result = self.delegates(&time, attachment, binaries)?.add()?;
+            self.step(&[Step::Attached(index, &result)])?;
+            self.sandbox.progress[index].result = Some(result);
+            self.prove(index, attachment)?;
+            self.route(index, attachment)?;
+        }
+        let mut results = default_route::reflected(&self.sandbox);
+        let addresses = self.context.request.node.status_addresses;
+        let status = status::entries(&self.sandbox, &results, addresses);
+        self.publish(prepared, &status)?;
+        self.step(&[Step::Complete])?;
+        let result = results
+            .first_mut()
+            .and_then(Option::take)
+            .unwrap_or_default();
+        Ok(Added { result, status })
+    }
+
+    fn delegates<'b>(
+        &'b self,
+        time: &'b Context<'b>,
+        attachment: &'b Attachment,
+        binaries: &'b Binaries,
+    ) -> Result<Delegates<'b>, Failure> {
+        let container = &self.sandbox.header.container;
+        let runtime = &self.context.request.call.args;
+        let netns = Some(self.netns.path());
+        Delegates::new(time, attachment, binaries, container, netns, runtime)
+    }
+
+    /// The attachment is what was asked for, before the next one runs: a later one may enslave it.
+    fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
+        let result = self.sandbox.progress[index].result.as_ref();
+        let node = &self.context.request.node;
+        let warnings = proof::prove(
+            node,
+            attachment,
+            result,
+            &[],
+            self.links,
+            self.context.deadline,
+        )?;
+        self.events.extend(warnings);
+        Ok(())
+    }
+
+    fn route(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
+        let Some(gateways) = &attachment.default_route else {
+            return Ok(());
+        };
+        let change = default_route::plan(gateways, &attachment.ifname, self.links)?;
+        self.step(&[Step::Routes(index, &change)])?;
+        self.sandbox.progress[index].routes = change.clone();
+        default_route::apply(&change, attachment, self.links)
+    }
+
+    fn publish(&mut self, prepared: &Prepared, status: &[StatusEntry]) -> Result<(), Failure> {
+        let Some(pod) = &prepared.pod else {
+            return Ok(());
+        };
+        self.events.push(status::added(&self.sandbox));
+        let status = Some(status.to_vec());
+        let events = std::mem::take(&mut self.events);
+        Ok(self.context.node.cluster.publish(&Publication {
+            pod: pod.clone(),
+            status,
+            events,
+        })?)
+    }
+
+    fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {
+        self.entry
+            .write(steps)
+            .map_err(|cause| Failure::JournalStep(cause.to_string()))
+    }
+
+    /// Takes back whatever was begun, and says what could not be taken back beside the cause.
+    fn unwind(self, cause: Failure) -> Failure {
+        match detach::detach(self.context, self.sandbox, Detachment::Unwinding) {
+            Ok(()) => cause,
+            Err(cleanup) => Failure::Unwinding {
+                cause: Box::new(cause),
+                cleanup: Box::new(cleanup),
+            },
+        }
+    }
+}

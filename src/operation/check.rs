@@ -1,0 +1,90 @@
+//! CHECK: is every attachment still as it was attached?
+
+use super::delegates::Delegates;
+use super::{Context, Failure, default_route, proof, status};
+use crate::cni::{CniArgs, InterfaceName};
+use crate::delegate::Binaries;
+use crate::journal::{Key, Lock, Lookup, Sandbox};
+use crate::kernel::PodNetns;
+use crate::npwg::StatusEntry;
+use crate::plan::Attachment;
+
+/// Checks a pod: the delegates' own CHECK, then the kernel's view, for each attachment. What comes
+/// back is the network-status as it was attached.
+///
+/// # Errors
+/// The first attachment that is not as it was.
+pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
+    let call = &context.request.call;
+    let (container, ifname) = call.attachment()?;
+    let key = Key { container, ifname };
+    let path = call
+        .netns
+        .as_deref()
+        .unwrap_or_else(|| std::path::Path::new(""));
+    let netns = PodNetns::open(path)?;
+    let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
+    let Lookup::Found(sandbox) = context.node.journal.find(&key)? else {
+        return Err(Failure::NotOnRecord {
+            container: key.container.to_string(),
+            ifname: key.ifname.to_string(),
+        });
+    };
+    if !sandbox.complete {
+        return Err(Failure::Incomplete {
+            container: key.container.to_string(),
+        });
+    }
+    let mut links = (context.node.links)(&netns)?;
+    for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
+        let result = sandbox.progress[index].result.as_ref();
+        ask_delegates(context, &sandbox, attachment, index)?;
+        let later = later(&sandbox, index);
+        let warnings = proof::prove(
+            &context.request.node,
+            attachment,
+            result,
+            &later,
+            links.as_mut(),
+            context.deadline,
+        )?;
+        for warning in warnings {
+            context.note(&warning.message);
+        }
+    }
+    let results = default_route::reflected(&sandbox);
+    Ok(status::entries(
+        &sandbox,
+        &results,
+        context.request.node.status_addresses,
+    ))
+}
+
+fn ask_delegates(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    attachment: &Attachment,
+    index: usize,
+) -> Result<(), Failure> {
+    let binaries = Binaries::find(
+        &context.search_path(),
+        &attachment.config,
+        &context.node.ours,
+    );
+    let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
+    let container = &sandbox.header.container;
+    let netns = context.request.call.netns.as_deref();
+    Delegates::new(context, attachment, &binaries, container, netns, &runtime)?
+        .check(sandbox.progress[index].result.as_ref())
+}
+
+/// The interfaces of later attachments: one of them may have enslaved this one.
+fn later(sandbox: &Sandbox, index: usize) -> Vec<InterfaceName> {
+    sandbox
+        .header
+        .attachments
+        .iter()
+        .skip(index + 1)
+        .map(|later| later.ifname.clone())
+        .collect()
+}

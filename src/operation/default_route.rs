@@ -1,0 +1,132 @@
+//! `default-route`: which attachment the pod's default traffic takes (NPWG 1.3 §4.1.2.1.9).
+//!
+//! The change is part of its attachment: written down before it is made, taken back with it, and
+//! reflected in the results of the others.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use super::Failure;
+use crate::cni::{CniResult, InterfaceName};
+use crate::journal::{RouteChange, Sandbox};
+use crate::kernel::{DefaultRoute, Family, KernelError, PodLinks, PodNetns};
+use crate::plan::Attachment;
+
+/// The metric of the first of several gateways; each further one's is one higher.
+const FIRST_METRIC: u32 = 100;
+
+/// What has to change for `gateways` to be the default routes of their families. An empty list
+/// clears both families.
+///
+/// # Errors
+/// When the routes cannot be read.
+pub fn plan(
+    gateways: &[IpAddr],
+    ifname: &InterfaceName,
+    links: &mut dyn PodLinks,
+) -> Result<RouteChange, KernelError> {
+    let concerned = |family: Family| {
+        gateways.is_empty()
+            || gateways
+                .iter()
+                .any(|gateway| Family::of(*gateway) == family)
+    };
+    let mut removed = links.default_routes()?;
+    removed.retain(|route| concerned(route.family));
+    let mut added = Vec::with_capacity(gateways.len());
+    for family in [Family::V4, Family::V6] {
+        let of_family = gateways
+            .iter()
+            .filter(|gateway| Family::of(**gateway) == family);
+        let several = of_family.clone().count() > 1;
+        for (metric, gateway) in (FIRST_METRIC..).zip(of_family) {
+            added.push(DefaultRoute::via(
+                *gateway,
+                ifname.as_str(),
+                several.then_some(metric),
+            ));
+        }
+    }
+    Ok(RouteChange { removed, added })
+}
+
+/// Makes the change.
+///
+/// # Errors
+/// [`Failure::Gateway`] when the kernel refuses a gateway, mostly because it is out of reach.
+pub fn apply(
+    change: &RouteChange,
+    attachment: &Attachment,
+    links: &mut dyn PodLinks,
+) -> Result<(), Failure> {
+    for route in &change.removed {
+        links.remove_default_route(route)?;
+    }
+    for route in &change.added {
+        links
+            .add_default_route(route)
+            .map_err(|cause| Failure::Gateway {
+                place: attachment.place(),
+                route: route.to_string(),
+                cause: cause.to_string(),
+            })?;
+    }
+    Ok(())
+}
+
+/// Takes the change back as far as the pod still has what it concerns: routes through interfaces
+/// that are gone went with them.
+pub fn undo(
+    change: &RouteChange,
+    netns: &Path,
+    open: &dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>,
+) {
+    let Ok(mut links) = PodNetns::open(netns)
+        .map_err(drop)
+        .and_then(|netns| open(&netns).map_err(drop))
+    else {
+        return;
+    };
+    for route in &change.added {
+        let _ = links.remove_default_route(route);
+    }
+    for route in &change.removed {
+        let _ = links.add_default_route(route);
+    }
+}
+
+/// The results of all attachments, with the default routes that another one took over gone:
+/// "the default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9).
+pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
+    let mut results: Vec<Option<CniResult>> = sandbox
+        .progress
+        .iter()
+        .map(|attached| attached.result.clone())
+        .collect();
+    let taker = sandbox
+        .header
+        .attachments
+        .iter()
+        .position(|attachment| attachment.default_route.is_some());
+    let Some(taker) = taker else { return results };
+    let Some(gateways) = &sandbox.header.attachments[taker].default_route else {
+        return results;
+    };
+    let taken = |address: IpAddr| {
+        gateways.is_empty()
+            || gateways
+                .iter()
+                .any(|gateway| Family::of(*gateway) == Family::of(address))
+    };
+    for (index, result) in results.iter_mut().enumerate() {
+        let Some(result) = result else { continue };
+        result
+            .routes
+            .retain(|route| !(route.dst.prefix_len() == 0 && taken(route.dst.addr())));
+        if index != taker {
+            let cleared = result.ips.iter_mut().filter(|ip| taken(ip.address.addr()));
+            cleared.for_each(|ip| ip.gateway = None);
+        }
+    }
+    results
+}

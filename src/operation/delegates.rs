@@ -1,0 +1,118 @@
+//! One attachment's plugins, told what the pod and the runtime gave.
+
+use std::path::Path;
+
+use super::{Context, Failure};
+use crate::cni::{CniArgs, CniResult, ContainerId};
+use crate::delegate::{Binaries, Chain, Parameters, Ran, Time};
+use crate::plan::Attachment;
+
+/// The plugins of one attachment of one sandbox.
+pub(super) struct Delegates<'a> {
+    context: &'a Context<'a>,
+    attachment: &'a Attachment,
+    binaries: &'a Binaries,
+    container: &'a ContainerId,
+    netns: Option<&'a str>,
+    args: CniArgs,
+    cni_path: String,
+}
+
+impl<'a> Delegates<'a> {
+    /// The plugins of `attachment`; `runtime` are the CNI_ARGS of the sandbox.
+    pub(super) fn new(
+        context: &'a Context<'a>,
+        attachment: &'a Attachment,
+        binaries: &'a Binaries,
+        container: &'a ContainerId,
+        netns: Option<&'a Path>,
+        runtime: &CniArgs,
+    ) -> Result<Delegates<'a>, Failure> {
+        let args = attachment.args(runtime).map_err(Failure::Args)?;
+        let netns = netns.and_then(Path::to_str);
+        let cni_path = context.cni_path();
+        Ok(Delegates {
+            context,
+            attachment,
+            binaries,
+            container,
+            netns,
+            args,
+            cni_path,
+        })
+    }
+
+    /// ADD of the whole chain.
+    pub(super) fn add(&self) -> Result<CniResult, Failure> {
+        let added = self.chain().add(self.context.node.exec, &self.parameters());
+        added.map_err(|error| Failure::delegate(self.attachment, error))
+    }
+
+    /// DEL of the whole chain, last plugin first.
+    pub(super) fn del(&self, result: Option<&CniResult>) -> Result<(), Failure> {
+        let deleted = self
+            .chain()
+            .del(self.context.node.exec, &self.parameters(), result);
+        deleted.map_err(|errors| Failure::Delegates {
+            place: self.attachment.place(),
+            causes: errors,
+        })
+    }
+
+    /// CHECK of the whole chain. A plugin that has none is no failure, but should be known.
+    pub(super) fn check(&self, result: Option<&CniResult>) -> Result<(), Failure> {
+        match self
+            .chain()
+            .check(self.context.node.exec, &self.parameters(), result)
+        {
+            Ok(Ran::All | Ran::TooOld | Ran::Disabled) => Ok(()),
+            Err(error) if has_no_check(&error.cause) => {
+                self.context
+                    .note(&format!("{}: {error}", self.attachment.place()));
+                Ok(())
+            }
+            Err(error) => Err(Failure::delegate(self.attachment, error)),
+        }
+    }
+
+    fn chain(&self) -> Chain<'_> {
+        Chain {
+            config: &self.attachment.config,
+            name: &self.attachment.network,
+            binaries: self.binaries,
+            cni_path: &self.cni_path,
+            time: Time {
+                until: self.context.deadline,
+                per_call: self.context.request.node.deadlines.delegate,
+            },
+        }
+    }
+
+    fn parameters(&self) -> Parameters<'_> {
+        Parameters {
+            container_id: self.container,
+            netns: self.netns,
+            ifname: &self.attachment.ifname,
+            args: &self.args,
+            capability_args: &self.attachment.capability_args,
+            cni_args: self.attachment.cni_args.as_ref(),
+            inject: &self.attachment.inject,
+        }
+    }
+}
+
+/// Some plugins answer CHECK with words instead of leaving it out (whereabouts is one).
+fn has_no_check(cause: &crate::delegate::CallError) -> bool {
+    let Some(error) = cause.delegate_error() else {
+        return false;
+    };
+    let text = format!("{} {}", error.msg, error.details).to_ascii_lowercase();
+    [
+        "not implemented",
+        "not supported",
+        "unimplemented",
+        "unknown cni_command",
+    ]
+    .iter()
+    .any(|words| text.contains(words))
+}

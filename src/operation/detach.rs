@@ -1,0 +1,96 @@
+//! Taking attachments back: for DEL, for an ADD that failed, for what is owed and for GC.
+
+use std::path::{Path, PathBuf};
+
+use super::delegates::Delegates;
+use super::{Context, Failure, default_route};
+use crate::cni::CniArgs;
+use crate::delegate::Binaries;
+use crate::journal::{Attached, Sandbox, Step};
+use crate::kernel::PodNetns;
+use crate::plan::Attachment;
+
+/// On whose behalf something is detached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detachment {
+    /// The runtime's DEL, in the netns that it names.
+    Runtime,
+    /// An ADD that failed.
+    Unwinding,
+    /// Something that an earlier call left behind.
+    Earlier,
+}
+
+/// Detaches everything that `sandbox` still has, last first, and forgets it. One failure keeps no
+/// other attachment from being detached (NPWG 1.3 §7.2).
+///
+/// # Errors
+/// [`Failure::Owed`]: what could not be detached stays on record.
+pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
+    let key = sandbox.header.key();
+    let netns = netns(context, &sandbox, why);
+    let mut detached = Vec::new();
+    let mut debts = Vec::new();
+    for index in sandbox.to_detach() {
+        let attachment = &sandbox.header.attachments[index];
+        let progress = &sandbox.progress[index];
+        match detach_one(context, &sandbox, attachment, progress, netns.as_deref()) {
+            Ok(()) => detached.push(index),
+            Err(debt) => debts.push(debt),
+        }
+    }
+    if debts.is_empty() {
+        return Ok(context.node.journal.forget(&key)?);
+    }
+    let owed = Failure::Owed(debts.iter().map(ToString::to_string).collect());
+    let steps: Vec<Step<'_>> = detached.into_iter().map(Step::Detached).collect();
+    if !steps.is_empty()
+        && let Ok(mut entry) = context.node.journal.reopen(&key)
+    {
+        // Without these steps a later DEL detaches once more, which delegates must bear.
+        let _ = entry.write(&steps);
+    }
+    match context.node.journal.owe(&key, &owed.to_string()) {
+        Ok(_) => Err(owed),
+        Err(journal) => Err(Failure::Unwinding {
+            cause: Box::new(owed),
+            cleanup: Box::new(journal.into()),
+        }),
+    }
+}
+
+/// The netns as delegates are told it: the runtime's word on its own DEL, else the one on record
+/// while it is still the same.
+fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<PathBuf> {
+    if why == Detachment::Runtime {
+        return context.request.call.netns.clone();
+    }
+    let path = PathBuf::from(&sandbox.header.netns);
+    let same =
+        PodNetns::open(&path).is_ok_and(|netns| netns.id().to_string() == sandbox.header.netns_id);
+    same.then_some(path)
+}
+
+fn detach_one(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    attachment: &Attachment,
+    progress: &Attached,
+    netns: Option<&Path>,
+) -> Result<(), Failure> {
+    let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
+    let binaries = Binaries::find(
+        &context.search_path(),
+        &attachment.config,
+        &context.node.ours,
+    );
+    let container = &sandbox.header.container;
+    let outcome = Delegates::new(context, attachment, &binaries, container, netns, &runtime)?
+        .del(progress.result.as_ref());
+    if progress.routes != crate::journal::RouteChange::default()
+        && let Some(netns) = netns
+    {
+        default_route::undo(&progress.routes, netns, context.node.links);
+    }
+    outcome
+}

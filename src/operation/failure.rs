@@ -1,0 +1,227 @@
+//! Why a verb failed, and the one table from causes to CNI codes (SURFACES §4).
+
+use crate::cluster::ClusterError;
+use crate::cni::{self, code};
+use crate::delegate::{ChainError, ChainErrors, DepthError};
+use crate::journal::{JournalError, LockError};
+use crate::kernel::{KernelError, NetnsError};
+use crate::plan::{Attachment, Place, PlanError};
+use crate::request::{CallError, RequestError};
+use crate::verify::Finding;
+
+/// A verb that failed. Its `Display` is the one line that the runtime gets.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Somebody delegates in a circle.
+    #[error(transparent)]
+    Depth(#[from] DepthError),
+    /// Our own program cannot be told from others.
+    #[error("/proc/self/exe: {0}; mount /proc")]
+    Ourselves(String),
+    /// The call could not be understood.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// `runtimeConfig` is wrong.
+    #[error("runtimeConfig: {0}; the runtime must hand over an object")]
+    RuntimeConfig(#[source] cni::JsonError),
+    /// The netns cannot be used.
+    #[error(transparent)]
+    Netns(#[from] NetnsError),
+    /// The netns is the one that we run in.
+    #[error(
+        "CNI_NETNS {0} is the network namespace that the plugin runs in; \
+         name the pod's own, or set CNI_NETNS_OVERRIDE=1"
+    )]
+    OwnNetns(String),
+    /// The cluster network is not ready.
+    #[error("the cluster network is not ready: {0} does not exist; try again later")]
+    NotReady(String),
+    /// The cluster did not answer.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The runtime means another pod of the same name.
+    #[error(
+        "pod {pod}: the runtime has UID {asked}, the cluster {known}; wait for the pod to be recreated"
+    )]
+    OtherPod {
+        /// Namespace and name.
+        pod: String,
+        /// K8S_POD_UID.
+        asked: String,
+        /// The cluster's.
+        known: String,
+    },
+    /// A rule that is checked before anything runs.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Somebody else works on the sandbox.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The journal could not be written in the middle of an ADD.
+    #[error("journal: a step cannot be written: {0}; free space below journalDir")]
+    JournalStep(String),
+    /// The same sandbox is attached already.
+    #[error(
+        "container {container}, interface {ifname} is attached already; the runtime must send DEL first"
+    )]
+    AlreadyAttached {
+        /// Its container ID.
+        container: String,
+        /// Its interface.
+        ifname: String,
+    },
+    /// CHECK of something never attached here.
+    #[error("container {container}, interface {ifname} is not on record; ADD it first")]
+    NotOnRecord {
+        /// Its container ID.
+        container: String,
+        /// Its interface.
+        ifname: String,
+    },
+    /// CHECK of something whose ADD never came to its end.
+    #[error("container {container}: its ADD was interrupted; DEL it and ADD it again")]
+    Incomplete {
+        /// Its container ID.
+        container: String,
+    },
+    /// A plugin failed.
+    #[error("{place}: {cause}")]
+    Delegate {
+        /// The network.
+        place: Place,
+        /// The plugin's own words.
+        cause: ChainError,
+    },
+    /// Plugins failed while their network was detached.
+    #[error("{place}: {causes}")]
+    Delegates {
+        /// The network.
+        place: Place,
+        /// The plugins' own words.
+        causes: ChainErrors,
+    },
+    /// What the pod asked for cannot be written as CNI_ARGS.
+    #[error(transparent)]
+    Args(crate::cni::ArgsError),
+    /// The result cannot be said in the version that the runtime speaks.
+    #[error("result of the cluster network: {0}; raise cniVersion of the node configuration")]
+    Result(#[from] crate::cni::ResultError),
+    /// The kernel does not show what was asked for.
+    #[error("{place}: {}", lines(findings))]
+    Verification {
+        /// The network.
+        place: Place,
+        /// What differs.
+        findings: Vec<Finding>,
+    },
+    /// A gateway was refused.
+    #[error("{place}: default-route {route}: {cause}; name a gateway in reach of the interface")]
+    Gateway {
+        /// The network.
+        place: Place,
+        /// The route.
+        route: String,
+        /// The kernel's reason.
+        cause: String,
+    },
+    /// The kernel did not answer.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// Something is still attached.
+    #[error("teardown incomplete, still owed: {}", .0.join(", "))]
+    Owed(Vec<String>),
+    /// A failure, and the clean-up after it failed too.
+    #[error("{cause} (and then: {cleanup})")]
+    Unwinding {
+        /// What failed first.
+        cause: Box<Failure>,
+        /// What failed when it was to be taken back.
+        cleanup: Box<Failure>,
+    },
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Failure::Request(RequestError::Call(error))
+    }
+}
+
+impl Failure {
+    /// A plugin of `attachment` failed.
+    pub fn delegate(attachment: &Attachment, cause: ChainError) -> Failure {
+        Failure::Delegate {
+            place: attachment.place(),
+            cause,
+        }
+    }
+
+    /// The CNI code.
+    pub fn code(&self) -> u32 {
+        match self {
+            Failure::Request(error) => error.code(),
+            Failure::RuntimeConfig(_) | Failure::Depth(_) => code::INVALID_NETWORK_CONFIG,
+            Failure::Netns(_) | Failure::Args(_) => code::INVALID_ENVIRONMENT,
+            Failure::OwnNetns(_) => code::INVALID_NETNS,
+            Failure::NotReady(_) | Failure::Lock(LockError::Busy { .. }) => code::TRY_AGAIN_LATER,
+            Failure::Cluster(error) if error.is_transient() => code::TRY_AGAIN_LATER,
+            Failure::Cluster(_) | Failure::OtherPod { .. } => code::CLUSTER,
+            Failure::Plan(error) => error.code(),
+            Failure::AlreadyAttached { .. } => code::SELECTION,
+            Failure::Lock(LockError::Io { .. })
+            | Failure::Journal(_)
+            | Failure::JournalStep(_)
+            | Failure::NotOnRecord { .. }
+            | Failure::Incomplete { .. } => code::JOURNAL,
+            Failure::Delegates { .. } | Failure::Result(_) => code::DELEGATE,
+            Failure::Delegate { cause, .. } => {
+                match cause.cause.delegate_error().map(|error| error.code) {
+                    Some(
+                        passed @ (code::TRY_AGAIN_LATER
+                        | code::NOT_AVAILABLE
+                        | code::LIMITED_CONNECTIVITY),
+                    ) => passed,
+                    _ => code::DELEGATE,
+                }
+            }
+            Failure::Verification { .. } | Failure::Gateway { .. } => code::VERIFICATION,
+            Failure::Kernel(_) | Failure::Ourselves(_) => code::IO_FAILURE,
+            Failure::Owed(_) => code::TEARDOWN_INCOMPLETE,
+            Failure::Unwinding { cause, .. } => cause.code(),
+        }
+    }
+
+    /// The failure as the runtime is told it (CNI 1.1.0 §5 Error).
+    pub fn to_cni(&self) -> cni::Error {
+        cni::Error {
+            code: self.code(),
+            msg: self.to_string(),
+            details: self.details(),
+        }
+    }
+
+    /// A plugin's own code and message.
+    fn details(&self) -> String {
+        match self {
+            Failure::Delegate { cause, .. } => {
+                cause.cause.delegate_error().map(said).unwrap_or_default()
+            }
+            Failure::Unwinding { cause, .. } => cause.details(),
+            _ => String::new(),
+        }
+    }
+}
+
+fn said(error: &cni::Error) -> String {
+    format!("code {}: {error}", error.code)
+}
+
+fn lines(findings: &[Finding]) -> String {
+    findings
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

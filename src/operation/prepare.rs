@@ -1,0 +1,181 @@
+//! Everything that can be known before the first delegate runs: ADD acts on it, `explain` shows it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::{Context, Failure};
+use crate::cluster::{
+    Answer, Catalog, Event, PodAnnotations, PodName, Question, administrators_definitions,
+};
+use crate::cni::{CapabilityArgs, PluginConfig, RawObject};
+use crate::delegate::{self, Binaries};
+use crate::plan::{self, Attachment, Inputs, PlanError, Reason};
+use crate::request::ClusterNetwork;
+
+/// The capability by which a runtime hands over the pod's annotations.
+const RUNTIME_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
+/// How long an ADD waits for the cluster network (NPWG 1.3 §6.1.2).
+const READINESS_WAIT: Duration = Duration::from_secs(45);
+/// How often it looks.
+const READINESS_PAUSE: Duration = Duration::from_millis(100);
+
+/// A plan with every program found.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The pod, where the runtime names one.
+    pub pod: Option<PodName>,
+    /// What to attach, in order, each with its plugins' programs in the order of the chain.
+    pub attachments: Vec<(Attachment, Binaries)>,
+    /// What the pod's owner should know.
+    pub events: Vec<Event>,
+    /// Every reason why the ADD would fail.
+    pub problems: Vec<PlanError>,
+}
+
+/// Prepares an ADD.
+///
+/// # Errors
+/// When no plan can be made at all; nothing has been done then.
+pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
+    let node = &context.request.node;
+    let (_, ifname) = context.request.call.attachment()?;
+    wait_until_ready(node.readiness_indicator.as_deref(), context.deadline)?;
+    let pod = pod_name(context);
+    let given = given_annotations(context)?;
+    let answer = ask(context, pod.as_ref(), given.as_ref())?;
+    check_identity(pod.as_ref(), &answer)?;
+    let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
+    let annotations = given.or(known).unwrap_or_default();
+    let catalog = Catalog::build(node, &answer);
+    let plan = plan::plan(Inputs {
+        node,
+        ifname: &ifname,
+        pod: pod.as_ref(),
+        annotations: &annotations,
+        answer: &answer,
+        catalog: &catalog,
+        runtime_config: runtime_config(context)?,
+    });
+    let mut prepared = Prepared {
+        pod,
+        attachments: Vec::new(),
+        events: plan.events,
+        problems: plan.problems,
+    };
+    prepared.find_programs(context, plan.attachments);
+    Ok(prepared)
+}
+
+/// The alternate readiness method: no attachment before the cluster network is ready.
+fn wait_until_ready(indicator: Option<&Path>, deadline: Instant) -> Result<(), Failure> {
+    let Some(file) = indicator else { return Ok(()) };
+    let until = deadline.min(Instant::now() + READINESS_WAIT);
+    while !file.exists() {
+        if Instant::now() >= until {
+            return Err(Failure::NotReady(file.display().to_string()));
+        }
+        std::thread::sleep(READINESS_PAUSE.min(until.saturating_duration_since(Instant::now())));
+    }
+    Ok(())
+}
+
+/// The pod by CNI_ARGS. A runtime without Kubernetes names none: the cluster network is all then.
+fn pod_name(context: &Context<'_>) -> Option<PodName> {
+    let args = &context.request.call.args;
+    let text = |key: &str| {
+        args.get(key)
+            .filter(|value| !value.is_empty())
+            .map(str::to_owned)
+    };
+    Some(PodName {
+        namespace: text("K8S_POD_NAMESPACE")?,
+        name: text("K8S_POD_NAME")?,
+        uid: text("K8S_POD_UID"),
+    })
+}
+
+fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
+    let object = context.request.stdin.read::<RawObject>("runtimeConfig");
+    object
+        .map(Option::unwrap_or_default)
+        .map_err(Failure::RuntimeConfig)
+}
+
+fn given_annotations(context: &Context<'_>) -> Result<Option<PodAnnotations>, Failure> {
+    let object = runtime_object(context)?;
+    let map: Option<BTreeMap<String, String>> = object
+        .read(RUNTIME_ANNOTATIONS)
+        .map_err(Failure::RuntimeConfig)?;
+    Ok(map.map(|map| PodAnnotations::from_map(&map)))
+}
+
+fn runtime_config(context: &Context<'_>) -> Result<CapabilityArgs, Failure> {
+    Ok(CapabilityArgs::from(&runtime_object(context)?))
+}
+
+/// Asks the cluster, unless there is nothing to ask: a pod whose annotations came with the call
+/// and that selects nothing needs neither agent nor API.
+fn ask(
+    context: &Context<'_>,
+    pod: Option<&PodName>,
+    given: Option<&PodAnnotations>,
+) -> Result<Answer, Failure> {
+    let node = &context.request.node;
+    let selects_nothing = given.is_some_and(|given| *given == PodAnnotations::default());
+    let on_disk = match &node.cluster_network {
+        ClusterNetwork::Named(name) => name.starts_with('/'),
+        ClusterNetwork::Inline(_) => true,
+    };
+    if on_disk && (pod.is_none() || selects_nothing) && node.default_networks.is_empty() {
+        return Ok(Answer::default());
+    }
+    let question = Question {
+        pod: pod.cloned(),
+        annotations: given.cloned(),
+        networks: administrators_definitions(node),
+        multus_namespace: node.multus_namespace.clone(),
+        dialect: node.dialect,
+    };
+    Ok(context.node.cluster.ask(&question)?)
+}
+
+/// CNI_ARGS are a hint: the pod of that name must be the one that the runtime means.
+fn check_identity(pod: Option<&PodName>, answer: &Answer) -> Result<(), Failure> {
+    let asked = pod.and_then(|pod| pod.uid.as_deref());
+    let known = answer.pod.as_ref().and_then(|pod| pod.uid.as_deref());
+    match (pod, asked, known) {
+        (Some(pod), Some(asked), Some(known)) if asked != known => Err(Failure::OtherPod {
+            pod: format!("{}/{}", pod.namespace, pod.name),
+            asked: asked.to_owned(),
+            known: known.to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+impl Prepared {
+    /// Finds every program, the IPAM plugins' included, before any of them runs.
+    fn find_programs(&mut self, context: &Context<'_>, attachments: Vec<Attachment>) {
+        let dirs = context.search_path();
+        let ours = &context.node.ours;
+        for attachment in attachments {
+            let binaries = Binaries::find(&dirs, &attachment.config, ours);
+            let ipam = attachment
+                .config
+                .plugins()
+                .iter()
+                .filter_map(PluginConfig::ipam_type);
+            let missing = ipam.filter_map(|ipam| delegate::find(&dirs, ipam, ours).err());
+            for problem in binaries
+                .missing()
+                .map(|(_, problem)| problem.clone())
+                .chain(missing)
+            {
+                self.problems
+                    .push(attachment.problem(Reason::Network(problem.to_string())));
+            }
+            self.attachments.push((attachment, binaries));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a sandbox's network-status says: one entry per attachment (NPWG 1.3 §5).
+
+use crate::cluster::Event;
+use crate::cni::CniResult;
+use crate::journal::{Attached, Sandbox};
+use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
+use crate::plan::Attachment;
+
+/// The entries, made of `results`, one per attachment in its order.
+pub fn entries(
+    sandbox: &Sandbox,
+    results: &[Option<CniResult>],
+    addresses: StatusAddresses,
+) -> Vec<StatusEntry> {
+    let entry = |(attachment, result): (&Attachment, &Option<CniResult>)| {
+        StatusEntry::from_result(StatusSource {
+            name: &attachment.label,
+            is_default: attachment.is_cluster,
+            result: result.as_ref(),
+            ifname: &attachment.ifname,
+            requested_default_route: attachment.default_route.as_deref(),
+            device_info: None,
+            addresses,
+        })
+    };
+    sandbox
+        .header
+        .attachments
+        .iter()
+        .zip(results)
+        .map(entry)
+        .collect()
+}
+
+/// One event for all attachments of a pod, with Multus' reason and words.
+pub fn added(sandbox: &Sandbox) -> Event {
+    let part = |(attachment, attached): (&Attachment, &Attached)| {
+        let ips = attached.result.iter().flat_map(|result| &result.ips);
+        let ips: Vec<String> = ips.map(|ip| ip.address.to_string()).collect();
+        format!(
+            "Add {} [{}] from {}",
+            attachment.ifname,
+            ips.join(" "),
+            attachment.label
+        )
+    };
+    let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
+    Event::normal(
+        "AddedInterface",
+        attachments.map(part).collect::<Vec<_>>().join("; "),
+    )
+}

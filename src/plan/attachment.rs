@@ -1,0 +1,118 @@
+//! One attachment, with everything that its delegates are told.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::error::{Place, PlanError, Reason};
+use crate::cni::{
+    ArgsError, CapabilityArgs, CniArgs, InterfaceName, NetworkConfig, NetworkName, RawObject,
+};
+use crate::npwg::{RequestedIp, RequestedMac};
+use device_info::Guid;
+
+/// One network for one pod, ready to be attached; also what the journal keeps of it, since a DEL
+/// has to tell the delegates the same (CNI 1.1.0 §3).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Attachment {
+    /// What people call the network: `namespace/definition`, or the CNI name of a cluster network
+    /// without a definition (NPWG 1.3 §5.3.1).
+    pub label: String,
+    /// Whether this is the cluster-wide default network (NPWG 1.3 §6).
+    pub is_cluster: bool,
+    /// The interface in the pod.
+    pub ifname: InterfaceName,
+    /// The network's name as delegates see it (NPWG 1.3 §4.2.1).
+    pub network: NetworkName,
+    /// The plugins to run.
+    #[serde(with = "as_written")]
+    pub config: NetworkConfig,
+    /// Capability arguments (CNI 1.1.0 §3 Deriving runtimeConfig).
+    pub capability_args: CapabilityArgs,
+    /// What goes over the definition's own `args.cni`, key by key.
+    pub cni_args: Option<RawObject>,
+    /// CNI_ARGS besides those of the runtime.
+    pub extra_args: Vec<(String, String)>,
+    /// Keys put into each plugin's configuration: `deviceID`, `pciBusID`.
+    pub inject: Vec<(String, Box<RawValue>)>,
+    /// What the pod asked for, and is therefore verified.
+    pub requested: Requested,
+    /// The gateways that become the pod's default routes; `Some` of none clears them.
+    pub default_route: Option<Vec<IpAddr>>,
+}
+
+impl Attachment {
+    /// CNI_ARGS for the delegates: the runtime's with ours over them.
+    ///
+    /// # Errors
+    /// When one of ours cannot be written as CNI_ARGS.
+    pub fn args(&self, runtime: &CniArgs) -> Result<CniArgs, ArgsError> {
+        let mut args = runtime.clone();
+        for (key, value) in &self.extra_args {
+            args.set(key, value)?;
+        }
+        Ok(args)
+    }
+
+    /// The network as messages name it.
+    pub fn place(&self) -> Place {
+        Place {
+            label: self.label.clone(),
+            ifname: Some(self.ifname.to_string()),
+        }
+    }
+
+    /// A reason against this attachment.
+    pub fn problem(&self, reason: Reason) -> PlanError {
+        PlanError {
+            place: Some(self.place()),
+            reason,
+        }
+    }
+
+    /// The reason against an interface that the pod's netns already has
+    /// (NPWG 1.3 §4.1.2.1.5).
+    pub fn taken(&self) -> PlanError {
+        let text = format!(
+            "{} is already there in the pod's network namespace",
+            self.ifname
+        );
+        self.problem(Reason::Interface(text))
+    }
+}
+
+/// What a pod asked for (NPWG 1.3 §4.1.2.1).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Requested {
+    /// `ips`, or those of the claim.
+    pub ips: Vec<RequestedIp>,
+    /// `mac`.
+    pub mac: Option<RequestedMac>,
+    /// `infiniband-guid`.
+    pub guid: Option<Guid>,
+}
+
+/// A configuration is kept byte for byte: numbers and unknown keys stay as they were written.
+mod as_written {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::value::RawValue;
+
+    use crate::cni::NetworkConfig;
+
+    pub(super) fn serialize<S: Serializer>(
+        config: &NetworkConfig,
+        out: S,
+    ) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue =
+            serde_json::from_str(config.raw()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(out)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        input: D,
+    ) -> Result<NetworkConfig, D::Error> {
+        let raw = Box::<RawValue>::deserialize(input)?;
+        NetworkConfig::parse(raw.get().as_bytes()).map_err(serde::de::Error::custom)
+    }
+}

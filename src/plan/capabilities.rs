@@ -1,0 +1,156 @@
+//! How a pod's requests reach the plugins: by capability, or by `args` (NPWG 1.3 §4.1.2.1).
+
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::attachment::Attachment;
+use super::error::Reason;
+use crate::cluster::Answer;
+use crate::cni::RawObject;
+use crate::npwg::{Dialect, RequestedIp, Selection};
+use crate::request::{NodeConfig, Undeclared};
+
+/// The rules of one ADD.
+pub(super) struct Rules<'a> {
+    pub(super) node: &'a NodeConfig,
+    pub(super) answer: &'a Answer,
+}
+
+impl Rules<'_> {
+    /// Puts what `selection` requests into `attachment`.
+    pub(super) fn apply(
+        &self,
+        selection: &Selection,
+        attachment: &mut Attachment,
+    ) -> Result<(), Reason> {
+        attachment
+            .default_route
+            .clone_from(&selection.default_route);
+        attachment.cni_args.clone_from(&selection.cni_args);
+        attachment.requested.ips = self.addresses(selection, attachment)?;
+        attachment.requested.mac = selection.mac;
+        attachment.requested.guid = selection.infiniband_guid;
+        let given = selection
+            .capability_args()
+            .map_err(|cause| Reason::Network(cause.to_string()))?;
+        for (capability, value) in given.iter() {
+            match declared_key(capability) {
+                Some(key) => self.pass(key, capability, value, attachment)?,
+                None => attachment.capability_args.set(capability, value.to_owned()),
+            }
+        }
+        if selection.ips.is_empty() && !attachment.requested.ips.is_empty() {
+            let ips: Vec<String> = attachment
+                .requested
+                .ips
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            attachment.capability_args.set("ips", raw(&ips));
+        }
+        Ok(())
+    }
+
+    /// The addresses that the pod asks for: its own, or those of the claim where a plugin declares
+    /// the capability (NPWG 1.3 §4.1.2.1.11: whoever does not know claims ignores them).
+    fn addresses(
+        &self,
+        selection: &Selection,
+        attachment: &Attachment,
+    ) -> Result<Vec<RequestedIp>, Reason> {
+        let Some(claim) = &selection.ipam_claim else {
+            return Ok(selection.ips.clone());
+        };
+        if !selection.ips.is_empty() {
+            return Err(Reason::TwoAddresses(claim.clone()));
+        }
+        if !attachment.config.declares("ips") {
+            return Ok(Vec::new());
+        }
+        match self.answer.claim(claim) {
+            Some(Ok(claim)) => Ok(claim.ips.clone()),
+            Some(Err(cause)) => Err(Reason::Network(format!(
+                "{cause}; create it or correct the annotation"
+            ))),
+            None => Err(Reason::Network(format!(
+                "IPAMClaim {claim} was not looked up"
+            ))),
+        }
+    }
+
+    /// One request: to the plugins that declare it, else as `undeclared` says.
+    fn pass(
+        &self,
+        key: &'static str,
+        capability: &str,
+        value: &RawValue,
+        attachment: &mut Attachment,
+    ) -> Result<(), Reason> {
+        let by_args = matches!(key, "ips" | "mac") && self.node.dialect == Dialect::V1_0;
+        if attachment.config.declares(capability) && !by_args {
+            attachment.capability_args.set(capability, value.to_owned());
+            return Ok(());
+        }
+        let lenient = attachment.is_cluster || self.node.undeclared == Undeclared::Args || by_args;
+        if lenient && matches!(key, "ips" | "mac") {
+            by_arguments(key, value, attachment);
+            return Ok(());
+        }
+        let types: Vec<&str> = attachment
+            .config
+            .plugins()
+            .iter()
+            .map(|plugin| plugin.plugin_type().as_str())
+            .collect();
+        let capability = if key == "infiniband-guid" {
+            "infinibandGUID"
+        } else {
+            key
+        };
+        Err(Reason::Undeclared {
+            key,
+            capability,
+            types: types.join(", "),
+        })
+    }
+}
+
+/// The annotation's key behind a capability that some plugin must declare.
+fn declared_key(capability: &str) -> Option<&'static str> {
+    match capability {
+        "ips" => Some("ips"),
+        "mac" => Some("mac"),
+        "portMappings" => Some("portMappings"),
+        "bandwidth" => Some("bandwidth"),
+        "infinibandGUID" => Some("infiniband-guid"),
+        _ => None,
+    }
+}
+
+/// As Multus sends them, and as NPWG 1.0 has it: `args.cni` and CNI_ARGS. What the pod itself put
+/// into `cni-args` wins.
+fn by_arguments(key: &str, value: &RawValue, attachment: &mut Attachment) {
+    let requested = &attachment.requested;
+    let text = match key {
+        "ips" => requested
+            .ips
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(","),
+        _ => requested
+            .mac
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    };
+    let variable = if key == "ips" { "IP" } else { "MAC" };
+    attachment.extra_args.push((variable.to_owned(), text));
+    let args = attachment.cni_args.get_or_insert_with(RawObject::default);
+    if args.get(key).is_none() {
+        args.set(key, value.to_owned());
+    }
+}
+
+fn raw<T: serde::Serialize>(value: &T) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

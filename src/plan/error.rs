@@ -1,0 +1,114 @@
+//! Why a plan cannot be made.
+
+use std::fmt;
+
+use crate::cni::code;
+
+/// A reason to attach nothing, with the network that it concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanError {
+    /// The network and its interface, where one is to blame.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+/// A network of a pod, as messages name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// `namespace/definition`, or the cluster network's CNI name.
+    pub label: String,
+    /// The interface, once it is known.
+    pub ifname: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "network {}", self.label)?;
+        match &self.ifname {
+            Some(ifname) => write!(f, " ({ifname})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The annotation, with `invalidAnnotation: fail`.
+    #[error("annotation {key}: {cause}")]
+    Annotation {
+        /// Its name.
+        key: &'static str,
+        /// What is wrong, and the remedy.
+        cause: String,
+    },
+    /// An interface name is used twice, or is there already.
+    #[error("interface name {0}; choose another in the pod's annotation")]
+    Interface(String),
+    /// `ips` and `ipam-claim-reference` on one network.
+    #[error("ips and ipam-claim-reference {0} exclude each other; keep one")]
+    TwoAddresses(String),
+    /// The definition is not there, or its configuration is wrong.
+    #[error("{0}")]
+    Network(String),
+    /// Nobody declares the capability.
+    #[error(
+        "{key} was requested and no plugin of {types} declares the capability {capability}; \
+         add \"capabilities\": {{\"{capability}\": true}} to the definition or drop the request"
+    )]
+    Undeclared {
+        /// The annotation's key.
+        key: &'static str,
+        /// The capability.
+        capability: &'static str,
+        /// The plugins of the chain.
+        types: String,
+    },
+    /// Too few devices, or none of that name.
+    #[error("{0}")]
+    Devices(String),
+    /// Isolation or policy.
+    #[error("{0}")]
+    Restricted(String),
+}
+
+impl PlanError {
+    /// The CNI code (SURFACES §4).
+    pub fn code(&self) -> u32 {
+        match self.reason {
+            Reason::Annotation { .. } | Reason::Interface(_) | Reason::TwoAddresses(_) => {
+                code::SELECTION
+            }
+            Reason::Network(_) => code::NETWORK,
+            Reason::Undeclared { .. } => code::CAPABILITY,
+            Reason::Devices(_) => code::DEVICES,
+            Reason::Restricted(_) => code::RESTRICTED,
+        }
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{place}: {}", self.reason),
+            None => write!(f, "{}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+impl Reason {
+    /// The reason, blamed on the network `label` at `ifname`.
+    pub fn at(self, label: &str, ifname: Option<&str>) -> PlanError {
+        let place = Place {
+            label: label.to_owned(),
+            ifname: ifname.map(str::to_owned),
+        };
+        PlanError {
+            place: Some(place),
+            reason: self,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! One call of the runtime: environment and stdin in, exactly one JSON document out.
+//!
+//! Whatever happens, a panic included, the runtime gets one document: libcni drops stderr as soon
+//! as stdout holds something, so the cause has to be in there (CNI 1.1.0 §2, §5).
+
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+
+use crate::cluster::{Cluster, Folder, Nobody};
+use crate::cni::{self, RawObject, Version};
+use crate::delegate::{DEPTH_VARIABLE, Depth, Ours, Processes};
+use crate::journal::Journal;
+use crate::kernel::Netlink;
+use crate::operation::{self, Context, Failure, Node};
+use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, Verb, read_stdin};
+
+/// Where the sandboxes' locks are.
+const LOCK_DIR: &str = "/run/jackfield/locks";
+
+/// The plugin's whole life.
+pub fn main() -> ExitCode {
+    panic_as_json();
+    let mut version = Version::NEWEST;
+    match answer(&mut version) {
+        Ok(document) => {
+            write(&document);
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            write(&failure.to_cni().to_json(version));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the verb; the answer is empty where the specification has none. `version` becomes the one
+/// that the runtime speaks as soon as it is known.
+fn answer(version: &mut Version) -> Result<String, Failure> {
+    let call = Call::read(|name| std::env::var(name).ok())?;
+    if call.verb == Verb::Version {
+        return Ok(supported_versions());
+    }
+    let stdin = read_stdin(io::stdin().lock()).map_err(RequestError::from)?;
+    if let Some(spoken) = RawObject::parse(&stdin)
+        .ok()
+        .and_then(|conf| request::version(&conf).ok())
+    {
+        *version = spoken;
+    }
+    let request = Request::parse(call, &stdin)?;
+    for warning in &request.node.warnings {
+        note(warning);
+    }
+    with_node(&request.node, |node| run(node, &request))
+}
+
+/// Acts on the node that `config` describes, with everything real behind its seams.
+///
+/// # Errors
+/// When delegates call each other in a circle, and those of `act`.
+pub fn with_node<T>(
+    config: &NodeConfig,
+    act: impl FnOnce(&Node<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let cluster: Box<dyn Cluster> = match &config.source {
+        Source::Folder(folder) => Box::new(Folder::new(folder.clone())),
+        Source::Cluster { agent_socket, .. } => Box::new(Nobody::new(agent_socket)),
+    };
+    let depth = Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())?;
+    act(&Node {
+        cluster: cluster.as_ref(),
+        exec: &Processes::new(depth),
+        links: &|netns| Ok(Box::new(Netlink::in_netns(netns)?)),
+        journal: Journal::new(&config.journal_dir),
+        lock_dir: LOCK_DIR.into(),
+        ours: Ours::this_process().map_err(|cause| Failure::Ourselves(cause.to_string()))?,
+    })
+}
+
+fn run(node: &Node<'_>, request: &Request) -> Result<String, Failure> {
+    let limits = request.node.deadlines;
+    match request.call.verb {
+        Verb::Add => {
+            let context = Context::new(node, request, limits.add);
+            let added = operation::add::add(&context)?;
+            Ok(added.result.to_json(request.node.version)?)
+        }
+        Verb::Del => {
+            operation::del::del(&Context::new(node, request, limits.del))?;
+            Ok(String::new())
+        }
+        Verb::Check => {
+            let context = Context::new(node, request, limits.check);
+            operation::check::check(&context)?;
+            context.notes().iter().for_each(|warning| note(warning));
+            Ok(String::new())
+        }
+        Verb::Gc | Verb::Status => Ok(String::new()),
+        Verb::Version => Ok(supported_versions()),
+    }
+}
+
+/// The answer to VERSION: the version asked in, and all that we speak (CNI 1.1.0 §5 VERSION
+/// Success). It works with nothing on stdin too.
+fn supported_versions() -> String {
+    let mut stdin = Vec::new();
+    let _ = io::stdin()
+        .lock()
+        .take(request::stdin::MAX_STDIN)
+        .read_to_end(&mut stdin);
+    let asked = RawObject::parse(&stdin)
+        .ok()
+        .and_then(|conf| conf.read::<String>("cniVersion").ok().flatten())
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| Version::NEWEST.to_string());
+    let supported: Vec<&str> = Version::ALL
+        .iter()
+        .map(|version| version.as_str())
+        .collect();
+    serde_json::json!({ "cniVersion": asked, "supportedVersions": supported }).to_string()
+}
+
+/// One write, so that a reader never sees half a document; a runtime that is gone is nobody's
+/// error.
+fn write(document: &str) {
+    if !document.is_empty() {
+        let _ = io::stdout().lock().write_all(document.as_bytes());
+    }
+}
+
+fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "jackfield: {line}");
+}
+
+/// A panic is a defect of ours; the runtime still gets its one document and a DEL will clean up.
+fn panic_as_json() {
+    std::panic::set_hook(Box::new(|panic| {
+        let message = format!("defect in jackfield: {panic}; report it, a DEL cleans up");
+        write(&cni::Error::new(999, message.replace('\n', " ")).to_json(Version::NEWEST));
+        #[allow(clippy::exit, reason = "after a panic nothing may be written any more")]
+        std::process::exit(1);
+    }));
+}

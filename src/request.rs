@@ -1,0 +1,81 @@
+//! What the runtime asks: environment and stdin become a [`Request`] and a [`NodeConfig`].
+//!
+//! ```text
+//! CNI_* variables ──▶ Call   (verb, container, netns, interface, CNI_ARGS, CNI_PATH)
+//! stdin ────────────▶ NodeConfig + what travels with one call (prevResult, runtimeConfig, …)
+//! ```
+//!
+//! Everything is checked here, in the order of the reference skeleton, before anything is done:
+//! past this module there are no strings left that nobody has looked at.
+
+pub mod call;
+pub mod deadlines;
+pub mod node_config;
+pub mod policy;
+pub mod stdin;
+
+pub use call::{Call, CallError, Verb};
+pub use deadlines::Deadlines;
+pub use node_config::{
+    ClusterNetwork, ConfigError, NodeConfig, Source, Strictness, Undeclared, version,
+};
+pub use policy::{Policy, Rule};
+pub use stdin::{StdinError, read_stdin};
+
+use crate::cni;
+use crate::cni::RawObject;
+
+/// One call of the runtime, understood and checked.
+#[derive(Debug)]
+pub struct Request {
+    /// What the environment said.
+    pub call: Call,
+    /// What the configuration on stdin said.
+    pub node: NodeConfig,
+    /// The configuration as it came: `prevResult`, `runtimeConfig` and the attachments that GC
+    /// keeps are read from it when a verb needs them.
+    pub stdin: RawObject,
+}
+
+impl Request {
+    /// Puts environment and configuration together.
+    ///
+    /// # Errors
+    /// As [`Call::read`] and [`NodeConfig::parse`]: codes 1, 4, 5, 6, 7 of CNI 1.1.0 §2 Errors.
+    pub fn parse(call: Call, stdin: &[u8]) -> Result<Request, RequestError> {
+        let stdin = RawObject::parse(stdin).map_err(RequestError::Decode)?;
+        let node = NodeConfig::parse(&stdin)?;
+        call.require_attachment()?;
+        call.require_version(node.version)?;
+        Ok(Request { call, node, stdin })
+    }
+}
+
+/// Why a call was not understood.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The environment is wrong.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The configuration is no JSON object.
+    #[error("stdin: {0}; the runtime must hand over one JSON object")]
+    Decode(#[source] cni::JsonError),
+    /// The configuration could not be read.
+    #[error(transparent)]
+    Stdin(#[from] StdinError),
+    /// The configuration has a wrong value.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+impl RequestError {
+    /// The CNI code (CNI 1.1.0 §5 Error).
+    pub fn code(&self) -> u32 {
+        match self {
+            RequestError::Call(error) => error.code(),
+            RequestError::Decode(_) => cni::code::DECODING_FAILURE,
+            RequestError::Stdin(_) => cni::code::IO_FAILURE,
+            RequestError::Config(error) => error.code(),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The environment of one call (CNI 1.1.0 §2 Parameters).
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::cni::{self, CniArgs, ContainerId, InterfaceName, Version};
+
+/// What the runtime wants done (CNI 1.1.0 §2 CNI operations).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Attach.
+    Add,
+    /// Detach.
+    Del,
+    /// Is it still as it was attached?
+    Check,
+    /// Free what the runtime no longer knows.
+    Gc,
+    /// Could an ADD be served now?
+    Status,
+    /// Which versions are spoken?
+    Version,
+}
+
+impl Verb {
+    /// The verb as it stands in `CNI_COMMAND`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Verb::Add => "ADD",
+            Verb::Del => "DEL",
+            Verb::Check => "CHECK",
+            Verb::Gc => "GC",
+            Verb::Status => "STATUS",
+            Verb::Version => "VERSION",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Verb> {
+        [
+            Verb::Add,
+            Verb::Del,
+            Verb::Check,
+            Verb::Gc,
+            Verb::Status,
+            Verb::Version,
+        ]
+        .into_iter()
+        .find(|verb| verb.as_str() == text)
+    }
+
+    /// The variables without which the verb means nothing.
+    const fn required(self) -> &'static [&'static str] {
+        match self {
+            Verb::Add | Verb::Check => &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"],
+            Verb::Del => &["CNI_CONTAINERID", "CNI_IFNAME", "CNI_PATH"],
+            Verb::Gc => &["CNI_PATH"],
+            Verb::Status | Verb::Version => &[],
+        }
+    }
+
+    const fn concerns_one_attachment(self) -> bool {
+        matches!(self, Verb::Add | Verb::Del | Verb::Check)
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The environment of one call, checked.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// What is to be done.
+    pub verb: Verb,
+    /// `CNI_CONTAINERID` as it came; see [`Call::attachment`].
+    container_id: String,
+    /// `CNI_IFNAME` as it came; see [`Call::attachment`].
+    ifname: String,
+    /// `CNI_NETNS`; absent and empty are the same (a DEL after the netns is gone).
+    pub netns: Option<PathBuf>,
+    /// `CNI_ARGS`.
+    pub args: CniArgs,
+    /// `CNI_PATH` as it came; it is handed on to delegates.
+    pub cni_path: String,
+    /// `CNI_NETNS_OVERRIDE`: the runtime really means our own network namespace.
+    pub netns_override: bool,
+}
+
+impl Call {
+    /// Reads the environment through `variable`.
+    ///
+    /// # Errors
+    /// Code 4 for an unknown verb and for missing variables, all of them named.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Call, CallError> {
+        let text = variable("CNI_COMMAND").unwrap_or_default();
+        let verb = Verb::parse(&text).ok_or(CallError::Verb(text))?;
+        let present = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let missing: Vec<&'static str> = verb
+            .required()
+            .iter()
+            .copied()
+            .filter(|name| present(name).is_none())
+            .collect();
+        if !missing.is_empty() {
+            return Err(CallError::Missing(missing.join(",")));
+        }
+        Ok(Call {
+            verb,
+            container_id: present("CNI_CONTAINERID").unwrap_or_default(),
+            ifname: present("CNI_IFNAME").unwrap_or_default(),
+            netns: present("CNI_NETNS").map(PathBuf::from),
+            args: args(verb, present("CNI_ARGS"))?,
+            cni_path: present("CNI_PATH").unwrap_or_default(),
+            netns_override: matches!(
+                variable("CNI_NETNS_OVERRIDE").as_deref(),
+                Some("1" | "true" | "TRUE" | "True")
+            ),
+        })
+    }
+
+    /// Container and interface: what names an attachment (CNI 1.1.0 §3).
+    ///
+    /// # Errors
+    /// Code 4 when either is no valid name.
+    pub fn attachment(&self) -> Result<(ContainerId, InterfaceName), CallError> {
+        let container = self
+            .container_id
+            .parse()
+            .map_err(|cause| CallError::Variable("CNI_CONTAINERID", format!("{cause}")))?;
+        let ifname = self
+            .ifname
+            .parse()
+            .map_err(|cause| CallError::Variable("CNI_IFNAME", format!("{cause}")))?;
+        Ok((container, ifname))
+    }
+
+    pub(super) fn require_attachment(&self) -> Result<(), CallError> {
+        if self.verb.concerns_one_attachment() {
+            self.attachment()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn require_version(&self, version: Version) -> Result<(), CallError> {
+        let spoken = match self.verb {
+            Verb::Check => version.has_check(),
+            Verb::Gc => version.has_gc(),
+            Verb::Status => version.has_status(),
+            Verb::Add | Verb::Del | Verb::Version => true,
+        };
+        if spoken {
+            Ok(())
+        } else {
+            Err(CallError::TooOld {
+                verb: self.verb,
+                version,
+            })
+        }
+    }
+
+    /// The directories of `CNI_PATH`, in order.
+    pub fn path_dirs(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        self.cni_path
+            .split(':')
+            .filter(|dir| !dir.is_empty())
+            .map(PathBuf::from)
+    }
+}
+
+/// CNI_ARGS. A DEL needs none of them and fails for none of them.
+fn args(verb: Verb, text: Option<String>) -> Result<CniArgs, CallError> {
+    match CniArgs::parse(&text.unwrap_or_default()) {
+        Err(_) if verb == Verb::Del => Ok(CniArgs::default()),
+        parsed => parsed.map_err(|error| CallError::Variable("CNI_ARGS", error.to_string())),
+    }
+}
+
+/// What is wrong with the environment.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CallError {
+    /// No such verb.
+    #[error("unknown CNI_COMMAND: {0:?}; use ADD, DEL, CHECK, GC, STATUS or VERSION")]
+    Verb(String),
+    /// Variables that the verb needs are missing or empty.
+    #[error("required env variables [{0}] missing; the runtime must set them")]
+    Missing(String),
+    /// A variable has an impossible value.
+    #[error("invalid {0}: {1}")]
+    Variable(&'static str, String),
+    /// The configuration's version does not know the verb.
+    #[error(
+        "config version {version} does not allow {verb}; raise cniVersion in the configuration"
+    )]
+    TooOld {
+        /// The verb.
+        verb: Verb,
+        /// The version that does not have it.
+        version: Version,
+    },
+}
+
+impl CallError {
+    /// The CNI code.
+    pub fn code(&self) -> u32 {
+        match self {
+            CallError::TooOld { .. } => cni::code::INCOMPATIBLE_VERSION,
+            _ => cni::code::INVALID_ENVIRONMENT,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Call, CallError> {
+        Call::read(|name| {
+            pairs
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    const FULL: [(&str, &str); 5] = [
+        ("CNI_COMMAND", "ADD"),
+        ("CNI_CONTAINERID", "c1"),
+        ("CNI_NETNS", "/run/netns/a"),
+        ("CNI_IFNAME", "eth0"),
+        ("CNI_PATH", "/opt/cni/bin:/usr/lib/cni"),
+    ];
+
+    // clause: CNI-1.1.0 §2 Parameters: CNI_COMMAND names the operation
+    #[test]
+    fn a_verb_is_upper_case_and_known() {
+        for verb in ["add", "", "ATTACH", "GET"] {
+            let error = read(&[("CNI_COMMAND", verb)]).unwrap_err();
+            assert_eq!(error, CallError::Verb(verb.to_owned()));
+            assert_eq!(error.code(), 4);
+        }
+    }
+
+    // clause: CNI-1.1.0 §5 Error: code 4 must contain the names of the invalid variables
+    #[test]
+    fn every_missing_variable_is_named() {
+        let error = read(&[("CNI_COMMAND", "ADD"), ("CNI_PATH", "/x")]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME] missing; \
+             the runtime must set them"
+        );
+    }
+
+    // clause: CNI-1.1.0 §2 DEL: CNI_NETNS is optional
+    #[test]
+    fn a_del_needs_no_netns_and_an_empty_one_is_none() {
+        let call = read(&[
+            ("CNI_COMMAND", "DEL"),
+            ("CNI_CONTAINERID", "c1"),
+            ("CNI_NETNS", ""),
+            ("CNI_IFNAME", "eth0"),
+            ("CNI_PATH", "/x"),
+        ])
+        .unwrap();
+        assert_eq!(call.netns, None);
+    }
+
+    // clause: CNI-1.1.0 §2 STATUS: only CNI_PATH, and that optional
+    #[test]
+    fn a_status_needs_nothing_and_tolerates_empty_variables() {
+        for extra in [
+            &[][..],
+            &[
+                ("CNI_CONTAINERID", ""),
+                ("CNI_IFNAME", ""),
+                ("CNI_NETNS", ""),
+            ],
+        ] {
+            let mut pairs = vec![("CNI_COMMAND", "STATUS")];
+            pairs.extend_from_slice(extra);
+            let call = read(&pairs).unwrap();
+            assert!(call.require_attachment().is_ok());
+        }
+    }
+
+    // clause: CNI-1.1.0 §2 Parameters: CNI_CONTAINERID starts with an alphanumeric character
+    #[test]
+    fn impossible_names_are_refused_with_code_4() {
+        for (index, value) in [
+            (1, "-c"),
+            (1, "a/b"),
+            (3, "."),
+            (3, "sixteen-bytes-xx"),
+            (3, "a:b"),
+        ] {
+            let mut pairs = FULL;
+            pairs[index].1 = value;
+            let error = read(&pairs).unwrap().attachment().unwrap_err();
+            assert_eq!(error.code(), 4, "{error}");
+            assert!(error.to_string().contains(pairs[index].0), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_search_path_keeps_its_order() {
+        let dirs: Vec<_> = read(&FULL).unwrap().path_dirs().collect();
+        assert_eq!(
+            dirs,
+            [PathBuf::from("/opt/cni/bin"), PathBuf::from("/usr/lib/cni")]
+        );
+    }
+}

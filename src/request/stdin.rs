@@ -1,0 +1,55 @@
+//! Reading the configuration, within bounds.
+
+use std::io::Read;
+
+/// The largest configuration that is read, in bytes. An API object is at most 1.5 MiB; what is
+/// larger than this is no configuration.
+pub const MAX_STDIN: u64 = 4 << 20;
+
+/// Reads all of `input`, up to [`MAX_STDIN`] bytes.
+///
+/// # Errors
+/// Code 5: it cannot be read, or is larger.
+pub fn read_stdin(input: impl Read) -> Result<Vec<u8>, StdinError> {
+    let mut bytes = Vec::with_capacity(8 << 10);
+    input.take(MAX_STDIN + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_STDIN {
+        return Err(StdinError::TooLarge);
+    }
+    Ok(bytes)
+}
+
+/// Why stdin could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StdinError {
+    /// The read failed.
+    #[error("reading the configuration from stdin: {0}")]
+    Read(#[from] std::io::Error),
+    /// More than [`MAX_STDIN`] bytes came.
+    #[error(
+        "the configuration on stdin is larger than {} bytes; make it smaller",
+        MAX_STDIN
+    )]
+    TooLarge,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_of_an_api_objects_size_is_read_and_a_flood_is_not() {
+        let largest_object = 3 << 19;
+        assert_eq!(
+            read_stdin(std::io::repeat(b' ').take(largest_object))
+                .unwrap()
+                .len(),
+            3 << 19
+        );
+        let flood = read_stdin(std::io::repeat(b' ').take(10 << 20)).unwrap_err();
+        assert!(
+            flood.to_string().contains("larger than 4194304 bytes"),
+            "{flood}"
+        );
+    }
+}
