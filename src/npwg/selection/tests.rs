@@ -294,9 +294,7 @@ fn every_invalid_value_is_named_with_its_network_and_key() {
         ("deviceID", r#""""#, "\"deviceID\" is empty"),
     ];
     for (key, value, expected) in table {
-        let text = format!(r#"["#)
-            + r#"{"name":"first"},{"name":"net-b","#
-            + &format!(r#""{key}":{value}}}]"#);
+        let text = format!(r#"[{{"name":"first"}},{{"name":"net-b","{key}":{value}}}]"#);
         let error = parse(&text).expect_err(&text).to_string();
         assert!(error.starts_with("network 2"), "{error}");
         assert!(
