@@ -20,7 +20,7 @@ const LOCK_DIR: &str = "/run/jackfield/locks";
 /// The plugin's whole life.
 pub fn main() -> ExitCode {
     panic_as_json();
-    let mut version = Version::NEWEST;
+    let mut version = Version::LATEST;
     match answer(&mut version) {
         Ok(document) => {
             write(&document);
@@ -112,7 +112,7 @@ fn supported_versions() -> String {
         .ok()
         .and_then(|conf| conf.read::<String>("cniVersion").ok().flatten())
         .filter(|text| !text.is_empty())
-        .unwrap_or_else(|| Version::NEWEST.to_string());
+        .unwrap_or_else(|| Version::LATEST.to_string());
     let supported: Vec<&str> = Version::ALL
         .iter()
         .map(|version| version.as_str())
@@ -136,7 +136,7 @@ fn note(line: &str) {
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
         let message = format!("defect in jackfield: {panic}; report it, a DEL cleans up");
-        write(&cni::Error::new(999, message.replace('\n', " ")).to_json(Version::NEWEST));
+        write(&cni::Error::new(999, message.replace('\n', " ")).to_json(Version::LATEST));
         #[allow(clippy::exit, reason = "after a panic nothing may be written any more")]
         std::process::exit(1);
     }));
