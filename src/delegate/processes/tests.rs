@@ -1,1 +1,519 @@
+//! Real processes. Their scripts note their process IDs in `$DIR/pids`, and every test ends with
+//! the proof that none of those runs any more.
 
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use tempfile::TempDir;
+
+use super::*;
+use crate::cni::{CniArgs, PluginType};
+use crate::delegate::{Binary, Ours, Verb, find};
+
+/// More than any answer here takes on a busy machine, less than anybody waits for a test.
+const LONG: Duration = Duration::from_secs(20);
+
+/// A directory with one plugin in it.
+struct Plugin {
+    dir: TempDir,
+    binary: Binary,
+}
+
+impl Plugin {
+    /// A shell script; `$DIR` is its directory, and `note PID` keeps a process ID for the end.
+    fn script(body: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let preamble = format!(
+            "#!/bin/sh\nDIR={}\nnote() {{ echo $1 >> $DIR/pids; }}\nnote $$\n",
+            dir.path().display()
+        );
+        Self::of(dir, preamble.as_bytes(), body.as_bytes())
+    }
+
+    fn of(dir: TempDir, first: &[u8], rest: &[u8]) -> Self {
+        let path = dir.path().join("plugin");
+        fs::write(&path, [first, rest].concat()).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let plugin: PluginType = "plugin".parse().unwrap();
+        let ours = Ours::this_process().unwrap();
+        let binary = find(&[dir.path().to_owned()], &plugin, &ours).unwrap();
+        Self { dir, binary }
+    }
+
+    fn exec(&self, verb: Verb, stdin: &str, time: Duration) -> Result<String, CallError> {
+        let answer = Processes::new(Depth::parse(None).unwrap()).exec(&Call {
+            verb,
+            binary: &self.binary,
+            container_id: Some(&"pod-1".parse().unwrap()),
+            netns: None,
+            ifname: Some(&"net1".parse().unwrap()),
+            args: &CniArgs::parse("A=1;B=2").unwrap(),
+            cni_path: "/opt/cni/bin:/usr/lib/cni",
+            stdin,
+            deadline: Instant::now() + time,
+        });
+        answer.map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    fn add(&self) -> Result<String, CallError> {
+        self.exec(Verb::Add, "{}", LONG)
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Waits until every process that was noted is gone, which takes the kernel a moment after a
+    /// signal.
+    fn nobody_is_left(&self) {
+        let noted = fs::read_to_string(self.path("pids")).unwrap();
+        assert!(!noted.is_empty(), "the script did not run");
+        for pid in noted.split_whitespace() {
+            let until = Instant::now() + Duration::from_secs(5);
+            while runs(pid) {
+                assert!(Instant::now() < until, "process {pid} is left over");
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+/// Whether a process is there and no zombie; those of orphans are up to the machine's init.
+fn runs(pid: &str) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    // The state follows the name, which ends with the last parenthesis.
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+// clause: CNI-1.1.0 §2 parameters in the environment, configuration on stdin, result on stdout
+// clause: CNI-1.1.0 §3 attachment parameters are always set
+#[test]
+fn a_plugin_gets_its_parameters_and_its_configuration() {
+    let plugin = Plugin::script("env | grep -E '^(CNI_|JACK)' | sort > $DIR/env; cat");
+    assert_eq!(
+        plugin.exec(Verb::Add, r#"{"name":"n"}"#, LONG).unwrap(),
+        r#"{"name":"n"}"#
+    );
+    let env = fs::read_to_string(plugin.path("env")).unwrap();
+    let expected = "CNI_ARGS=A=1;B=2\nCNI_COMMAND=ADD\nCNI_CONTAINERID=pod-1\nCNI_IFNAME=net1\n\
+                    CNI_NETNS=\nCNI_PATH=/opt/cni/bin:/usr/lib/cni\nJACKFIELD_DEPTH=1\n";
+    assert_eq!(env, expected);
+    plugin.nobody_is_left();
+}
+
+#[test]
+fn calls_without_attachment_name_none() {
+    let plugin = Plugin::script("env | grep -E '^CNI_' | sort > $DIR/env");
+    for verb in [Verb::Gc, Verb::Status] {
+        plugin.exec(verb, "{}", LONG).unwrap();
+        let env = fs::read_to_string(plugin.path("env")).unwrap();
+        assert_eq!(
+            env,
+            format!("CNI_COMMAND={verb}\nCNI_PATH=/opt/cni/bin:/usr/lib/cni\n")
+        );
+    }
+    plugin.nobody_is_left();
+}
+
+#[test]
+fn a_plugin_starts_with_default_signals_in_its_own_group_and_without_our_streams() {
+    let plugin = Plugin::script(
+        "grep -E '^Sig(Ign|Blk)' /proc/self/status > $DIR/signals
+         ls -l /proc/$$/fd > $DIR/fds; cut -d' ' -f5 /proc/$$/stat > $DIR/group",
+    );
+    plugin.exec(Verb::Del, "{}", LONG).unwrap();
+    let signals = fs::read_to_string(plugin.path("signals")).unwrap();
+    let masks: Vec<_> = signals
+        .split_whitespace()
+        .filter(|word| !word.ends_with(':'))
+        .collect();
+    let sigpipe = 1_u64 << 12;
+    for mask in masks {
+        assert_eq!(
+            u64::from_str_radix(mask, 16).unwrap() & sigpipe,
+            0,
+            "{signals}"
+        );
+    }
+    let fds = fs::read_to_string(plugin.path("fds")).unwrap();
+    for stream in ["0 -> pipe:", "1 -> pipe:", "2 -> pipe:"] {
+        assert!(fds.contains(stream), "{fds}");
+    }
+    let group = fs::read_to_string(plugin.path("group")).unwrap();
+    assert_eq!(fs::read_to_string(plugin.path("pids")).unwrap(), group);
+    plugin.nobody_is_left();
+}
+
+#[test]
+fn a_lock_that_is_not_close_on_exec_reaches_the_plugin() {
+    let plugin = Plugin::script("ls -l /proc/$$/fd > $DIR/fds");
+    let lock = File::create(plugin.path("sandbox.lock")).unwrap();
+    fcntl_setfd(&lock, FdFlags::empty()).unwrap();
+    plugin.exec(Verb::Del, "{}", LONG).unwrap();
+    assert!(
+        fs::read_to_string(plugin.path("fds"))
+            .unwrap()
+            .contains("sandbox.lock")
+    );
+    plugin.nobody_is_left();
+}
+
+#[test]
+fn large_configurations_and_answers_pass_through_both_pipes_at_once() {
+    let plugin = Plugin::script("exec cat");
+    let config = format!("{{\"x\":\"{}\"}}", "y".repeat(900_000));
+    assert!(plugin.exec(Verb::Add, &config, LONG).unwrap() == config);
+    plugin.nobody_is_left();
+}
+
+// Injects a fault: the plugin hangs, as does its child; both end at SIGTERM.
+#[test]
+fn a_plugin_that_hangs_is_ended_at_its_deadline() {
+    let plugin = Plugin::script("echo waiting >&2; sleep 100 & note $!; wait");
+    let start = Instant::now();
+    let error = plugin
+        .exec(Verb::Add, "{}", Duration::from_millis(300))
+        .unwrap_err();
+    let took = start.elapsed();
+    plugin.nobody_is_left();
+    assert_eq!(
+        error.to_string(),
+        "no answer within 300ms, ended with its children, it wrote \"waiting\"; see what it waits \
+         for, or raise deadlines.delegate"
+    );
+    assert!(
+        took >= Duration::from_millis(300) && took < Duration::from_secs(2),
+        "{took:?}"
+    );
+}
+
+// Injects a fault: the plugin answers at once, and then hangs without its outputs.
+#[test]
+fn a_plugin_that_answers_and_hangs_has_not_answered() {
+    let plugin = Plugin::script("echo {}; exec >&- 2>&-; sleep 100");
+    let error = plugin
+        .exec(Verb::Add, "{}", Duration::from_millis(300))
+        .unwrap_err();
+    plugin.nobody_is_left();
+    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+}
+
+// Injects a fault: SIGTERM is ignored, by the plugin and its child.
+#[test]
+fn a_plugin_that_ignores_sigterm_is_killed() {
+    let plugin = Plugin::script(
+        "trap '' TERM; sh -c 'trap \"\" TERM; while :; do sleep 1; done' & note $!\n\
+                        while :; do sleep 1; done",
+    );
+    let start = Instant::now();
+    let error = plugin
+        .exec(Verb::Del, "{}", Duration::from_millis(200))
+        .unwrap_err();
+    let took = start.elapsed();
+    plugin.nobody_is_left();
+    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+    assert!(
+        took >= Duration::from_millis(400) && took < Duration::from_secs(2),
+        "{took:?}"
+    );
+}
+
+// Injects a fault: the plugin hangs in a child that left its process group.
+#[test]
+fn a_child_in_a_session_of_its_own_is_ended_too() {
+    let plugin = Plugin::script("setsid sleep 100 & sleep 0.1; note $!; wait");
+    let error = plugin
+        .exec(Verb::Add, "{}", Duration::from_millis(400))
+        .unwrap_err();
+    plugin.nobody_is_left();
+    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+}
+
+// Injects a fault: the plugin is stopped, so it can neither go on nor take a SIGTERM.
+#[test]
+fn a_stopped_plugin_is_killed() {
+    let plugin = Plugin::script("kill -STOP $$");
+    let error = plugin
+        .exec(Verb::Add, "{}", Duration::from_millis(200))
+        .unwrap_err();
+    plugin.nobody_is_left();
+    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+}
+
+// Injects a fault: stdout without end.
+#[test]
+fn a_plugin_that_floods_stdout_is_ended_long_before_its_deadline() {
+    let plugin = Plugin::script("yes & note $!; yes");
+    let start = Instant::now();
+    let error = plugin.add().unwrap_err();
+    plugin.nobody_is_left();
+    assert!(matches!(error, CallError::Flooded), "{error}");
+    assert!(start.elapsed() < LONG / 2);
+}
+
+// Injects a fault: stderr far over its cap.
+#[test]
+fn a_plugin_that_floods_stderr_still_answers() {
+    let plugin = Plugin::script("head -c 300000 /dev/zero | tr '\\0' ' ' >&2; echo {}");
+    assert_eq!(plugin.add().unwrap(), "{}\n");
+    plugin.nobody_is_left();
+}
+
+// Injects a fault: stderr without end, from a plugin that never answers.
+#[test]
+fn a_flood_on_stderr_does_not_outlast_the_deadline() {
+    let plugin = Plugin::script("exec yes '' >&2");
+    let start = Instant::now();
+    let error = plugin
+        .exec(Verb::Add, "{}", Duration::from_millis(300))
+        .unwrap_err();
+    plugin.nobody_is_left();
+    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(3));
+}
+
+// Injects a fault: a crash.
+#[test]
+fn a_plugin_that_crashes_is_told_by_its_signal() {
+    let plugin = Plugin::script("echo '{}'; echo boom >&2; kill -SEGV $$");
+    let error = plugin.add().unwrap_err();
+    plugin.nobody_is_left();
+    assert_eq!(
+        error.to_string(),
+        "crashed: signal 11 (SIGSEGV), it wrote \"boom\"; see the kernel's log and the plugin's"
+    );
+}
+
+// Injects a fault: a child outlives the plugin and holds its outputs.
+#[test]
+fn a_child_that_holds_stdout_delays_no_answer() {
+    let plugin = Plugin::script("sleep 3 & echo {}");
+    for verb in [Verb::Add, Verb::Del] {
+        let start = Instant::now();
+        assert_eq!(plugin.exec(verb, "{}", LONG).unwrap(), "{}\n");
+        // The grace for an answer that is not complete is 250 ms; none is needed here.
+        assert!(
+            start.elapsed() < Duration::from_millis(200),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+    plugin.nobody_is_left();
+}
+
+// Injects a fault: the plugin is a wrapper that ends before the one who writes the answer.
+#[test]
+fn an_answer_that_a_child_still_writes_is_waited_for() {
+    let plugin = Plugin::script("(sleep 0.05; echo '{}') & note $!");
+    assert_eq!(plugin.add().unwrap(), "{}\n");
+    plugin.nobody_is_left();
+}
+
+// Injects a fault: the plugin fails, and leaves a child that holds its outputs.
+#[test]
+fn children_of_a_plugin_that_failed_are_ended() {
+    let plugin = Plugin::script("sleep 100 & note $!; echo '{\"code\":7,\"msg\":\"bad\"}'; exit 1");
+    let error = plugin.add().unwrap_err();
+    plugin.nobody_is_left();
+    assert_eq!(error.to_string(), "bad");
+}
+
+// Injects a fault: the plugin says that all is well, answers nothing, and leaves a child.
+#[test]
+fn children_of_a_plugin_that_never_answered_are_ended() {
+    let plugin = Plugin::script("sleep 100 & note $!");
+    let start = Instant::now();
+    let error = plugin.add().unwrap_err();
+    plugin.nobody_is_left();
+    assert!(matches!(error, CallError::Silent { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn a_daemon_of_a_plugin_that_succeeded_lives_on() {
+    let plugin = Plugin::script("sleep 1 >/dev/null 2>&1 & note $!; echo {}");
+    plugin.add().unwrap();
+    let pids = fs::read_to_string(plugin.path("pids")).unwrap();
+    assert!(runs(pids.lines().last().unwrap()));
+    plugin.nobody_is_left();
+}
+
+// Injects a fault: the plugin never reads its configuration, which is larger than a pipe.
+#[test]
+fn a_plugin_that_closes_stdin_early_may_still_answer() {
+    let plugin = Plugin::script("exec <&-; sleep 0.05; echo {}");
+    let config = "x".repeat(200_000);
+    assert_eq!(plugin.exec(Verb::Add, &config, LONG).unwrap(), "{}\n");
+    plugin.nobody_is_left();
+}
+
+// Injects a fault: stdin is neither read nor closed.
+#[test]
+fn a_plugin_that_ignores_stdin_may_still_answer() {
+    let plugin = Plugin::script("sleep 0.05; echo {}");
+    let config = "x".repeat(200_000);
+    assert_eq!(plugin.exec(Verb::Add, &config, LONG).unwrap(), "{}\n");
+    plugin.nobody_is_left();
+}
+
+// Injects faults: answers that are none.
+// clause: CNI-1.1.0 §2 a plugin that fails exits non-zero and should output an error document
+#[test]
+fn each_wrong_answer_has_its_own_message() {
+    let table = [
+        ("echo {}; echo {}", "more than one JSON document"),
+        ("exit 0", "exit status 0 and no result on stdout"),
+        ("echo hello", "stdout is not JSON, it wrote \"hello\""),
+        (
+            "echo '{\"code\":11,\"msg\":\"later\",\"details\":\"soon\"}'; exit 1",
+            "later: soon",
+        ),
+        (
+            "echo no luck >&2; exit 3",
+            "exit status 3 without a CNI error on stdout, it wrote \"no luck\"",
+        ),
+        (
+            "echo no luck; exit 4",
+            "exit status 4 without a CNI error on stdout, it wrote \"no luck\"",
+        ),
+    ];
+    for (body, expected) in table {
+        let plugin = Plugin::script(body);
+        let error = plugin.add().unwrap_err().to_string();
+        plugin.nobody_is_left();
+        assert!(error.starts_with(expected), "{body}: {error}");
+    }
+}
+
+// Injects a fault: a program for another machine, and a script without its interpreter.
+#[test]
+fn what_the_kernel_cannot_start_is_named() {
+    let foreign = Plugin::of(tempfile::tempdir().unwrap(), b"\x7fELF nonsense", b"");
+    let error = foreign.add().unwrap_err().to_string();
+    assert!(
+        error.contains("/plugin cannot be started: Exec format error"),
+        "{error}"
+    );
+    let orphan = Plugin::of(tempfile::tempdir().unwrap(), b"#!/no/such/shell\n", b"");
+    let error = orphan.add().unwrap_err().to_string();
+    assert!(
+        error.contains("/plugin cannot be started: No such file"),
+        "{error}"
+    );
+}
+
+// Injects a fault: somebody holds the binary open for writing, for a while.
+#[test]
+fn a_binary_that_is_being_installed_is_waited_for() {
+    let plugin = Plugin::script("echo {}");
+    let writer = OpenOptions::new()
+        .append(true)
+        .open(plugin.binary.path())
+        .unwrap();
+    let installer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(150));
+        drop(writer);
+    });
+    assert_eq!(plugin.add().unwrap(), "{}\n");
+    installer.join().unwrap();
+    plugin.nobody_is_left();
+}
+
+// Injects a fault: somebody holds the binary open for writing, longer than the deadline.
+#[test]
+fn a_binary_that_stays_busy_is_named_before_the_deadline() {
+    let plugin = Plugin::script("echo {}");
+    let _writer = OpenOptions::new()
+        .append(true)
+        .open(plugin.binary.path())
+        .unwrap();
+    let start = Instant::now();
+    let error = plugin
+        .exec(Verb::Add, "{}", Duration::from_millis(300))
+        .unwrap_err();
+    assert!(matches!(error, CallError::Busy { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(!plugin.path("pids").exists());
+}
+
+#[test]
+fn nothing_starts_when_no_time_is_left() {
+    let plugin = Plugin::script("echo {}");
+    let error = plugin.exec(Verb::Add, "{}", Duration::ZERO).unwrap_err();
+    assert!(matches!(error, CallError::NoTime), "{error}");
+    assert!(!plugin.path("pids").exists());
+}
+
+/// Runs one ignored test of this file in a process of its own below a shell script.
+fn in_a_process_of_its_own(script: &str, test: &str) -> (bool, String, Vec<u8>) {
+    let program = env::current_exe().unwrap();
+    let name = format!("delegate::processes::tests::{test}");
+    let child = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(program)
+        .args(["--exact", &name, "--ignored", "--nocapture"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (
+        output.status.success() && text.contains("1 passed"),
+        text,
+        output.stderr,
+    )
+}
+
+// Injects a fault: our parent ignores SIGCHLD, and we inherit that.
+#[test]
+fn an_exit_status_that_the_kernel_drops_is_an_error() {
+    let (passed, stdout, _) =
+        in_a_process_of_its_own("exec env --ignore-signal=CHLD \"$@\"", "ignores_sigchld");
+    assert!(passed, "{stdout}");
+}
+
+#[test]
+#[ignore = "run by an_exit_status_that_the_kernel_drops_is_an_error"]
+fn ignores_sigchld() {
+    let plugin = Plugin::script("echo {}");
+    let error = plugin.add().unwrap_err();
+    assert!(matches!(error, CallError::Lost), "{error}");
+    plugin.nobody_is_left();
+}
+
+// clause: CNI-1.1.0 §4 the delegated plugin's stderr is output to the calling plugin's stderr
+#[test]
+fn stderr_of_a_plugin_is_passed_on_up_to_its_cap() {
+    let (passed, stdout, stderr) = in_a_process_of_its_own("exec \"$@\"", "writes_to_stderr");
+    assert!(passed, "{stdout}");
+    let text = String::from_utf8_lossy(&stderr);
+    assert!(text.contains("\u{1b}[1mas it is\n"), "{text:.200}");
+    assert!(text.contains("jackfield: the rest is dropped after 65536 bytes"));
+    assert_eq!(text.matches('x').count(), STDERR_CAP);
+}
+
+#[test]
+#[ignore = "run by stderr_of_a_plugin_is_passed_on_up_to_its_cap"]
+fn writes_to_stderr() {
+    let plugin = Plugin::script("printf '\\033[1mas it is\\n' >&2; echo {}");
+    plugin.add().unwrap();
+    let plugin = Plugin::script("head -c 100000 /dev/zero | tr '\\0' x >&2; echo {}");
+    plugin.add().unwrap();
+}
+
+// Injects a fault: the runtime holds our stderr and never reads it.
+#[test]
+fn a_stderr_that_nobody_reads_does_not_block() {
+    let start = Instant::now();
+    let script = "mkfifo $$.fifo && exec 3<>$$.fifo && rm $$.fifo && exec \"$@\" 2>&3";
+    let (passed, stdout, _) = in_a_process_of_its_own(script, "writes_to_stderr");
+    assert!(passed, "{stdout}");
+    assert!(start.elapsed() < LONG);
+}
