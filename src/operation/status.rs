@@ -28,6 +28,7 @@ pub fn entries(
         .attachments
         .iter()
         .zip(results)
+        .filter(|(attachment, _)| !attachment.is_auxiliary)
         .map(entry)
         .collect()
 }
@@ -45,6 +46,7 @@ pub fn added(sandbox: &Sandbox) -> Event {
         )
     };
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
+    let attachments = attachments.filter(|(attachment, _)| !attachment.is_auxiliary);
     Event::normal(
         "AddedInterface",
         attachments.map(part).collect::<Vec<_>>().join("; "),
