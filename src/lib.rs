@@ -2,3 +2,4 @@
 
 pub mod cni;
 pub mod delegate;
+pub mod npwg;

@@ -30,11 +30,11 @@ impl PluginConfig {
             Some(text) if !text.is_empty() => text.parse().map_err(PluginError::Type)?,
             _ => return Err(PluginError::NoType),
         };
-        let mut capabilities = Vec::new();
+        let mut capabilities: Vec<Box<str>> = Vec::new();
         if let Some(declared) = body.read::<RawObject>("capabilities")? {
             for (name, value) in declared.iter() {
                 // The last of several wins, as everywhere.
-                capabilities.retain(|known: &Box<str>| **known != *name);
+                capabilities.retain(|known| **known != *name);
                 if boolean("capabilities", name, value)? {
                     capabilities.push(name.into());
                 }
@@ -127,3 +127,6 @@ pub enum PluginError {
     #[error("key \"ipam.type\": {0}")]
     IpamType(#[source] NameError),
 }
+
+#[cfg(test)]
+mod tests;

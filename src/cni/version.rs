@@ -179,7 +179,12 @@ mod tests {
     // clause: CNI-1.1.0 §1 the highest supported version of cniVersion and cniVersions is selected
     #[test]
     fn the_highest_known_version_is_agreed_upon() {
-        let table: [(Option<&str>, &[&str], Result<Version, &str>); 13] = [
+        type Row = (
+            Option<&'static str>,
+            &'static [&'static str],
+            Result<Version, &'static str>,
+        );
+        let table: [Row; 13] = [
             (None, &[], Ok(Version::V0_1_0)),
             (Some(""), &[], Ok(Version::V0_1_0)),
             (Some("0.1.0"), &[], Ok(Version::V0_1_0)),

@@ -57,8 +57,17 @@ mod tests {
         let config = NetworkConfig::parse(config.as_bytes()).unwrap();
         let ours = Ours::this_process().unwrap();
         let binaries = Binaries::find(&[dir.path().to_owned()], &config, &ours);
-        assert_eq!(binaries.missing().map(|(place, _)| place).collect::<Vec<_>>(), [1]);
-        assert_eq!(binaries.get(0, &"bridge".parse().unwrap()).unwrap().path(), path);
+        assert_eq!(
+            binaries
+                .missing()
+                .map(|(place, _)| place)
+                .collect::<Vec<_>>(),
+            [1]
+        );
+        assert_eq!(
+            binaries.get(0, &"bridge".parse().unwrap()).unwrap().path(),
+            path
+        );
         binaries.get(2, &"more".parse().unwrap()).unwrap_err();
     }
 }

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use serde_json::value::RawValue;
 
+use super::binaries::Binaries;
 use super::call::{Call, DelegateExec};
 use super::error::CallError;
-use super::binaries::Binaries;
 use super::verb::Verb;
 use crate::cni::{
     self, CapabilityArgs, CniArgs, CniResult, ContainerId, InterfaceName, Invocation,

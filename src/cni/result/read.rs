@@ -112,20 +112,8 @@ fn list<T>(
         .iter()
         .enumerate()
         .filter_map(|(index, object)| Some((index, object.as_ref()?)))
-        .map(|(index, object)| element(object).map_err(|error| within(error, key, index)))
+        .map(|(index, object)| element(object).map_err(|error| error.within(key, index)))
         .collect()
-}
-
-/// Says where in the result an error is: `ips[1].address`.
-fn within(error: JsonError, list: &str, index: usize) -> JsonError {
-    match error {
-        JsonError::Key { key, value, reason } => JsonError::Key {
-            key: format!("{list}[{index}].{key}"),
-            value,
-            reason,
-        },
-        other => other,
-    }
 }
 
 /// A string that is not empty.
@@ -136,7 +124,7 @@ fn text(object: &RawObject, key: &str) -> Result<Option<String>, JsonError> {
 fn required(object: &RawObject, key: &str) -> Result<IpNet, JsonError> {
     const EXPECTED: &str = "expected an address with a prefix length, as in 192.0.2.1/24";
     let Some(raw) = object.get(key) else {
-        return Err(JsonError::key(key, "nothing", EXPECTED));
+        return Err(JsonError::missing(key, EXPECTED));
     };
     object
         .read::<String>(key)?
@@ -151,7 +139,7 @@ fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {
             Ok(address) => Ok(Some(address)),
             Err(_) => Err(JsonError::key(
                 key,
-                &text,
+                &format!("{text:?}"),
                 "expected an IPv4 or IPv6 address",
             )),
         },

@@ -1,0 +1,115 @@
+//! Addresses that outlive a pod.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::manifest::{Manifest, ManifestError};
+use super::object_ref::ObjectRef;
+use super::requested_ip::RequestedIp;
+
+/// An IPAMClaim, as far as attaching goes: NPWG 1.3 §8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IpamClaim {
+    /// The object's name.
+    pub object: ObjectRef,
+    /// The network it is for: `spec.network`.
+    pub network: String,
+    /// The interface it is for: `spec.interface`.
+    pub interface: String,
+    /// The addresses that a plugin has put into `status.ips`; none before the first attachment.
+    pub ips: Vec<RequestedIp>,
+}
+
+impl IpamClaim {
+    /// Takes what matters from the object, in either API group that the specification names
+    /// (NPWG 1.3 §8.1 and §8.2.1).
+    ///
+    /// # Errors
+    ///
+    /// [`ManifestError`] when it is another kind of object, has no possible name, or an address
+    /// is none.
+    pub fn from_json(object: &Value) -> Result<Self, ManifestError> {
+        let manifest = Manifest(object);
+        manifest.is(
+            "IPAMClaim",
+            &["k8s.cni.cncf.io", "persistentip.cni.cncf.io"],
+        )?;
+        let text = |pointer| {
+            Ok::<_, ManifestError>(manifest.text(pointer)?.unwrap_or_default().to_owned())
+        };
+        Ok(Self {
+            object: manifest.object()?,
+            network: text("/spec/network")?,
+            interface: text("/spec/interface")?,
+            ips: manifest
+                .texts("/status/ips")?
+                .into_iter()
+                .map(str::parse)
+                .collect::<Result<_, _>>()
+                .map_err(|error: super::RequestedIpError| ManifestError::Value {
+                    key: "status.ips",
+                    reason: error.to_string(),
+                })?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // clause: NPWG-1.3 §8.2 an IPAMClaim holds network, interface and the addresses
+    #[test]
+    fn a_claim_is_read_in_both_groups() {
+        for group in ["k8s.cni.cncf.io", "persistentip.cni.cncf.io"] {
+            let claim = IpamClaim::from_json(&json!({
+                "apiVersion": format!("{group}/v1alpha1"),
+                "kind": "IPAMClaim",
+                "metadata": {"name": "vm-a.tenantred.pod16367aacb67", "namespace": "ns1"},
+                "spec": {"network": "tenantred", "interface": "pod16367aacb67"},
+                "status": {"ips": ["10.128.20.8/24", "fd10:128:20::8/64"]},
+            }))
+            .unwrap();
+            assert_eq!(
+                claim.object.to_string(),
+                "ns1/vm-a.tenantred.pod16367aacb67"
+            );
+            assert_eq!(claim.network, "tenantred");
+            assert_eq!(claim.interface, "pod16367aacb67");
+            assert_eq!(
+                serde_json::to_value(&claim.ips).unwrap(),
+                json!(["10.128.20.8/24", "fd10:128:20::8/64"])
+            );
+        }
+    }
+
+    #[test]
+    fn a_claim_without_addresses_has_none_and_a_broken_one_is_named() {
+        let claim = json!({"metadata": {"name": "a"}, "spec": {}, "status": null});
+        assert!(IpamClaim::from_json(&claim).unwrap().ips.is_empty());
+        let table = [
+            (
+                json!({"metadata": {"name": "a"}, "status": {"ips": ["x"]}}),
+                "status.ips: \"x\" is no IP",
+            ),
+            (
+                json!({"metadata": {"name": "a"}, "status": {"ips": "x"}}),
+                "status.ips is no list",
+            ),
+            (
+                json!({"metadata": {"name": "a"}, "status": {"ips": [1]}}),
+                "status.ips is no list",
+            ),
+            (
+                json!({"apiVersion": "x/v1", "kind": "IPAMClaim", "metadata": {"name": "a"}}),
+                "found \"x/IPAMClaim\"",
+            ),
+        ];
+        for (object, expected) in table {
+            let error = IpamClaim::from_json(&object).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

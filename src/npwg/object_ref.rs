@@ -1,0 +1,230 @@
+//! The name of an object in the cluster.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::cni::json::excerpt;
+
+/// A namespaced object: `namespace/name`.
+///
+/// The namespace is a DNS-1123 label; the name consists of such labels with periods between them
+/// (NPWG 1.3 §3.3, which recommends 63 characters a label; Kubernetes allows 253 in all).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct ObjectRef {
+    namespace: Box<str>,
+    name: Box<str>,
+}
+
+impl ObjectRef {
+    /// An object by its two names.
+    ///
+    /// # Errors
+    ///
+    /// [`ObjectRefError`] when one of them cannot be the name of an object.
+    pub fn new(namespace: &str, name: &str) -> Result<Self, ObjectRefError> {
+        if !is_label(namespace) {
+            return Err(ObjectRefError::new(Part::Namespace, namespace));
+        }
+        if !is_subdomain(name) {
+            return Err(ObjectRefError::new(Part::Name, name));
+        }
+        Ok(Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        })
+    }
+
+    /// Reads `namespace/name`, or `name` in a namespace that is known otherwise: NPWG 1.3
+    /// §4.1.1.
+    ///
+    /// # Errors
+    ///
+    /// [`ObjectRefError`] when a part cannot be the name of an object.
+    pub fn with_default_namespace(text: &str, namespace: &str) -> Result<Self, ObjectRefError> {
+        match text.split_once('/') {
+            Some((namespace, name)) => Self::new(namespace, name),
+            None => Self::new(namespace, text),
+        }
+    }
+
+    /// The namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The name within the namespace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+impl FromStr for ObjectRef {
+    type Err = ObjectRefError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once('/') {
+            Some((namespace, name)) => Self::new(namespace, name),
+            None => Err(ObjectRefError::new(Part::Both, text)),
+        }
+    }
+}
+
+impl TryFrom<String> for ObjectRef {
+    type Error = ObjectRefError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<ObjectRef> for String {
+    fn from(object: ObjectRef) -> Self {
+        object.to_string()
+    }
+}
+
+/// A DNS-1123 label of at most 63 characters, which a namespace has to be.
+fn is_label(text: &str) -> bool {
+    text.len() <= 63 && is_unit(text)
+}
+
+/// DNS-1123 labels with periods between them, which the name of a custom object has to be.
+pub(crate) fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_unit)
+}
+
+fn is_unit(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let ends = |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'-');
+    ends(bytes.first())
+        && ends(bytes.last())
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Namespace,
+    Name,
+    Both,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Namespace => "the namespace of an object",
+            Self::Name => "the name of an object",
+            Self::Both => "namespace and name of an object",
+        })
+    }
+}
+
+/// A text that cannot name an object.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{value:?} cannot be {part}; use lower-case letters, digits and '-' (namespace/name, where one is given)"
+)]
+pub struct ObjectRefError {
+    part: Part,
+    value: String,
+}
+
+impl ObjectRefError {
+    fn new(part: Part, value: &str) -> Self {
+        Self {
+            part,
+            value: excerpt(value).into_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    // clause: NPWG-1.3 §3.3 object names consist of DNS-1123 labels
+    #[test]
+    fn names_follow_dns_1123() {
+        let label = "a".repeat(63);
+        let table = [
+            ("ns/name", true),
+            ("0/1", true),
+            ("a-b/c-d", true),
+            ("ns/vm-a.tenantred.pod16367aacb67", true),
+            (&*format!("{label}/{label}"), true),
+            (&*format!("ns/{label}x"), true),
+            (&*format!("{label}x/name"), false),
+            (&*format!("ns/{}", "a.".repeat(126) + "aa"), false),
+            ("name", false),
+            ("/name", false),
+            ("ns/", false),
+            ("/", false),
+            ("", false),
+            ("a/b/c", false),
+            ("Ns/name", false),
+            ("ns/Name", false),
+            ("ns/na_me", false),
+            ("ns/-name", false),
+            ("ns/name-", false),
+            ("ns/.name", false),
+            ("ns/a..b", false),
+            ("n.s/name", false),
+            ("ns/näme", false),
+            (" ns/name", false),
+            ("ns/na me", false),
+            ("ns/name\n", false),
+        ];
+        for (text, valid) in table {
+            let object = text.parse::<ObjectRef>();
+            assert_eq!(object.is_ok(), valid, "{text:?}");
+            if let Ok(object) = object {
+                assert_eq!(object.to_string(), text);
+            }
+        }
+    }
+
+    // clause: NPWG-1.3 §4.1.1 a reference without a namespace is to the pod's
+    #[test]
+    fn a_name_alone_is_in_the_default_namespace() {
+        let object = |text| ObjectRef::with_default_namespace(text, "pods").unwrap();
+        assert_eq!(object("net-a").to_string(), "pods/net-a");
+        assert_eq!(object("other/net-c").to_string(), "other/net-c");
+        assert!(ObjectRef::with_default_namespace("/net-c", "pods").is_err());
+        assert!(ObjectRef::with_default_namespace("net-c", "").is_err());
+    }
+
+    #[test]
+    fn an_error_names_part_value_and_remedy() {
+        assert_eq!(
+            "ns/Net".parse::<ObjectRef>().unwrap_err().to_string(),
+            "\"Net\" cannot be the name of an object; use lower-case letters, digits and '-' \
+             (namespace/name, where one is given)"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_accepted_reads_back(text in "[a-z0-9./-]{0,20}|\\PC{0,10}") {
+            if let Ok(object) = text.parse::<ObjectRef>() {
+                prop_assert_eq!(object.to_string(), text);
+                let json = serde_json::to_string(&object).unwrap();
+                prop_assert_eq!(serde_json::from_str::<ObjectRef>(&json).unwrap(), object);
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A port of the host that leads into the pod.
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::cni::{JsonError, RawObject};
+
+/// One element of `portMappings`: NPWG 1.3 §4.1.2.1.7.
+///
+/// It is written as the convention of the capability has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PortMapping {
+    /// The port on the host.
+    pub host_port: NonZeroU16,
+    /// The port in the pod.
+    pub container_port: NonZeroU16,
+    /// What travels.
+    pub protocol: Protocol,
+    /// The host's address to listen on; no key of the specification, but one that the portmap
+    /// plugin and Multus' users know.
+    #[serde(rename = "hostIP", skip_serializing_if = "Option::is_none")]
+    pub host_ip: Option<IpAddr>,
+}
+
+/// The protocol of a port, in any case; TCP where none is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+}
+
+impl PortMapping {
+    /// Reads one element.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError::Key`] with the key that is missing or has an invalid value.
+    pub(crate) fn read(object: &RawObject) -> Result<Self, JsonError> {
+        let port = |key| {
+            object
+                .read::<NonZeroU16>(key)?
+                .ok_or_else(|| JsonError::missing(key, "expected a port between 1 and 65535"))
+        };
+        Ok(Self {
+            host_port: port("hostPort")?,
+            container_port: port("containerPort")?,
+            protocol: text(object, "protocol", "expected TCP, UDP or SCTP")?.unwrap_or_default(),
+            host_ip: text(object, "hostIP", "expected an IPv4 or IPv6 address")?,
+        })
+    }
+}
+
+fn text<T: FromStr>(object: &RawObject, key: &str, expected: &str) -> Result<Option<T>, JsonError> {
+    match object.read::<String>(key)? {
+        None => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(JsonError::key(key, &format!("{text:?}"), expected)),
+        },
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = UnknownProtocol;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        [("tcp", Self::Tcp), ("udp", Self::Udp), ("sctp", Self::Sctp)]
+            .into_iter()
+            .find_map(|(name, protocol)| text.eq_ignore_ascii_case(name).then_some(protocol))
+            .ok_or(UnknownProtocol)
+    }
+}
+
+/// A protocol that cannot be mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the protocol is not known; use TCP, UDP or SCTP")]
+pub struct UnknownProtocol;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // clause: NPWG-1.3 §4.1.2.1.7 hostPort, containerPort: required, 1 to 65535
+    // clause: NPWG-1.3 §4.1.2.1.7 protocol: UDP, TCP or SCTP in any case, TCP by default
+    #[test]
+    fn a_mapping_has_two_ports_and_a_protocol() {
+        let table = [
+            (r#"{"hostPort":8080,"containerPort":80}"#, Ok("8080,80,tcp")),
+            (
+                r#"{"hostPort":1,"containerPort":65535,"protocol":"UDP"}"#,
+                Ok("1,65535,udp"),
+            ),
+            (
+                r#"{"hostPort":1,"containerPort":2,"protocol":"sCtP"}"#,
+                Ok("1,2,sctp"),
+            ),
+            (
+                r#"{"hostPort":1,"containerPort":2,"protocol":null}"#,
+                Ok("1,2,tcp"),
+            ),
+            (
+                r#"{"hostPort":1,"containerPort":2,"protocol":"icmp"}"#,
+                Err("protocol"),
+            ),
+            (
+                r#"{"hostPort":1,"containerPort":2,"protocol":""}"#,
+                Err("protocol"),
+            ),
+            (
+                r#"{"hostPort":1,"containerPort":2,"protocol":6}"#,
+                Err("protocol"),
+            ),
+            (r#"{"hostPort":1}"#, Err("containerPort")),
+            (r#"{"containerPort":1}"#, Err("hostPort")),
+            (r#"{"hostPort":0,"containerPort":2}"#, Err("hostPort")),
+            (r#"{"hostPort":65536,"containerPort":2}"#, Err("hostPort")),
+            (r#"{"hostPort":-1,"containerPort":2}"#, Err("hostPort")),
+            (r#"{"hostPort":"80","containerPort":2}"#, Err("hostPort")),
+            (r#"{"hostPort":80.5,"containerPort":2}"#, Err("hostPort")),
+            (
+                r#"{"hostPort":1,"containerPort":2,"hostIP":"x"}"#,
+                Err("hostIP"),
+            ),
+        ];
+        for (text, expected) in table {
+            let object = RawObject::parse(text.as_bytes()).unwrap();
+            match (PortMapping::read(&object), expected) {
+                (Ok(mapping), Ok(expected)) => {
+                    let json = serde_json::to_value(mapping).unwrap();
+                    let actual = format!(
+                        "{},{},{}",
+                        json["hostPort"],
+                        json["containerPort"],
+                        json["protocol"].as_str().unwrap()
+                    );
+                    assert_eq!(actual, expected, "{text}");
+                    assert_eq!(json.as_object().unwrap().len(), 3);
+                }
+                (
+                    Err(JsonError::Key { key, .. } | JsonError::Missing { key, .. }),
+                    Err(expected),
+                ) => assert_eq!(key, expected),
+                (actual, _) => panic!("{text}: {actual:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_address_of_the_host_is_passed_on() {
+        let text = br#"{"hostPort":1,"containerPort":2,"hostIP":"192.0.2.1"}"#;
+        let mapping = PortMapping::read(&RawObject::parse(text).unwrap()).unwrap();
+        assert_eq!(
+            serde_json::to_string(&mapping).unwrap(),
+            r#"{"hostPort":1,"containerPort":2,"protocol":"tcp","hostIP":"192.0.2.1"}"#
+        );
+    }
+}

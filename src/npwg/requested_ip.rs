@@ -1,0 +1,163 @@
+//! An address that somebody asks for.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::cni::json::excerpt;
+
+/// An address with or without the length of its prefix: one element of `ips`, NPWG 1.3
+/// §4.1.2.1.3.
+///
+/// Whether a length is needed is for the plugin to say, so it is kept as it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct RequestedIp {
+    addr: IpAddr,
+    prefix: Option<u8>,
+}
+
+impl RequestedIp {
+    /// The address.
+    #[must_use]
+    pub const fn addr(&self) -> IpAddr {
+        self.addr
+    }
+
+    /// The length of the prefix in bits, where one was given.
+    #[must_use]
+    pub const fn prefix(&self) -> Option<u8> {
+        self.prefix
+    }
+}
+
+impl From<IpAddr> for RequestedIp {
+    fn from(addr: IpAddr) -> Self {
+        Self { addr, prefix: None }
+    }
+}
+
+impl From<ipnet::IpNet> for RequestedIp {
+    fn from(net: ipnet::IpNet) -> Self {
+        Self {
+            addr: net.addr(),
+            prefix: Some(net.prefix_len()),
+        }
+    }
+}
+
+impl fmt::Display for RequestedIp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.prefix {
+            Some(prefix) => write!(f, "{}/{prefix}", self.addr),
+            None => self.addr.fmt(f),
+        }
+    }
+}
+
+impl FromStr for RequestedIp {
+    type Err = RequestedIpError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text).ok_or_else(|| RequestedIpError(excerpt(text).into_owned()))
+    }
+}
+
+fn parse(text: &str) -> Option<RequestedIp> {
+    let Some((addr, prefix)) = text.split_once('/') else {
+        return Some(RequestedIp {
+            addr: text.parse().ok()?,
+            prefix: None,
+        });
+    };
+    let addr: IpAddr = addr.parse().ok()?;
+    let longest = if addr.is_ipv4() { 32 } else { 128 };
+    // `u8` alone would take "+8" and "008".
+    let prefix: u8 = prefix
+        .parse()
+        .ok()
+        .filter(|length: &u8| length.to_string() == prefix && *length <= longest)?;
+    Some(RequestedIp {
+        addr,
+        prefix: Some(prefix),
+    })
+}
+
+impl TryFrom<String> for RequestedIp {
+    type Error = RequestedIpError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<RequestedIp> for String {
+    fn from(ip: RequestedIp) -> Self {
+        ip.to_string()
+    }
+}
+
+/// A text that is no address.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{0:?} is no IP address; write one as 192.0.2.1 or 2001:db8::1, with /24 or /64 where the plugin needs it"
+)]
+pub struct RequestedIpError(String);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    // clause: NPWG-1.3 §4.1.2.1.3 ips: an IPv4 or IPv6 address with an optional prefix length
+    #[test]
+    fn an_address_may_have_a_prefix_length() {
+        let table = [
+            ("10.2.2.42", Some("10.2.2.42")),
+            ("10.2.2.42/24", Some("10.2.2.42/24")),
+            ("10.2.2.42/0", Some("10.2.2.42/0")),
+            ("10.2.2.42/32", Some("10.2.2.42/32")),
+            ("2001:DB8:0:0::5/64", Some("2001:db8::5/64")),
+            ("2001:db8::5/128", Some("2001:db8::5/128")),
+            ("::ffff:10.0.0.1", Some("::ffff:10.0.0.1")),
+            ("10.2.2.42/33", None),
+            ("10.2.2.42/", None),
+            ("10.2.2.42/+8", None),
+            ("10.2.2.42/08", None),
+            ("10.2.2.42/24/24", None),
+            ("10.2.2.42/255.255.255.0", None),
+            ("2001:db8::5/129", None),
+            ("10.2.2", None),
+            ("10.2.2.256", None),
+            ("010.2.2.1", None),
+            ("fe80::1%eth0", None),
+            ("10.2.2.42 ", None),
+            ("host", None),
+            ("", None),
+            ("/24", None),
+        ];
+        for (text, expected) in table {
+            let ip = text.parse::<RequestedIp>().ok().map(|ip| ip.to_string());
+            assert_eq!(ip.as_deref(), expected, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_reads_back(addr: IpAddr, length in 0_u8..=128) {
+            let net = ipnet::IpNet::new(addr, length).ok();
+            for ip in [Some(RequestedIp::from(addr)), net.map(RequestedIp::from)].into_iter().flatten() {
+                prop_assert_eq!(ip.to_string().parse::<RequestedIp>(), Ok(ip));
+            }
+        }
+
+        #[test]
+        fn no_text_panics(text in "[0-9a-f.:/+]{0,24}|\\PC{0,12}") {
+            let _ = text.parse::<RequestedIp>();
+        }
+    }
+}

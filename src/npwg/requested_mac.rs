@@ -1,0 +1,84 @@
+//! A hardware address that somebody asks for.
+
+use std::fmt;
+
+use device_info::{IpoibAddr, MacAddr, MacError};
+use serde::{Deserialize, Serialize};
+
+use super::Dialect;
+
+/// The value of `mac`: NPWG 1.3 §4.1.2.1.4, NPWG 1.0 §4.1.2.1.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RequestedMac {
+    /// Six bytes: an Ethernet address.
+    Ethernet(MacAddr),
+    /// Twenty bytes: an IPoIB address, in 1.0 only.
+    Ipoib(IpoibAddr),
+}
+
+/// A text that is no hardware address of the dialect.
+pub type RequestedMacError = MacError;
+
+impl RequestedMac {
+    /// Reads an address as a dialect allows it.
+    ///
+    /// # Errors
+    ///
+    /// [`MacError`] when it is none that an interface could be given.
+    pub fn parse(text: &str, dialect: Dialect) -> Result<Self, RequestedMacError> {
+        if dialect == Dialect::V1_0
+            && let Ok(address) = text.parse()
+        {
+            return Ok(Self::Ipoib(address));
+        }
+        text.parse().map(Self::Ethernet)
+    }
+}
+
+impl fmt::Display for RequestedMac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ethernet(address) => address.fmt(f),
+            Self::Ipoib(address) => address.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IPOIB: &str = "80:00:11:22:33:44:55:66:77:88:99:aa:bb:cc:dd:ee:ff:00:11:22";
+
+    // clause: NPWG-1.3 §4.1.2.1.4 mac: a valid 6-byte Ethernet MAC address
+    // clause: NPWG-1.0 §4.1.2.1.4 mac: 6 bytes, or 20 bytes of IPoIB
+    #[test]
+    fn twenty_bytes_are_for_the_first_version_only() {
+        let parse = |text, dialect| RequestedMac::parse(text, dialect).map(|mac| mac.to_string());
+        for dialect in [Dialect::V1_0, Dialect::V1_3] {
+            let mac = parse("02:23:45:67:89:AB", dialect);
+            assert_eq!(mac.as_deref(), Ok("02:23:45:67:89:ab"));
+            for text in [
+                "",
+                "02:23:45:67:89",
+                "24:8a:07:03:00:8d:ae:2f",
+                "02-23-45-67-89-01",
+            ] {
+                parse(text, dialect).unwrap_err();
+            }
+        }
+        assert_eq!(parse(IPOIB, Dialect::V1_0).as_deref(), Ok(IPOIB));
+        parse(IPOIB, Dialect::V1_3).unwrap_err();
+    }
+
+    #[test]
+    fn an_address_reads_back_from_a_record() {
+        for text in ["02:23:45:67:89:ab", IPOIB] {
+            let mac = RequestedMac::parse(text, Dialect::V1_0).unwrap();
+            let json = serde_json::to_string(&mac).unwrap();
+            assert_eq!(json, format!("\"{text}\""));
+            assert_eq!(serde_json::from_str::<RequestedMac>(&json).unwrap(), mac);
+        }
+    }
+}

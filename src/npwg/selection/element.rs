@@ -1,0 +1,163 @@
+//! One element of the JSON form.
+
+use std::net::IpAddr;
+
+use serde_json::value::RawValue;
+
+use super::{ElementError, Selection};
+use crate::cni::json::{excerpt, same_key};
+use crate::cni::{JsonError, RawObject};
+use crate::npwg::Dialect;
+use crate::npwg::bandwidth::Bandwidth;
+use crate::npwg::object_ref::{ObjectRef, is_subdomain};
+use crate::npwg::port_mapping::PortMapping;
+use crate::npwg::requested_ip::RequestedIp;
+use crate::npwg::requested_mac::RequestedMac;
+
+/// The keys of NPWG 1.3 §4.1.2.1, and those that Multus knows besides.
+const KEYS: [&str; 13] = [
+    "name",
+    "namespace",
+    "ips",
+    "mac",
+    "interface",
+    "cni-args",
+    "portMappings",
+    "bandwidth",
+    "default-route",
+    "infiniband-guid",
+    "ipam-claim-reference",
+    "deviceID",
+    "interfaceRequest",
+];
+
+impl Selection {
+    /// Reads one element, and its name as far as it has one, for the message.
+    pub(super) fn read(
+        raw: &RawValue,
+        namespace: &str,
+        dialect: Dialect,
+    ) -> (Option<String>, Result<Self, ElementError>) {
+        match serde_json::from_str::<RawObject>(raw.get()) {
+            Ok(object) => (
+                object.read("name").ok().flatten(),
+                read(&object, namespace, dialect),
+            ),
+            Err(_) => {
+                let error = JsonError::key("networks", raw.get(), "expected an object with a name");
+                (None, Err(error.into()))
+            }
+        }
+    }
+}
+
+fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selection, ElementError> {
+    let interface = match object.read::<String>("interface")? {
+        Some(name) => Some(name),
+        None => object.read::<String>("interfaceRequest")?,
+    };
+    Ok(Selection {
+        network: network(object, namespace)?,
+        interface: interface
+            .map(|name| name.parse())
+            .transpose()
+            .map_err(ElementError::Interface)?,
+        ips: ips(object)?,
+        mac: object
+            .read::<String>("mac")?
+            .map(|mac| RequestedMac::parse(&mac, dialect))
+            .transpose()
+            .map_err(ElementError::Mac)?,
+        infiniband_guid: object
+            .read::<String>("infiniband-guid")?
+            .map(|guid| guid.parse())
+            .transpose()
+            .map_err(ElementError::Guid)?,
+        port_mappings: port_mappings(object)?,
+        bandwidth: object
+            .read::<RawObject>("bandwidth")?
+            .map(|bandwidth| Bandwidth::read(&bandwidth))
+            .transpose()
+            .map_err(ElementError::Bandwidth)?,
+        cni_args: object.read("cni-args")?,
+        default_route: default_route(object)?,
+        ipam_claim: ipam_claim(object)?,
+        device_id: device_id(object)?,
+        unknown_keys: object
+            .iter()
+            .filter(|(key, _)| !key.contains('.') && !KEYS.iter().any(|known| same_key(key, known)))
+            .map(|(key, _)| key.to_owned())
+            .collect(),
+    })
+}
+
+fn network(object: &RawObject, namespace: &str) -> Result<ObjectRef, ElementError> {
+    let own = object
+        .read::<String>("namespace")?
+        .filter(|own| !own.is_empty());
+    match object.read::<String>("name")? {
+        Some(name) if !name.is_empty() => {
+            Ok(ObjectRef::new(own.as_deref().unwrap_or(namespace), &name)?)
+        }
+        _ => Err(ElementError::NoName),
+    }
+}
+
+fn ips(object: &RawObject) -> Result<Vec<RequestedIp>, ElementError> {
+    let Some(texts) = object.read::<Vec<String>>("ips")? else {
+        return Ok(Vec::new());
+    };
+    if texts.is_empty() {
+        return Err(ElementError::EmptyList("ips"));
+    }
+    texts
+        .iter()
+        .map(|text| text.parse().map_err(ElementError::Ip))
+        .collect()
+}
+
+fn port_mappings(object: &RawObject) -> Result<Option<Vec<PortMapping>>, ElementError> {
+    let Some(elements) = object.read::<Vec<RawObject>>("portMappings")? else {
+        return Ok(None);
+    };
+    if elements.is_empty() {
+        return Err(ElementError::EmptyList("portMappings"));
+    }
+    let mappings = elements
+        .iter()
+        .enumerate()
+        .map(|(index, element)| {
+            PortMapping::read(element).map_err(|error| error.within("portMappings", index))
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Some(mappings))
+}
+
+fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError> {
+    object
+        .read::<Vec<String>>("default-route")?
+        .map(|texts| {
+            texts
+                .iter()
+                .map(|text| {
+                    text.parse()
+                        .map_err(|_| ElementError::Gateway(excerpt(text).into_owned()))
+                })
+                .collect()
+        })
+        .transpose()
+}
+
+fn ipam_claim(object: &RawObject) -> Result<Option<String>, ElementError> {
+    match object.read::<String>("ipam-claim-reference")? {
+        Some(name) if !is_subdomain(&name) => Err(ElementError::Claim(excerpt(&name).into_owned())),
+        name => Ok(name),
+    }
+}
+
+fn device_id(object: &RawObject) -> Result<Option<String>, ElementError> {
+    match object.read::<String>("deviceID")? {
+        Some(device) if device.is_empty() => Err(ElementError::Device),
+        device => Ok(device),
+    }
+}

@@ -1,0 +1,111 @@
+//! The two forms of the annotation.
+
+use serde_json::value::RawValue;
+
+use super::{ElementError, MAX_BYTES, MAX_NETWORKS, Selection, SelectionError};
+use crate::cni::JsonError;
+use crate::cni::json::{check, excerpt};
+use crate::npwg::Dialect;
+use crate::npwg::object_ref::ObjectRef;
+
+pub(super) fn parse(
+    annotation: &str,
+    namespace: &str,
+    dialect: Dialect,
+) -> Result<Vec<Selection>, SelectionError> {
+    if annotation.len() > MAX_BYTES {
+        return Err(SelectionError::TooLarge(annotation.len()));
+    }
+    if annotation.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    // None of these can be in a name, so their user meant JSON.
+    let list = if annotation.contains(['[', '{', '"']) {
+        json(annotation, namespace, dialect)?
+    } else {
+        names(annotation, namespace)?
+    };
+    one_default_route(&list)?;
+    Ok(list)
+}
+
+/// NPWG 1.3 §4.1.2.
+fn json(
+    annotation: &str,
+    namespace: &str,
+    dialect: Dialect,
+) -> Result<Vec<Selection>, SelectionError> {
+    let text = check(annotation.as_bytes()).map_err(SelectionError::NoList)?;
+    let list: Vec<&RawValue> = serde_json::from_str(text)
+        .map_err(|error| SelectionError::NoList(JsonError::from(error)))?;
+    few(list.len())?;
+    list.iter()
+        .enumerate()
+        .map(|(index, raw)| {
+            let (name, selection) = Selection::read(raw, namespace, dialect);
+            selection.map_err(|source| element(index, name.as_deref(), source))
+        })
+        .collect()
+}
+
+/// NPWG 1.3 §4.1.1, with Multus' `@interface`.
+fn names(annotation: &str, namespace: &str) -> Result<Vec<Selection>, SelectionError> {
+    few(annotation.split(',').count())?;
+    annotation
+        .split(',')
+        .map(str::trim)
+        .enumerate()
+        .map(|(index, text)| {
+            name(text, namespace).map_err(|source| element(index, Some(text), source))
+        })
+        .collect()
+}
+
+fn name(text: &str, namespace: &str) -> Result<Selection, ElementError> {
+    if text.is_empty() {
+        return Err(ElementError::NoName);
+    }
+    let (network, interface) = match text.split_once('@') {
+        Some((network, interface)) => {
+            let interface = interface.parse().map_err(ElementError::Interface)?;
+            (network, Some(interface))
+        }
+        None => (text, None),
+    };
+    let network = ObjectRef::with_default_namespace(network, namespace)?;
+    Ok(Selection {
+        interface,
+        ..Selection::of(network)
+    })
+}
+
+fn few(networks: usize) -> Result<(), SelectionError> {
+    if networks > MAX_NETWORKS {
+        return Err(SelectionError::TooMany(networks));
+    }
+    Ok(())
+}
+
+fn element(index: usize, name: Option<&str>, source: ElementError) -> SelectionError {
+    SelectionError::Element {
+        position: index + 1,
+        name: name
+            .filter(|name| !name.is_empty())
+            .map(|name| format!(" ({})", excerpt(name).escape_debug()))
+            .unwrap_or_default(),
+        source,
+    }
+}
+
+/// NPWG 1.3 §4.1.2.1.9: "Only one network attachment may specify the key".
+fn one_default_route(list: &[Selection]) -> Result<(), SelectionError> {
+    let mut with_route = list
+        .iter()
+        .enumerate()
+        .filter(|(_, selection)| selection.default_route.is_some())
+        .map(|(index, _)| index + 1);
+    match (with_route.next(), with_route.next()) {
+        (Some(first), Some(second)) => Err(SelectionError::DefaultRouteTwice { first, second }),
+        _ => Ok(()),
+    }
+}

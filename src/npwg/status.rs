@@ -1,0 +1,209 @@
+//! What is told about an attachment.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::cni::{CniResult, Dns, InterfaceName};
+
+mod merge;
+
+pub use merge::merge_status;
+
+/// One element of the status annotation: NPWG 1.3 §5.3.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct StatusEntry {
+    /// `name`: the definition as `namespace/name`, or the name of the cluster network.
+    pub name: String,
+    /// `interface`: its name in the pod.
+    #[serde(default)]
+    pub interface: Option<String>,
+    /// `ips`: the addresses of that interface.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub ips: Vec<String>,
+    /// `mac`: its hardware address, of 6 or 20 bytes.
+    #[serde(default)]
+    pub mac: Option<String>,
+    /// `mtu`: its MTU in bytes; Multus writes it, and its users read it.
+    #[serde(default)]
+    pub mtu: Option<u32>,
+    /// `default`: whether this is the cluster network; always written.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub default: bool,
+    /// `dns`.
+    #[serde(default)]
+    pub dns: Option<StatusDns>,
+    /// `default-route`: the gateways, where the pod had asked for them.
+    #[serde(default, rename = "default-route")]
+    pub default_route: Option<Vec<String>>,
+    /// `device-info`: the object of the Device Information Specification.
+    #[serde(default, rename = "device-info")]
+    pub device_info: Option<Value>,
+}
+
+/// The key `dns` of a status entry: NPWG 1.3 §5.3.6, which has no place for options.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct StatusDns {
+    /// The servers.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub nameservers: Vec<String>,
+    /// The local domain.
+    #[serde(default)]
+    pub domain: Option<String>,
+    /// The domains to search.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub search: Vec<String>,
+}
+
+/// How addresses are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatusAddresses {
+    /// `10.1.1.5`, as those who read Multus' status expect it.
+    #[default]
+    Address,
+    /// `10.1.1.5/24`, as the specification's examples have it.
+    Prefix,
+}
+
+/// What a status entry is made of.
+#[derive(Clone, Debug)]
+pub struct StatusSource<'a> {
+    /// The name to show.
+    pub name: &'a str,
+    /// Whether it is the cluster network.
+    pub is_default: bool,
+    /// What the delegates answered; none gives a minimal entry.
+    pub result: Option<&'a CniResult>,
+    /// The name under which the interface was asked for.
+    pub ifname: &'a InterfaceName,
+    /// The gateways, if the pod's selection had `default-route`.
+    pub requested_default_route: Option<&'a [IpAddr]>,
+    /// What is known about the device.
+    pub device_info: Option<Value>,
+    /// How addresses are written.
+    pub addresses: StatusAddresses,
+}
+
+impl StatusEntry {
+    /// Makes the entry of one attachment: NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1.
+    ///
+    /// Interface, MAC and MTU are those of the first interface in a sandbox. A result that lists
+    /// no interface at all (0.1.0 and 0.2.0 could not) gets the name that was asked for; one that
+    /// lists only the host's gets none.
+    #[must_use]
+    pub fn from_result(source: StatusSource<'_>) -> Self {
+        let nothing = CniResult::default();
+        let result = source.result.unwrap_or(&nothing);
+        let sandbox = result.sandbox_interface();
+        let interface = match sandbox {
+            Some((_, interface)) => Some(interface.name.clone()),
+            None if result.interfaces.is_empty() => Some(source.ifname.to_string()),
+            None => None,
+        };
+        Self {
+            name: source.name.to_owned(),
+            ips: addresses(result, sandbox.map(|(index, _)| index), source.addresses),
+            mac: sandbox.and_then(|(_, interface)| interface.mac.clone()),
+            mtu: sandbox.and_then(|(_, interface)| interface.mtu),
+            interface: interface.filter(|name| !name.is_empty()),
+            default: source.is_default,
+            dns: result.dns.as_ref().and_then(StatusDns::of),
+            default_route: source
+                .requested_default_route
+                .map(|gateways| gateways.iter().map(ToString::to_string).collect()),
+            device_info: source.device_info,
+        }
+    }
+
+    /// The keys in the order in which the specification defines them.
+    fn to_map(&self) -> Map<String, Value> {
+        let mut map = Map::new();
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                map.insert(key.to_owned(), value);
+            }
+        };
+        put("name", Some(self.name.as_str().into()));
+        put("interface", self.interface.as_deref().map(Value::from));
+        put("ips", list(&self.ips));
+        // "If the mac key is present, interface must also be present" (§5.3.4).
+        let mac = self.mac.as_deref().filter(|_| self.interface.is_some());
+        put("mac", mac.map(Value::from));
+        put("mtu", self.mtu.map(Value::from));
+        put("default", Some(self.default.into()));
+        put("dns", self.dns.as_ref().map(|dns| dns.to_map().into()));
+        put("default-route", self.default_route.clone().map(Value::from));
+        put("device-info", self.device_info.clone());
+        map
+    }
+}
+
+impl StatusDns {
+    fn of(dns: &Dns) -> Option<Self> {
+        let own = Self {
+            nameservers: dns.nameservers.clone(),
+            domain: dns.domain.clone(),
+            search: dns.search.clone(),
+        };
+        (own != Self::default()).then_some(own)
+    }
+
+    fn to_map(&self) -> Map<String, Value> {
+        [
+            ("nameservers", list(&self.nameservers)),
+            ("domain", self.domain.as_deref().map(Value::from)),
+            ("search", list(&self.search)),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .collect()
+    }
+}
+
+fn list(texts: &[String]) -> Option<Value> {
+    (!texts.is_empty()).then(|| texts.to_vec().into())
+}
+
+/// The addresses that are in the pod.
+///
+/// Those of the interface in the sandbox; where none is said to be there, those that belong to no
+/// interface. The second holds also for a result that names an interface in the sandbox and gives
+/// none of its addresses an index: runtimes take these for the pod's.
+fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
+    let of = |belongs: &dyn Fn(Option<i64>) -> bool| -> Vec<String> {
+        result
+            .ips
+            .iter()
+            .filter(|ip| belongs(ip.interface))
+            .map(|ip| match style {
+                StatusAddresses::Address => ip.address.addr().to_string(),
+                StatusAddresses::Prefix => ip.address.to_string(),
+            })
+            .collect()
+    };
+    let own = sandbox
+        .and_then(|index| i64::try_from(index).ok())
+        .map(|index| of(&|interface| interface == Some(index)))
+        .unwrap_or_default();
+    if own.is_empty() {
+        of(&|interface| interface.is_none_or(|index| index < 0))
+    } else {
+        own
+    }
+}
+
+impl Serialize for StatusEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_map().serialize(serializer)
+    }
+}
+
+fn null_is_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;
