@@ -25,7 +25,6 @@ mod pipe;
 mod process;
 mod processes;
 mod search;
-mod verb;
 
 pub use binaries::Binaries;
 pub use call::{Call, DelegateExec};
@@ -34,4 +33,3 @@ pub use depth::{DEPTH_VARIABLE, Depth, DepthError, MAX_DEPTH};
 pub use error::{CallError, Said};
 pub use processes::Processes;
 pub use search::{Binary, FindError, Ours, find};
-pub use verb::Verb;

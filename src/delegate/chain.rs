@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::binaries::Binaries;
 use super::call::{Call, DelegateExec};
 use super::error::CallError;
-use super::verb::Verb;
+use crate::cni::Verb;
 use crate::cni::{
     self, CapabilityArgs, CniArgs, CniResult, ContainerId, InterfaceName, Invocation,
     NetworkConfig, NetworkName, PluginConfig, RawObject, ValidAttachment,

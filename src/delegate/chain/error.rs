@@ -5,7 +5,8 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::cni::PluginType;
-use crate::delegate::{CallError, Verb};
+use crate::cni::Verb;
+use crate::delegate::CallError;
 
 /// A plugin of a chain that failed.
 #[derive(Debug, Error)]
