@@ -4,3 +4,4 @@ pub mod cni;
 pub mod npwg;
 
 pub mod kernel;
+pub mod verify;
