@@ -11,8 +11,9 @@ mod sandbox;
 use std::time::{Duration, Instant};
 
 use jackfield::cni::{CniResult, InterfaceName, Version};
-use jackfield::npwg::{Dialect, RequestedIp, RequestedMac};
-use jackfield::verify::{Finding, Intended, Masters, Requested, Weight, judge, observe};
+use jackfield::npwg::{Dialect, RequestedMac};
+use jackfield::plan::Requested;
+use jackfield::verify::{Finding, Intended, Masters, Weight, judge, observe};
 use sandbox::{Sandbox, sandbox};
 
 const ANSWER: &str = r#"{"cniVersion":"1.1.0",
@@ -30,14 +31,14 @@ fn attached() -> Option<Sandbox> {
 
 fn prove(pod: &Sandbox, later: Option<&[InterfaceName]>) -> Vec<Finding> {
     let ifname: InterfaceName = "net1".parse().unwrap();
-    let ips: [RequestedIp; 1] = ["2001:db8::5/64".parse().unwrap()];
     let answer = CniResult::parse(ANSWER.as_bytes(), Version::V1_1_0).unwrap();
+    let requested = Requested {
+        ips: vec!["2001:db8::5/64".parse().unwrap()],
+        mac: Some(RequestedMac::parse("02:00:00:00:00:01", Dialect::V1_3).unwrap()),
+        guid: None,
+    };
     let intended = Intended {
-        requested: Requested {
-            ips: &ips,
-            mac: Some(RequestedMac::parse("02:00:00:00:00:01", Dialect::V1_3).unwrap()),
-            guid: None,
-        },
+        requested: &requested,
         answered: Some(&answer),
         masters: later.map_or(Masters::Any, Masters::Among),
         ..Intended::new(&ifname)
