@@ -1,14 +1,33 @@
 //! What a network device of this machine is: addresses, sysfs, and the NPWG Device Information
 //! Specification 1.1.0.
 
+pub use device::{Device, Identity};
+pub use devlink::{Devlink, DevlinkError, DevlinkHandle, DevlinkPort, EswitchMode, PortFlavour};
 pub use guid::{Guid, GuidError};
 pub use ipoib_addr::{IpoibAddr, IpoibAddrError};
 pub use mac_addr::{MacAddr, MacError};
 pub use pci_address::{PciAddress, PciAddressError};
+pub use pci_function::{PciFunction, Sriov, Vfio};
+pub use phys_port_name::{PhysPortName, PhysPortNameError};
+pub use rdma::{RdmaDevice, RdmaPort};
+pub use subfunction::Subfunction;
+pub use switch::Switch;
+pub use sysfs::{AttributeError, MAX_ATTRIBUTE, Sysfs, natural_order};
+pub use vdpa::{VdpaDevice, VdpaDriver, VdpaDriverError};
 
+mod device;
+mod device_node;
+mod devlink;
 mod guid;
 mod ipoib_addr;
 mod mac_addr;
 mod octets;
 mod pci_address;
+mod pci_function;
+mod phys_port_name;
 mod quoted;
+mod rdma;
+mod subfunction;
+mod switch;
+mod sysfs;
+mod vdpa;
