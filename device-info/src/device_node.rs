@@ -22,17 +22,23 @@ impl Sysfs {
     /// The path of a character device as programs know it, when it is there, is one, and has the
     /// numbers (`major:minor`, as sysfs' `dev` shows them) given.
     pub(crate) fn character_device(&self, name: &str, numbers: Option<&str>) -> Option<String> {
+        let found = self.device_numbers(name)?;
+        let right = numbers.is_none_or(|numbers| numbers == found);
+        right.then(|| format!("{DEV}/{name}"))
+    }
+
+    /// `major:minor` of a character device; `None` when it is none or not there.
+    pub(crate) fn device_numbers(&self, name: &str) -> Option<String> {
         let path: PathBuf = self.dev().join(name);
         crate::sysfs::count(1);
         let node = std::fs::symlink_metadata(path).ok()?;
         let device = node.rdev();
-        let found = format!(
-            "{}:{}",
-            nix::sys::stat::major(device),
-            nix::sys::stat::minor(device)
-        );
-        let right =
-            node.file_type().is_char_device() && numbers.is_none_or(|numbers| numbers == found);
-        right.then(|| format!("{DEV}/{name}"))
+        node.file_type().is_char_device().then(|| {
+            format!(
+                "{}:{}",
+                nix::sys::stat::major(device),
+                nix::sys::stat::minor(device)
+            )
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! What a network device of this machine is: addresses, sysfs, and the NPWG Device Information
 //! Specification 1.1.0.
 
+pub use capture::{Capture, CaptureError};
 pub use device::{Device, Identity};
 pub use devlink::{Devlink, DevlinkError, DevlinkHandle, DevlinkPort, EswitchMode, PortFlavour};
 pub use guid::{Guid, GuidError};
@@ -15,9 +16,12 @@ pub use switch::Switch;
 pub use sysfs::{AttributeError, MAX_ATTRIBUTE, Sysfs, natural_order};
 pub use vdpa::{VdpaDevice, VdpaDriver, VdpaDriverError};
 
+mod capture;
 mod device;
 mod device_node;
 mod devlink;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
 mod guid;
 mod ipoib_addr;
 mod mac_addr;
@@ -30,4 +34,6 @@ mod rdma;
 mod subfunction;
 mod switch;
 mod sysfs;
+#[cfg(test)]
+mod tests;
 mod vdpa;

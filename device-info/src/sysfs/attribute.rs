@@ -122,7 +122,7 @@ pub(crate) enum Cause {
 
 impl Cause {
     /// What the kernel answers where a driver has nothing to say is an absence.
-    fn of(error: &io::Error) -> Self {
+    pub(super) fn of(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(
                 Errno::ENOENT

@@ -92,6 +92,12 @@ impl Entry {
         }
     }
 
+    /// The target of a link as it is written.
+    pub(crate) fn link_target(&self, name: &str) -> Option<String> {
+        let target = self.sysfs.known(attribute::link(&self.path.join(name)))?;
+        Some(target.to_str()?.to_owned())
+    }
+
     /// The last name in the target of a link: a driver's, a group's, a function's.
     pub(crate) fn link_name(&self, name: &str) -> Option<String> {
         let target = self.sysfs.known(attribute::link(&self.path.join(name)))?;

@@ -12,7 +12,7 @@ const MAX_ANCESTORS: usize = 64;
 /// link's own text: `..` takes one directory off.
 ///
 /// `None` when it leads above `root`, where nothing of a sysfs is, or is absolute.
-pub(super) fn follow(root: &Path, directory: &Path, target: &Path) -> Option<PathBuf> {
+pub(crate) fn follow(root: &Path, directory: &Path, target: &Path) -> Option<PathBuf> {
     let mut path = directory.to_path_buf();
     for component in target.components() {
         match component {
