@@ -11,6 +11,7 @@ use nix::sys::time::TimeVal;
 use serde::{Deserialize, Serialize};
 
 use crate::pci_address::PciAddress;
+use crate::switch::Switch;
 use message::{Reply, Request};
 pub use port::{DevlinkPort, EswitchMode, PortFlavour};
 
@@ -127,6 +128,14 @@ impl Devlink {
             Err(DevlinkError::Refused { errno, .. }) if means_none(errno) => Ok(Vec::new()),
             Err(other) => Err(other),
         }
+    }
+
+    /// A device's switch, `None` where devlink has nothing to say or did not answer: the form in
+    /// which [`Facts::read`](crate::Facts::read) asks.
+    pub fn switch(&mut self, device: &DevlinkHandle) -> Option<Switch> {
+        Switch::read(self, device)
+            .ok()
+            .filter(|switch| switch.mode.is_some())
     }
 
     /// Sends one request and collects the answer to it, up to its end.

@@ -5,11 +5,18 @@ pub use capture::{Capture, CaptureError};
 pub use device::{Device, Identity};
 pub use devlink::{Devlink, DevlinkError, DevlinkHandle, DevlinkPort, EswitchMode, PortFlavour};
 pub use guid::{Guid, GuidError};
+pub use info::{
+    AbsolutePath, AbsolutePathError, CompletionError, DeviceInfo, DeviceInfoError, DeviceKind,
+    DeviceName, DeviceNameError, Facts, MemifInfo, MemifMode, MemifRole, PciInfo, SocketError,
+    SpecVersion, SpecVersionError, VdpaFacts, VdpaInfo, VhostUserInfo, VhostUserMode,
+    WireDeviceInfo, WireMemif, WirePci, WireVdpa, WireVhostUser, complete,
+};
 pub use ipoib_addr::{IpoibAddr, IpoibAddrError};
 pub use mac_addr::{MacAddr, MacError};
 pub use pci_address::{PciAddress, PciAddressError};
 pub use pci_function::{PciFunction, Sriov, Vfio};
 pub use phys_port_name::{PhysPortName, PhysPortNameError};
+pub use quoted::Quoted;
 pub use rdma::{RdmaDevice, RdmaPort};
 pub use subfunction::Subfunction;
 pub use switch::Switch;
@@ -23,6 +30,7 @@ mod devlink;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod guid;
+mod info;
 mod ipoib_addr;
 mod mac_addr;
 mod octets;
