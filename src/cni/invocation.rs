@@ -278,3 +278,6 @@ fn merged_args(body: &RawObject, pods: Option<&RawObject>) -> Result<Option<Stri
     args.set("cni", to_raw_value(&cni)?);
     Ok(Some(args.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,14 @@ pub enum JsonError {
         /// Where the first level too many begins.
         offset: usize,
     },
+    /// A key that must be there is not.
+    #[error("key {key:?} is missing: {reason}")]
+    Missing {
+        /// The key, as it is documented.
+        key: String,
+        /// What was expected.
+        reason: String,
+    },
     /// The value of one key is not what it must be.
     #[error("key {key:?}: {value} is not valid: {reason}")]
     Key {
@@ -53,12 +61,24 @@ impl JsonError {
         }
     }
 
+    /// An error about `key`, which is not there.
+    pub(crate) fn missing(key: &str, reason: &str) -> Self {
+        Self::Missing {
+            key: key.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+
     /// Says in which element of which list the key is: `ips[1].address`.
     pub(crate) fn within(self, list: &str, index: usize) -> Self {
         match self {
             Self::Key { key, value, reason } => Self::Key {
                 key: format!("{list}[{index}].{key}"),
                 value,
+                reason,
+            },
+            Self::Missing { key, reason } => Self::Missing {
+                key: format!("{list}[{index}].{key}"),
                 reason,
             },
             other => other,
@@ -174,3 +194,6 @@ fn without_position(error: &serde_json::Error) -> String {
     }
     message
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,7 +85,7 @@ name! {
     /// What the runtime calls a sandbox: `CNI_CONTAINERID`.
     ///
     /// CNI 1.1.0 §2 "Parameters". Since it begins with a letter or digit and holds no slash, it
-    /// is safe as the name of a file.
+    /// leads to no other directory; the specification sets no limit to its length.
     ContainerId, "container ID", plain
 }
 

@@ -228,3 +228,6 @@ impl ConfigError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,3 +127,6 @@ pub enum PluginError {
     #[error("key \"ipam.type\": {0}")]
     IpamType(#[source] NameError),
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,9 +47,9 @@ impl PortMapping {
     /// [`JsonError::Key`] with the key that is missing or has an invalid value.
     pub(crate) fn read(object: &RawObject) -> Result<Self, JsonError> {
         let port = |key| {
-            object.read::<NonZeroU16>(key)?.ok_or_else(|| {
-                JsonError::key(key, "nothing", "expected a port between 1 and 65535")
-            })
+            object
+                .read::<NonZeroU16>(key)?
+                .ok_or_else(|| JsonError::missing(key, "expected a port between 1 and 65535"))
         };
         Ok(Self {
             host_port: port("hostPort")?,
@@ -146,7 +146,10 @@ mod tests {
                     assert_eq!(actual, expected, "{text}");
                     assert_eq!(json.as_object().unwrap().len(), 3);
                 }
-                (Err(JsonError::Key { key, .. }), Err(expected)) => assert_eq!(key, expected),
+                (
+                    Err(JsonError::Key { key, .. } | JsonError::Missing { key, .. }),
+                    Err(expected),
+                ) => assert_eq!(key, expected),
                 (actual, _) => panic!("{text}: {actual:?}"),
             }
         }

@@ -93,7 +93,7 @@ pub enum Failure {
         /// The network.
         place: Place,
         /// The plugin's own words.
-        cause: ChainError,
+        cause: Box<ChainError>,
     },
     /// Plugins failed while their network was detached.
     #[error("{place}: {causes}")]
@@ -154,7 +154,7 @@ impl Failure {
     pub fn delegate(attachment: &Attachment, cause: ChainError) -> Failure {
         Failure::Delegate {
             place: attachment.place(),
-            cause,
+            cause: Box::new(cause),
         }
     }
 

@@ -124,7 +124,7 @@ fn text(object: &RawObject, key: &str) -> Result<Option<String>, JsonError> {
 fn required(object: &RawObject, key: &str) -> Result<IpNet, JsonError> {
     const EXPECTED: &str = "expected an address with a prefix length, as in 192.0.2.1/24";
     let Some(raw) = object.get(key) else {
-        return Err(JsonError::key(key, "nothing", EXPECTED));
+        return Err(JsonError::missing(key, EXPECTED));
     };
     object
         .read::<String>(key)?
@@ -139,7 +139,7 @@ fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {
             Ok(address) => Ok(Some(address)),
             Err(_) => Err(JsonError::key(
                 key,
-                &text,
+                &format!("{text:?}"),
                 "expected an IPv4 or IPv6 address",
             )),
         },

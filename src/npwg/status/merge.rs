@@ -1,10 +1,8 @@
 //! Our entries among those of others.
 
-use serde_json::{Map, Value};
-
 use super::StatusEntry;
 use crate::cni::RawObject;
-use crate::cni::json::check;
+use crate::cni::json::{Members, check};
 
 /// The annotation's new value: our entries, with what others wrote beside and into them.
 ///
@@ -25,17 +23,28 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     let mut taken = vec![false; existing.len()];
     let mut out = String::from("[");
     for entry in ours {
-        let mut map = entry.to_map();
+        separate(&mut out);
+        let mut members = Members::open(&mut out);
+        let mut foreign: Vec<&str> = Vec::new();
+        for (key, value) in entry.to_map() {
+            members.push(&key, &value.to_string());
+        }
         for (old, taken) in existing.iter().zip(&mut taken) {
-            if is_same(old, entry) {
+            if !*taken && is_same(old, entry) {
                 *taken = true;
-                keep_foreign_keys(old, &mut map);
+                for (key, value) in old.iter().filter(|(key, _)| key.contains('.')) {
+                    if !foreign.contains(&key) {
+                        foreign.push(key);
+                        members.push(key, value.get());
+                    }
+                }
             }
         }
-        push(&mut out, &Value::from(map).to_string());
+        members.close();
     }
     for (old, _) in existing.iter().zip(taken).filter(|(_, taken)| !taken) {
-        push(&mut out, &old.to_string());
+        separate(&mut out);
+        old.push_to(&mut out);
     }
     out.push(']');
     out
@@ -52,17 +61,8 @@ fn is_same(old: &RawObject, ours: &StatusEntry) -> bool {
     }
 }
 
-fn keep_foreign_keys(old: &RawObject, map: &mut Map<String, Value>) {
-    for (key, value) in old.iter().filter(|(key, _)| key.contains('.')) {
-        if let Ok(value) = serde_json::from_str(value.get()) {
-            map.insert(key.to_owned(), value);
-        }
-    }
-}
-
-fn push(out: &mut String, element: &str) {
+fn separate(out: &mut String) {
     if out.len() > 1 {
         out.push(',');
     }
-    out.push_str(element);
 }

@@ -1,1 +1,206 @@
 //! What is written about attachments.
+
+use serde_json::json;
+
+use super::*;
+use crate::cni::Version;
+
+fn result(text: &str) -> CniResult {
+    CniResult::parse(text.as_bytes(), Version::V1_1_0).unwrap()
+}
+
+/// The entry of a secondary network, as text.
+fn entry(result: Option<&CniResult>) -> String {
+    serde_json::to_string(&source(result)).unwrap()
+}
+
+fn source(result: Option<&CniResult>) -> StatusEntry {
+    StatusEntry::from_result(StatusSource {
+        name: "default/sriov-a",
+        is_default: false,
+        result,
+        ifname: &"net1".parse().unwrap(),
+        requested_default_route: None,
+        device_info: None,
+        addresses: StatusAddresses::Prefix,
+    })
+}
+
+// clause: NPWG-1.3 §5.3 the keys of an entry
+// clause: NPWG-1.3 §5.3.2.1 interface: the first with a valid sandbox
+// clause: NPWG-1.3 §5.3.4.1 mac: of the first interface with a valid sandbox
+// clause: NPWG-1.3 §5.3.6.4 default-route: the gateways, if it was asked for
+#[test]
+fn an_entry_has_every_key_in_the_specified_order() {
+    let result = result(
+        r#"{"interfaces":[{"name":"veth7","mac":"02:00:00:00:00:07"},
+            {"name":"net1","mac":"02:00:00:00:00:01","mtu":9000,"sandbox":"/n"},
+            {"name":"net1b","sandbox":"/n"}],
+        "ips":[{"address":"192.0.2.9/24","interface":0},{"address":"192.0.2.2/24","interface":1},
+            {"address":"2001:db8::2230/32","interface":1},{"address":"192.0.2.3/24","interface":2},
+            {"address":"192.0.2.4/24"}],
+        "dns":{"nameservers":["192.0.2.1"],"domain":"example.com","search":["a"],"options":["ndots:5"]}}"#,
+    );
+    let entry = StatusEntry::from_result(StatusSource {
+        name: "default/sriov-a",
+        is_default: true,
+        result: Some(&result),
+        ifname: &"eth0".parse().unwrap(),
+        requested_default_route: Some(&[
+            "192.0.2.1".parse().unwrap(),
+            "2001:db8::1".parse().unwrap(),
+        ]),
+        device_info: Some(json!({"type": "pci", "version": "1.1.0"})),
+        addresses: StatusAddresses::Prefix,
+    });
+    let text = serde_json::to_string(&entry).unwrap();
+    assert_eq!(
+        text,
+        r#"{"name":"default/sriov-a","interface":"net1","ips":["192.0.2.2/24","2001:db8::2230/32"],"mac":"02:00:00:00:00:01","mtu":9000,"default":true,"dns":{"nameservers":["192.0.2.1"],"domain":"example.com","search":["a"]},"default-route":["192.0.2.1","2001:db8::1"],"device-info":{"type":"pci","version":"1.1.0"}}"#
+    );
+    assert_eq!(serde_json::from_str::<StatusEntry>(&text).unwrap(), entry);
+}
+
+// clause: NPWG-1.3 §5.1.1 no result gives a minimal entry
+// clause: NPWG-1.3 §5.3.5 default is required
+#[test]
+fn nothing_answered_gives_a_minimal_entry() {
+    let minimal = r#"{"name":"default/sriov-a","interface":"net1","default":false}"#;
+    assert_eq!(entry(None), minimal);
+    assert_eq!(entry(Some(&CniResult::default())), minimal);
+}
+
+// clause: NPWG-1.3 §5.3.3.1 ips: of the first sandbox interface, else those without an interface
+// clause: NPWG-1.3 §5.3.4 mac is not there without interface
+#[test]
+fn the_addresses_are_those_in_the_pod() {
+    let table = [
+        (
+            r#"{"interfaces":[{"name":"veth7","mac":"02:00:00:00:00:07"}],"ips":[{"address":"192.0.2.2/24"},{"address":"192.0.2.9/24","interface":0},{"address":"2001:db8::2/64","interface":-1}]}"#,
+            r#"{"name":"default/sriov-a","ips":["192.0.2.2/24","2001:db8::2/64"],"default":false}"#,
+        ),
+        (
+            r#"{"ips":[{"address":"192.0.2.2/24"}]}"#,
+            r#"{"name":"default/sriov-a","interface":"net1","ips":["192.0.2.2/24"],"default":false}"#,
+        ),
+        (
+            r#"{"interfaces":[{"name":"net1","sandbox":"/n"}],"ips":[{"address":"192.0.2.2/24"}]}"#,
+            r#"{"name":"default/sriov-a","interface":"net1","ips":["192.0.2.2/24"],"default":false}"#,
+        ),
+        (
+            r#"{"interfaces":[{"name":"veth7"},{"name":"net1","sandbox":"/n"}],"ips":[{"address":"192.0.2.2/24","interface":0}]}"#,
+            r#"{"name":"default/sriov-a","interface":"net1","default":false}"#,
+        ),
+        (
+            r#"{"interfaces":[{"name":"net1","sandbox":"/n"}],"ips":[{"address":"192.0.2.2/24","interface":7}]}"#,
+            r#"{"name":"default/sriov-a","interface":"net1","default":false}"#,
+        ),
+    ];
+    for (answered, expected) in table {
+        assert_eq!(entry(Some(&result(answered))), expected, "{answered}");
+    }
+}
+
+#[test]
+fn an_entry_without_interface_shows_no_mac() {
+    let mut entry = source(None);
+    (entry.interface, entry.mac) = (None, Some("02:00:00:00:00:01".to_owned()));
+    assert!(!serde_json::to_string(&entry).unwrap().contains("mac"));
+}
+
+#[test]
+fn addresses_are_written_without_prefix_on_request() {
+    let result = result(r#"{"ips":[{"address":"192.0.2.2/24"},{"address":"2001:db8::2/64"}]}"#);
+    let entry = StatusEntry::from_result(StatusSource {
+        name: "cbr0",
+        is_default: true,
+        result: Some(&result),
+        ifname: &"eth0".parse().unwrap(),
+        requested_default_route: Some(&[]),
+        device_info: None,
+        addresses: StatusAddresses::Address,
+    });
+    assert_eq!(
+        serde_json::to_string(&entry).unwrap(),
+        r#"{"name":"cbr0","interface":"eth0","ips":["192.0.2.2","2001:db8::2"],"default":true,"default-route":[]}"#
+    );
+}
+
+#[test]
+fn an_entry_of_somebody_else_is_read_leniently() {
+    let read: StatusEntry = serde_json::from_str(
+        r#"{"name":"x","ips":null,"dns":{},"default":null,"org.example.a":1,"gateway":["x"]}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        read,
+        StatusEntry {
+            name: "x".to_owned(),
+            dns: Some(StatusDns::default()),
+            ..StatusEntry::default()
+        }
+    );
+}
+
+// clause: NPWG-1.3 §5.1 applications may update the status
+// clause: NPWG-1.3 §5.3 keys with a period belong to others
+#[test]
+fn what_others_wrote_survives() {
+    let existing = r#"[
+      {"name":"cbr0","interface":"eth0","ips":["10.0.0.9"],"default":true,"dns":{},"org.example.seen":1.10},
+      {"name":"default/hot-plugged","interface":"net7","ips":["10.9.0.1"],"n":9007199254740993},
+      {"name":"default/old","interface":"net1","gateway":["10.0.0.1"],"org.example.a":{"b": 1}},
+      {"name":"default/sriov-b","org.example.c":2}]"#;
+    let mut cluster = source(None);
+    (cluster.name, cluster.interface, cluster.default) =
+        ("calico".to_owned(), Some("eth0".to_owned()), true);
+    let mut third = source(None);
+    (third.name, third.interface) = ("default/sriov-b".to_owned(), Some("net2".to_owned()));
+    assert_eq!(
+        merge_status(Some(existing), &[cluster, source(None), third]),
+        concat!(
+            r#"[{"name":"calico","interface":"eth0","default":true,"org.example.seen":1.10},"#,
+            r#"{"name":"default/sriov-a","interface":"net1","default":false,"org.example.a":{"b": 1}},"#,
+            r#"{"name":"default/sriov-b","interface":"net2","default":false,"org.example.c":2},"#,
+            r#"{"name":"default/hot-plugged","interface":"net7","ips":["10.9.0.1"],"n":9007199254740993}]"#
+        )
+    );
+}
+
+// clause: NPWG-1.3 §5.3.5 only one entry may be the default
+#[test]
+fn there_is_one_default_network() {
+    let mut cluster = source(None);
+    (cluster.interface, cluster.default) = (Some("eth0".to_owned()), true);
+    let merged = merge_status(
+        Some(r#"[{"name":"cbr0","interface":"eth1","default":true}]"#),
+        &[cluster],
+    );
+    assert_eq!(merged.matches(r#""default":true"#).count(), 1, "{merged}");
+}
+
+// clause: NPWG-1.3 §4.2 the same network twice has two entries
+#[test]
+fn the_same_network_twice_has_two_entries() {
+    let mut second = source(None);
+    second.interface = Some("net2".to_owned());
+    let ours = [source(None), second];
+    let merged = merge_status(None, &ours);
+    assert_eq!(
+        serde_json::from_str::<Vec<StatusEntry>>(&merged).unwrap(),
+        ours
+    );
+    assert_eq!(merge_status(Some(&merged), &ours), merged);
+}
+
+#[test]
+fn a_value_that_is_no_list_is_replaced() {
+    let deep = "[".repeat(100_000);
+    for existing in ["", "null", "{}", "[", "[7]", "net-a", &deep] {
+        assert_eq!(
+            merge_status(Some(existing), &[source(None)]),
+            r#"[{"name":"default/sriov-a","interface":"net1","default":false}]"#
+        );
+    }
+    assert_eq!(merge_status(None, &[]), "[]");
+}

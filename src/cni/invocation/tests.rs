@@ -1,0 +1,239 @@
+//! What plugins read on stdin.
+
+use super::*;
+use crate::cni::NetworkConfig;
+
+fn plugins(text: &str) -> Vec<PluginConfig> {
+    NetworkConfig::parse(text.as_bytes())
+        .unwrap()
+        .plugins()
+        .to_vec()
+}
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+/// One call, with nothing in it but what a test gives it.
+#[derive(Default)]
+struct Call {
+    version: Option<Version>,
+    prev_result: Option<CniResult>,
+    capability_args: CapabilityArgs,
+    cni_args: Option<RawObject>,
+    inject: Vec<(String, Box<RawValue>)>,
+    valid_attachments: Option<Vec<ValidAttachment>>,
+}
+
+impl Call {
+    fn of(&self, plugin: &PluginConfig) -> Result<String, RequestError> {
+        plugin.request(&Invocation {
+            name: &"dbnet".parse().unwrap(),
+            version: self.version.unwrap_or(Version::V1_1_0),
+            prev_result: self.prev_result.as_ref(),
+            capability_args: &self.capability_args,
+            cni_args: self.cni_args.as_ref(),
+            inject: &self.inject,
+            valid_attachments: self.valid_attachments.as_deref(),
+        })
+    }
+}
+
+fn result() -> CniResult {
+    let text = br#"{"interfaces":[{"name":"eth0","sandbox":"/n"}],"ips":[{"address":"10.1.0.5/16","interface":0}]}"#;
+    CniResult::parse(text, Version::V1_1_0).unwrap()
+}
+
+const CHAIN: &str = r#"{"name":"x","cniVersion":"1.1.0","plugins":[
+  {"type":"bridge","bridge":"cni0","keyA":["some more", 1.10, 9007199254740993],"dns":{"nameservers":["10.1.0.1"]}},
+  {"type":"tuning","capabilities":{"mac":true},"sysctl":{"net.core.somaxconn":"500"}},
+  {"type":"portmap","capabilities":{"portMappings":true}}]}"#;
+
+// clause: CNI-1.1.0 §3 cniVersion and name are inserted, capabilities are not passed on
+// clause: CNI-1.1.0 §3 runtimeConfig: capabilities that are declared and given
+// clause: CNI-1.1.0 §3 prevResult is not set for the first ADD of a chain
+// clause: CNI-1.1.0 §1 unknown fields MUST be passed through, unchanged
+#[test]
+fn each_plugin_gets_its_own_configuration_as_the_specification_shows_it() {
+    let chain = plugins(CHAIN);
+    let mut call = Call::default();
+    call.capability_args
+        .insert("mac", "00:11:22:33:44:66")
+        .unwrap();
+    call.capability_args
+        .set("portMappings", raw(r#"[{"HostPort":8080}]"#));
+    assert_eq!(
+        call.of(&chain[0]).unwrap(),
+        r#"{"cniVersion":"1.1.0","name":"dbnet","type":"bridge","bridge":"cni0","keyA":["some more", 1.10, 9007199254740993],"dns":{"nameservers":["10.1.0.1"]}}"#
+    );
+    call.prev_result = Some(result());
+    assert_eq!(
+        call.of(&chain[1]).unwrap(),
+        r#"{"cniVersion":"1.1.0","name":"dbnet","type":"tuning","sysctl":{"net.core.somaxconn":"500"},"runtimeConfig":{"mac":"00:11:22:33:44:66"},"prevResult":{"cniVersion":"1.1.0","interfaces":[{"name":"eth0","sandbox":"/n"}],"ips":[{"interface":0,"address":"10.1.0.5/16"}]}}"#
+    );
+    call.version = Some(Version::V0_4_0);
+    assert_eq!(
+        call.of(&chain[2]).unwrap(),
+        r#"{"cniVersion":"0.4.0","name":"dbnet","type":"portmap","runtimeConfig":{"portMappings":[{"HostPort":8080}]},"prevResult":{"cniVersion":"0.4.0","interfaces":[{"name":"eth0","sandbox":"/n"}],"ips":[{"version":"4","interface":0,"address":"10.1.0.5/16"}]}}"#
+    );
+}
+
+#[test]
+fn what_only_a_runtime_may_set_is_not_taken_from_a_definition() {
+    let single = plugins(
+        r#"{"type":"a","Name":"mine","CNIVERSION":"0.3.1","cniVersions":["1.0.0"],"capabilities":{"mac":true},"runtimeConfig":{"mac":"x"},"prevReſult":{},"PrevResult":{},"cni.dev/attachments":[],"CNI.dev/x":1,"cni.devx":2,"disableCheck":true}"#,
+    );
+    let call = Call::default();
+    assert_eq!(
+        call.of(&single[0]).unwrap(),
+        r#"{"cniVersion":"1.1.0","name":"dbnet","type":"a","cni.devx":2,"disableCheck":true}"#
+    );
+}
+
+// clause: NPWG-1.3 §4.1.2.1.6.2 the pod's cni-args come before the definition's args
+#[test]
+fn the_pods_arguments_win_key_by_key() {
+    let table = [
+        (
+            r#""args":{"cni":{"a":1,"b":{"x":1}},"other":2},"#,
+            r#"{"other":2,"cni":{"a":1,"b":{"y":2.50},"c":3}}"#,
+        ),
+        ("", r#"{"cni":{"b":{"y":2.50},"c":3}}"#),
+        (r#""args":null,"#, r#"{"cni":{"b":{"y":2.50},"c":3}}"#),
+        (
+            r#""Args":{"CNI":{"a":1}},"#,
+            r#"{"cni":{"a":1,"b":{"y":2.50},"c":3}}"#,
+        ),
+        (
+            r#""args":{"cni":null},"#,
+            r#"{"cni":{"b":{"y":2.50},"c":3}}"#,
+        ),
+    ];
+    let call = Call {
+        cni_args: Some(RawObject::parse(br#"{"b":{"y":2.50},"c":3}"#).unwrap()),
+        ..Call::default()
+    };
+    for (args, merged) in table {
+        let plugin = &plugins(&format!(r#"{{{args}"type":"a"}}"#))[0];
+        assert_eq!(
+            call.of(plugin).unwrap(),
+            format!(r#"{{"cniVersion":"1.1.0","name":"dbnet","type":"a","args":{merged}}}"#)
+        );
+    }
+    for args in [r#""args":[]"#, r#""args":{"cni":7}"#] {
+        let plugin = &plugins(&format!(r#"{{{args},"type":"a"}}"#))[0];
+        assert!(
+            call.of(plugin)
+                .unwrap_err()
+                .to_string()
+                .contains("is not valid")
+        );
+        // Left alone, it is for the plugin to judge.
+        assert!(Call::default().of(plugin).unwrap().contains(args));
+    }
+}
+
+#[test]
+fn an_injected_key_replaces_the_definitions() {
+    let plugin = &plugins(r#"{"DeviceID":"0000:09:00.0","type":"sriov"}"#)[0];
+    let call = Call {
+        inject: vec![
+            ("deviceID".to_owned(), raw(r#""0000:01:10.0""#)),
+            ("pciBusID".to_owned(), raw(r#""0000:01:10.0""#)),
+        ],
+        ..Call::default()
+    };
+    assert_eq!(
+        call.of(plugin).unwrap(),
+        r#"{"cniVersion":"1.1.0","name":"dbnet","type":"sriov","deviceID":"0000:01:10.0","pciBusID":"0000:01:10.0"}"#
+    );
+}
+
+// clause: CNI-1.1.0 §2 GC: cni.dev/valid-attachments lists containerID and ifname
+#[test]
+fn a_collection_names_who_is_still_attached_under_both_keys() {
+    let plugin = &plugins(r#"{"type":"a"}"#)[0];
+    let attachments = vec![ValidAttachment {
+        container_id: "c1".parse().unwrap(),
+        ifname: "net1".parse().unwrap(),
+    }];
+    let list = r#"[{"containerID":"c1","ifname":"net1"}]"#;
+    let call = Call {
+        valid_attachments: Some(attachments.clone()),
+        ..Call::default()
+    };
+    let text = call.of(plugin).unwrap();
+    assert_eq!(
+        text,
+        format!(
+            r#"{{"cniVersion":"1.1.0","name":"dbnet","type":"a","cni.dev/valid-attachments":{list},"cni.dev/attachments":{list}}}"#
+        )
+    );
+    let read = ValidAttachment::read_list(&RawObject::parse(text.as_bytes()).unwrap());
+    assert_eq!(read, Ok(Some(attachments)));
+    let none = Call {
+        valid_attachments: Some(Vec::new()),
+        ..Call::default()
+    };
+    assert!(
+        none.of(plugin)
+            .unwrap()
+            .contains(r#""cni.dev/valid-attachments":[]"#)
+    );
+}
+
+#[test]
+fn no_list_of_attachments_is_not_an_empty_one() {
+    let table = [
+        ("{}", Ok(None)),
+        (r#"{"cni.dev/valid-attachments":null}"#, Ok(Some(0))),
+        (r#"{"cni.dev/attachments":null}"#, Ok(Some(0))),
+        (r#"{"cni.dev/valid-attachments":[]}"#, Ok(Some(0))),
+        (
+            r#"{"cni.dev/attachments":[{"containerID":"a","ifname":"eth0"}]}"#,
+            Ok(Some(1)),
+        ),
+        (r#"{"cni.dev/attachments":[{"containerID":"a"}]}"#, Err(())),
+        (
+            r#"{"cni.dev/attachments":[{"containerID":"../a","ifname":"eth0"}]}"#,
+            Err(()),
+        ),
+        (r#"{"cni.dev/attachments":{}}"#, Err(())),
+    ];
+    for (text, expected) in table {
+        let list = ValidAttachment::read_list(&RawObject::parse(text.as_bytes()).unwrap());
+        let length = list.map(|list| list.map(|list| list.len())).map_err(|_| ());
+        assert_eq!(length, expected, "{text}");
+    }
+}
+
+#[test]
+fn a_result_that_the_version_cannot_say_is_an_error() {
+    let call = Call {
+        version: Some(Version::V0_2_0),
+        prev_result: Some(CniResult::default()),
+        ..Call::default()
+    };
+    let error = call
+        .of(&plugins(r#"{"type":"a"}"#)[0])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("prevResult: the result has no address"),
+        "{error}"
+    );
+}
+
+#[test]
+fn capability_values_survive_a_record_in_their_order() {
+    let text = r#"{"portMappings":[{"HostPort":1}],"bandwidth":{"IngressRate":1e3},"mac":"x"}"#;
+    let args: CapabilityArgs = serde_json::from_str(text).unwrap();
+    assert_eq!(serde_json::to_string(&args).unwrap(), text);
+    assert_eq!(args.get("mac").map(RawValue::get), Some("\"x\""));
+    assert_eq!(
+        CapabilityArgs::from(&RawObject::parse(text.as_bytes()).unwrap()),
+        args
+    );
+    let nulls = RawObject::parse(br#"{"mac":null}"#).unwrap();
+    assert!(CapabilityArgs::from(&nulls).is_empty());
+}

@@ -1,0 +1,182 @@
+//! Which texts are network configurations.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::cni::code;
+
+fn config(text: &str) -> NetworkConfig {
+    NetworkConfig::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+const DBNET: &str = r#"{
+  "cniVersion": "1.1.0",
+  "cniVersions": ["0.3.1", "0.4.0", "1.0.0", "1.1.0"],
+  "name": "dbnet",
+  "plugins": [
+    {"type": "bridge", "bridge": "cni0", "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}},
+    {"type": "tuning", "capabilities": {"mac": true}, "sysctl": {"net.core.somaxconn": "500"}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}"#;
+
+// clause: CNI-1.1.0 §1 a network configuration is a list of plugins
+#[test]
+fn a_list_is_read_and_gives_itself_back() {
+    let list = config(DBNET);
+    assert_eq!(list.name().unwrap().as_str(), "dbnet");
+    assert_eq!(list.version(), Version::V1_1_0);
+    let types: Vec<&str> = list
+        .plugins()
+        .iter()
+        .map(|plugin| plugin.plugin_type().as_str())
+        .collect();
+    assert_eq!(types, ["bridge", "tuning", "portmap"]);
+    assert!(list.declares("mac") && list.declares("portMappings") && !list.declares("ips"));
+    assert!(!list.disable_check() && !list.disable_gc());
+    assert_eq!(list.raw(), DBNET);
+    assert_eq!(config(list.raw()), list);
+}
+
+// clause: NPWG-1.3 §3.2.1 a definition may hold the configuration of one plugin
+// clause: NPWG-1.3 §3.4.2 a name that is omitted is added
+#[test]
+fn a_single_plugin_is_a_chain_of_one_and_can_be_named() {
+    let text = r#"{"cniVersion":"0.3.0","type":"awesome-plugin"}"#;
+    let single = config(text);
+    assert_eq!(single.name(), None);
+    assert_eq!(single.version(), Version::V0_3_0);
+    assert_eq!(single.plugins().len(), 1);
+    let named = single.with_name("a-bridge-network".parse().unwrap());
+    assert_eq!(named.name().unwrap().as_str(), "a-bridge-network");
+    assert_eq!(named.raw(), text);
+}
+
+#[test]
+fn a_configuration_is_read_as_the_reference_library_reads_it() {
+    let odd = config(
+        r#"{"CNIVersion":"0.4.0","Name":"n","name":"","Plugins":[{"Type":"a"}],"type":"b","disablecheck":"TRUE","DisableGC":"false"}"#,
+    );
+    assert_eq!(odd.version(), Version::V0_4_0);
+    assert_eq!(odd.name(), None);
+    assert_eq!(odd.plugins()[0].plugin_type().as_str(), "a");
+    assert!(odd.disable_check() && !odd.disable_gc());
+
+    let nulls = config(
+        r#"{"cniVersion":null,"cniVersions":null,"name":null,"plugins":null,"type":"a","disableCheck":null,"disableGC":true}"#,
+    );
+    assert_eq!(nulls.version(), Version::V0_1_0);
+    assert!(!nulls.disable_check() && nulls.disable_gc());
+    let list = config(r#"{"cniVersions":[null,"1.0.0"],"type":"a"}"#);
+    assert_eq!(list.version(), Version::V1_0_0);
+}
+
+#[test]
+fn what_is_no_configuration_is_named_with_its_code() {
+    let many = format!(
+        r#"{{"plugins":[{}]}}"#,
+        vec![r#"{"type":"a"}"#; 65].join(",")
+    );
+    let deep = format!(r#"{{"type":"a","x":{}}}"#, "[".repeat(100_000));
+    let large = format!(r#"{{"type":"a","x":"{}"}}"#, "x".repeat(MAX_BYTES));
+    let table = [
+        ("", code::DECODING_FAILURE, "empty input"),
+        ("{", code::DECODING_FAILURE, "invalid JSON"),
+        ("[]", code::DECODING_FAILURE, "expected an object"),
+        (&deep, code::DECODING_FAILURE, "deeper than 128 levels"),
+        (
+            r#"{"cniVersion":1,"type":"a"}"#,
+            code::DECODING_FAILURE,
+            r#"key "cniVersion": 1 is"#,
+        ),
+        (
+            r#"{"cniVersions":"1.0.0","type":"a"}"#,
+            code::DECODING_FAILURE,
+            r#"key "cniVersions""#,
+        ),
+        (
+            r#"{"cniVersion":"1.2.0","type":"a"}"#,
+            code::INCOMPATIBLE_VERSION,
+            "\"1.2.0\" is not supported",
+        ),
+        (
+            r#"{"name":"a/b","type":"a"}"#,
+            code::INVALID_NETWORK_CONFIG,
+            r#"network name "a/b""#,
+        ),
+        (
+            r#"{"name":7,"type":"a"}"#,
+            code::INVALID_NETWORK_CONFIG,
+            r#"key "name": 7 is"#,
+        ),
+        ("{}", code::INVALID_NETWORK_CONFIG, "no plugin is given"),
+        (
+            r#"{"plugins":[],"type":"a"}"#,
+            code::INVALID_NETWORK_CONFIG,
+            "no plugin is given",
+        ),
+        (
+            &many,
+            code::INVALID_NETWORK_CONFIG,
+            "lists 65 plugins; 64 are allowed",
+        ),
+        (
+            &large,
+            code::INVALID_NETWORK_CONFIG,
+            "bytes; 2097152 are allowed",
+        ),
+        (
+            r#"{"plugins":[{"type":"a"},{}]}"#,
+            code::INVALID_NETWORK_CONFIG,
+            "plugin 2 of the chain: key \"type\" is missing",
+        ),
+        (
+            r#"{"plugins":[null]}"#,
+            code::INVALID_NETWORK_CONFIG,
+            r#"key "plugins""#,
+        ),
+        (
+            r#"{"plugins":{"type":"a"}}"#,
+            code::INVALID_NETWORK_CONFIG,
+            r#"key "plugins""#,
+        ),
+        (
+            r#"{"disableCheck":"yes","type":"a"}"#,
+            code::INVALID_NETWORK_CONFIG,
+            r#"key "disableCheck": "yes" is"#,
+        ),
+        (
+            r#"{"disableGC":1,"type":"a"}"#,
+            code::INVALID_NETWORK_CONFIG,
+            r#"key "disableGC": 1 is"#,
+        ),
+    ];
+    for (text, expected, message) in table {
+        let error = NetworkConfig::parse(text.as_bytes()).unwrap_err();
+        let shown = error.to_string();
+        assert!(shown.contains(message), "{shown}");
+        assert_eq!(error.code(), expected, "{shown}");
+        assert!(shown.len() < 300 && !shown.contains('\n'));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "[{}\\[\\]\":,a-z0. ]{0,48}|\\PC{0,24}") {
+        let _ = NetworkConfig::parse(text.as_bytes());
+    }
+
+    #[test]
+    fn whatever_is_read_reads_back(
+        name in "[a-z][a-z0-9-]{0,8}",
+        types in prop::collection::vec("[a-z]{1,8}", 1..5),
+        version in prop::sample::select(Version::ALL.to_vec()),
+    ) {
+        let plugins: Vec<String> = types.iter().map(|kind| format!(r#"{{"type":"{kind}"}}"#)).collect();
+        let text = format!(r#"{{"name":"{name}","cniVersion":"{version}","plugins":[{}]}}"#, plugins.join(","));
+        let read = NetworkConfig::parse(text.as_bytes()).unwrap();
+        prop_assert_eq!(read.version(), version);
+        prop_assert_eq!(read.plugins().len(), types.len());
+        prop_assert_eq!(NetworkConfig::parse(read.raw().as_bytes()).unwrap(), read);
+    }
+}

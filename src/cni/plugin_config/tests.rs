@@ -1,0 +1,80 @@
+//! Which objects are plugins.
+
+use super::*;
+
+fn plugin(text: &str) -> Result<PluginConfig, PluginError> {
+    PluginConfig::new(RawObject::parse(text.as_bytes()).unwrap())
+}
+
+// clause: CNI-1.1.0 §1 type is required; §3 capabilities that are true are declared
+#[test]
+fn a_plugin_has_a_type_and_declares_what_is_true() {
+    let plugin = plugin(
+        r#"{"type":"bridge","ipam":{"type":"host-local"},"capabilities":{"mac":true,"ips":false,"bandwidth":null,"portMappings":true,"x":true,"x":false}}"#,
+    )
+    .unwrap();
+    assert_eq!(plugin.plugin_type().as_str(), "bridge");
+    assert_eq!(plugin.ipam_type().unwrap().as_str(), "host-local");
+    let declared: Vec<&str> = plugin.capabilities().collect();
+    assert_eq!(declared, ["mac", "portMappings"]);
+    assert!(plugin.declares("mac"));
+    assert!(!plugin.declares("ips") && !plugin.declares("Mac") && !plugin.declares("x"));
+}
+
+#[test]
+fn an_ipam_that_names_nobody_is_no_error() {
+    for ipam in [
+        "null",
+        "{}",
+        r#"{"type":""}"#,
+        r#"{"type":null}"#,
+        "[]",
+        r#""dhcp""#,
+    ] {
+        let plugin = plugin(&format!(r#"{{"type":"a","ipam":{ipam}}}"#)).unwrap();
+        assert_eq!(plugin.ipam_type(), None, "{ipam}");
+    }
+}
+
+#[test]
+fn what_is_no_plugin_is_named() {
+    let table = [
+        ("{}", r#"key "type" is missing; name the plugin's binary"#),
+        (r#"{"type":""}"#, r#"key "type" is missing"#),
+        (r#"{"type":7}"#, r#"key "type": 7 is not valid"#),
+        (
+            r#"{"type":"../x"}"#,
+            r#"key "type": plugin type "../x" is not valid"#,
+        ),
+        (
+            r#"{"type":"a","type":"/bin/sh"}"#,
+            r#"plugin type "/bin/sh""#,
+        ),
+        (r#"{"type":"a","TYPE":".."}"#, r#"plugin type "..""#),
+        (
+            r#"{"type":"a","ipam":{"type":"../x"}}"#,
+            r#"key "ipam.type": plugin type "../x""#,
+        ),
+        (
+            r#"{"type":"a","IPAM":{"Type":"a/b"}}"#,
+            r#"key "ipam.type": plugin type "a/b""#,
+        ),
+        (
+            r#"{"type":"a","ipam":{"type":1}}"#,
+            r#"key "ipam.type": 1 is not valid"#,
+        ),
+        (
+            r#"{"type":"a","capabilities":[]}"#,
+            r#"key "capabilities": [] is not valid"#,
+        ),
+        (
+            r#"{"type":"a","capabilities":{"mac":"yes"}}"#,
+            r#"key "capabilities.mac": "yes" is not valid: expected true or false"#,
+        ),
+    ];
+    for (text, expected) in table {
+        let error = plugin(text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+        assert!(!error.contains('\n'));
+    }
+}
