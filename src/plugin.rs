@@ -7,12 +7,12 @@ use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
 use crate::cluster::{Cluster, Folder, Nobody};
-use crate::cni::{self, RawObject, Version};
+use crate::cni::{self, RawObject, Verb, Version};
 use crate::delegate::{DEPTH_VARIABLE, Depth, Ours, Processes};
 use crate::journal::Journal;
 use crate::kernel::Netlink;
 use crate::operation::{self, Context, Failure, Node};
-use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, Verb, read_stdin};
+use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
 /// Where the sandboxes' locks are.
 const LOCK_DIR: &str = "/run/jackfield/locks";
@@ -20,7 +20,7 @@ const LOCK_DIR: &str = "/run/jackfield/locks";
 /// The plugin's whole life.
 pub fn main() -> ExitCode {
     panic_as_json();
-    let mut version = Version::NEWEST;
+    let mut version = Version::LATEST;
     match answer(&mut version) {
         Ok(document) => {
             write(&document);
@@ -112,7 +112,7 @@ fn supported_versions() -> String {
         .ok()
         .and_then(|conf| conf.read::<String>("cniVersion").ok().flatten())
         .filter(|text| !text.is_empty())
-        .unwrap_or_else(|| Version::NEWEST.to_string());
+        .unwrap_or_else(|| Version::LATEST.to_string());
     let supported: Vec<&str> = Version::ALL
         .iter()
         .map(|version| version.as_str())
@@ -136,7 +136,7 @@ fn note(line: &str) {
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
         let message = format!("defect in jackfield: {panic}; report it, a DEL cleans up");
-        write(&cni::Error::new(999, message.replace('\n', " ")).to_json(Version::NEWEST));
+        write(&cni::Error::new(999, message.replace('\n', " ")).to_json(Version::LATEST));
         #[allow(clippy::exit, reason = "after a panic nothing may be written any more")]
         std::process::exit(1);
     }));

@@ -30,9 +30,6 @@ pub enum Version {
 }
 
 impl Version {
-    /// The one that is spoken where nobody says which.
-    pub const NEWEST: Self = Self::V1_1_0;
-
     /// Every version, oldest first.
     pub const ALL: [Self; 7] = [
         Self::V0_1_0,

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::error::Reason;
-use crate::cni::NetworkConfig;
+use crate::cni::json::same_key;
+use crate::cni::{NetworkConfig, PluginConfig};
 use crate::npwg::ObjectRef;
 use crate::request::NodeConfig;
 
@@ -62,22 +63,20 @@ fn isolation(node: &NodeConfig, namespace: &str, object: &ObjectRef) -> Result<(
     )))
 }
 
-/// Whether the plugin's configuration holds the dotted `path`. Keys are compared without case, as
-/// plugins written in Go read them.
-fn holds(plugin: &crate::cni::PluginConfig, path: &str) -> bool {
+/// Whether the plugin's configuration holds the dotted `path`. Keys are compared as plugins written
+/// in Go read them, so that no other spelling of a key gets past the policy.
+fn holds(plugin: &PluginConfig, path: &str) -> bool {
     let (first, rest) = path
         .split_once('.')
         .map_or((path, None), |(first, rest)| (first, Some(rest)));
-    plugin
-        .body()
-        .iter()
-        .filter(|(key, _)| key.eq_ignore_ascii_case(first))
-        .any(|(_, raw)| match rest {
-            None => true,
-            Some(rest) => {
-                serde_json::from_str(raw.get()).is_ok_and(|value| value_holds(&value, rest))
-            }
-        })
+    let values = plugin.body().iter().filter(|(key, _)| same_key(key, first));
+    let mut values = values.map(|(_, raw)| raw);
+    match rest {
+        None => values.next().is_some(),
+        Some(rest) => values.any(|raw| {
+            serde_json::from_str(raw.get()).is_ok_and(|value| value_holds(&value, rest))
+        }),
+    }
 }
 
 fn value_holds(value: &Value, path: &str) -> bool {
@@ -87,10 +86,9 @@ fn value_holds(value: &Value, path: &str) -> bool {
     let Value::Object(map) = value else {
         return false;
     };
-    map.iter()
-        .filter(|(key, _)| key.eq_ignore_ascii_case(first))
-        .any(|(_, value)| match rest {
-            None => true,
-            Some(rest) => value_holds(value, rest),
-        })
+    let mut values = map.iter().filter(|(key, _)| same_key(key, first));
+    match rest {
+        None => values.next().is_some(),
+        Some(rest) => values.any(|(_, value)| value_holds(value, rest)),
+    }
 }
