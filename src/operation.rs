@@ -39,6 +39,9 @@ use crate::journal::Journal;
 use crate::kernel::{KernelError, PodLinks, PodNetns};
 use crate::request::Request;
 
+/// Opens the seam to what the kernel shows of a pod.
+pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>;
+
 /// The node as the verbs see it.
 pub struct Node<'a> {
     /// Who knows the pods.
@@ -46,7 +49,7 @@ pub struct Node<'a> {
     /// Who runs plugins.
     pub exec: &'a dyn DelegateExec,
     /// Opens a pod's network namespace for looking and for routes.
-    pub links: &'a dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>,
+    pub links: &'a OpenLinks,
     /// What is attached.
     pub journal: Journal,
     /// Where the sandboxes' locks are.

@@ -159,15 +159,18 @@ impl Sandbox {
     }
 
     fn apply(&mut self, step: Read) {
-        let (index, change): (usize, Box<dyn FnOnce(&mut Attached)>) = match step {
-            Read::Complete => return self.complete = true,
-            Read::Started(index) => (index, Box::new(|attached| attached.started = true)),
+        match step {
+            Read::Complete => self.complete = true,
+            Read::Started(index) => self.at(index, |attached| attached.started = true),
             Read::Attached(index, result) => {
-                (index, Box::new(|attached| attached.result = Some(result)))
+                self.at(index, |attached| attached.result = Some(result));
             }
-            Read::Routes(index, routes) => (index, Box::new(|attached| attached.routes = routes)),
-            Read::Detached(index) => (index, Box::new(|attached| attached.detached = true)),
-        };
+            Read::Routes(index, routes) => self.at(index, |attached| attached.routes = routes),
+            Read::Detached(index) => self.at(index, |attached| attached.detached = true),
+        }
+    }
+
+    fn at(&mut self, index: usize, change: impl FnOnce(&mut Attached)) {
         if let Some(attached) = self.progress.get_mut(index) {
             change(attached);
         }

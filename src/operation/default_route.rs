@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use super::Failure;
+use super::{Failure, OpenLinks};
 use crate::cni::{CniResult, InterfaceName};
 use crate::journal::{RouteChange, Sandbox};
 use crate::kernel::{DefaultRoute, Family, KernelError, PodLinks, PodNetns};
@@ -76,11 +76,7 @@ pub fn apply(
 
 /// Takes the change back as far as the pod still has what it concerns: routes through interfaces
 /// that are gone went with them.
-pub fn undo(
-    change: &RouteChange,
-    netns: &Path,
-    open: &dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>,
-) {
+pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) {
     let Ok(mut links) = PodNetns::open(netns)
         .map_err(drop)
         .and_then(|netns| open(&netns).map_err(drop))

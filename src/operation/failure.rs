@@ -21,6 +21,9 @@ pub enum Failure {
     /// The call could not be understood.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The pod that CNI_ARGS name cannot be one.
+    #[error("CNI_ARGS: pod {0}")]
+    PodName(#[source] crate::npwg::ObjectRefError),
     /// `runtimeConfig` is wrong.
     #[error("runtimeConfig: {0}; the runtime must hand over an object")]
     RuntimeConfig(#[source] cni::JsonError),
@@ -93,7 +96,7 @@ pub enum Failure {
         /// The network.
         place: Place,
         /// The plugin's own words.
-        cause: ChainError,
+        cause: Box<ChainError>,
     },
     /// Plugins failed while their network was detached.
     #[error("{place}: {causes}")]
@@ -163,7 +166,7 @@ impl Failure {
     pub fn delegate(attachment: &Attachment, cause: ChainError) -> Failure {
         Failure::Delegate {
             place: attachment.place(),
-            cause,
+            cause: Box::new(cause),
         }
     }
 
@@ -195,7 +198,7 @@ impl Failure {
                 _ => code::NOT_AVAILABLE,
             },
             Failure::Several(causes) => causes.first().map_or(code::DELEGATE, Failure::code),
-            Failure::Netns(_) | Failure::Args(_) => code::INVALID_ENVIRONMENT,
+            Failure::Netns(_) | Failure::Args(_) | Failure::PodName(_) => code::INVALID_ENVIRONMENT,
             Failure::OwnNetns(_) => code::INVALID_NETNS,
             Failure::NotReady(_) | Failure::Lock(LockError::Busy { .. }) => code::TRY_AGAIN_LATER,
             Failure::Cluster(error) if error.is_transient() => code::TRY_AGAIN_LATER,

@@ -119,7 +119,7 @@ impl KnownNetwork {
             .status(context.node.exec)
             .map_err(|cause| Failure::Delegate {
                 place: self.place(),
-                cause,
+                cause: Box::new(cause),
             })
     }
 

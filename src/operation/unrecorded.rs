@@ -136,7 +136,7 @@ fn sandbox(
         netns.display().to_string(),
         identity(&netns),
         args,
-        prepare::pod_name(context),
+        prepare::pod_name(context).ok().flatten(),
         attachments,
     );
     let mut sandbox = Sandbox::planned(header);
