@@ -14,3 +14,5 @@
 mod lab;
 
 mod attach;
+mod collect;
+mod readiness;
