@@ -13,4 +13,9 @@
 #[allow(dead_code, reason = "each behaviour uses its part of the lab")]
 mod lab;
 
+mod sandbox;
+
 mod attach;
+mod kernel_links;
+mod kernel_routes;
+mod verify_attachment;
