@@ -14,3 +14,10 @@
 mod lab;
 
 mod attach;
+mod check;
+mod default_route;
+mod detach;
+mod ourselves;
+mod status;
+mod unwind;
+mod verification;
