@@ -115,8 +115,11 @@ fn a_gateway_out_of_reach_fails_the_attachment() {
 #[test]
 fn routes_that_were_removed_come_back_when_the_add_is_unwound() {
     let mut lab = dual_stack();
-    lab.pod.ip("link add before0 type dummy");
-    lab.pod.ip("link set before0 addrgenmode none");
+    lab.pod.ip("link add before0 type veth peer name behind0");
+    for link in ["before0", "behind0"] {
+        lab.pod.ip(&format!("link set {link} addrgenmode none"));
+    }
+    lab.pod.ip("link set behind0 up");
     lab.pod.ip("addr add 198.51.100.5/24 dev before0");
     lab.pod.ip("addr add 2001:db8:51::5/64 dev before0 nodad");
     lab.pod.ip("link set before0 up");
