@@ -158,6 +158,11 @@ impl<'a> Planner<'a> {
             Err(error) => return self.invalid(NETWORKS_ANNOTATION, &error),
         };
         for selection in selections {
+            for key in &selection.unknown_keys {
+                let network = &selection.network;
+                let message = format!("annotation {NETWORKS_ANNOTATION}: network {network}: key {key:?} is unknown and ignored");
+                self.plan.events.push(Event::warning("UnknownKey", message));
+            }
             let attachment = self.selected(&selection);
             self.take(attachment);
         }

@@ -7,12 +7,12 @@ use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
 use crate::cluster::{Cluster, Folder, Nobody};
-use crate::cni::{self, RawObject, Version};
+use crate::cni::{self, RawObject, Verb, Version};
 use crate::delegate::{DEPTH_VARIABLE, Depth, Ours, Processes};
 use crate::journal::Journal;
 use crate::kernel::Netlink;
 use crate::operation::{self, Context, Failure, Node};
-use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, Verb, read_stdin};
+use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
 /// Where the sandboxes' locks are.
 const LOCK_DIR: &str = "/run/jackfield/locks";

@@ -14,7 +14,7 @@ pub mod node_config;
 pub mod policy;
 pub mod stdin;
 
-pub use call::{Call, CallError, Verb};
+pub use call::{Call, CallError};
 pub use deadlines::Deadlines;
 pub use node_config::{
     ClusterNetwork, ConfigError, NodeConfig, Source, Strictness, Undeclared, version,

@@ -6,8 +6,8 @@ use serde::de::IgnoredAny;
 
 use super::error::{CallError, Said};
 use super::process::{Ended, Ending};
-use super::verb::Verb;
 use crate::cni;
+use crate::cni::Verb;
 
 /// What stands on a standard output.
 #[derive(Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::journal::{Entry, Header, Key, Lock, Lookup, Sandbox, Step, boot_id};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
 use crate::plan::Attachment;
+use crate::verify::Masters;
 
 /// The share of the time that is kept for unwinding: a quarter.
 const KEPT_FOR_UNWINDING: u32 = 4;
@@ -69,6 +70,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
         entry,
         sandbox: Sandbox::planned(header),
         events: prepared.events.clone(),
+        mtus: Vec::new(),
     };
     match adding.attach_all(&prepared) {
         Ok(added) => Ok(added),
@@ -134,6 +136,7 @@ struct Adding<'a> {
     entry: Entry,
     sandbox: Sandbox,
     events: Vec<Event>,
+    mtus: Vec<Option<u32>>,
 }
 
 impl Adding<'_> {
@@ -150,7 +153,7 @@ impl Adding<'_> {
         }
         let mut results = default_route::reflected(&self.sandbox);
         let addresses = self.context.request.node.status_addresses;
-        let status = status::entries(&self.sandbox, &results, addresses);
+        let status = status::entries(&self.sandbox, &results, &self.mtus, addresses);
         self.publish(prepared, &status)?;
         self.step(&[Step::Complete])?;
         let result = results
@@ -176,15 +179,10 @@ impl Adding<'_> {
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let node = &self.context.request.node;
-        let warnings = proof::prove(
-            node,
-            attachment,
-            result,
-            &[],
-            self.links,
-            self.context.deadline,
-        )?;
-        self.events.extend(warnings);
+        let until = self.context.deadline;
+        let proof = proof::prove(node, attachment, result, Masters::Any, self.links, until)?;
+        self.events.extend(proof.warnings);
+        self.mtus.push(proof.mtu);
         Ok(())
     }
 

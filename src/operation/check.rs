@@ -8,6 +8,7 @@ use crate::journal::{Key, Lock, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 use crate::npwg::StatusEntry;
 use crate::plan::Attachment;
+use crate::verify::Masters;
 
 /// Checks a pod: the delegates' own CHECK, then the kernel's view, for each attachment. What comes
 /// back is the network-status as it was attached.
@@ -36,28 +37,25 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         });
     }
     let mut links = (context.node.links)(&netns)?;
+    let mut mtus = Vec::with_capacity(sandbox.progress.len());
     for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
-        let result = sandbox.progress[index].result.as_ref();
         ask_delegates(context, &sandbox, attachment, index)?;
-        let later = later(&sandbox, index);
-        let warnings = proof::prove(
+        let proof = proof::prove(
             &context.request.node,
             attachment,
-            result,
-            &later,
+            sandbox.progress[index].result.as_ref(),
+            Masters::Among(&later(&sandbox, index)),
             links.as_mut(),
             context.deadline,
         )?;
-        for warning in warnings {
+        for warning in proof.warnings {
             context.note(&warning.message);
         }
+        mtus.push(proof.mtu);
     }
     let results = default_route::reflected(&sandbox);
-    Ok(status::entries(
-        &sandbox,
-        &results,
-        context.request.node.status_addresses,
-    ))
+    let addresses = context.request.node.status_addresses;
+    Ok(status::entries(&sandbox, &results, &mtus, addresses))
 }
 
 fn ask_delegates(

@@ -21,6 +21,9 @@ pub enum Failure {
     /// The call could not be understood.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The pod that CNI_ARGS name cannot be one.
+    #[error("CNI_ARGS: pod {0}")]
+    PodName(#[source] crate::npwg::ObjectRefError),
     /// `runtimeConfig` is wrong.
     #[error("runtimeConfig: {0}; the runtime must hand over an object")]
     RuntimeConfig(#[source] cni::JsonError),
@@ -163,7 +166,7 @@ impl Failure {
         match self {
             Failure::Request(error) => error.code(),
             Failure::RuntimeConfig(_) | Failure::Depth(_) => code::INVALID_NETWORK_CONFIG,
-            Failure::Netns(_) | Failure::Args(_) => code::INVALID_ENVIRONMENT,
+            Failure::Netns(_) | Failure::Args(_) | Failure::PodName(_) => code::INVALID_ENVIRONMENT,
             Failure::OwnNetns(_) => code::INVALID_NETNS,
             Failure::NotReady(_) | Failure::Lock(LockError::Busy { .. }) => code::TRY_AGAIN_LATER,
             Failure::Cluster(error) if error.is_transient() => code::TRY_AGAIN_LATER,

@@ -10,6 +10,7 @@ use crate::cluster::{
 };
 use crate::cni::{CapabilityArgs, PluginConfig, RawObject};
 use crate::delegate::{self, Binaries};
+use crate::npwg::ObjectRef;
 use crate::plan::{self, Attachment, Inputs, PlanError, Reason};
 use crate::request::ClusterNetwork;
 
@@ -41,7 +42,7 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     let node = &context.request.node;
     let (_, ifname) = context.request.call.attachment()?;
     wait_until_ready(node.readiness_indicator.as_deref(), context.deadline)?;
-    let pod = pod_name(context);
+    let pod = pod_name(context)?;
     let given = given_annotations(context)?;
     let answer = ask(context, pod.as_ref(), given.as_ref())?;
     check_identity(pod.as_ref(), &answer)?;
@@ -81,18 +82,19 @@ fn wait_until_ready(indicator: Option<&Path>, deadline: Instant) -> Result<(), F
 }
 
 /// The pod by CNI_ARGS. A runtime without Kubernetes names none: the cluster network is all then.
-fn pod_name(context: &Context<'_>) -> Option<PodName> {
+fn pod_name(context: &Context<'_>) -> Result<Option<PodName>, Failure> {
     let args = &context.request.call.args;
-    let text = |key: &str| {
-        args.get(key)
-            .filter(|value| !value.is_empty())
-            .map(str::to_owned)
+    let text = |key: &str| args.get(key).filter(|value| !value.is_empty());
+    let (Some(namespace), Some(name)) = (text("K8S_POD_NAMESPACE"), text("K8S_POD_NAME")) else {
+        return Ok(None);
     };
-    Some(PodName {
-        namespace: text("K8S_POD_NAMESPACE")?,
-        name: text("K8S_POD_NAME")?,
-        uid: text("K8S_POD_UID"),
-    })
+    // Both become parts of paths and of requests.
+    ObjectRef::new(namespace, name).map_err(Failure::PodName)?;
+    Ok(Some(PodName {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        uid: text("K8S_POD_UID").map(str::to_owned),
+    }))
 }
 
 fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {

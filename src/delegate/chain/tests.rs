@@ -1,6 +1,7 @@
 use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 

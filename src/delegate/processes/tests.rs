@@ -11,8 +11,9 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use tempfile::TempDir;
 
 use super::*;
+use crate::cni::Verb;
 use crate::cni::{CniArgs, PluginType};
-use crate::delegate::{Binary, Ours, Verb, find};
+use crate::delegate::{Binary, Ours, find};
 
 /// More than any answer here takes on a busy machine, less than anybody waits for a test.
 const LONG: Duration = Duration::from_secs(20);

@@ -20,6 +20,22 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// Every verb.
+    pub const ALL: [Self; 6] = [
+        Self::Add,
+        Self::Del,
+        Self::Check,
+        Self::Gc,
+        Self::Status,
+        Self::Version,
+    ];
+
+    /// The verb of that name; names are upper case and no other.
+    #[must_use]
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.as_str() == text)
+    }
+
     /// As it is written in the environment.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -35,12 +51,14 @@ impl Verb {
 
     /// Whether it is about one attachment, so that container, netns and interface are said
     /// (CNI 1.1.0 §3 "Attachment Parameters": always, be it empty).
-    pub(super) const fn has_attachment(self) -> bool {
+    #[must_use]
+    pub const fn has_attachment(self) -> bool {
         matches!(self, Self::Add | Self::Del | Self::Check)
     }
 
     /// Whether success comes with a document on standard output.
-    pub(super) const fn has_answer(self) -> bool {
+    #[must_use]
+    pub const fn has_answer(self) -> bool {
         matches!(self, Self::Add | Self::Version)
     }
 }
