@@ -1,5 +1,6 @@
 //! The command line: for people, and for scripts with `-o json` (SURFACES §3).
 
+mod devices;
 mod explain;
 mod node;
 mod pod;
@@ -46,6 +47,10 @@ enum Command {
     Status(StatusArgs),
     /// Show what an attach would do, and every reason why it would fail; runs nothing
     Explain(ExplainArgs),
+    /// List this node's network hardware: PFs with their VFs, representors, vDPA, RDMA
+    Devices(DevicesArgs),
+    /// Describe this node's network hardware, redacted, as a test fixture
+    Capture,
 }
 
 /// A pod and the configuration that it is attached by.
@@ -81,6 +86,13 @@ struct ExplainArgs {
     #[arg(long, value_name = "NAME", default_value = "eth0")]
     ifname: InterfaceName,
     /// How to print the plan
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct DevicesArgs {
+    /// How to print the devices
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
@@ -159,6 +171,8 @@ pub fn main() -> ExitCode {
         Command::Gc(args) => node::gc(args),
         Command::Status(args) => node::status(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Devices(args) => devices::devices(args),
+        Command::Capture => devices::capture(),
     };
     match outcome {
         Ok(code) => code,

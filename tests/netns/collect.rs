@@ -48,7 +48,11 @@ fn ours(lab: &Lab) -> String {
 const KEY: &str = "cni.dev/valid-attachments";
 
 fn silent(outcome: &Outcome) {
-    assert_eq!((outcome.exit, outcome.stdout.as_str()), (0, ""), "{outcome}");
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (0, ""),
+        "{outcome}"
+    );
 }
 
 // clause: CNI-1.1.0 §2 GC: remove as many stale resources as possible
@@ -165,7 +169,10 @@ fn no_network_is_collected_while_a_live_container_has_no_record() {
     let outcome = gc(&lab, KEY, &list.to_string());
     silent(&outcome);
     assert!(outcome.stderr.contains("unheard-of"), "{outcome}");
-    assert!(lab.recorded("bridge-rec", "GC").is_empty(), "its address might be freed");
+    assert!(
+        lab.recorded("bridge-rec", "GC").is_empty(),
+        "its address might be freed"
+    );
     lab.assert_nothing_left();
 }
 
@@ -204,10 +211,18 @@ fn the_command_keeps_what_it_is_told_to_keep() {
     };
     let outcome = run(&["--keep", &kept]);
     assert_eq!(outcome.exit, 0, "{outcome}");
-    assert!(outcome.stdout.contains("collected network cluster, 1 attached"), "{outcome}");
+    assert!(
+        outcome
+            .stdout
+            .contains("collected network cluster, 1 attached"),
+        "{outcome}"
+    );
     lab.check();
     assert_eq!(run(&["--keep", "no-interface"]).exit, 2);
     let outcome = run(&[]);
-    assert!(outcome.stdout.contains(&format!("detached {kept}")), "{outcome}");
+    assert!(
+        outcome.stdout.contains(&format!("detached {kept}")),
+        "{outcome}"
+    );
     lab.assert_nothing_left();
 }

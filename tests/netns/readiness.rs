@@ -37,7 +37,11 @@ fn status(lab: &Lab) -> Outcome {
 fn a_node_that_is_ready_says_nothing() {
     let lab = lab();
     let outcome = status(&lab);
-    assert_eq!((outcome.exit, outcome.stdout.as_str()), (0, ""), "{outcome}");
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (0, ""),
+        "{outcome}"
+    );
     let asked = lab.recorded("bridge-rec", "STATUS");
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["cniVersion"], "1.1.0");
@@ -59,7 +63,10 @@ fn what_the_cluster_networks_plugins_say_is_passed_on() {
             "[ $CNI_COMMAND = STATUS ] && {{ echo '{{\"code\":{said},\"msg\":\"no leases left\"}}'; exit 1; }}"
         );
         with_script(&lab, "1.1.0", &script);
-        status(&lab).fails(passed, &["cluster", "bridge-rec", "STATUS", "no leases left"]);
+        status(&lab).fails(
+            passed,
+            &["cluster", "bridge-rec", "STATUS", "no leases left"],
+        );
     }
     // Before 1.1.0 there is no STATUS to ask for.
     let script = "[ $CNI_COMMAND = STATUS ] && exit 1";
@@ -78,7 +85,10 @@ fn whatever_an_add_would_miss_is_named_with_code_50() {
 
     lab.cluster_network("1.1.0", &[json!({ "type": "absent" })]);
     status(&lab).fails(50, &["no binary absent"]);
-    lab.cluster_network("1.1.0", &[json!({ "type": "bridge", "ipam": { "type": "nowhere" } })]);
+    lab.cluster_network(
+        "1.1.0",
+        &[json!({ "type": "bridge", "ipam": { "type": "nowhere" } })],
+    );
     status(&lab).fails(50, &["no binary nowhere"]);
     lab.write("conf/10-cluster.conflist", "{");
     status(&lab).fails(50, &["10-cluster.conflist"]);
@@ -99,7 +109,11 @@ fn a_plugin_that_hangs_makes_no_runtime_wait() {
     with_script(&lab, "1.1.0", "[ $CNI_COMMAND = STATUS ] && sleep 60");
     let outcome = status(&lab);
     outcome.fails(50, &["bridge-rec", "no answer within"]);
-    assert!(outcome.took < Duration::from_millis(2500), "{:?}", outcome.took);
+    assert!(
+        outcome.took < Duration::from_millis(2500),
+        "{:?}",
+        outcome.took
+    );
 }
 
 #[test]
@@ -112,7 +126,10 @@ fn nobody_at_the_agents_socket_is_said() {
     if outcome.exit != 0 {
         outcome.fails(50, &["nobody.sock"]);
     } else {
-        assert!(outcome.stderr.contains("within the last minute"), "{outcome}");
+        assert!(
+            outcome.stderr.contains("within the last minute"),
+            "{outcome}"
+        );
     }
 }
 
@@ -125,9 +142,16 @@ fn the_command_says_it_in_words() {
     let arguments = ["status", "--conf", &conf, "--cni-path", &cni_path];
     let outcome = lab.cli(&arguments).run();
     assert_eq!(outcome.exit, 0, "{outcome}");
-    assert!(outcome.stdout.starts_with("ready: cluster network cluster"), "{outcome}");
+    assert!(
+        outcome.stdout.starts_with("ready: cluster network cluster"),
+        "{outcome}"
+    );
     lab.cluster_network("1.1.0", &[json!({ "type": "absent" })]);
     let outcome = lab.cli(&arguments).run();
-    assert_eq!((outcome.exit, outcome.stdout.as_str()), (1, ""), "{outcome}");
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (1, ""),
+        "{outcome}"
+    );
     assert!(outcome.stderr.contains("no binary absent"), "{outcome}");
 }
