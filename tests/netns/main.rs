@@ -14,15 +14,21 @@
 mod lab;
 mod sandbox;
 
+mod administrator;
 mod attach;
 mod check;
 mod collect;
 mod default_route;
 mod detach;
+mod every_verb;
+mod foreign;
 mod kernel_links;
 mod kernel_routes;
 mod ourselves;
+mod owed;
+mod races;
 mod readiness;
+mod reference_runtime;
 mod status;
 mod unwind;
 mod verification;
