@@ -39,6 +39,9 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
             Err(debt) => debts.push(debt),
         }
     }
+    if let Some(pod) = &sandbox.header.pod {
+        context.node.cluster.sweep(pod);
+    }
     if debts.is_empty() {
         return Ok(context.node.journal.forget(&key)?);
     }
