@@ -24,7 +24,7 @@ use crate::quoted::Quoted;
 /// assert!("01:10.2".parse::<PciAddress>().is_err());
 /// # Ok::<(), device_info::PciAddressError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PciAddress {
     domain: u32,
     bus: u8,

@@ -1,0 +1,27 @@
+//! The real binary with the real CNI plugins in real network namespaces.
+//!
+//! Each test builds a [`lab::Lab`], a node with a cluster of its own, so tests run side by side.
+//! They need root: `scripts/test --only netns` runs them on a throw-away node; plain
+//! `cargo test --test netns` as root works too, since every lab takes away what it made.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by failing"
+)]
+
+#[allow(dead_code, reason = "each behaviour uses its part of the lab")]
+mod lab;
+mod sandbox;
+
+mod attach;
+mod check;
+mod default_route;
+mod detach;
+mod kernel_links;
+mod kernel_routes;
+mod ourselves;
+mod status;
+mod unwind;
+mod verification;
+mod verify_attachment;
