@@ -16,11 +16,13 @@ mod sandbox;
 
 mod attach;
 mod check;
+mod collect;
 mod default_route;
 mod detach;
 mod kernel_links;
 mod kernel_routes;
 mod ourselves;
+mod readiness;
 mod status;
 mod unwind;
 mod verification;
