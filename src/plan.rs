@@ -160,7 +160,9 @@ impl<'a> Planner<'a> {
         for selection in selections {
             for key in &selection.unknown_keys {
                 let network = &selection.network;
-                let message = format!("annotation {NETWORKS_ANNOTATION}: network {network}: key {key:?} is unknown and ignored");
+                let message = format!(
+                    "annotation {NETWORKS_ANNOTATION}: network {network}: key {key:?} is unknown and ignored"
+                );
                 self.plan.events.push(Event::warning("UnknownKey", message));
             }
             let attachment = self.selected(&selection);
@@ -306,3 +308,6 @@ fn name(network: &Network, config: &NetworkConfig) -> Result<NetworkName, Reason
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests;
