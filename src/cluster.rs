@@ -12,6 +12,7 @@ mod manifests;
 pub mod nobody;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -96,8 +97,8 @@ impl PodAnnotations {
     }
 }
 
-/// What the plugin asks, once per ADD.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What the plugin asks, once per ADD; the default asks for nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// The pod, where the runtime names one.
     pub pod: Option<PodName>,
@@ -215,6 +216,14 @@ pub trait Cluster {
     /// When the cluster cannot be asked or does not know the pod: code 107, or 11 when a later
     /// try may do.
     fn ask(&self, question: &Question) -> Result<Answer, ClusterError>;
+
+    /// Whether a question would be answered now, by `until` (CNI 1.1.0 §2 STATUS).
+    ///
+    /// # Errors
+    /// As [`Cluster::ask`].
+    fn ready(&self, _until: Instant) -> Result<(), ClusterError> {
+        self.ask(&Question::default()).map(drop)
+    }
 
     /// Tells what became of an ADD.
     ///

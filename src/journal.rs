@@ -9,15 +9,19 @@
 //! sandboxes/<container>@<ifname>    header and intents, then steps
 //! owed/<container>@<ifname>         a detachment that failed: when it is due again
 //! quarantine/…                      what could not be read
+//! adopted/<container>@<ifname>      Multus attached it, and its record was taken over
 //! ```
 //!
 //! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
 //! what the file says is then only about leases and devices.
 
+pub mod adopted;
 mod boot;
 pub mod entry;
 pub mod lock;
+pub mod multus_cache;
 pub mod owed;
+mod quarantine;
 pub mod record;
 pub mod steps;
 
@@ -29,6 +33,7 @@ use std::path::{Path, PathBuf};
 pub use boot::boot_id;
 pub use entry::Entry;
 pub use lock::{Lock, LockError};
+pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
 
@@ -174,24 +179,6 @@ impl Journal {
                 None
             }
         }
-    }
-
-    fn quarantine(&self, path: &Path, cause: &str) -> Result<Lookup, JournalError> {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let target = self
-            .dir
-            .join("quarantine")
-            .join(format!("{name}.{}", std::process::id()));
-        self.make_dirs()
-            .and_then(|()| fs::rename(path, &target))
-            .map_err(|error| JournalError::io("cannot be put into quarantine", path, &error))?;
-        Ok(Lookup::Quarantined {
-            file: target.display().to_string(),
-            cause: cause.to_owned(),
-        })
     }
 
     fn path(&self, key: &Key) -> PathBuf {

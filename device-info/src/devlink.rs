@@ -206,3 +206,24 @@ impl DevlinkError {
         Self::Socket(error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_kernel_answers_or_has_no_devlink() {
+        let mut devlink = match Devlink::open() {
+            Ok(devlink) => devlink,
+            Err(DevlinkError::Absent) => return,
+            Err(other) => panic!("{other}"),
+        };
+        let nobody = DevlinkHandle {
+            bus: "pci".to_owned(),
+            name: "ffffffff:ff:1f.7".to_owned(),
+        };
+        assert_eq!(devlink.eswitch_mode(&nobody), Ok(None));
+        assert_eq!(devlink.ports(&nobody), Ok(Vec::new()));
+        assert_eq!(devlink.switch(&nobody), None);
+    }
+}

@@ -15,13 +15,16 @@
 //! ```
 
 pub use infiniband::{ipoib, rxe};
-pub use nics::{
-    igb, igb_vfio, unverified_bluefield2, unverified_connectx6, unverified_e810, unverified_i350,
-    unverified_noiommu, unverified_vmd, unverified_x710,
+pub use intel::{
+    igb, igb_vfio, unverified_e810, unverified_i350, unverified_noiommu, unverified_vmd,
+    unverified_x710,
 };
+pub use nvidia::{unverified_bluefield2, unverified_connectx6};
 pub use software::{netdevsim, vdpasim, vduse, vp_vdpa_vhost, vp_vdpa_virtio};
 
 mod infiniband;
-mod nics;
+mod intel;
+mod nic;
+mod nvidia;
 mod software;
 mod tree;

@@ -60,6 +60,18 @@ impl Switch {
     }
 }
 
+impl Switch {
+    /// Whether the ports say all: in legacy mode there are no representors, and a list of ports
+    /// has all of them.
+    pub(crate) fn is_authority(&self) -> bool {
+        self.mode == Some(EswitchMode::Legacy) || !self.ports.is_empty()
+    }
+
+    pub(crate) fn vf_representor(&self, vf: u32) -> Option<String> {
+        self.representor(Behind::Vf(vf))
+    }
+}
+
 impl PciFunction {
     /// The interface that stands for this virtual function in the switch of its physical one.
     ///
@@ -68,13 +80,10 @@ impl PciFunction {
     /// and wherever not exactly one interface fits.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
-        if switch.is_some_and(|switch| switch.mode == Some(EswitchMode::Legacy)) {
-            return None;
-        }
         let of = Behind::Vf(self.vf_index()?);
-        match switch.filter(|switch| !switch.ports.is_empty()) {
+        match switch.filter(|switch| switch.is_authority()) {
             Some(switch) => switch.representor(of),
-            None => by_port_name(&self.physical_function()?, of),
+            None => PortTable::read(&self.physical_function()?)?.find(of),
         }
     }
 }
@@ -84,9 +93,9 @@ impl Subfunction {
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = Behind::Sf(self.number()?);
-        match switch.filter(|switch| !switch.ports.is_empty()) {
+        match switch.filter(|switch| switch.is_authority()) {
             Some(switch) => switch.representor(of),
-            None => by_port_name(&self.parent()?, of),
+            None => PortTable::read(&self.parent()?)?.find(of),
         }
     }
 }
@@ -109,55 +118,58 @@ impl PortNetdev {
     }
 }
 
-fn by_port_name(physical: &PciFunction, of: Behind) -> Option<String> {
-    let uplink = physical
-        .entry()
-        .child("net")
-        .child(&own_netdev(physical.entry())?);
-    let switch = uplink.text("phys_switch_id")?;
-    let pf = pf_number(physical, &uplink)?;
-    let wanted = match of {
-        Behind::Vf(vf) => PhysPortName::Vf {
-            controller: None,
-            pf,
-            vf,
-        },
-        Behind::Sf(sf) => PhysPortName::Sf {
-            controller: None,
-            pf,
-            sf,
-        },
-    };
-    let fits = |entry: Entry| {
-        PortNetdev::read(entry)
-            .filter(|netdev| {
-                netdev.port == wanted
-                    && netdev.entry.text("phys_switch_id").as_ref() == Some(&switch)
-            })
-            .map(|netdev| netdev.name)
-    };
-    // Where drivers give their representors a parent they stand beside the uplink. Only where
-    // none does, all interfaces of the namespace are looked at.
-    let net = physical.entry().child("net");
-    let beside = net
-        .names("")
-        .into_iter()
-        .filter_map(|name| fits(net.child(&name)));
-    match one(beside) {
-        Found::One(name) => Some(name),
-        Found::Several => None,
-        Found::None => {
+/// The interfaces of a physical function's switch, each of whose port names is read once.
+pub(crate) struct PortTable {
+    pf: u32,
+    switch: String,
+    netdevs: Vec<PortNetdev>,
+}
+
+impl PortTable {
+    pub(crate) fn read(physical: &PciFunction) -> Option<Self> {
+        let net = physical.entry().child("net");
+        let uplink = net.child(&own_netdev(physical.entry())?);
+        let switch = uplink.text("phys_switch_id")?;
+        let pf = pf_number(physical, &uplink)?;
+        // Where drivers give their representors a parent they stand beside the uplink. Only
+        // where none does, all interfaces of the namespace are looked at.
+        let beside = net.names("");
+        let mut netdevs: Vec<PortNetdev> = beside
+            .iter()
+            .filter_map(|name| PortNetdev::read(net.child(name)))
+            .collect();
+        if !netdevs.iter().any(|netdev| netdev.port.is_representor()) {
             let sysfs = physical.entry().sysfs();
-            let all = sysfs.names("class/net");
-            let all = all
+            netdevs = sysfs
+                .names("class/net")
                 .iter()
                 .filter_map(|name| Entry::linked(sysfs, "class/net", name))
-                .filter_map(fits);
-            match one(all) {
-                Found::One(name) => Some(name),
-                Found::None | Found::Several => None,
-            }
+                .filter_map(PortNetdev::read)
+                .collect();
         }
+        Some(Self {
+            pf,
+            switch,
+            netdevs,
+        })
+    }
+
+    pub(crate) fn vf_representor(&self, vf: u32) -> Option<String> {
+        self.find(Behind::Vf(vf))
+    }
+
+    fn find(&self, of: Behind) -> Option<String> {
+        let (controller, pf) = (None, self.pf);
+        let wanted = match of {
+            Behind::Vf(vf) => PhysPortName::Vf { controller, pf, vf },
+            Behind::Sf(sf) => PhysPortName::Sf { controller, pf, sf },
+        };
+        let mut fitting = self.netdevs.iter().filter(|netdev| {
+            netdev.port == wanted
+                && netdev.entry.text("phys_switch_id").as_ref() == Some(&self.switch)
+        });
+        let first = fitting.next()?;
+        fitting.next().is_none().then(|| first.name.clone())
     }
 }
 
@@ -168,19 +180,5 @@ fn pf_number(physical: &PciFunction, uplink: &Entry) -> Option<u32> {
     match uplink.text("phys_port_name")?.parse() {
         Ok(PhysPortName::Physical { port, .. }) if port != function => None,
         _ => Some(function),
-    }
-}
-
-enum Found {
-    None,
-    One(String),
-    Several,
-}
-
-fn one(mut names: impl Iterator<Item = String>) -> Found {
-    match (names.next(), names.next()) {
-        (None, _) => Found::None,
-        (Some(name), None) => Found::One(name),
-        (Some(_), Some(_)) => Found::Several,
     }
 }

@@ -186,6 +186,34 @@ impl Sandbox {
         }
     }
 
+    /// The record as it would be, had it been written step by step.
+    pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(4 << 10);
+        record::write(&mut bytes, &serde_json::to_vec(&self.header)?);
+        let mut write = |step: Step<'_>| -> serde_json::Result<()> {
+            record::write(&mut bytes, &serde_json::to_vec(&step)?);
+            Ok(())
+        };
+        for (index, attached) in self.progress.iter().enumerate() {
+            if attached.started {
+                write(Step::Started(index))?;
+            }
+            if let Some(result) = &attached.result {
+                write(Step::Attached(index, result))?;
+            }
+            if attached.routes != RouteChange::default() {
+                write(Step::Routes(index, &attached.routes))?;
+            }
+            if attached.detached {
+                write(Step::Detached(index))?;
+            }
+        }
+        if self.complete {
+            write(Step::Complete)?;
+        }
+        Ok(bytes)
+    }
+
     /// The attachments that a DEL has to see to, last first.
     pub fn to_detach(&self) -> Vec<usize> {
         (0..self.progress.len())

@@ -14,7 +14,7 @@ use crate::delegate::Binaries;
 use crate::journal::{Entry, Header, Key, Lock, Lookup, Sandbox, Step, boot_id};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
-use crate::plan::Attachment;
+use crate::plan::{Attachment, PlanError, Reason};
 use crate::verify::Masters;
 
 /// The share of the time that is kept for unwinding: a quarter.
@@ -43,6 +43,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let netns = open_netns(context)?;
     let prepared = prepare(&with_time_to_unwind(context))?;
     if let Some(problem) = prepared.problems.first() {
+        tell_problems(context, &prepared);
         return Err(problem.clone().into());
     }
     let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
@@ -89,6 +90,23 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
         return Err(Failure::OwnNetns(path.display().to_string()));
     }
     Ok(netns)
+}
+
+/// Tells the pod's owner why nothing was attached, with Multus' reason where a network is missing
+/// or broken. The runtime gets the error in any case, so an event that cannot be told is no other.
+fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
+    let Some(pod) = &prepared.pod else { return };
+    let missing = |problem: &&PlanError| matches!(problem.reason, Reason::Network(_));
+    let problems = prepared.problems.iter().filter(missing);
+    let told = problems.map(|problem| Event::warning("NoNetworkFound", problem.to_string()));
+    let events: Vec<Event> = prepared.events.iter().cloned().chain(told).collect();
+    if !events.is_empty() {
+        let _ = context.node.cluster.publish(&Publication {
+            pod: pod.clone(),
+            status: None,
+            events,
+        });
+    }
 }
 
 /// The time until which something new may be begun.

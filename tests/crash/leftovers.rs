@@ -21,8 +21,8 @@ impl Holdings {
             links(place, &of, &mut lines);
         }
         for name in ip("netns list").lines() {
-        let name = name.split(' ').next().unwrap_or(name);
-        lines.insert(format!("netns {name}"));
+            let name = name.split(' ').next().unwrap_or(name);
+            lines.insert(format!("netns {name}"));
         }
         for dir in dirs {
             files(dir, &mut lines);

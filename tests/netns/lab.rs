@@ -143,6 +143,17 @@ impl Lab {
         ipam
     }
 
+    /// A macvlan plugin that takes `ips` and `mac` from the pod, by static IPAM.
+    pub(crate) fn macvlan(&self) -> Value {
+        json!({ "cniVersion": "1.0.0", "type": "macvlan", "master": UPLINK, "mode": "bridge",
+                "capabilities": { "ips": true, "mac": true }, "ipam": { "type": "static" } })
+    }
+
+    /// A ptp plugin that takes addresses from `subnet`.
+    pub(crate) fn ptp(&self, subnet: &str) -> Value {
+        json!({ "cniVersion": "1.0.0", "type": "ptp", "ipam": self.host_local(&[subnet], false) })
+    }
+
     /// Puts a NetworkAttachmentDefinition into the cluster; `object` is `namespace/name`.
     pub(crate) fn definition(&self, object: &str, config: &Value) {
         self.definition_text(object, &config.to_string());
@@ -204,6 +215,37 @@ impl Lab {
         let path = self.write(&format!("bin/{name}"), &text);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
+    }
+
+    /// A delegate that notes each call in `log/calls` (`VERB interface name`) and its stdin in
+    /// `log/NAME.VERB`, does what `script` says, and is the real plugin otherwise.
+    pub(crate) fn recorder(&self, name: &str, real: &str, script: &str) {
+        let text = format!(
+            "stdin=$(cat)\n\
+             echo \"$CNI_COMMAND $CNI_IFNAME {name}\" >>$LAB/log/calls\n\
+             printf '%s\\n' \"$stdin\" >>$LAB/log/{name}.$CNI_COMMAND\n\
+             {script}\n\
+             exec $REAL/{real} <<<\"$stdin\""
+        );
+        self.delegate(name, &text);
+    }
+
+    /// A plugin for the end of a chain that records like [`Lab::recorder`] and passes on the
+    /// result of those before it.
+    pub(crate) fn bystander(&self, name: &str) {
+        let script = "[ $CNI_COMMAND = ADD ] && jq -c '.prevResult' <<<\"$stdin\"; exit 0";
+        self.recorder(name, "-", script);
+    }
+
+    /// The configurations that a recorder got with a verb.
+    pub(crate) fn recorded(&self, name: &str, verb: &str) -> Vec<Value> {
+        let lines = self.log(&format!("{name}.{verb}"));
+        lines
+            .iter()
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+            })
+            .collect()
     }
 
     /// What the lab's delegates noted in `log/NAME`, line by line.
@@ -307,6 +349,12 @@ impl Lab {
                 format!("{} {} {}", part("type"), part("reason"), part("message"))
             })
             .collect()
+    }
+
+    /// The pod's netns vanishes, and another one has its name.
+    pub(crate) fn renew_pod(&mut self) {
+        self.pod.delete();
+        self.pod = Netns::new(&format!("{}-pod", self.id));
     }
 
     /// Takes what is there now as what was there before: for what a test puts in by itself.

@@ -12,5 +12,16 @@
 
 #[allow(dead_code, reason = "each behaviour uses its part of the lab")]
 mod lab;
+mod sandbox;
 
 mod attach;
+mod check;
+mod default_route;
+mod detach;
+mod kernel_links;
+mod kernel_routes;
+mod ourselves;
+mod status;
+mod unwind;
+mod verification;
+mod verify_attachment;

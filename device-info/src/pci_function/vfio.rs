@@ -46,7 +46,11 @@ impl PciFunction {
     /// `mlx5_vfio_pci`).
     #[must_use]
     pub fn vfio(&self) -> Option<Vfio> {
-        if !self.driver()?.contains("vfio") {
+        self.vfio_under(&self.driver()?)
+    }
+
+    pub(crate) fn vfio_under(&self, driver: &str) -> Option<Vfio> {
+        if !driver.contains("vfio") {
             return None;
         }
         let group = self.iommu_group()?;

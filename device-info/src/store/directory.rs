@@ -133,7 +133,7 @@ impl Directory {
                 &self.descriptor,
                 name,
             )?;
-            Ok(File::from(self.descriptor.try_clone()?).sync_all()?)
+            File::from(self.descriptor.try_clone()?).sync_all()
         });
         written.map_err(|error: io::Error| {
             let _ = unlinkat(

@@ -65,8 +65,10 @@ fn representor_twice_is_unknown() {
 #[test]
 fn representor_without_a_parent_is_found_among_all_interfaces() {
     let mut capture = fixtures::unverified_connectx6(2);
-    capture.remove(&format!("{PF}/net/enp59s0f0_1"));
-    capture.remove("class/net/enp59s0f0_1");
+    for index in 0..2 {
+        capture.remove(&format!("{PF}/net/enp59s0f0_{index}"));
+        capture.remove(&format!("class/net/enp59s0f0_{index}"));
+    }
     capture.put_link("class/net/rep1", "../../devices/virtual/net/rep1");
     capture.put_text(
         "devices/virtual/net/rep1/phys_switch_id",

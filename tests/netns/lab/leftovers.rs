@@ -92,9 +92,16 @@ fn links(netns: &Netns, lines: &mut BTreeSet<String>) {
         if idle.contains(&ifname) {
             continue;
         }
+        let flags = link["flags"].as_array().into_iter().flatten();
+        let up = if flags.into_iter().any(|flag| flag == "UP") {
+            "up"
+        } else {
+            "down"
+        };
         lines.insert(format!(
-            "{name} link {ifname} {} mtu {} {}",
-            link["address"], link["mtu"], link["flags"]
+            "{name} link {ifname} {} mtu {} {up}",
+            text(&link["address"]),
+            link["mtu"]
         ));
         for address in link["addr_info"].as_array().into_iter().flatten() {
             lines.insert(format!(

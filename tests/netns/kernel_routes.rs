@@ -1,19 +1,11 @@
 //! Default routes: read, removed and put back on a real kernel, compared by `ip route`.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "what the tests share stops at the first thing that is wrong"
-)]
-
-#[path = "support/sandbox.rs"]
-mod sandbox;
-
+use crate::sandbox::{Sandbox, sandbox};
 use jackfield::kernel::{DefaultRoute, Family, KernelError, PodLinks};
-use sandbox::{Sandbox, sandbox};
 
 /// Two interfaces with addresses of both families, whose peers answer.
-fn pod() -> Option<Sandbox> {
-    let pod = sandbox()?;
+fn pod() -> Sandbox {
+    let pod = sandbox();
     for n in 1..=2 {
         pod.ip(&format!("link add net{n} type veth peer name peer{n}"));
         // Link-local addresses come when the kernel has checked them, and their routes with them.
@@ -24,7 +16,7 @@ fn pod() -> Option<Sandbox> {
         pod.ip(&format!("link set peer{n} up"));
         pod.ip(&format!("link set net{n} up"));
     }
-    Some(pod)
+    pod
 }
 
 /// Everything in the main table of both families, with all that `ip` can tell.
@@ -111,7 +103,7 @@ fn every_kind_of_default_route_is_put_back_exactly() {
         ],
     ];
     for commands in table {
-        let Some(pod) = pod() else { return };
+        let pod = pod();
         for command in *commands {
             pod.ip(command);
         }
@@ -122,7 +114,7 @@ fn every_kind_of_default_route_is_put_back_exactly() {
 
 #[test]
 fn what_is_no_default_route_of_the_main_table_is_left_alone() {
-    let Some(pod) = pod() else { return };
+    let pod = pod();
     for command in [
         "-4 route add default via 10.1.0.1 table 100",
         "-6 route add default via 2001:db8:1::1 table 1000",
@@ -138,13 +130,13 @@ fn what_is_no_default_route_of_the_main_table_is_left_alone() {
 
 #[test]
 fn without_any_route_there_are_no_default_routes() {
-    let Some(pod) = sandbox() else { return };
+    let pod = sandbox();
     assert_eq!(pod.netlink().default_routes().unwrap(), []);
 }
 
 #[test]
 fn the_time_that_a_route_has_left_is_given_back() {
-    let Some(pod) = pod() else { return };
+    let pod = pod();
     pod.ip("-6 route add default via fe80::1 dev net1 proto ra expires 1000");
     let mut netlink = pod.netlink();
     for _ in 0..2 {
@@ -162,7 +154,7 @@ fn the_time_that_a_route_has_left_is_given_back() {
 // clause: NPWG-1.3 §4.1.2.1.9 default-route: several gateways, metrics in their order
 #[test]
 fn gateways_are_added_with_the_metrics_given() {
-    let Some(pod) = pod() else { return };
+    let pod = pod();
     let mut netlink = pod.netlink();
     for (gateway, interface, metric) in [
         ("10.1.0.1", "net1", None),
@@ -192,7 +184,7 @@ fn gateways_are_added_with_the_metrics_given() {
 // clause: NPWG-1.3 §4.1.2.1.9 default-route: a gateway that cannot be reached fails
 #[test]
 fn a_gateway_out_of_reach_is_refused_with_the_kernels_words() {
-    let Some(pod) = pod() else { return };
+    let pod = pod();
     let mut netlink = pod.netlink();
     for gateway in ["192.0.2.1", "2001:db8:9::1"] {
         let route = DefaultRoute::via(gateway.parse().unwrap(), "net1", None);
@@ -217,7 +209,7 @@ fn a_gateway_out_of_reach_is_refused_with_the_kernels_words() {
 
 #[test]
 fn a_route_whose_interface_is_gone_is_gone_but_cannot_be_added() {
-    let Some(pod) = pod() else { return };
+    let pod = pod();
     pod.ip("-4 route add default via 10.1.0.1");
     let mut netlink = pod.netlink();
     let routes = netlink.default_routes().unwrap();
@@ -232,7 +224,7 @@ fn a_route_whose_interface_is_gone_is_gone_but_cannot_be_added() {
 
 #[test]
 fn an_interface_that_was_made_again_gets_its_route_back_by_name() {
-    let Some(pod) = pod() else { return };
+    let pod = pod();
     pod.ip("-4 route add default via 10.1.0.1 metric 5");
     let mut netlink = pod.netlink();
     let routes = netlink.default_routes().unwrap();
@@ -248,7 +240,7 @@ fn an_interface_that_was_made_again_gets_its_route_back_by_name() {
 
 #[test]
 fn removing_takes_the_very_route_and_no_other() {
-    let Some(pod) = pod() else { return };
+    let pod = pod();
     pod.ip("-4 route add default via 10.1.0.1 metric 1");
     pod.ip("-4 route append default via 10.2.0.1 metric 1");
     pod.ip("-6 route add default via 2001:db8:1::1 metric 7");

@@ -1,32 +1,24 @@
 //! The proof of an attachment on a real kernel: observed, waited for, judged.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "what the tests share stops at the first thing that is wrong"
-)]
-
-#[path = "support/sandbox.rs"]
-mod sandbox;
-
 use std::time::{Duration, Instant};
 
+use crate::sandbox::{Sandbox, sandbox};
 use jackfield::cni::{CniResult, InterfaceName, Version};
 use jackfield::npwg::{Dialect, RequestedMac};
 use jackfield::plan::Requested;
 use jackfield::verify::{Finding, Intended, Masters, Weight, judge, observe};
-use sandbox::{Sandbox, sandbox};
 
 const ANSWER: &str = r#"{"cniVersion":"1.1.0",
     "interfaces":[{"name":"net1","mac":"02:00:00:00:00:01","mtu":1400,"sandbox":"/run/netns/a"}],
     "ips":[{"interface":0,"address":"10.1.1.5/24"},{"interface":0,"address":"2001:db8::5/64"}]}"#;
 
-fn attached() -> Option<Sandbox> {
-    let pod = sandbox()?;
+fn attached() -> Sandbox {
+    let pod = sandbox();
     pod.ip("link add net1 address 02:00:00:00:00:01 mtu 1400 type veth peer name peer1");
     pod.ip("link set peer1 up");
     pod.ip("link set net1 up");
     pod.ip("address add 10.1.1.5/24 dev net1");
-    Some(pod)
+    pod
 }
 
 fn prove(pod: &Sandbox, later: Option<&[InterfaceName]>) -> Vec<Finding> {
@@ -50,14 +42,14 @@ fn prove(pod: &Sandbox, later: Option<&[InterfaceName]>) -> Vec<Finding> {
 
 #[test]
 fn an_attachment_is_proven_once_its_addresses_are_settled() {
-    let Some(pod) = attached() else { return };
+    let pod = attached();
     pod.ip("address add 2001:db8::5/64 dev net1");
     assert_eq!(prove(&pod, None), []);
 }
 
 #[test]
 fn an_address_that_somebody_else_has_fails_the_proof() {
-    let Some(pod) = attached() else { return };
+    let pod = attached();
     pod.ip("address add 2001:db8::5/64 dev peer1 nodad");
     pod.ip("address add 2001:db8::5/64 dev net1");
     let findings = prove(&pod, None);
@@ -70,7 +62,7 @@ fn an_address_that_somebody_else_has_fails_the_proof() {
 
 #[test]
 fn what_was_changed_behind_its_back_is_found_on_check() {
-    let Some(pod) = attached() else { return };
+    let pod = attached();
     pod.ip("address add 2001:db8::5/64 dev net1 nodad");
     let later: [InterfaceName; 1] = ["bond0".parse().unwrap()];
     assert_eq!(prove(&pod, Some(&later)), []);
