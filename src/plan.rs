@@ -405,3 +405,6 @@ fn name(network: &Network, config: &NetworkConfig) -> Result<NetworkName, Reason
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -136,8 +136,8 @@ pub enum Undeclared {
     Args,
 }
 
-/// Keys that Multus knows and that are nothing to us.
-const ACCEPTED: [&str; 12] = [
+/// Keys of the CNI protocol and of Multus that are taken without a word.
+pub const ACCEPTED: [&str; 12] = [
     "cniVersion",
     "cniVersions",
     "name",
@@ -151,8 +151,8 @@ const ACCEPTED: [&str; 12] = [
     "dns",
     "ipam",
 ];
-/// Keys that Multus has for its own process.
-const MULTUS_ONLY: [&str; 6] = [
+/// Keys that Multus has for its own process; they have no effect here.
+pub const MULTUS_ONLY: [&str; 6] = [
     "logFile",
     "logLevel",
     "logToStderr",
