@@ -18,6 +18,7 @@ mod administrator;
 mod attach;
 mod check;
 mod collect;
+mod containerd;
 mod default_route;
 mod detach;
 mod every_verb;
