@@ -167,6 +167,9 @@ impl Adding<'_> {
             self.step(&[Step::Attached(index, &result)])?;
             self.sandbox.progress[index].result = Some(result);
             self.prove(index, attachment)?;
+        }
+        // Last of all, since a later network may bring default routes of its own, which go too.
+        for (index, (attachment, _)) in prepared.attachments.iter().enumerate() {
             self.route(index, attachment)?;
         }
         let mut results = default_route::reflected(&self.sandbox);

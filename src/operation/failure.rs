@@ -130,6 +130,18 @@ pub enum Failure {
         /// The kernel's reason.
         cause: String,
     },
+    /// A default route is not as the attachment made it.
+    #[error(
+        "{place}: default-route {route} {problem}; find out who changed it, or recreate the pod"
+    )]
+    Route {
+        /// The network.
+        place: Place,
+        /// The route.
+        route: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// The kernel did not answer.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -189,7 +201,9 @@ impl Failure {
                     _ => code::DELEGATE,
                 }
             }
-            Failure::Verification { .. } | Failure::Gateway { .. } => code::VERIFICATION,
+            Failure::Verification { .. } | Failure::Gateway { .. } | Failure::Route { .. } => {
+                code::VERIFICATION
+            }
             Failure::Kernel(_) | Failure::Ourselves(_) => code::IO_FAILURE,
             Failure::Owed(_) => code::TEARDOWN_INCOMPLETE,
             Failure::Unwinding { cause, .. } => cause.code(),
