@@ -1,6 +1,8 @@
 //! The command line: for people, and for scripts with `-o json` (SURFACES §3).
 
+mod devices;
 mod explain;
+mod node;
 mod pod;
 mod table;
 
@@ -39,8 +41,16 @@ enum Command {
     Detach(PodArgs),
     /// Check that every attachment is still as it was (CHECK)
     Check(PodArgs),
+    /// Detach every sandbox on record that is not named by --keep, and have all networks collect (GC)
+    Gc(GcArgs),
+    /// Tell whether a pod could be attached now (STATUS)
+    Status(StatusArgs),
     /// Show what an attach would do, and every reason why it would fail; runs nothing
     Explain(ExplainArgs),
+    /// List this node's network hardware: PFs with their VFs, representors, vDPA, RDMA
+    Devices(DevicesArgs),
+    /// Describe this node's network hardware, redacted, as a test fixture
+    Capture,
 }
 
 /// A pod and the configuration that it is attached by.
@@ -78,6 +88,28 @@ struct ExplainArgs {
     /// How to print the plan
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
+}
+
+#[derive(Debug, Args)]
+struct DevicesArgs {
+    /// How to print the devices
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct GcArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// An attachment that stays, as the runtime knows it; everything else is detached
+    #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1..)]
+    keep: Vec<node::Kept>,
+}
+
+#[derive(Debug, Args)]
+struct StatusArgs {
+    #[command(flatten)]
+    node: NodeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -136,7 +168,11 @@ pub fn main() -> ExitCode {
         Command::Attach(args) => pod::attach(args),
         Command::Detach(args) => pod::detach(args),
         Command::Check(args) => pod::check(args),
+        Command::Gc(args) => node::gc(args),
+        Command::Status(args) => node::status(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Devices(args) => devices::devices(args),
+        Command::Capture => devices::capture(),
     };
     match outcome {
         Ok(code) => code,

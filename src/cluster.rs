@@ -12,6 +12,7 @@ mod manifests;
 pub mod nobody;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -96,8 +97,8 @@ impl PodAnnotations {
     }
 }
 
-/// What the plugin asks, once per ADD.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What the plugin asks, once per ADD; the default asks for nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// The pod, where the runtime names one.
     pub pod: Option<PodName>,
@@ -216,11 +217,24 @@ pub trait Cluster {
     /// try may do.
     fn ask(&self, question: &Question) -> Result<Answer, ClusterError>;
 
+    /// Whether a question would be answered now, by `until` (CNI 1.1.0 §2 STATUS).
+    ///
+    /// # Errors
+    /// As [`Cluster::ask`].
+    fn ready(&self, _until: Instant) -> Result<(), ClusterError> {
+        self.ask(&Question::default()).map(drop)
+    }
+
     /// Tells what became of an ADD.
     ///
     /// # Errors
     /// When it can neither be told nor be kept for later.
     fn publish(&self, publication: &Publication) -> Result<(), ClusterError>;
+
+    /// Takes away what a process that was ended while it published for the pod left half made.
+    fn sweep(&self, pod: &PodName) {
+        let _ = pod;
+    }
 }
 
 /// Why the cluster did not answer.

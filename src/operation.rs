@@ -4,6 +4,8 @@
 //! add     prepare ▶ journal ▶ for each: delegate ▶ verify ▶ routes ▶ publish
 //! del     journal ▶ for each, last first: delegate ▶ forget
 //! check   journal ▶ for each: delegate ▶ verify
+//! gc      journal ▶ what the runtime no longer names: as del ▶ for each network: delegate
+//! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
 //! They work through [`Node`]: the cluster, the delegates, the pod's links and the journal, each
@@ -16,9 +18,14 @@ pub mod del;
 mod delegates;
 pub mod detach;
 pub mod failure;
+pub mod gc;
+mod networks;
+mod owed;
 pub mod prepare;
 pub mod proof;
+pub mod readiness;
 pub mod status;
+mod unrecorded;
 
 use std::cell::RefCell;
 use std::path::PathBuf;

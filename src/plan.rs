@@ -60,8 +60,10 @@ pub fn plan(inputs: Inputs<'_>) -> Plan {
         position: 0,
     };
     planner.cluster_network();
+    planner.further_delegates();
     planner.default_networks();
     planner.selected_networks();
+    planner.auxiliary_chain();
     planner.check_interface_names();
     planner.plan
 }
@@ -112,6 +114,7 @@ impl<'a> Planner<'a> {
     /// and policy as any other that a pod names.
     fn replaced_cluster_network(&self, selection: &Selection) -> Result<Attachment, PlanError> {
         let ifname = self.inputs.ifname.clone();
+        self.isolate(selection, &ifname)?;
         let network = self.definition(selection, &ifname)?;
         let attachment = self.attachment(network, ifname, Some(selection), true)?;
         self.restrict(&attachment, selection)?;
@@ -128,6 +131,40 @@ impl<'a> Planner<'a> {
                 None
             }
         }
+    }
+
+    fn further_delegates(&mut self) {
+        let catalog = self.inputs.catalog;
+        for network in &catalog.further {
+            let attachment = self.attachment(network, self.next_ifname(), None, false);
+            self.take(attachment);
+        }
+    }
+
+    /// The administrator's chain for every pod, on its own so that it cannot hamper the cluster
+    /// network. Its name in the pod is a formality, so it makes way for everybody else's.
+    fn auxiliary_chain(&mut self) {
+        let Some(found) = &self.inputs.catalog.auxiliary else {
+            return;
+        };
+        let taken = |name: &InterfaceName| {
+            let mut attachments = self.plan.attachments.iter();
+            attachments.any(|attachment| attachment.ifname == *name)
+        };
+        let ifname = (self.position..)
+            .map(|number| InterfaceName::numbered("net", number))
+            .find(|name| !taken(name))
+            .unwrap_or_else(|| self.next_ifname());
+        let attachment =
+            match found {
+                Ok(network) => self.attachment(network, ifname, None, false),
+                Err(cause) => Err(Reason::Network(cause.clone())
+                    .at("auxiliaryCNIChainName", Some(ifname.as_str()))),
+            };
+        self.take(attachment.map(|attachment| Attachment {
+            is_auxiliary: true,
+            ..attachment
+        }));
     }
 
     fn default_networks(&mut self) {
@@ -175,6 +212,7 @@ impl<'a> Planner<'a> {
             .interface
             .clone()
             .unwrap_or_else(|| self.next_ifname());
+        self.isolate(selection, &ifname)?;
         let network = self.definition(selection, &ifname)?;
         let attachment = self.attachment(network, ifname, Some(selection), false)?;
         self.restrict(&attachment, selection)?;
@@ -220,8 +258,7 @@ impl<'a> Planner<'a> {
         is_cluster: bool,
     ) -> Result<Attachment, PlanError> {
         let blame = |reason: Reason| reason.at(&network.place(), Some(ifname.as_str()));
-        let config = parse(network).map_err(blame)?;
-        let name = name(network, &config).map_err(blame)?;
+        let (name, config) = read(network).map_err(blame)?;
         let label = network
             .object
             .as_ref()
@@ -238,6 +275,7 @@ impl<'a> Planner<'a> {
             inject: Vec::new(),
             requested: Requested::default(),
             default_route: None,
+            is_auxiliary: false,
         };
         if let Some(selection) = selection {
             let rules = capabilities::Rules {
@@ -249,6 +287,16 @@ impl<'a> Planner<'a> {
                 .map_err(|reason| attachment.problem(reason))?;
         }
         Ok(attachment)
+    }
+
+    /// Isolation comes before anything is read, so that no message tells a pod what is in a
+    /// namespace that it may not use.
+    fn isolate(&self, selection: &Selection, ifname: &InterfaceName) -> Result<(), PlanError> {
+        let Some(pod) = self.inputs.pod else {
+            return Ok(());
+        };
+        restrictions::isolation(self.inputs.node, &pod.namespace, &selection.network)
+            .map_err(|reason| reason.at(&selection.network.to_string(), Some(ifname.as_str())))
     }
 
     fn restrict(&self, attachment: &Attachment, selection: &Selection) -> Result<(), PlanError> {
@@ -289,9 +337,22 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// A network's name and its configuration.
+///
+/// # Errors
+/// [`Reason::Network`] when the configuration is invalid, or has no name and no definition that
+/// lends it one.
+pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
+    let config = parse(network)?;
+    let name = name(network, &config)?;
+    Ok((name, config))
+}
+
 fn parse(network: &Network) -> Result<NetworkConfig, Reason> {
-    NetworkConfig::parse(network.text.as_bytes())
-        .map_err(|cause| Reason::Network(format!("{}: {cause}", network.origin)))
+    NetworkConfig::parse(network.text.as_bytes()).map_err(|cause| {
+        let remedy = "; correct the configuration there";
+        Reason::Network(format!("{}: {cause}{remedy}", network.origin))
+    })
 }
 
 /// The configuration's own name, else the definition's (NPWG 1.3 §3.4.2, §3.4.3).
@@ -308,3 +369,6 @@ fn name(network: &Network, config: &NetworkConfig) -> Result<NetworkName, Reason
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -114,6 +114,12 @@ name! {
 }
 
 impl InterfaceName {
+    /// What every runtime of Kubernetes calls a pod's first interface.
+    #[must_use]
+    pub(crate) fn first() -> Self {
+        Self("eth0".into())
+    }
+
     /// The name of a numbered interface: `net1`, `net2`, … (NPWG 1.3 §4.2.1).
     ///
     /// The prefix is one of our own and short; the number is a position, so the name fits.

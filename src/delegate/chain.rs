@@ -106,13 +106,27 @@ impl<'c> Chain<'c> {
         exec: &(impl DelegateExec + ?Sized),
         parameters: &Parameters<'_>,
     ) -> Result<CniResult, ChainError> {
+        self.add_behind(exec, parameters, None)
+    }
+
+    /// As [`Self::add`], for a chain whose first plugin stands behind something that answered
+    /// `result` and is no plugin.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::add`].
+    pub fn add_behind(
+        &self,
+        exec: &(impl DelegateExec + ?Sized),
+        parameters: &Parameters<'_>,
+        mut result: Option<CniResult>,
+    ) -> Result<CniResult, ChainError> {
         let verb = Verb::Add;
         for step in self.steps() {
             self.binaries
                 .get(step.place, step.plugin.plugin_type())
                 .map_err(|missing| step.error(verb, missing.into()))?;
         }
-        let mut result = None;
         for step in self.steps() {
             let subject = Subject::Attachment(parameters, result.as_ref());
             let added = self

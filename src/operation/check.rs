@@ -1,7 +1,7 @@
 //! CHECK: is every attachment still as it was attached?
 
 use super::delegates::Delegates;
-use super::{Context, Failure, default_route, proof, status};
+use super::{Context, Failure, default_route, proof, status, unrecorded};
 use crate::cni::{CniArgs, CniResult, InterfaceName};
 use crate::delegate::Binaries;
 use crate::journal::{Key, Lock, Lookup, Sandbox};
@@ -26,12 +26,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         .unwrap_or_else(|| std::path::Path::new(""));
     let netns = PodNetns::open(path)?;
     let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
-    let Lookup::Found(sandbox) = context.node.journal.find(&key)? else {
-        return Err(Failure::NotOnRecord {
-            container: key.container.to_string(),
-            ifname: key.ifname.to_string(),
-        });
-    };
+    let sandbox = on_record(context, &key)?;
     if !sandbox.complete {
         return Err(Failure::Incomplete {
             container: key.container.to_string(),
@@ -59,6 +54,22 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     }
     let addresses = context.request.node.status_addresses;
     Ok(status::entries(&sandbox, &results, &mtus, addresses))
+}
+
+/// The sandbox's record, or what stands for it where somebody else attached it.
+fn on_record(context: &Context<'_>, key: &Key) -> Result<Sandbox, Failure> {
+    let lost = match context.node.journal.find(key)? {
+        Lookup::Found(sandbox) => return Ok(*sandbox),
+        Lookup::Absent => context.node.journal.is_lost(key),
+        Lookup::Quarantined { .. } => true,
+    };
+    match unrecorded::find(context, key, lost)? {
+        Some(unrecorded) if unrecorded.is_attached => Ok(unrecorded.sandbox),
+        _ => Err(Failure::NotOnRecord {
+            container: key.container.to_string(),
+            ifname: key.ifname.to_string(),
+        }),
+    }
 }
 
 /// The default routes that the pod asked for (NPWG 1.3 §4.1.2.1.9).

@@ -145,6 +145,15 @@ pub enum Failure {
     /// The kernel did not answer.
     #[error(transparent)]
     Kernel(#[from] KernelError),
+    /// The attachments that GC is to keep cannot be read.
+    #[error("{0}; nothing is collected")]
+    ValidAttachments(#[source] cni::JsonError),
+    /// STATUS found something without which no ADD would work.
+    #[error("{0}")]
+    NotAvailable(Box<Failure>),
+    /// Several things failed, none of which kept the others from being tried.
+    #[error("{}", all(.0))]
+    Several(Vec<Failure>),
     /// Something is still attached.
     #[error("teardown incomplete, still owed: {}", .0.join(", "))]
     Owed(Vec<String>),
@@ -173,11 +182,34 @@ impl Failure {
         }
     }
 
+    /// One failure out of those that kept nothing from being tried, if there are any.
+    ///
+    /// # Errors
+    /// The failure.
+    pub fn of(mut causes: Vec<Failure>) -> Result<(), Failure> {
+        match causes.len() {
+            0 => Ok(()),
+            1 => Err(causes.remove(0)),
+            _ => Err(Failure::Several(causes)),
+        }
+    }
+
     /// The CNI code.
     pub fn code(&self) -> u32 {
         match self {
             Failure::Request(error) => error.code(),
-            Failure::RuntimeConfig(_) | Failure::Depth(_) => code::INVALID_NETWORK_CONFIG,
+            Failure::RuntimeConfig(_) | Failure::Depth(_) | Failure::ValidAttachments(_) => {
+                code::INVALID_NETWORK_CONFIG
+            }
+            Failure::NotAvailable(cause) => match cause.code() {
+                passed @ (code::TRY_AGAIN_LATER | code::LIMITED_CONNECTIVITY)
+                    if matches!(**cause, Failure::Delegate { .. }) =>
+                {
+                    passed
+                }
+                _ => code::NOT_AVAILABLE,
+            },
+            Failure::Several(causes) => causes.first().map_or(code::DELEGATE, Failure::code),
             Failure::Netns(_) | Failure::Args(_) | Failure::PodName(_) => code::INVALID_ENVIRONMENT,
             Failure::OwnNetns(_) => code::INVALID_NETNS,
             Failure::NotReady(_) | Failure::Lock(LockError::Busy { .. }) => code::TRY_AGAIN_LATER,
@@ -214,8 +246,8 @@ impl Failure {
     pub fn to_cni(&self) -> cni::Error {
         cni::Error {
             code: self.code(),
-            msg: self.to_string(),
-            details: self.details(),
+            msg: one_line(&self.to_string()),
+            details: one_line(&self.details()),
         }
     }
 
@@ -225,14 +257,26 @@ impl Failure {
             Failure::Delegate { cause, .. } => {
                 cause.cause.delegate_error().map(said).unwrap_or_default()
             }
-            Failure::Unwinding { cause, .. } => cause.details(),
+            Failure::Unwinding { cause, .. } | Failure::NotAvailable(cause) => cause.details(),
             _ => String::new(),
         }
     }
 }
 
+/// What plugins say ends up in logs and on terminals: one line, without control characters.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
 fn said(error: &cni::Error) -> String {
     format!("code {}: {error}", error.code)
+}
+
+fn all(failures: &[Failure]) -> String {
+    let lines: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    lines.join("; also ")
 }
 
 fn lines(findings: &[Finding]) -> String {

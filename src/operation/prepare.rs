@@ -68,8 +68,49 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     Ok(prepared)
 }
 
+/// The attachments that a sandbox without a record may have: the cluster network, and with
+/// `all` also what its pod selects, as far as the cluster still knows it. Nobody can know better.
+///
+/// # Errors
+/// When not even the cluster network's configuration is found.
+pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachment>, Failure> {
+    let node = &context.request.node;
+    let (_, ifname) = context.request.call.attachment()?;
+    let pod = pod_name(context).ok().flatten();
+    let given = given_annotations(context).ok().flatten();
+    let known = all
+        .then(|| ask(context, pod.as_ref(), given.as_ref()).ok())
+        .flatten()
+        .filter(|answer| check_identity(pod.as_ref(), answer).is_ok());
+    let (answer, annotations) = match known {
+        Some(answer) => {
+            let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
+            (answer, given.or(known).unwrap_or_default())
+        }
+        None => (ask(context, None, None)?, PodAnnotations::default()),
+    };
+    let catalog = Catalog::build(node, &answer);
+    let plan = plan::plan(Inputs {
+        node,
+        ifname: &ifname,
+        pod: pod.as_ref(),
+        annotations: &annotations,
+        answer: &answer,
+        catalog: &catalog,
+        runtime_config: runtime_config(context).unwrap_or_default(),
+    });
+    let mut attachments = plan.attachments;
+    attachments.retain(|attachment| all || attachment.is_cluster);
+    if !attachments.iter().any(|attachment| attachment.is_cluster)
+        && let Some(problem) = plan.problems.into_iter().next()
+    {
+        return Err(problem.into());
+    }
+    Ok(attachments)
+}
+
 /// The alternate readiness method: no attachment before the cluster network is ready.
-fn wait_until_ready(indicator: Option<&Path>, deadline: Instant) -> Result<(), Failure> {
+pub(super) fn wait_until_ready(indicator: Option<&Path>, deadline: Instant) -> Result<(), Failure> {
     let Some(file) = indicator else { return Ok(()) };
     let until = deadline.min(Instant::now() + READINESS_WAIT);
     while !file.exists() {
@@ -82,7 +123,7 @@ fn wait_until_ready(indicator: Option<&Path>, deadline: Instant) -> Result<(), F
 }
 
 /// The pod by CNI_ARGS. A runtime without Kubernetes names none: the cluster network is all then.
-fn pod_name(context: &Context<'_>) -> Result<Option<PodName>, Failure> {
+pub(super) fn pod_name(context: &Context<'_>) -> Result<Option<PodName>, Failure> {
     let args = &context.request.call.args;
     let text = |key: &str| args.get(key).filter(|value| !value.is_empty());
     let (Some(namespace), Some(name)) = (text("K8S_POD_NAMESPACE"), text("K8S_POD_NAME")) else {
@@ -116,6 +157,14 @@ fn runtime_config(context: &Context<'_>) -> Result<CapabilityArgs, Failure> {
     Ok(CapabilityArgs::from(&runtime_object(context)?))
 }
 
+/// Whether the cluster network is found without asking anybody.
+pub(super) fn is_on_disk(network: &ClusterNetwork) -> bool {
+    match network {
+        ClusterNetwork::Named(name) => name.starts_with('/'),
+        ClusterNetwork::Inline(_) => true,
+    }
+}
+
 /// Asks the cluster, unless there is nothing to ask: a pod whose annotations came with the call
 /// and that selects nothing needs neither agent nor API.
 fn ask(
@@ -125,11 +174,10 @@ fn ask(
 ) -> Result<Answer, Failure> {
     let node = &context.request.node;
     let selects_nothing = given.is_some_and(|given| *given == PodAnnotations::default());
-    let on_disk = match &node.cluster_network {
-        ClusterNetwork::Named(name) => name.starts_with('/'),
-        ClusterNetwork::Inline(_) => true,
-    };
-    if on_disk && (pod.is_none() || selects_nothing) && node.default_networks.is_empty() {
+    if is_on_disk(&node.cluster_network)
+        && (pod.is_none() || selects_nothing)
+        && node.default_networks.is_empty()
+    {
         return Ok(Answer::default());
     }
     let question = Question {

@@ -35,6 +35,7 @@ pub fn entries(
         .iter()
         .zip(results)
         .zip(mtus)
+        .filter(|((attachment, _), _)| !attachment.is_auxiliary)
         .map(entry)
         .collect()
 }
@@ -52,6 +53,7 @@ pub fn added(sandbox: &Sandbox) -> Event {
         )
     };
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
+    let attachments = attachments.filter(|(attachment, _)| !attachment.is_auxiliary);
     Event::normal(
         "AddedInterface",
         attachments.map(part).collect::<Vec<_>>().join("; "),

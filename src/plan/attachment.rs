@@ -40,6 +40,10 @@ pub struct Attachment {
     pub requested: Requested,
     /// The gateways that become the pod's default routes; `Some` of none clears them.
     pub default_route: Option<Vec<IpAddr>>,
+    /// Whether these are the plugins of `auxiliaryCNIChainName`: they make no interface, so there
+    /// is nothing to verify and nothing to tell the pod's owner.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_auxiliary: bool,
 }
 
 impl Attachment {

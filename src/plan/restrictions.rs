@@ -8,7 +8,7 @@ use crate::cni::{NetworkConfig, PluginConfig};
 use crate::npwg::ObjectRef;
 use crate::request::NodeConfig;
 
-/// Checks one network that a pod of `namespace` selects by annotation.
+/// Checks the policy for one network that a pod of `namespace` selects by annotation.
 ///
 /// # Errors
 /// [`Reason::Restricted`]: code 108.
@@ -18,7 +18,6 @@ pub(super) fn check(
     object: &ObjectRef,
     config: &NetworkConfig,
 ) -> Result<(), Reason> {
-    isolation(node, namespace, object)?;
     let Some(rule) = node.policy.rule(namespace) else {
         return Ok(());
     };
@@ -47,7 +46,16 @@ pub(super) fn check(
     Ok(())
 }
 
-fn isolation(node: &NodeConfig, namespace: &str, object: &ObjectRef) -> Result<(), Reason> {
+/// Checks `namespaceIsolation` for one definition that a pod of `namespace` names, in whichever
+/// way.
+///
+/// # Errors
+/// [`Reason::Restricted`]: code 108.
+pub(super) fn isolation(
+    node: &NodeConfig,
+    namespace: &str,
+    object: &ObjectRef,
+) -> Result<(), Reason> {
     let global = node
         .global_namespaces
         .iter()

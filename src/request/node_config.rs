@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::deadlines::{self, DeadlineError, Deadlines};
 use super::policy::{self, Policy};
-use crate::cni::{self, NetworkName, RawObject, Version};
+use crate::cni::{self, NetworkConfig, NetworkName, RawObject, Version};
 use crate::npwg::{Dialect, StatusAddresses};
 
 /// The most `defaultNetworks` that a configuration may name.
@@ -27,6 +27,9 @@ pub struct NodeConfig {
     pub name: NetworkName,
     /// `clusterNetwork` or the first of `delegates`.
     pub cluster_network: ClusterNetwork,
+    /// What follows the first of `delegates`: every pod gets these too, also those of the system
+    /// namespaces.
+    pub further_delegates: Vec<Box<RawValue>>,
     /// `defaultNetworks`: what every pod gets besides, but pods of the system namespaces.
     pub default_networks: Vec<String>,
     /// `systemNamespaces`.
@@ -47,8 +50,9 @@ pub struct NodeConfig {
     pub global_namespaces: Vec<String>,
     /// `readinessindicatorfile`: the cluster network is ready once it exists.
     pub readiness_indicator: Option<PathBuf>,
-    /// `auxiliaryCNIChainName`: plugins chained behind the cluster network's.
-    pub auxiliary_chain: Option<String>,
+    /// `auxiliaryCNIChainName`: plugins that run for every pod as a chain of their own, read from
+    /// the sub-directory of this name.
+    pub auxiliary_chain: Option<NetworkName>,
     /// `journalDir`.
     pub journal_dir: PathBuf,
     /// `devInfoDir`.
@@ -132,8 +136,8 @@ pub enum Undeclared {
     Args,
 }
 
-/// Keys that Multus knows and that are nothing to us.
-const ACCEPTED: [&str; 12] = [
+/// Keys of the CNI protocol and of Multus that are taken without a word.
+pub const ACCEPTED: [&str; 12] = [
     "cniVersion",
     "cniVersions",
     "name",
@@ -147,8 +151,8 @@ const ACCEPTED: [&str; 12] = [
     "dns",
     "ipam",
 ];
-/// Keys that Multus has for its own process.
-const MULTUS_ONLY: [&str; 6] = [
+/// Keys that Multus has for its own process; they have no effect here.
+pub const MULTUS_ONLY: [&str; 6] = [
     "logFile",
     "logLevel",
     "logToStderr",
@@ -170,10 +174,12 @@ impl NodeConfig {
             "name the network as the file in the CNI directory does",
         )?;
         let name = name.parse().map_err(|cause| wrong("name", &name, &cause))?;
+        let (cluster_network, further_delegates) = keys.cluster_network()?;
         Ok(NodeConfig {
             version,
             name,
-            cluster_network: keys.cluster_network()?,
+            cluster_network,
+            further_delegates,
             default_networks: keys.default_networks()?,
             system_namespaces: keys
                 .list("systemNamespaces")?
@@ -188,7 +194,7 @@ impl NodeConfig {
             namespace_isolation: keys.flag("namespaceIsolation")?.unwrap_or(true),
             global_namespaces: keys.global_namespaces()?,
             readiness_indicator: keys.optional_path("readinessindicatorfile")?,
-            auxiliary_chain: keys.text("auxiliaryCNIChainName")?,
+            auxiliary_chain: keys.auxiliary_chain()?,
             journal_dir: keys.path("journalDir", "/var/lib/jackfield")?,
             dev_info_dir: keys.path("devInfoDir", "/var/run/k8s.cni.cncf.io/devinfo")?,
             sysfs_root: keys.path("sysfsRoot", "/sys")?,
@@ -332,23 +338,40 @@ impl Keys<'_> {
         }
     }
 
-    fn cluster_network(&self) -> Result<ClusterNetwork, ConfigError> {
+    /// The cluster network, and what `delegates` has besides it.
+    fn cluster_network(&self) -> Result<(ClusterNetwork, Vec<Box<RawValue>>), ConfigError> {
         let named = self.text("clusterNetwork")?;
         let delegates: Option<Vec<Box<RawValue>>> = self.read("delegates")?;
-        let first = delegates.into_iter().flatten().next();
-        match (named, first) {
-            (Some(name), None) => Ok(ClusterNetwork::Named(name)),
-            (None, Some(inline)) => Ok(ClusterNetwork::Inline(inline)),
-            (Some(name), Some(_)) => Err(wrong(
+        let mut delegates = delegates.unwrap_or_default();
+        for (index, delegate) in delegates.iter().enumerate() {
+            NetworkConfig::parse(delegate.get().as_bytes()).map_err(|cause| {
+                let cause = format!("delegates[{index}]: {cause}; correct it");
+                wrong("delegates", delegate.get(), &cause)
+            })?;
+        }
+        match named {
+            Some(name) if delegates.is_empty() => Ok((ClusterNetwork::Named(name), delegates)),
+            Some(name) => Err(wrong(
                 "clusterNetwork",
                 &name,
                 &"delegates is there as well; keep one of the two",
             )),
-            (None, None) => Err(ConfigError::Missing {
+            None if delegates.is_empty() => Err(ConfigError::Missing {
                 key: "clusterNetwork",
                 remedy: "name the cluster network's configuration, or put it first in delegates",
             }),
+            None => {
+                let first = delegates.remove(0);
+                Ok((ClusterNetwork::Inline(first), delegates))
+            }
         }
+    }
+
+    fn auxiliary_chain(&self) -> Result<Option<NetworkName>, ConfigError> {
+        const KEY: &str = "auxiliaryCNIChainName";
+        let name = self.text(KEY)?;
+        name.map(|name| name.parse().map_err(|cause| wrong(KEY, &name, &cause)))
+            .transpose()
     }
 
     fn default_networks(&self) -> Result<Vec<String>, ConfigError> {

@@ -77,7 +77,11 @@ fn a_broken_configuration_fails_before_anything_runs() {
         lab.definition_text("demo/bad", &config);
         lab.selects("bad");
         let line = lab.call("ADD").fails(102, &words);
-        assert!(line.contains("demo/bad (net1)"), "{line}");
+        assert!(line.contains("network demo/bad (net1): "), "{line}");
+        assert!(
+            line.contains("correct") || line.contains("install"),
+            "no remedy: {line}"
+        );
         assert!(line.len() < 1_024, "{line}");
         assert!(lab.log("calls").is_empty(), "nothing ran");
         lab.assert_nothing_left();
@@ -113,7 +117,6 @@ fn a_cluster_network_that_is_not_there_is_named() {
         json!("/nonexistent/10-x.conflist"),
         json!("nobody-knows-this"),
         json!(lab.path("log")),
-        json!("/dev/null"),
     ];
     for cluster in cases {
         lab.configure("clusterNetwork", cluster.clone());
@@ -121,6 +124,12 @@ fn a_cluster_network_that_is_not_there_is_named() {
         lab.call("ADD").fails(102, &[name, "clusterNetwork"]);
         lab.assert_nothing_left();
     }
+    lab.configure("clusterNetwork", json!("/dev/null"));
+    lab.call("ADD").fails(
+        102,
+        &["/dev/null (eth0)", "empty", "correct the configuration"],
+    );
+    lab.assert_nothing_left();
 }
 
 #[test]
