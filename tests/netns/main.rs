@@ -15,8 +15,16 @@ mod lab;
 mod sandbox;
 
 mod attach;
+mod bad_call;
+mod bad_definition;
+mod bad_delegate;
+mod bad_journal;
+mod bad_netns;
+mod bad_privileges;
+mod bad_selection;
 mod check;
 mod collect;
+mod command_line;
 mod default_route;
 mod detach;
 mod kernel_links;
