@@ -14,6 +14,7 @@
 mod lab;
 mod sandbox;
 
+mod administrator;
 mod attach;
 mod bad_call;
 mod bad_definition;
@@ -27,10 +28,15 @@ mod collect;
 mod command_line;
 mod default_route;
 mod detach;
+mod every_verb;
+mod foreign;
 mod kernel_links;
 mod kernel_routes;
 mod ourselves;
+mod owed;
+mod races;
 mod readiness;
+mod reference_runtime;
 mod status;
 mod unwind;
 mod verification;
