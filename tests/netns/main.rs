@@ -21,6 +21,7 @@ mod detach;
 mod kernel_links;
 mod kernel_routes;
 mod ourselves;
+mod parameters;
 mod status;
 mod unwind;
 mod verification;
