@@ -230,6 +230,11 @@ pub trait Cluster {
     /// # Errors
     /// When it can neither be told nor be kept for later.
     fn publish(&self, publication: &Publication) -> Result<(), ClusterError>;
+
+    /// Takes away what a process that was ended while it published for the pod left half made.
+    fn sweep(&self, pod: &PodName) {
+        let _ = pod;
+    }
 }
 
 /// Why the cluster did not answer.

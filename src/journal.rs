@@ -38,6 +38,7 @@ pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
 
 use crate::cni::{ContainerId, InterfaceName};
+use steps::ReplayError;
 
 /// What the runtime calls one attachment: container and interface (CNI 1.1.0 §3).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +98,9 @@ impl Journal {
     ///
     /// # Errors
     /// Code 109 when it is there and cannot be read. One that is no record at all is put into
-    /// quarantine and counts as absent: [`Lookup::Quarantined`].
+    /// quarantine and counts as absent: [`Lookup::Quarantined`]. One whose writer was ended before
+    /// its header was whole is taken away: nothing was begun by then. The caller holds the
+    /// sandbox's lock, so that writer is not at work now.
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         let path = self.path(key);
         let bytes = match fs::read(&path) {
@@ -108,6 +111,10 @@ impl Journal {
         match Sandbox::replay(&bytes) {
             Ok(sandbox) if sandbox.header.key() == *key => Ok(Lookup::Found(Box::new(sandbox))),
             Ok(_) => self.quarantine(&path, "it is of another sandbox"),
+            Err(ReplayError::CutOff) => match fs::remove_file(&path) {
+                Ok(()) => Ok(Lookup::Absent),
+                Err(cause) => Err(JournalError::io("cannot be removed", &path, &cause)),
+            },
             Err(cause) => self.quarantine(&path, &cause.to_string()),
         }
     }
@@ -174,6 +181,8 @@ impl Journal {
         let bytes = fs::read(path).ok()?;
         match Sandbox::replay(&bytes) {
             Ok(sandbox) => Some(sandbox.header.key()),
+            // Its writer may be at work: that is for the one who holds the sandbox's lock.
+            Err(ReplayError::CutOff) => None,
             Err(cause) => {
                 let _ = self.quarantine(path, &cause.to_string());
                 None
@@ -238,3 +247,6 @@ impl JournalError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

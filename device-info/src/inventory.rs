@@ -205,14 +205,15 @@ impl Inventory {
             let Some(function) = sysfs.pci_function(address).filter(PciFunction::is_network) else {
                 continue;
             };
-            let Some(sriov) = function.sriov() else {
+            // Not the number of VFs, which waits for a driver that is making some: they are listed.
+            let Some(total_vfs) = function.total_vfs() else {
                 let ids = (function.vendor(), function.device());
                 self.functions.push(self.function(&function, ids));
                 continue;
             };
             let ids = (function.vendor(), function.device());
             // SR-IOV 1.1 §3.4.1: a VF has its PF's vendor, and the device that its PF says.
-            let vf_ids = (ids.0, sriov.vf_device);
+            let vf_ids = (ids.0, function.vf_device());
             let switch = switches(&address.into());
             let mut ports = None;
             let mut vfs = Vec::new();
@@ -233,18 +234,28 @@ impl Inventory {
                 }
             }
             self.physical_functions.push(PhysicalFunction {
-                function: self.function(&function, ids),
-                total_vfs: sriov.total_vfs,
+                function: self.function_with(
+                    &function,
+                    ids,
+                    switch.as_ref().and_then(Switch::uplink),
+                ),
+                total_vfs,
                 eswitch: switch.as_ref().and_then(|switch| switch.mode),
                 vfs,
             });
         }
     }
 
-    fn function(
+    fn function(&self, function: &PciFunction, ids: (Option<u16>, Option<u16>)) -> Function {
+        self.function_with(function, ids, None)
+    }
+
+    /// `uplink` saves reading every representor's port to find the interface that is none.
+    fn function_with(
         &self,
         function: &PciFunction,
         (vendor, device): (Option<u16>, Option<u16>),
+        uplink: Option<String>,
     ) -> Function {
         let address = function.address();
         let driver = function.driver();
@@ -257,7 +268,7 @@ impl Inventory {
             device,
             driver,
             numa_node: function.numa_node(),
-            netdev: function.netdev(),
+            netdev: uplink.or_else(|| function.netdev()),
             rdma: function.rdma_devices(),
             vdpa: self
                 .vdpa

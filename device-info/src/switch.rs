@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::devlink::{Devlink, DevlinkError, DevlinkHandle, DevlinkPort, EswitchMode, PortFlavour};
-use crate::pci_function::{PciFunction, own_netdev};
+use crate::pci_function::PciFunction;
 use crate::phys_port_name::PhysPortName;
 use crate::subfunction::Subfunction;
 use crate::sysfs::Entry;
@@ -70,6 +70,16 @@ impl Switch {
     pub(crate) fn vf_representor(&self, vf: u32) -> Option<String> {
         self.representor(Behind::Vf(vf))
     }
+
+    /// The interface of the only port to the wire.
+    pub(crate) fn uplink(&self) -> Option<String> {
+        let mut physical = self
+            .ports
+            .iter()
+            .filter(|port| port.flavour == PortFlavour::Physical);
+        let first = physical.next()?;
+        physical.next().is_none().then(|| first.netdev.clone())?
+    }
 }
 
 impl PciFunction {
@@ -128,17 +138,17 @@ pub(crate) struct PortTable {
 impl PortTable {
     pub(crate) fn read(physical: &PciFunction) -> Option<Self> {
         let net = physical.entry().child("net");
-        let uplink = net.child(&own_netdev(physical.entry())?);
-        let switch = uplink.text("phys_switch_id")?;
-        let pf = pf_number(physical, &uplink)?;
-        // Where drivers give their representors a parent they stand beside the uplink. Only
-        // where none does, all interfaces of the namespace are looked at.
         let beside = net.names("");
         let mut netdevs: Vec<PortNetdev> = beside
             .iter()
             .filter_map(|name| PortNetdev::read(net.child(name)))
             .collect();
-        if !netdevs.iter().any(|netdev| netdev.port.is_representor()) {
+        let uplink = uplink(&netdevs)?;
+        let switch = uplink.entry.text("phys_switch_id")?;
+        let pf = pf_number(physical, uplink.port)?;
+        // Where drivers give their representors a parent they stand beside the uplink. Only
+        // where none does, all interfaces of the namespace are looked at.
+        if beside.len() == 1 {
             let sysfs = physical.entry().sysfs();
             netdevs = sysfs
                 .names("class/net")
@@ -173,12 +183,21 @@ impl PortTable {
     }
 }
 
+/// The one interface of a physical function that is a port to the wire.
+fn uplink(netdevs: &[PortNetdev]) -> Option<&PortNetdev> {
+    let mut physical = netdevs
+        .iter()
+        .filter(|netdev| !netdev.port.is_representor());
+    let first = physical.next()?;
+    physical.next().is_none().then_some(first)
+}
+
 /// The number by which port names call the physical function. Drivers take the PCI function's
-/// number or the port's; where both are known and differ, either could be meant, so neither is.
-fn pf_number(physical: &PciFunction, uplink: &Entry) -> Option<u32> {
+/// number or the port's; where the two differ, either could be meant, so neither is.
+fn pf_number(physical: &PciFunction, uplink: PhysPortName) -> Option<u32> {
     let function = u32::from(physical.address().function());
-    match uplink.text("phys_port_name")?.parse() {
-        Ok(PhysPortName::Physical { port, .. }) if port != function => None,
-        _ => Some(function),
+    match uplink {
+        PhysPortName::Physical { port, .. } if port == function => Some(function),
+        _ => None,
     }
 }

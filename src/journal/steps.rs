@@ -141,7 +141,11 @@ impl Sandbox {
     /// Reads a record back, up to its first step that is not whole.
     pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, ReplayError> {
         let mut records = record::read(bytes);
-        let first = records.next().ok_or(ReplayError::Torn)?;
+        let first = records.next().ok_or(if record::is_cut_off(bytes) {
+            ReplayError::CutOff
+        } else {
+            ReplayError::Damaged
+        })?;
         let header: Header = serde_json::from_slice(first)?;
         if header.format != FORMAT {
             return Err(ReplayError::Format(header.format));
@@ -226,8 +230,11 @@ impl Sandbox {
 /// Why a file is no record.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReplayError {
-    #[error("its first record is torn")]
-    Torn,
+    /// Its writer was ended before the header was whole, so nothing was begun.
+    #[error("its header was never finished")]
+    CutOff,
+    #[error("its header is damaged")]
+    Damaged,
     #[error("its format {0} is not one that this version reads")]
     Format(u32),
     #[error("{0}")]

@@ -29,6 +29,9 @@ pub enum Detachment {
 pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
     let key = sandbox.header.key();
     let (detached, debts) = attempt(context, &sandbox, why);
+    if let Some(pod) = &sandbox.header.pod {
+        context.node.cluster.sweep(pod);
+    }
     if debts.is_empty() {
         return Ok(context.node.journal.forget(&key)?);
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -20,21 +21,28 @@ const NETNS_ENDS_WITHIN: Duration = Duration::from_secs(5);
 /// The lab of the thread that set it up.
 pub(crate) struct Lab {
     dir: TempDir,
+    /// What the test itself writes: not part of the node.
+    control: TempDir,
     container: String,
     before: Holdings,
+    add_takes: Duration,
 }
 
 impl Lab {
     /// Puts the calling thread on a node of its own and sets everything up, up to a pod that was
     /// attached and detached once: whatever the plugins themselves keep from then on is there.
-    pub(crate) fn set_up(number: usize) -> Lab {
+    pub(crate) fn set_up() -> Lab {
+        static LABS: AtomicUsize = AtomicUsize::new(0);
         node::enter();
-        let dir = tempfile::tempdir().unwrap();
+        let [dir, control] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let number = LABS.fetch_add(1, Ordering::Relaxed);
         let container = format!("crash-{}-{number}", std::process::id());
         let mut lab = Lab {
             dir,
+            control,
             container,
             before: Holdings::default(),
+            add_takes: Duration::ZERO,
         };
         lab.write_files();
         lab.fresh_netns();
@@ -44,6 +52,10 @@ impl Lab {
             assert!(done.status.success(), "{verb:?} without any fault: {said}");
         }
         lab.before = lab.holdings();
+        let since = Instant::now();
+        lab.act(Call::of(Verb::Add));
+        lab.add_takes = since.elapsed();
+        lab.act(Call::of(Verb::Del));
         lab
     }
 
@@ -52,7 +64,7 @@ impl Lab {
     }
 
     fn write_files(&self) {
-        let dir = self.dir.path().display();
+        let control = self.control.path().display();
         let bin = self.path("bin");
         for path in ["bin", "cluster"] {
             fs::create_dir(self.path(path)).unwrap();
@@ -65,11 +77,11 @@ impl Lab {
             // It sleeps before an ADD when it is told to, and fails when it is told to.
             let script = format!(
                 "#!/bin/sh\n\
-                 if [ -e {dir}/sleep-{network} ] && [ $CNI_COMMAND = ADD ]; then\n\
-                   conf=$(cat); : >{dir}/asleep; sleep $(cat {dir}/sleep-{network})\n\
+                 if [ -e {control}/sleep-{network} ] && [ $CNI_COMMAND = ADD ]; then\n\
+                   conf=$(cat); : >{control}/asleep; sleep $(cat {control}/sleep-{network})\n\
                    printf %s \"$conf\" | {plugins}/{plugin}; exit\n\
                  fi\n\
-                 if [ -e {dir}/break-{network} ]; then echo '{{\"code\":7,\"msg\":\"broken\"}}'; exit 1; fi\n\
+                 if [ -e {control}/break-{network} ]; then echo '{{\"code\":7,\"msg\":\"broken\"}}'; exit 1; fi\n\
                  exec {plugins}/{plugin}\n",
                 plugins = plugins().display(),
             );
@@ -129,9 +141,14 @@ metadata:
         ip(&format!("netns add {NETNS}"));
     }
 
+    /// How long an ADD took that nobody disturbed.
+    pub(crate) fn add_takes(&self) -> Duration {
+        self.add_takes
+    }
+
     /// Does what `call` says; nothing is looked at but what befalls the node by it.
     pub(crate) fn act(&self, call: Call) {
-        let broken = self.path("break-management");
+        let broken = self.control.path().join("break-management");
         match call.verb {
             Verb::Break => fs::write(broken, "").unwrap(),
             Verb::Mend => {
@@ -162,7 +179,7 @@ metadata:
 
     /// Where strace writes.
     pub(crate) fn record_path(&self) -> PathBuf {
-        PathBuf::from("/run/netns/.record")
+        self.control.path().join("record")
     }
 
     fn as_runtime(&self, mut command: Command, call: Call) -> Command {
@@ -242,12 +259,12 @@ metadata:
     /// Makes the delegate of a network sleep before each ADD, or none.
     pub(crate) fn put_to_sleep(&self, sleeper: Option<(&str, Duration)>) {
         for network in ["cluster", "storage", "management"] {
-            let _ = fs::remove_file(self.path(&format!("sleep-{network}")));
+            let _ = fs::remove_file(self.control.path().join(format!("sleep-{network}")));
         }
-        let _ = fs::remove_file(self.path("asleep"));
+        let _ = fs::remove_file(self.control.path().join("asleep"));
         if let Some((network, time)) = sleeper {
             fs::write(
-                self.path(&format!("sleep-{network}")),
+                self.control.path().join(format!("sleep-{network}")),
                 time.as_secs_f32().to_string(),
             )
             .unwrap();
@@ -256,7 +273,7 @@ metadata:
 
     /// Whether a delegate sleeps.
     pub(crate) fn is_asleep(&self) -> bool {
-        self.path("asleep").exists()
+        self.control.path().join("asleep").exists()
     }
 
     /// Starts anew after a finding, so that one does not cause the next.

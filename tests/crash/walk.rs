@@ -33,11 +33,8 @@ pub(crate) fn walk(story: &Story<'_>) -> usize {
     let since = Instant::now();
     let (points, add) = std::thread::scope(|scope| {
         let count = || {
-            let lab = Lab::set_up(usize::MAX);
-            (
-                count(&lab, story.before, story.walked),
-                points_of_add(story, &lab),
-            )
+            let lab = Lab::set_up();
+            count_both(story, &lab)
         };
         scope.spawn(count).join().unwrap()
     });
@@ -69,10 +66,10 @@ pub(crate) fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&Lab, &T) -> Vec<S
         .map_or(1, usize::from)
         .min(items.len());
     std::thread::scope(|scope| {
-        for number in 0..labs {
+        for _ in 0..labs {
             let (next, findings, work) = (&next, &findings, &work);
             scope.spawn(move || {
-                let mut lab = Lab::set_up(number);
+                let mut lab = Lab::set_up();
                 while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let found = work(&lab, item);
                     if !found.is_empty() {
@@ -100,13 +97,14 @@ fn count(lab: &Lab, before: &[Call], call: Call) -> Vec<Point> {
     Point::all(&std::fs::read_to_string(lab.record_path()).unwrap())
 }
 
-/// Where an ADD can be killed before the walked DEL.
-fn points_of_add(story: &Story<'_>, lab: &Lab) -> Vec<Point> {
-    if story.after_killed_add {
+/// The points of the walked call, and where an ADD is killed before it.
+fn count_both(story: &Story<'_>, lab: &Lab) -> (Vec<Point>, Vec<Point>) {
+    let add = if story.after_killed_add {
         count(lab, &[], Call::of(Verb::Add))
     } else {
         Vec::new()
-    }
+    };
+    (count(lab, story.before, story.walked), add)
 }
 
 /// Kills the run at one point, detaches, and looks; by turns with and without network namespace.

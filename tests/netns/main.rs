@@ -16,12 +16,14 @@ mod sandbox;
 
 mod attach;
 mod check;
+mod collect;
 mod default_route;
 mod detach;
 mod kernel_links;
 mod kernel_routes;
 mod ourselves;
 mod parameters;
+mod readiness;
 mod status;
 mod unwind;
 mod verification;

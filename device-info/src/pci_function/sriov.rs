@@ -31,17 +31,27 @@ impl PciFunction {
     #[must_use]
     pub fn sriov(&self) -> Option<Sriov> {
         Some(Sriov {
-            total_vfs: self.entry.value("sriov_totalvfs", "number of VFs")?,
+            total_vfs: self.total_vfs()?,
             num_vfs: self.entry.value("sriov_numvfs", "number of VFs"),
-            vf_device: self
-                .entry
-                .value::<Hex<u16>>("sriov_vf_device", "PCI number")
-                .map(|hex| hex.0),
+            vf_device: self.vf_device(),
             vf_total_msix: self
                 .entry
                 .value("sriov_vf_total_msix", "number of vectors")
                 .filter(|vectors| *vectors <= MAX_MSIX),
         })
+    }
+
+    /// How many virtual functions it could have: the part of [`PciFunction::sriov`] that never
+    /// waits for a driver.
+    #[must_use]
+    pub fn total_vfs(&self) -> Option<u32> {
+        self.entry.value("sriov_totalvfs", "number of VFs")
+    }
+
+    pub(crate) fn vf_device(&self) -> Option<u16> {
+        self.entry
+            .value::<Hex<u16>>("sriov_vf_device", "PCI number")
+            .map(|hex| hex.0)
     }
 
     /// The physical function that it is a virtual function of. `None` for any other function, and

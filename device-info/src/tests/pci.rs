@@ -1,7 +1,7 @@
 use std::os::unix::fs::symlink;
 
 use super::machine;
-use crate::{Vfio, fixtures};
+use crate::{Facts, Inventory, Vfio, fixtures};
 
 #[test]
 fn pci_function_its_numbers_driver_node_and_group_are_read() {
@@ -129,6 +129,24 @@ fn numvfs_that_cannot_be_read_is_unknown_and_not_zero() {
     capture.remove("devices/pci0000:00/0000:00:04.0/0000:01:00.0/sriov_numvfs");
     let sriov = machine(&capture).function("0000:01:00.0").sriov().unwrap();
     assert_eq!((sriov.total_vfs, sriov.num_vfs), (7, None));
+}
+
+#[test]
+fn numvfs_is_not_read_for_a_device_or_an_inventory_since_it_can_wait_for_a_driver() {
+    let igb = machine(&fixtures::igb());
+    let numvfs = igb
+        .sysfs
+        .root()
+        .join("devices/pci0000:00/0000:00:04.0/0000:01:00.0/sriov_numvfs");
+    // Whoever reads this leaves a remark.
+    std::fs::write(numvfs, "no number").unwrap();
+    assert!(Facts::read(&igb.sysfs, "0000:01:10.0", &mut |_| None).is_some());
+    assert_eq!(igb.sysfs.take_remarks(), []);
+    let inventory = Inventory::read(&igb.sysfs, &mut |_| None);
+    assert_eq!(inventory.remarks, Vec::<String>::new());
+    assert_eq!(inventory.physical_functions.first().unwrap().vfs.len(), 2);
+    assert!(igb.function("0000:01:00.0").sriov().is_some());
+    assert_eq!(igb.sysfs.take_remarks().len(), 1);
 }
 
 #[test]
