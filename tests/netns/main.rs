@@ -34,6 +34,7 @@ mod kernel_links;
 mod kernel_routes;
 mod ourselves;
 mod owed;
+mod parameters;
 mod races;
 mod readiness;
 mod reference_runtime;
