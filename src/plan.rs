@@ -387,8 +387,10 @@ pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
 }
 
 fn parse(network: &Network) -> Result<NetworkConfig, Reason> {
-    NetworkConfig::parse(network.text.as_bytes())
-        .map_err(|cause| Reason::Network(format!("{}: {cause}", network.origin)))
+    NetworkConfig::parse(network.text.as_bytes()).map_err(|cause| {
+        let remedy = "; correct the configuration there";
+        Reason::Network(format!("{}: {cause}{remedy}", network.origin))
+    })
 }
 
 /// The configuration's own name, else the definition's (NPWG 1.3 §3.4.2, §3.4.3).

@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::lab::{Lab, POD};
 
+// clause: NPWG-1.3 §6 attached
+// clause: CNI-1.1.0 §2 ADD creates
+// clause: CNI-1.1.0 §2 DEL removes
 #[test]
 fn a_pod_that_asks_for_nothing_gets_the_cluster_network_and_goes_without_a_trace() {
     let lab = Lab::new();
@@ -19,7 +22,7 @@ fn a_pod_that_asks_for_nothing_gets_the_cluster_network_and_goes_without_a_trace
 }
 
 // clause: NPWG-1.3 §4.1.1 the comma-delimited form, with a namespace where one is given
-// clause: NPWG-1.3 §4.2 each reference is an attachment of its own
+// clause: NPWG-1.3 §4.2 operation: each reference is an attachment of its own
 #[test]
 fn names_with_commas_select_networks_in_their_order() {
     let lab = Lab::new();
@@ -40,9 +43,11 @@ fn names_with_commas_select_networks_in_their_order() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §4.1.2.1.3 ips: the pod gets the addresses it asks for
-// clause: NPWG-1.3 §4.1.2.1.4 mac: the pod gets the hardware address it asks for
-// clause: NPWG-1.3 §4.1.2.1.5 interface: the pod gets the interface name it asks for
+// clause: NPWG-1.3 §4.1.2.1.3 assigned
+// clause: NPWG-1.3 §4.1.2.1.4 assigned
+// clause: NPWG-1.3 §4.1.2.1.5 used
+// clause: NPWG-1.3 §4.1.2.1.5.1
+// clause: NPWG-1.3 §4.1.2.1.2
 #[test]
 fn the_list_form_gives_namespace_interface_addresses_and_mac() {
     let lab = Lab::new();
@@ -74,6 +79,11 @@ fn the_list_form_gives_namespace_interface_addresses_and_mac() {
     lab.assert_nothing_left();
 }
 
+// clause: CNI-1.1.0 §5 ADD version: in each version
+// clause: CNI-1.1.0 §5 output
+// clause: CNI-1.1.0 §2 ADD result
+// clause: CNI-1.1.0 §3 delete order: prevResult from 0.4.0 on
+// clause: NPWG-1.3 §7.1 result version
 #[test]
 fn every_version_of_the_protocol_is_spoken_with_runtime_and_delegates() {
     for version in ["0.3.1", "0.4.0", "1.0.0", "1.1.0"] {
@@ -102,12 +112,13 @@ fn every_version_of_the_protocol_is_spoken_with_runtime_and_delegates() {
         lab.del();
         let told = &lab.recorded("bridge-of-old", "DEL")[0];
         assert_eq!(told["cniVersion"], version);
-        // clause: CNI-1.1.0 §3 prevResult goes with DEL from 0.4.0 on
         assert_eq!(told.get("prevResult").is_some(), version != "0.3.1");
         lab.assert_nothing_left();
     }
 }
 
+// clause: CNI-1.1.0 §5 ADD version: the runtime's, whatever the delegate's
+// clause: NPWG-1.3 §7.1 result version
 #[test]
 fn a_network_may_speak_an_older_version_than_the_runtime() {
     let mut lab = Lab::new();
@@ -143,7 +154,12 @@ fn a_dual_stack_pod_has_addresses_and_routes_of_both_families() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §3 ADD: each plugin of a list gets the result of the one before
+// clause: CNI-1.1.0 §3 add order
+// clause: CNI-1.1.0 §3 delete order
+// clause: CNI-1.1.0 §3 runtimeConfig: what a plugin declares
+// clause: CNI-1.1.0 §4 every verb: CHECK and DEL
+// clause: NPWG-1.3 §7.1 invoking
+// clause: NPWG-1.3 §4.1.2.1.4.2 runtimeConfig
 #[test]
 fn a_chain_runs_in_its_order_and_is_taken_back_in_reverse() {
     let lab = Lab::new();
@@ -186,7 +202,8 @@ fn a_chain_runs_in_its_order_and_is_taken_back_in_reverse() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §4.1.2.1.6 cni-args: the pod's keys over those of the definition
+// clause: NPWG-1.3 §4.1.2.1.6 passed
+// clause: NPWG-1.3 §4.1.2.1.6.2 priority
 #[test]
 fn cni_args_of_the_pod_win_key_by_key_and_numbers_stay_as_written() {
     let lab = Lab::new();
@@ -209,8 +226,12 @@ fn cni_args_of_the_pod_win_key_by_key_and_numbers_stay_as_written() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §4.1.2.1.7.2 portMappings go to the plugin that declares them
-// clause: NPWG-1.3 §4.1.2.1.8.2 a default burst where the pod gives a rate alone
+// clause: NPWG-1.3 §4.1.2.1.7.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.7 configured: by the plugin that declares it
+// clause: NPWG-1.3 §4.1.2.1.8.2 default bursts
+// clause: NPWG-1.3 §4.1.2.1.8 configured: by the plugin that declares it
+// clause: CNI-1.1.0 §3 declared capabilities
+// clause: NPWG-1.3 §4.1.2.1.8.2 runtimeConfig
 #[test]
 fn port_mappings_and_bandwidth_reach_the_plugins_that_declare_them() {
     let lab = Lab::new();
@@ -275,7 +296,9 @@ fn what_the_runtime_maps_goes_to_the_cluster_network_only() {
 }
 
 // clause: NPWG-1.3 §3.4.2 a configuration without a name gets the definition's
-// clause: NPWG-1.3 §3.4.3 a configuration's own name stays
+// clause: NPWG-1.3 §3.4.3 not required: its own name stays
+// clause: NPWG-1.3 §4.2.1 created: the name of the network
+// clause: NPWG-1.3 §4.2.1 tuple: the name is the same for DEL
 #[test]
 fn a_network_is_called_by_its_configuration_else_by_its_definition() {
     let lab = Lab::new();
@@ -300,7 +323,8 @@ fn a_network_is_called_by_its_configuration_else_by_its_definition() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §3.4.1 a definition without configuration means one on disk
+// clause: NPWG-1.3 §3.4.1 on disk
+// clause: NPWG-1.3 §3.2 no keys
 #[test]
 fn a_definition_without_configuration_is_found_on_disk_by_name() {
     let lab = Lab::new();

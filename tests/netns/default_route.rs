@@ -24,7 +24,8 @@ fn select(lab: &Lab, gateways: &Value) {
 const ETH0_V4: &str = "10.10.0.1 dev eth0 metric 0";
 const ETH0_V6: &str = "2001:db8:10::1 dev eth0 metric 1024";
 
-// clause: NPWG-1.3 §4.1.2.1.9 the default route is cleared from the cluster network
+// clause: NPWG-1.3 §4.1.2.1.9 cleared
+// clause: NPWG-1.3 §4.1.2.1.9 set
 #[test]
 fn gateways_replace_the_default_routes_of_their_families_only() {
     let cases: [(Value, &[&str]); 4] = [
@@ -56,7 +57,7 @@ fn gateways_replace_the_default_routes_of_their_families_only() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2.1.9 several gateways may get metrics in their order
+// clause: NPWG-1.3 §4.1.2.1.9 metrics: in their order
 #[test]
 fn several_gateways_get_metrics_in_their_order() {
     let lab = dual_stack();
@@ -98,6 +99,30 @@ fn result_and_status_say_where_the_default_route_went() {
     let status = lab.status();
     assert_eq!(status[1]["default-route"], json!(["10.20.0.1"]));
     lab.del();
+}
+
+// clause: NPWG-1.3 §4.1.2.1.9 default routes of any attachment without the key are flushed
+#[test]
+fn default_routes_that_a_later_network_brings_go_too() {
+    let lab = dual_stack();
+    let mut later = lab.ptp("10.30.0.0/24");
+    later["ipam"] = lab.host_local(&["10.30.0.0/24"], true);
+    lab.definition("demo/later", &later);
+    for gateways in [json!([]), json!(["10.20.0.1"])] {
+        lab.selects_json(&json!([
+            { "name": "storage", "ips": ["10.20.0.5/24"], "default-route": gateways },
+            { "name": "later" },
+        ]));
+        lab.add();
+        let routes = lab.pod.default_routes();
+        assert!(
+            !routes.iter().any(|route| route.contains("net2")),
+            "{routes:?}"
+        );
+        lab.check();
+        lab.del();
+        lab.assert_nothing_left();
+    }
 }
 
 #[test]
