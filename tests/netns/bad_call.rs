@@ -83,7 +83,7 @@ fn a_configuration_with_a_wrong_value() {
         ),
         (
             "delegates",
-            json!([{}]),
+            json!([{ "type": "bridge", "name": "x" }]),
             7,
             &["clusterNetwork", "delegates"],
         ),

@@ -362,6 +362,11 @@ impl Lab {
         self.before = self.leftovers();
     }
 
+    /// No line of [`Lab::leftovers`] has any of `words`, once the kernel has cleaned up.
+    pub(crate) fn assert_none_left(&self, words: &[&str]) {
+        Leftovers::assert_without(words, || self.leftovers());
+    }
+
     /// Nothing but records is left: no link, no lease, no process.
     pub(crate) fn check_is_gone(&self) {
         assert_eq!(self.pod.links(), [""; 0]);
