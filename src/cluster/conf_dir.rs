@@ -250,7 +250,8 @@ mod tests {
         dir
     }
 
-    // clause: NPWG-1.3 §3.4.1 a list on disk comes before a single configuration
+    // clause: NPWG-1.3 §3.4.1 order: a list on disk comes before a single configuration
+    // clause: NPWG-1.3 §3.4.1 on disk
     #[test]
     fn lists_come_before_single_configurations() {
         let dir = dir(&[
@@ -261,7 +262,7 @@ mod tests {
         assert!(found.path.ends_with("99-a.configlist"));
     }
 
-    // clause: NPWG-1.3 §3.4.1 the configuration's own name decides, not the file's
+    // clause: NPWG-1.3 §3.4.1 on disk: the configuration's own name decides, not the file's
     #[test]
     fn a_broken_unrelated_file_never_matters() {
         let dir = dir(&[("00-broken.conflist", "{"), ("b.conf", r#"{"name":"a"}"#)]);
@@ -285,7 +286,9 @@ mod tests {
             .collect()
     }
 
-    // clause: CNI-1.1.0 §1 plugins of the sibling folder are appended to the inlined ones
+    // clause: CNI-1.1.0 §1 aggregation: the sibling folder is appended
+    // clause: CNI-1.1.0 §1 inlined plugins
+    // clause: CNI-1.1.0 §1 association: by the network's name
     #[test]
     fn a_sibling_folder_adds_plugins_unless_only_inlined_ones_are_wanted() {
         let dir = dir(&[("net.conflist", "")]);

@@ -174,7 +174,7 @@ mod tests {
         name.parse().unwrap()
     }
 
-    // clause: CNI-1.1.0 §2 CNI_PATH: the list of paths to search for plugin executables
+    // clause: CNI-1.1.0 §4 search: CNI_PATH in order
     #[test]
     fn the_first_directory_that_has_an_executable_file_wins() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    // clause: CNI-1.1.0 §3 if the executable of the type does not exist, then this is an error
+    // clause: CNI-1.1.0 §3 executable
     #[test]
     fn an_absent_plugin_is_named_with_the_directories() {
         let dir = tempfile::tempdir().unwrap();

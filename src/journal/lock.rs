@@ -255,6 +255,9 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path().join("locks")).unwrap().count(), 0);
     }
 
+    // clause: CNI-1.1.0 §3 serial
+    // clause: CNI-1.1.0 §3 concurrent: locked by sandbox
+    // clause: NPWG-1.3 §7.3
     #[test]
     fn a_second_taker_waits_for_the_first() {
         let dir = tempfile::tempdir().unwrap();

@@ -227,7 +227,7 @@ mod tests {
         PodNetns::open(Path::new(path)).unwrap_err().to_string()
     }
 
-    // clause: CNI-1.1.0 §2 CNI_NETNS: a reference to the container's isolation domain
+    // clause: CNI-1.1.0 §3 network namespace: what CNI_NETNS refers to is one
     #[test]
     fn a_path_that_is_no_network_namespace_is_refused_and_says_what_it_is() {
         let directory = tempfile::tempdir().unwrap();

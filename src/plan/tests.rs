@@ -142,6 +142,26 @@ fn in_words(plan: &Plan) -> Vec<String> {
     plan.attachments.iter().map(words).collect()
 }
 
+// clause: NPWG-1.3 §4.1 name
+// clause: NPWG-1.3 §5 name
+#[test]
+fn annotations_have_the_names_of_the_specification() {
+    let all = [
+        ("k8s.v1.cni.cncf.io/networks", "net-a"),
+        ("v1.multus-cni.io/default-network", "net-b"),
+        ("k8s.v1.cni.cncf.io/networks-status", "net-c"),
+        ("other", "net-d"),
+    ];
+    let all = all.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let annotations = PodAnnotations::from_map(&all.into());
+    assert_eq!(annotations.networks.as_deref(), Some("net-a"));
+    assert_eq!(annotations.default_network.as_deref(), Some("net-b"));
+    assert_eq!(
+        crate::npwg::STATUS_ANNOTATION,
+        "k8s.v1.cni.cncf.io/network-status"
+    );
+}
+
 fn argument(attachment: &Attachment, capability: &str) -> Option<String> {
     let value = attachment.capability_args.get(capability)?;
     Some(value.get().to_owned())

@@ -176,7 +176,7 @@ mod tests {
         ("CNI_PATH", "/opt/cni/bin:/usr/lib/cni"),
     ];
 
-    // clause: CNI-1.1.0 §2 Parameters: CNI_COMMAND names the operation
+    // clause: CNI-1.1.0 §2 parameters: CNI_COMMAND names the operation
     #[test]
     fn a_verb_is_upper_case_and_known() {
         for verb in ["add", "", "ATTACH", "GET"] {
@@ -186,7 +186,8 @@ mod tests {
         }
     }
 
-    // clause: CNI-1.1.0 §5 Error: code 4 must contain the names of the invalid variables
+    // clause: CNI-1.1.0 §5 code 4: every missing variable
+    // clause: CNI-1.1.0 §2 environment: what is required
     #[test]
     fn every_missing_variable_is_named() {
         let error = read(&[("CNI_COMMAND", "ADD"), ("CNI_PATH", "/x")]).unwrap_err();
@@ -197,7 +198,7 @@ mod tests {
         );
     }
 
-    // clause: CNI-1.1.0 §2 DEL: CNI_NETNS is optional
+    // clause: CNI-1.1.0 §2 environment: CNI_NETNS is optional for DEL
     #[test]
     fn a_del_needs_no_netns_and_an_empty_one_is_none() {
         let call = read(&[
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(call.netns, None);
     }
 
-    // clause: CNI-1.1.0 §2 STATUS: only CNI_PATH, and that optional
+    // clause: CNI-1.1.0 §2 environment: STATUS needs nothing
     #[test]
     fn a_status_needs_nothing_and_tolerates_empty_variables() {
         for extra in [
@@ -229,7 +230,8 @@ mod tests {
         }
     }
 
-    // clause: CNI-1.1.0 §2 Parameters: CNI_CONTAINERID starts with an alphanumeric character
+    // clause: CNI-1.1.0 §2 container ID: an impossible one is refused
+    // clause: CNI-1.1.0 §2 interface name: an impossible one is refused
     #[test]
     fn impossible_names_are_refused_with_code_4() {
         for (index, value) in [

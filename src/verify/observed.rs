@@ -147,6 +147,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
+    // clause: CNI-1.1.0 §2 CHECK at once: duplicate address detection is waited for
     #[test]
     fn it_waits_until_a_requested_address_is_settled() {
         for settled in [false, true] {

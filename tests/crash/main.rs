@@ -36,7 +36,7 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "crash walk: {line}");
 }
 
-// clause: CNI-1.1.0 §2 DEL: plugins should generally complete a DEL without error even if some resources are missing
+// clause: CNI-1.1.0 §2 DEL missing
 #[test]
 fn an_add_killed_at_any_step_leaves_nothing_after_a_del() {
     let killed = walk(&Story {
@@ -52,7 +52,7 @@ fn an_add_killed_at_any_step_leaves_nothing_after_a_del() {
     );
 }
 
-// clause: CNI-1.1.0 §2 DEL: plugins must accept multiple DEL calls for the same interface
+// clause: CNI-1.1.0 §2 DEL again
 #[test]
 fn a_del_killed_at_any_step_is_finished_by_the_next() {
     let killed = walk(&Story {

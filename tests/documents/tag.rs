@@ -8,8 +8,6 @@ use crate::document::root;
 /// Where tests are.
 const FOLDERS: [&str; 4] = ["src", "tests", "device-info", "hw-tests"];
 const MARK: &str = "// clause:";
-/// How many lines may be between a tag and its test: other tags, attributes.
-const REACH: usize = 40;
 
 /// `// clause: NPWG-1.3 §4.1.2.1.3 valid: one element at least` above a test.
 #[derive(Debug)]
@@ -50,7 +48,9 @@ pub(crate) fn all() -> (Vec<Tag>, Vec<String>) {
 fn collect(folder: &Path, files: &mut Vec<String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if path.is_dir() && entry.file_name() != "target" {
+        // What makes this document speaks of tags, and has none.
+        let skipped = ["target", "documents"];
+        if path.is_dir() && !skipped.iter().any(|name| entry.file_name() == *name) {
             collect(&path, files);
         } else if path.extension().is_some_and(|end| end == "rs") {
             let name = path.strip_prefix(root()).unwrap();
@@ -66,14 +66,14 @@ fn read(file: &str) -> Vec<Result<Tag, String>> {
     tagged
         .filter_map(|(index, line)| Some((index, line.strip_prefix(MARK)?)))
         .map(|(index, words)| {
-            let below = lines.get(index + 1..).unwrap_or_default();
-            tag(file, index + 1, words.trim(), below)
+            let test = test(file, &lines, index);
+            tag(file, index + 1, words.trim(), test)
                 .map_err(|problem| format!("{file}:{}: {problem}", index + 1))
         })
         .collect()
 }
 
-fn tag(file: &str, line: usize, words: &str, below: &[&str]) -> Result<Tag, String> {
+fn tag(file: &str, line: usize, words: &str, test: Option<String>) -> Result<Tag, String> {
     let (specification, rest) = words
         .split_once(" §")
         .ok_or("write it as: // clause: NPWG-1.3 §4.2 entry: some words")?;
@@ -83,32 +83,22 @@ fn tag(file: &str, line: usize, words: &str, below: &[&str]) -> Result<Tag, Stri
         specification: specification.to_owned(),
         section: section.trim_end_matches(['.', ':']).to_owned(),
         words: words.to_owned(),
-        test: test(file, below).ok_or("no test is directly below this tag")?,
+        test: test.ok_or("no test is directly below this tag")?,
         file: file.to_owned(),
         line,
     })
 }
 
-/// The test that follows. In `hw-tests` a test is a function, elsewhere it says `#[test]`.
-fn test(file: &str, below: &[&str]) -> Option<String> {
-    let mut is_test = file.starts_with("hw-tests/");
-    for line in below.iter().take(REACH) {
-        if line.starts_with("#[test]") || line.ends_with("test]") {
-            is_test = true;
-        }
-        let start = [
-            "fn ",
-            "pub fn ",
-            "pub(crate) fn ",
-            "pub(super) fn ",
-            "async fn ",
-        ]
-        .iter()
-        .find_map(|start| line.strip_prefix(start));
-        if let Some(name) = start {
-            let name = name.split(['(', '<']).next()?.trim();
-            return is_test.then(|| name.to_owned());
-        }
-    }
-    None
+/// The test below the line `index`. In `hw-tests` a test is a function, elsewhere it says
+/// `#[test]`, above the tag or below it.
+fn test(file: &str, lines: &[&str], index: usize) -> Option<String> {
+    let says_so = |line: &&str| line.starts_with("#[") && line.ends_with("test]");
+    let belongs = |line: &&&str| line.starts_with("#[") || line.starts_with("//");
+    let above = lines.iter().take(index).rev().take_while(belongs);
+    let below = lines.iter().skip(index + 1);
+    let between = below.clone().take_while(belongs);
+    let is_test = file.starts_with("hw-tests/") || above.chain(between.clone()).any(says_so);
+    let line = below.clone().nth(between.count())?;
+    let name = line.split_once("fn ")?.1.split(['(', '<']).next()?;
+    is_test.then(|| name.trim().to_owned())
 }

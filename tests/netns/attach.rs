@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::lab::Lab;
 
+// clause: NPWG-1.3 §6 attached
+// clause: CNI-1.1.0 §2 ADD creates
+// clause: CNI-1.1.0 §2 DEL removes
 #[test]
 fn a_pod_that_asks_for_nothing_gets_the_cluster_network_and_goes_without_a_trace() {
     let lab = Lab::new();
@@ -19,7 +22,7 @@ fn a_pod_that_asks_for_nothing_gets_the_cluster_network_and_goes_without_a_trace
 }
 
 // clause: NPWG-1.3 §4.1.1 the comma-delimited form, with a namespace where one is given
-// clause: NPWG-1.3 §4.2 each reference is an attachment of its own
+// clause: NPWG-1.3 §4.2 operation: each reference is an attachment of its own
 #[test]
 fn names_with_commas_select_networks_in_their_order() {
     let lab = Lab::new();
@@ -40,9 +43,11 @@ fn names_with_commas_select_networks_in_their_order() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §4.1.2.1.3 ips: the pod gets the addresses it asks for
-// clause: NPWG-1.3 §4.1.2.1.4 mac: the pod gets the hardware address it asks for
-// clause: NPWG-1.3 §4.1.2.1.5 interface: the pod gets the interface name it asks for
+// clause: NPWG-1.3 §4.1.2.1.3 assigned
+// clause: NPWG-1.3 §4.1.2.1.4 assigned
+// clause: NPWG-1.3 §4.1.2.1.5 used
+// clause: NPWG-1.3 §4.1.2.1.5.1
+// clause: NPWG-1.3 §4.1.2.1.2
 #[test]
 fn the_list_form_gives_namespace_interface_addresses_and_mac() {
     let lab = Lab::new();
@@ -74,6 +79,11 @@ fn the_list_form_gives_namespace_interface_addresses_and_mac() {
     lab.assert_nothing_left();
 }
 
+// clause: CNI-1.1.0 §5 ADD version: in each version
+// clause: CNI-1.1.0 §5 output
+// clause: CNI-1.1.0 §2 ADD result
+// clause: CNI-1.1.0 §3 delete order: prevResult from 0.4.0 on
+// clause: NPWG-1.3 §7.1 result version
 #[test]
 fn every_version_of_the_protocol_is_spoken_with_runtime_and_delegates() {
     for version in ["0.3.1", "0.4.0", "1.0.0", "1.1.0"] {
@@ -102,12 +112,13 @@ fn every_version_of_the_protocol_is_spoken_with_runtime_and_delegates() {
         lab.del();
         let told = &lab.recorded("bridge-of-old", "DEL")[0];
         assert_eq!(told["cniVersion"], version);
-        // clause: CNI-1.1.0 §3 prevResult goes with DEL from 0.4.0 on
         assert_eq!(told.get("prevResult").is_some(), version != "0.3.1");
         lab.assert_nothing_left();
     }
 }
 
+// clause: CNI-1.1.0 §5 ADD version: the runtime's, whatever the delegate's
+// clause: NPWG-1.3 §7.1 result version
 #[test]
 fn a_network_may_speak_an_older_version_than_the_runtime() {
     let mut lab = Lab::new();
@@ -143,7 +154,12 @@ fn a_dual_stack_pod_has_addresses_and_routes_of_both_families() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §3 ADD: each plugin of a list gets the result of the one before
+// clause: CNI-1.1.0 §3 add order
+// clause: CNI-1.1.0 §3 delete order
+// clause: CNI-1.1.0 §3 runtimeConfig: what a plugin declares
+// clause: CNI-1.1.0 §4 every verb: CHECK and DEL
+// clause: NPWG-1.3 §7.1 invoking
+// clause: NPWG-1.3 §4.1.2.1.4.2 runtimeConfig
 #[test]
 fn a_chain_runs_in_its_order_and_is_taken_back_in_reverse() {
     let lab = Lab::new();

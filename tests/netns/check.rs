@@ -59,7 +59,9 @@ const CHANGES: [(&str, &[&str]); 7] = [
     ),
 ];
 
-// clause: CNI-1.1.0 §2 CHECK: an error when an interface or address of the result is missing
+// clause: CNI-1.1.0 §2 CHECK missing: interface, address, hardware address
+// clause: CNI-1.1.0 §2 CHECK unreachable: the interface is down
+// clause: CNI-1.1.0 §2 CHECK prevResult: the same result, as it is on record
 #[test]
 fn what_was_changed_behind_its_back_fails_although_the_delegates_see_nothing() {
     for (change, words) in CHANGES {
@@ -110,6 +112,9 @@ fn the_cluster_networks_route_that_is_gone_fails_the_check() {
     lab.del();
 }
 
+// clause: CNI-1.1.0 §2 CHECK delegated: an error is passed on
+// clause: CNI-1.1.0 §2 CHECK other resources: what a delegate knows of
+// clause: CNI-1.1.0 §4 errors
 #[test]
 fn a_delegates_own_no_is_passed_on_with_its_words() {
     let lab = Lab::new();
@@ -157,7 +162,7 @@ fn a_delegate_without_check_is_a_note_on_stderr_only() {
     lab.del();
 }
 
-// clause: CNI-1.1.0 §2 CHECK: the container must have been added before
+// clause: CNI-1.1.0 §2 CHECK not added: no plugin is called
 #[test]
 fn a_container_that_was_never_attached_fails_the_check() {
     let lab = Lab::new();
@@ -168,7 +173,7 @@ fn a_container_that_was_never_attached_fails_the_check() {
     check(&lab).fails(109, &[&container, "not on record"]);
 }
 
-// clause: CNI-1.1.0 §2 CHECK: disableCheck keeps the plugins from being called
+// clause: CNI-1.1.0 §1 disableCheck: no plugin is called
 #[test]
 fn disable_check_spares_the_delegates_and_not_the_kernels_view() {
     let lab = Lab::new();

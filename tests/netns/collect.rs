@@ -55,7 +55,8 @@ fn silent(outcome: &Outcome) {
     );
 }
 
-// clause: CNI-1.1.0 §2 GC: remove as many stale resources as possible
+// clause: CNI-1.1.0 §2 GC stale
+// clause: CNI-1.1.0 §2 GC no DEL: what is stale is detached by DEL, with its own plugins
 #[test]
 fn what_is_no_longer_named_is_detached_from_every_network() {
     let lab = lab();
@@ -67,7 +68,9 @@ fn what_is_no_longer_named_is_detached_from_every_network() {
     assert!(calls.contains(&"DEL net2 ptp-rec".to_owned()), "{calls:?}");
 }
 
-// clause: CNI-1.1.0 §2 GC: the list names the attachments that are still valid
+// clause: CNI-1.1.0 §2 GC valid attachments: each network is told its own
+// clause: CNI-1.1.0 §2 GC forwarded
+// clause: CNI-1.1.0 §4 every verb
 #[test]
 fn what_is_named_stays_and_each_network_is_told_its_own_attachments() {
     let lab = lab();
@@ -128,7 +131,7 @@ fn a_list_of_a_wrong_type_is_refused_and_nothing_is_collected() {
     lab.del();
 }
 
-// clause: CNI-1.1.0 §2 GC: runtimes must not call GC where disableGC is set
+// clause: CNI-1.1.0 §1 disableGC
 #[test]
 fn a_network_is_left_alone_when_it_says_so_or_is_too_old() {
     let lab = lab();
@@ -144,7 +147,8 @@ fn a_network_is_left_alone_when_it_says_so_or_is_too_old() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §2 GC: a plugin should continue on errors and report them
+// clause: CNI-1.1.0 §2 GC goes on
+// clause: CNI-1.1.0 §4 errors: of GC
 #[test]
 fn every_failure_is_reported_and_none_stops_the_others() {
     let lab = lab();

@@ -25,40 +25,6 @@ fn until_it_runs(lab: &Lab) {
     }
 }
 
-// clause: CNI-1.1.0 §2 Overview: no parallel operations for the same container
-#[test]
-fn a_del_beside_an_add_waits_for_it_and_leaves_nothing() {
-    let lab = slow();
-    thread::scope(|scope| {
-        let add = scope.spawn(|| lab.call("ADD"));
-        until_it_runs(&lab);
-        lab.del();
-        assert_eq!(add.join().unwrap().exit, 0);
-    });
-    lab.assert_nothing_left();
-}
-
-#[test]
-fn two_adds_at_once_attach_once() {
-    let lab = slow();
-    let outcomes: Vec<i32> = thread::scope(|scope| {
-        let calls: Vec<_> = (0..3).map(|_| scope.spawn(|| lab.call("ADD"))).collect();
-        calls
-            .into_iter()
-            .map(|call| call.join().unwrap().exit)
-            .collect()
-    });
-    assert_eq!(
-        outcomes.iter().filter(|exit| **exit == 0).count(),
-        1,
-        "{outcomes:?}"
-    );
-    assert_eq!(lab.log("calls"), ["ADD net1 slow"]);
-    lab.check();
-    lab.del();
-    lab.assert_nothing_left();
-}
-
 #[test]
 fn whoever_waits_for_the_sandbox_too_long_is_told_to_try_again() {
     let mut lab = slow();

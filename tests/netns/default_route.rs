@@ -24,7 +24,8 @@ fn select(lab: &Lab, gateways: &Value) {
 const ETH0_V4: &str = "10.10.0.1 dev eth0 metric 0";
 const ETH0_V6: &str = "2001:db8:10::1 dev eth0 metric 1024";
 
-// clause: NPWG-1.3 §4.1.2.1.9 the default route is cleared from the cluster network
+// clause: NPWG-1.3 §4.1.2.1.9 cleared
+// clause: NPWG-1.3 §4.1.2.1.9 set
 #[test]
 fn gateways_replace_the_default_routes_of_their_families_only() {
     let cases: [(Value, &[&str]); 4] = [
@@ -56,7 +57,7 @@ fn gateways_replace_the_default_routes_of_their_families_only() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2.1.9 several gateways may get metrics in their order
+// clause: NPWG-1.3 §4.1.2.1.9 metrics: in their order
 #[test]
 fn several_gateways_get_metrics_in_their_order() {
     let lab = dual_stack();

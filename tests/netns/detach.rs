@@ -18,6 +18,8 @@ fn attached() -> Lab {
     lab
 }
 
+// clause: CNI-1.1.0 §2 DEL missing: pod and definitions are gone
+// clause: CNI-1.1.0 §3 store the result
 #[test]
 fn pod_definitions_and_all_manifests_may_be_gone() {
     let lab = attached();
@@ -26,6 +28,7 @@ fn pod_definitions_and_all_manifests_may_be_gone() {
     lab.assert_nothing_left();
 }
 
+// clause: CNI-1.1.0 §3 same configuration: of the ADD
 #[test]
 fn the_cluster_networks_configuration_may_be_gone_or_another() {
     let lab = attached();
@@ -36,6 +39,7 @@ fn the_cluster_networks_configuration_may_be_gone_or_another() {
     lab.assert_nothing_left();
 }
 
+// clause: CNI-1.1.0 §3 same configuration: of the ADD, whatever was changed since
 #[test]
 fn definitions_that_were_changed_do_not_change_what_is_detached() {
     let lab = attached();
@@ -45,7 +49,7 @@ fn definitions_that_were_changed_do_not_change_what_is_detached() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §2 DEL: plugins should complete without error if the netns is gone
+// clause: CNI-1.1.0 §2 DEL missing: the netns is gone
 #[test]
 fn the_netns_may_be_gone() {
     let lab = attached();
@@ -56,7 +60,7 @@ fn the_netns_may_be_gone() {
     lab.assert_none_left(&["file", "veth"]);
 }
 
-// clause: CNI-1.1.0 §2 DEL: CNI_NETNS may be absent or empty
+// clause: CNI-1.1.0 §2 environment: CNI_NETNS is optional for DEL
 #[test]
 fn the_netns_may_be_unnamed() {
     for netns in [None, Some("")] {
@@ -75,7 +79,7 @@ fn the_netns_may_be_unnamed() {
     }
 }
 
-// clause: CNI-1.1.0 §2 DEL: a second DEL, and one of an unknown container, is a success
+// clause: CNI-1.1.0 §2 DEL again: also of an unknown container
 #[test]
 fn twice_and_never_attached_are_successes() {
     let lab = attached();
@@ -106,8 +110,8 @@ fn the_last_attachment_goes_first() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §7.2 a failed detachment keeps no other from being detached
-// clause: CNI-1.1.0 §3 DEL: the same parameters as for ADD
+// clause: NPWG-1.3 §7.2 all torn down: one that fails keeps no other
+// clause: NPWG-1.3 §7.2 final error
 #[test]
 fn what_cannot_be_detached_stays_owed_and_the_rest_goes() {
     let lab = Lab::new();
@@ -130,6 +134,8 @@ fn what_cannot_be_detached_stays_owed_and_the_rest_goes() {
     lab.assert_nothing_left();
 }
 
+// clause: CNI-1.1.0 §3 executable: also for DEL
+// clause: NPWG-1.3 §7.2 final error
 #[test]
 fn a_plugin_that_is_not_installed_any_more_is_owed_until_it_is_back() {
     let lab = Lab::new();
@@ -154,6 +160,7 @@ fn a_plugin_that_is_not_installed_any_more_is_owed_until_it_is_back() {
     lab.assert_nothing_left();
 }
 
+// clause: CNI-1.1.0 §3 attachment parameters: container and interface name an attachment
 #[test]
 fn two_interfaces_of_one_container_are_two_attachments() {
     let lab = Lab::new();

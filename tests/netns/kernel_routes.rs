@@ -51,7 +51,8 @@ fn there_and_back(pod: &Sandbox, context: &str) -> Vec<DefaultRoute> {
     routes
 }
 
-// clause: NPWG-1.3 §4.1.2.1.9 default-route: cleared from the cluster network, and put back
+// clause: NPWG-1.3 §4.1.2.1.9 cleared: and put back
+// clause: NPWG-1.3 §4.1.2.1.9 set
 #[test]
 fn every_kind_of_default_route_is_put_back_exactly() {
     let table: &[&[&str]] = &[
@@ -151,7 +152,7 @@ fn the_time_that_a_route_has_left_is_given_back() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2.1.9 default-route: several gateways, metrics in their order
+// clause: NPWG-1.3 §4.1.2.1.9 metrics: in their order
 #[test]
 fn gateways_are_added_with_the_metrics_given() {
     let pod = pod();
@@ -181,7 +182,7 @@ fn gateways_are_added_with_the_metrics_given() {
     assert_eq!(routes.iter().filter(|r| r.family == Family::V6).count(), 2);
 }
 
-// clause: NPWG-1.3 §4.1.2.1.9 default-route: a gateway that cannot be reached fails
+// clause: NPWG-1.3 §4.1.2.1.9 set: a gateway that cannot be reached fails
 #[test]
 fn a_gateway_out_of_reach_is_refused_with_the_kernels_words() {
     let pod = pod();

@@ -14,6 +14,7 @@
 mod lab;
 mod sandbox;
 
+mod administrator;
 mod attach;
 mod bad_call;
 mod bad_definition;
@@ -29,12 +30,18 @@ mod concurrent;
 mod default_route;
 mod detach;
 mod environment;
+mod every_verb;
 mod explain;
+mod foreign;
 mod kernel_links;
 mod kernel_routes;
 mod networks;
 mod ourselves;
+mod owed;
+mod parameters;
+mod races;
 mod readiness;
+mod reference_runtime;
 mod requests;
 mod status;
 mod unwind;

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use crate::lab::{Lab, POD};
 
 // clause: NPWG-1.3 §3.4.2 a configuration without a name gets the definition's
-// clause: NPWG-1.3 §3.4.3 a configuration's own name stays
+// clause: NPWG-1.3 §3.4.3 not required: its own name stays
+// clause: NPWG-1.3 §4.2.1 created: the name of the network
+// clause: NPWG-1.3 §4.2.1 tuple: the name is the same for DEL
 #[test]
 fn a_network_is_called_by_its_configuration_else_by_its_definition() {
     let lab = Lab::new();
@@ -30,7 +32,8 @@ fn a_network_is_called_by_its_configuration_else_by_its_definition() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §3.4.1 a definition without configuration means one on disk
+// clause: NPWG-1.3 §3.4.1 on disk
+// clause: NPWG-1.3 §3.2 no keys
 #[test]
 fn a_definition_without_configuration_is_found_on_disk_by_name() {
     let lab = Lab::new();

@@ -32,7 +32,7 @@ fn status(lab: &Lab) -> Outcome {
     call.run()
 }
 
-// clause: CNI-1.1.0 §2 STATUS: success when the plugin is ready to service ADD requests
+// clause: CNI-1.1.0 §2 STATUS ready
 #[test]
 fn a_node_that_is_ready_says_nothing() {
     let lab = lab();
@@ -54,7 +54,8 @@ fn a_node_that_is_ready_says_nothing() {
     assert_eq!(bare.run().exit, 0);
 }
 
-// clause: CNI-1.1.0 §2 STATUS: a plugin executes STATUS of what it delegates to and passes its error on
+// clause: CNI-1.1.0 §2 STATUS delegated
+// clause: CNI-1.1.0 §2 STATUS error
 #[test]
 fn what_the_cluster_networks_plugins_say_is_passed_on() {
     let lab = lab();
@@ -74,6 +75,7 @@ fn what_the_cluster_networks_plugins_say_is_passed_on() {
     assert_eq!(status(&lab).exit, 0);
 }
 
+// clause: CNI-1.1.0 §2 STATUS not ready
 #[test]
 fn whatever_an_add_would_miss_is_named_with_code_50() {
     let mut lab = lab();
@@ -116,6 +118,7 @@ fn a_plugin_that_hangs_makes_no_runtime_wait() {
     );
 }
 
+// clause: CNI-1.1.0 §2 STATUS service: the agent
 #[test]
 fn nobody_at_the_agents_socket_is_said() {
     let mut lab = lab();

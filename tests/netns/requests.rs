@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::lab::Lab;
 
-// clause: NPWG-1.3 §4.1.2.1.6 cni-args: the pod's keys over those of the definition
+// clause: NPWG-1.3 §4.1.2.1.6 passed
+// clause: NPWG-1.3 §4.1.2.1.6.2 priority
 #[test]
 fn cni_args_of_the_pod_win_key_by_key_and_numbers_stay_as_written() {
     let lab = Lab::new();
@@ -27,8 +28,12 @@ fn cni_args_of_the_pod_win_key_by_key_and_numbers_stay_as_written() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §4.1.2.1.7.2 portMappings go to the plugin that declares them
-// clause: NPWG-1.3 §4.1.2.1.8.2 a default burst where the pod gives a rate alone
+// clause: NPWG-1.3 §4.1.2.1.7.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.7 configured: by the plugin that declares it
+// clause: NPWG-1.3 §4.1.2.1.8.2 default bursts
+// clause: NPWG-1.3 §4.1.2.1.8 configured: by the plugin that declares it
+// clause: CNI-1.1.0 §3 declared capabilities
+// clause: NPWG-1.3 §4.1.2.1.8.2 runtimeConfig
 #[test]
 fn port_mappings_and_bandwidth_reach_the_plugins_that_declare_them() {
     let lab = Lab::new();

@@ -24,9 +24,14 @@ const KEYS: [&str; 9] = [
     "device-info",
 ];
 
-// clause: NPWG-1.3 §5.3 one map per attachment, with these keys and no other without a period
-// clause: NPWG-1.3 §5.2 the cluster-wide default network has an entry, marked as default
-// clause: NPWG-1.3 §5.3.5 default is true in one entry only
+// clause: NPWG-1.3 §5.3 keys: no other without a period
+// clause: NPWG-1.3 §5 list: one map per attachment
+// clause: NPWG-1.3 §5.1 source
+// clause: NPWG-1.3 §5.3.1 name
+// clause: NPWG-1.3 §5.3.1 namespace
+// clause: NPWG-1.3 §5.2 entry
+// clause: NPWG-1.3 §5.2 default
+// clause: NPWG-1.3 §5.3.5 one
 #[test]
 fn each_attachment_has_an_entry_that_says_what_the_kernel_shows() {
     let lab = Lab::new();
@@ -83,7 +88,8 @@ fn the_entry_is_about_the_interface_in_the_pod_not_the_bridge() {
     lab.del();
 }
 
-// clause: NPWG-1.3 §4.2 the same network twice gives two entries
+// clause: NPWG-1.3 §4.2 entry: the same network twice gives two
+// clause: NPWG-1.3 §4.2.2
 #[test]
 fn a_network_attached_twice_has_two_entries() {
     let lab = Lab::new();
@@ -108,7 +114,7 @@ fn addresses_come_with_their_prefix_where_the_node_says_so() {
     lab.del();
 }
 
-// clause: NPWG-1.3 §5.1 others may update the status
+// clause: NPWG-1.3 §5.1 others: may update the status
 #[test]
 fn what_others_wrote_into_the_status_stays() {
     let lab = Lab::new();

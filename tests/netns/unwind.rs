@@ -42,6 +42,12 @@ const REFUSE: &str =
 /// The plugin does its work and fails after that.
 const ATTACH_AND_REFUSE: &str = r#"$REAL/ptp <<<"$stdin" >/dev/null; echo '{"cniVersion":"1.0.0","code":100,"msg":"no ports left"}'; exit 1"#;
 
+// clause: NPWG-1.3 §7.2 setup fails
+// clause: NPWG-1.3 §7.2 not attempted
+// clause: CNI-1.1.0 §3 delete after failure
+// clause: CNI-1.1.0 §3 delete follows
+// clause: CNI-1.1.0 §4 add fails
+// clause: CNI-1.1.0 §4 errors
 #[test]
 fn a_network_that_fails_takes_the_ones_before_it_along_in_reverse() {
     for (failing, undone) in [
@@ -142,6 +148,7 @@ fn interrupted(lab: &Lab) {
     assert!(lab.pod.links().contains(&"net1".to_owned()));
 }
 
+// clause: CNI-1.1.0 §3 delete follows: also after an interruption
 #[test]
 fn an_add_after_an_interrupted_one_detaches_what_was_left_and_succeeds() {
     let lab = lab_with(2);
@@ -171,7 +178,7 @@ fn a_check_after_an_interrupted_add_says_so() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §2 ADD: not twice without a DEL between them
+// clause: CNI-1.1.0 §2 ADD twice: is refused
 #[test]
 fn a_second_add_is_refused_and_harms_nothing() {
     let lab = lab_with(1);

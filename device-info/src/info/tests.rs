@@ -23,8 +23,10 @@ fn completed(given: Option<Value>, facts: &Facts) -> Value {
     serde_json::to_value(complete(given.map(wire), Some(facts)).unwrap().unwrap()).unwrap()
 }
 
+// clause: DEVINFO-1.1.0 §3.1.4.5: it survives reading and writing
+// clause: DEVINFO-1.1.0 §3.1.4.6: it survives reading and writing
 #[test]
-// clause: DEVINFO-1.1.0 §3.1 device-info keys: every type with all its keys survives reading and writing
+// clause: DEVINFO-1.1.0 §3.1: every type with all its keys survives reading and writing
 fn every_type_with_all_its_keys_survives_in_the_order_of_the_specification() {
     for text in [
         r#"{"type":"pci","version":"1.1.0","pci":{"pci-address":"0000:18:0a.2","vhost-net":"/dev/vhost-net","rdma-device":"mlx5_0,mlx5_1","pf-pci-address":"0000:18:00.1","representor-device":"eth3"}}"#,
@@ -64,12 +66,21 @@ fn null_and_empty_strings_mean_that_a_key_is_not_there() {
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §3.1.1 type: required, one of four
-// clause: DEVINFO-1.1.0 §3.1.2 version: required, MAJOR.MINOR.PATCH
-// clause: DEVINFO-1.1.0 §3.1.3 pci: required for its type, pci-address required
-// clause: DEVINFO-1.1.0 §3.1.4 vdpa: required for its type, with parent-device, driver, path
-// clause: DEVINFO-1.1.0 §3.1.5 vhost-user: required for its type, with mode, path
-// clause: DEVINFO-1.1.0 §3.1.6 memif: required for its type, with role, path, mode
+// clause: DEVINFO-1.1.0 §3.1.1: required, one of four
+// clause: DEVINFO-1.1.0 §3.1.2 format: required, MAJOR.MINOR.PATCH
+// clause: DEVINFO-1.1.0 §3.1.3: required for its type
+// clause: DEVINFO-1.1.0 §3.1.3.1: required
+// clause: DEVINFO-1.1.0 §3.1.4: required for its type
+// clause: DEVINFO-1.1.0 §3.1.4.1: required
+// clause: DEVINFO-1.1.0 §3.1.4.2: required
+// clause: DEVINFO-1.1.0 §3.1.4.3: required
+// clause: DEVINFO-1.1.0 §3.1.5: required for its type
+// clause: DEVINFO-1.1.0 §3.1.5.1: required
+// clause: DEVINFO-1.1.0 §3.1.5.2: required
+// clause: DEVINFO-1.1.0 §3.1.6: required for its type
+// clause: DEVINFO-1.1.0 §3.1.6.1: required
+// clause: DEVINFO-1.1.0 §3.1.6.2: required
+// clause: DEVINFO-1.1.0 §3.1.6.3: required
 fn what_lacks_a_required_key_or_has_an_impossible_value_is_refused_with_key_value_and_remedy() {
     let pci = |pci: Value| json!({"type": "pci", "version": "1.1.0", "pci": pci});
     let vdpa = |key: &str, value: Value| {
@@ -198,7 +209,7 @@ fn values_of_other_types_are_refused_in_one_line() {
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §3.1.6.3 mode: inject-punt
+// clause: DEVINFO-1.1.0 §3.1.6.3: inject-punt is reserved
 fn the_reference_librarys_punt_is_read_and_the_specifications_word_is_written() {
     let info = strict(json!({"type": "memif", "version": "1.1.0", "memif": {"role": "master", "path": "/run/m.sock", "mode": "punt"}})).unwrap();
     assert_eq!(
@@ -208,7 +219,7 @@ fn the_reference_librarys_punt_is_read_and_the_specifications_word_is_written() 
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §3.1.2 version: must match the version being used
+// clause: DEVINFO-1.1.0 §3.1.2 version
 fn the_version_is_kept_and_raised_to_that_of_the_keys_in_use() {
     let version = |version: &str, pci: Value| {
         let info = strict(json!({"type": "pci", "version": version, "pci": pci})).unwrap();
@@ -223,6 +234,9 @@ fn the_version_is_kept_and_raised_to_that_of_the_keys_in_use() {
     assert_eq!(version("1.2.0", with_representor), "1.2.0");
 }
 
+// clause: DEVINFO-1.1.0 §3.1.3.3
+// clause: DEVINFO-1.1.0 §3.1.3.4
+// clause: DEVINFO-1.1.0 §3.1.3.5
 #[test]
 fn what_a_device_plugin_left_out_is_filled_in_from_the_machine() {
     let capture = fixtures::unverified_connectx6(4);
@@ -240,6 +254,8 @@ fn what_a_device_plugin_left_out_is_filled_in_from_the_machine() {
     );
 }
 
+// clause: DEVINFO-1.1.0 §3.1.3.2
+// clause: DEVINFO-1.1.0 §3.1.3.4
 #[test]
 fn where_nothing_was_written_the_machine_alone_says_what_the_device_is() {
     let igb = fixtures::igb_vfio();
@@ -260,8 +276,11 @@ fn where_nothing_was_written_the_machine_alone_says_what_the_device_is() {
     );
 }
 
+// clause: DEVINFO-1.1.0 §3.1.4.1
+// clause: DEVINFO-1.1.0 §3.1.4.2
+// clause: DEVINFO-1.1.0 §3.1.4.4
 #[test]
-// clause: DEVINFO-1.1.0 §3.1.4.3 path: the absolute device path to the vhost or virtio device
+// clause: DEVINFO-1.1.0 §3.1.4.3: the absolute device path
 fn a_vdpa_device_is_described_by_its_own_name_and_by_its_functions_address() {
     for id in ["vdpapci0", "0000:03:00.0"] {
         assert_eq!(
@@ -419,8 +438,8 @@ fn a_description_is_compared_with_the_identifier_that_was_asked_for() {
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §3.1.5.1 mode: the host creates a client's socket, the application a server's
-// clause: DEVINFO-1.1.0 §3.1.6.1 role: the host creates a slave's socket, the application a master's
+// clause: DEVINFO-1.1.0 §3.1.5.1: the host creates a client's socket, the application a server's
+// clause: DEVINFO-1.1.0 §3.1.6.1: the host creates a slave's socket, the application a master's
 fn a_socket_that_the_host_makes_must_be_there_and_else_its_directory() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).display().to_string();

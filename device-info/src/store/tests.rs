@@ -30,7 +30,8 @@ fn with_dp(make: impl FnOnce(&Path)) -> Result<Option<WireDeviceInfo>, StoreErro
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §4.1 path: <resourceName>-<deviceID>-device.json, / replaced by -
+// clause: DEVINFO-1.1.0 §4.1 path: <resourceName>-<deviceID>-device.json
+// clause: DEVINFO-1.1.0 §4.1 slashes: replaced
 fn a_device_plugins_file_is_found_by_resource_and_device() {
     let found = with_dp(|path| fs::write(path, serde_json::to_vec(&info(ID)).unwrap()).unwrap());
     assert_eq!(found, Ok(Some(info(ID).into())));
@@ -172,9 +173,10 @@ fn resources_that_share_a_file_name_are_told_apart_by_content() {
     );
 }
 
+// clause: DEVINFO-1.1.0 §4: one JSON map
 #[test]
-// clause: DEVINFO-1.1.0 §4.2.1 the root directory is created when it does not exist
-// clause: DEVINFO-1.1.0 §4.2.1 the file is deleted when DELETE is called
+// clause: DEVINFO-1.1.0 §4.2.1 directory
+// clause: DEVINFO-1.1.0 §4.2.1 delete
 fn an_attachments_file_is_written_whole_readable_and_removed() {
     let (_directory, files) = files();
     let name = CniFileName::of_attachment("default", "storage", "4f9c", "net1").unwrap();
@@ -300,7 +302,8 @@ fn a_path_of_a_networks_definition_must_be_directly_in_the_directory() {
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §4.2 UniqueFileName: unique per network attachment call
+// clause: DEVINFO-1.1.0 §4.2: unique per network attachment call
+// clause: DEVINFO-1.1.0 §4.2.1 unique
 fn names_over_255_bytes_are_hashed_and_stay_unique() {
     let long = "x".repeat(300);
     let of = |namespace: &str, container: &str, interface: &str| {

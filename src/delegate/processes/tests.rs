@@ -92,8 +92,9 @@ fn runs(pid: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
-// clause: CNI-1.1.0 §2 parameters in the environment, configuration on stdin, result on stdout
-// clause: CNI-1.1.0 §3 attachment parameters are always set
+// clause: CNI-1.1.0 §2 parameters: in the environment; configuration on stdin, result on stdout
+// clause: CNI-1.1.0 §3 attachment parameters: always set
+// clause: CNI-1.1.0 §3 search path: CNI_PATH is handed on
 #[test]
 fn a_plugin_gets_its_parameters_and_its_configuration() {
     let plugin = Plugin::script("env | grep -E '^(CNI_|JACK)' | sort > $DIR/env; cat");
@@ -364,7 +365,8 @@ fn a_plugin_that_ignores_stdin_may_still_answer() {
 }
 
 // Injects faults: answers that are none.
-// clause: CNI-1.1.0 §2 a plugin that fails exits non-zero and should output an error document
+// clause: CNI-1.1.0 §2 error document: as a runtime reads it
+// clause: CNI-1.1.0 §2 exit: as a runtime reads it
 #[test]
 fn each_wrong_answer_has_its_own_message() {
     let table = [
@@ -489,7 +491,7 @@ fn ignores_sigchld() {
     plugin.nobody_is_left();
 }
 
-// clause: CNI-1.1.0 §4 the delegated plugin's stderr is output to the calling plugin's stderr
+// clause: CNI-1.1.0 §4 stderr
 #[test]
 fn stderr_of_a_plugin_is_passed_on_up_to_its_cap() {
     let (passed, stdout, stderr) = in_a_process_of_its_own("exec \"$@\"", "writes_to_stderr");

@@ -207,7 +207,7 @@ fn an_interface_that_is_not_there_weighs_as_much_as_what_was_asked_of_it() {
     }
 }
 
-// clause: CNI-1.1.0 §2 ADD: the interface is to be called CNI_IFNAME
+// clause: CNI-1.1.0 §2 ADD creates: the interface is called CNI_IFNAME
 #[test]
 fn the_interface_has_the_name_it_was_given() {
     let alias = link_with(|link| link.name = "eth7".to_owned());

@@ -2,8 +2,8 @@
 
 use super::*;
 
-// clause: NPWG-1.3 §4.1.2.1.3 ips: the given addresses are the interface's
-// clause: NPWG-1.0 §4.1.2.1.3.2 ips: fails where they were not assigned
+// clause: NPWG-1.3 §4.1.2.1.3 assigned: they are the interface's
+// clause: NPWG-1.0 §4.1.2.1.3.2 assigned: fails where they were not
 #[test]
 fn requested_addresses_are_there_with_the_prefix_that_was_asked_for() {
     let table: [(&[&str], &[&str]); 7] = [

@@ -25,8 +25,8 @@ fn the_interface_is_the_device_that_was_allocated() {
     expect(&Asked::default(), &is(&["0000:3b:02.b"]), &[]);
 }
 
-// clause: NPWG-1.3 §4.1.2.1.4 mac: the given address is the interface's
-// clause: NPWG-1.0 §4.1.2.1.4.2 mac: fails where it was not assigned
+// clause: NPWG-1.3 §4.1.2.1.4 assigned: it is the interface's
+// clause: NPWG-1.0 §4.1.2.1.4.2 assigned: fails where it was not
 #[test]
 fn the_hardware_address_is_the_requested_and_the_answered_one() {
     let requested = "its hardware address is 02:00:00:00:00:01, requested was 02:00:00:00:00:02";
@@ -60,8 +60,8 @@ fn the_hardware_address_is_the_requested_and_the_answered_one() {
     expect(&asked(), &none, &[(Demanded, part)]);
 }
 
-// clause: NPWG-1.0 §4.1.2.1.4 mac: an IPoIB address of 20 bytes
-// clause: NPWG-1.3 §4.1.2.1.10 infiniband-guid: the lower 8 bytes of the IPoIB address
+// clause: NPWG-1.0 §4.1.2.1.4 valid: an IPoIB address of 20 bytes
+// clause: NPWG-1.3 §4.1.2.1.10 assigned: the lower 8 bytes of the IPoIB address
 #[test]
 fn an_infiniband_port_is_known_by_its_guid() {
     let restarted = IPOIB.replacen("00:49", "00:51", 1);

@@ -16,6 +16,7 @@ fn enslaved(kind: &str, permanent: Option<&[u8]>) -> Observed {
     })
 }
 
+// clause: CNI-1.1.0 §2 CHECK later plugin: it may have enslaved the interface
 #[test]
 fn below_a_later_attachment_the_permanent_address_counts() {
     let asked = || Asked::mac("02:00:00:00:00:01");
