@@ -207,8 +207,8 @@ fn impossible() -> Vec<(Value, u64, Vec<&'static str>)> {
     ]
 }
 
-// clause: NPWG-1.3 §4.1.2.1.5 a name that is used already fails the attachment
-// clause: NPWG-1.3 §4.1.2.1.3.2 a capability that no plugin declares fails the attachment
+// clause: NPWG-1.3 §4.1.2.1.5 taken: fails the attachment
+// clause: NPWG-1.3 §4.1.2.1.3.2 declared: by no plugin, so it fails
 #[test]
 fn what_cannot_be_attached_fails_before_anything_runs() {
     for strictness in ["ignore", "fail"] {

@@ -22,7 +22,7 @@ fn curious() -> Lab {
     lab
 }
 
-// clause: CNI-1.1.0 §2 Parameters: what a plugin is told in its environment
+// clause: CNI-1.1.0 §2 parameters: what a plugin is told in its environment
 #[test]
 fn a_delegate_gets_the_parameters_of_its_call_and_nobodys_secrets() {
     let lab = curious();
