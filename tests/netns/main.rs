@@ -26,6 +26,7 @@ mod bad_selection;
 mod check;
 mod collect;
 mod command_line;
+mod containerd;
 mod default_route;
 mod detach;
 mod every_verb;
