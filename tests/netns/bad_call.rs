@@ -83,7 +83,7 @@ fn a_configuration_with_a_wrong_value() {
         ),
         (
             "delegates",
-            json!([{}]),
+            json!([{ "type": "bridge", "name": "x" }]),
             7,
             &["clusterNetwork", "delegates"],
         ),
@@ -217,5 +217,24 @@ fn an_error_speaks_the_runtimes_version() {
         let outcome = lab.call("ADD");
         outcome.fails(7, &["maybe"]);
         assert_eq!(outcome.json()["cniVersion"], version);
+    }
+}
+
+/// The pod's name becomes part of a path.
+#[test]
+fn a_pods_name_that_is_none_is_refused() {
+    let lab = Lab::new();
+    for (namespace, name, bad) in [
+        ("demo", "../../../etc", "../../../etc"),
+        ("..", "web", "\"..\""),
+        ("demo", "a/b", "a/b"),
+        ("demo", "Web", "Web"),
+    ] {
+        let args = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name}");
+        lab.plugin("ADD")
+            .env("CNI_ARGS", &args)
+            .run()
+            .fails(4, &["CNI_ARGS", bad]);
+        lab.assert_nothing_left();
     }
 }

@@ -182,3 +182,12 @@ fn manifests_that_are_broken_hide_no_others() {
         .fails(102, &["demo/absent", "00-broken.yaml"]);
     lab.assert_nothing_left();
 }
+
+#[test]
+fn a_default_network_that_is_not_there_is_the_administrators_fault() {
+    let mut lab = Lab::new();
+    lab.configure("defaultNetworks", json!(["nowhere"]));
+    lab.call("ADD")
+        .fails(102, &["nowhere (net1)", "correct defaultNetworks"]);
+    lab.assert_nothing_left();
+}
