@@ -19,6 +19,7 @@ mod check;
 mod collect;
 mod default_route;
 mod detach;
+mod indicator;
 mod kernel_links;
 mod kernel_routes;
 mod ourselves;
