@@ -60,7 +60,8 @@ fn a_pod_is_attached_checked_and_detached_whatever_status_says() {
     let mut lab = Lab::new();
     lab.configure("cniVersion", json!("1.1.0"));
     // Injects a fault: a plugin that says it is not available.
-    let unwell = r#"[ $CNI_COMMAND = STATUS ] && { echo '{"code":51,"msg":"no uplink"}'; exit 1; }"#;
+    let unwell =
+        r#"[ $CNI_COMMAND = STATUS ] && { echo '{"code":51,"msg":"no uplink"}'; exit 1; }"#;
     lab.recorder("unwell", "bridge", unwell);
     let mut bridge = lab.bridge("cni0", "10.10.0.0/24");
     bridge["type"] = json!("unwell");

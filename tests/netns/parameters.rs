@@ -53,7 +53,8 @@ fn an_interface_that_is_there_already_fails_before_anything_runs() {
         config["type"] = json!("recorded");
         lab.definition("demo/own", &config);
         lab.selects("own");
-        lab.pod.ip(&format!("link add {taken} type veth peer name other0"));
+        lab.pod
+            .ip(&format!("link add {taken} type veth peer name other0"));
         lab.set_out();
         lab.call("ADD").fails(101, &[taken, "is already there"]);
         assert!(lab.log("calls").is_empty(), "nothing has run");
