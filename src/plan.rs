@@ -25,6 +25,8 @@ pub struct Plan {
     pub attachments: Vec<Attachment>,
     /// What the pod's owner should know.
     pub events: Vec<Event>,
+    /// What surprises people who look at the plan, a line each.
+    pub remarks: Vec<String>,
     /// Every reason why the plan must not be carried out; none when it may be.
     pub problems: Vec<PlanError>,
 }
@@ -55,6 +57,7 @@ pub fn plan(inputs: Inputs<'_>) -> Plan {
         plan: Plan {
             attachments: Vec::new(),
             events: Vec::new(),
+            remarks: Vec::new(),
             problems: Vec::new(),
         },
         position: 0,
@@ -87,7 +90,10 @@ impl<'a> Planner<'a> {
 
     fn cluster_network(&mut self) {
         let attachment = match self.default_network_annotation() {
-            Some(selection) => self.replaced_cluster_network(&selection),
+            Some(selection) => {
+                self.remark_on(&selection);
+                self.replaced_cluster_network(&selection)
+            }
             None => self.own_cluster_network(),
         };
         let runtime_config = std::mem::take(&mut self.inputs.runtime_config);
@@ -119,6 +125,37 @@ impl<'a> Planner<'a> {
         let attachment = self.attachment(network, ifname, Some(selection), true)?;
         self.restrict(&attachment, selection)?;
         Ok(attachment)
+    }
+
+    /// What the annotation does that its author may not expect.
+    fn remark_on(&mut self, selection: &Selection) {
+        let Inputs {
+            node,
+            annotations,
+            ifname,
+            ..
+        } = &self.inputs;
+        let text = annotations.default_network.as_deref().unwrap_or_default();
+        let network = &selection.network;
+        let mut remarks = vec![format!(
+            "annotation {DEFAULT_NETWORK_ANNOTATION}: {network} is attached instead of clusterNetwork {}",
+            node.cluster_network.label()
+        )];
+        if !text.contains(network.namespace()) {
+            remarks.push(format!(
+                "annotation {DEFAULT_NETWORK_ANNOTATION}: {} has no namespace, so it is looked up in \
+                 multusNamespace {}, not in the pod's",
+                network.name(),
+                node.multus_namespace
+            ));
+        }
+        if let Some(interface) = &selection.interface {
+            remarks.push(format!(
+                "annotation {DEFAULT_NETWORK_ANNOTATION}: interface {interface} is ignored, \
+                 the runtime names this one: {ifname}"
+            ));
+        }
+        self.plan.remarks.extend(remarks);
     }
 
     fn default_network_annotation(&mut self) -> Option<Selection> {
@@ -308,6 +345,7 @@ impl<'a> Planner<'a> {
             &pod.namespace,
             &selection.network,
             &attachment.config,
+            selection.cni_args.as_ref(),
         )
         .map_err(|reason| attachment.problem(reason))
     }
@@ -349,8 +387,10 @@ pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
 }
 
 fn parse(network: &Network) -> Result<NetworkConfig, Reason> {
-    NetworkConfig::parse(network.text.as_bytes())
-        .map_err(|cause| Reason::Network(format!("{}: {cause}", network.origin)))
+    NetworkConfig::parse(network.text.as_bytes()).map_err(|cause| {
+        let remedy = "; correct the configuration there";
+        Reason::Network(format!("{}: {cause}{remedy}", network.origin))
+    })
 }
 
 /// The configuration's own name, else the definition's (NPWG 1.3 §3.4.2, §3.4.3).

@@ -16,8 +16,7 @@
 
 pub use infiniband::{ipoib, rxe};
 pub use intel::{
-    igb, igb_vfio, unverified_e810, unverified_i350, unverified_noiommu, unverified_vmd,
-    unverified_x710,
+    igb, igb_noiommu, igb_vfio, unverified_e810, unverified_i350, unverified_vmd, unverified_x710,
 };
 pub use nvidia::{unverified_bluefield2, unverified_connectx6};
 pub use software::{netdevsim, vdpasim, vduse, vp_vdpa_vhost, vp_vdpa_virtio};

@@ -132,14 +132,11 @@ fn settle_earlier(context: &Context<'_>, key: &Key, netns: &PodNetns) -> Result<
     detach::detach(context, *sandbox, Detachment::Earlier)
 }
 
-/// Names that the netns already has fail before anything runs (NPWG 1.3 §4.1.2.1.5).
+/// Names that the netns already has, be it as an alternative name, fail before anything runs
+/// (NPWG 1.3 §4.1.2.1.5).
 fn check_free(prepared: &Prepared, links: &mut dyn PodLinks) -> Result<(), Failure> {
-    let there = links.links()?;
     for (attachment, _) in &prepared.attachments {
-        if there
-            .iter()
-            .any(|link| link.name == attachment.ifname.as_str())
-        {
+        if links.link(&attachment.ifname)?.is_some() {
             return Err(attachment.taken().into());
         }
     }
@@ -167,6 +164,9 @@ impl Adding<'_> {
             self.step(&[Step::Attached(index, &result)])?;
             self.sandbox.progress[index].result = Some(result);
             self.prove(index, attachment)?;
+        }
+        // Last of all, since a later network may bring default routes of its own, which go too.
+        for (index, (attachment, _)) in prepared.attachments.iter().enumerate() {
             self.route(index, attachment)?;
         }
         let mut results = default_route::reflected(&self.sandbox);

@@ -2,12 +2,13 @@
 
 use super::delegates::Delegates;
 use super::{Context, Failure, default_route, proof, status, unrecorded};
-use crate::cni::{CniArgs, InterfaceName};
+use crate::cni::{CniArgs, CniResult, InterfaceName};
 use crate::delegate::Binaries;
 use crate::journal::{Key, Lock, Lookup, Sandbox};
-use crate::kernel::PodNetns;
+use crate::kernel::{PodLinks, PodNetns};
 use crate::npwg::StatusEntry;
 use crate::plan::Attachment;
+use crate::request::Strictness;
 use crate::verify::Masters;
 
 /// Checks a pod: the delegates' own CHECK, then the kernel's view, for each attachment. What comes
@@ -33,12 +34,14 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     }
     let mut links = (context.node.links)(&netns)?;
     let mut mtus = Vec::with_capacity(sandbox.progress.len());
+    let results = default_route::reflected(&sandbox);
     for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
-        ask_delegates(context, &sandbox, attachment, index)?;
+        let result = results[index].as_ref();
+        ask_delegates(context, &sandbox, attachment, result)?;
         let proof = proof::prove(
             &context.request.node,
             attachment,
-            sandbox.progress[index].result.as_ref(),
+            result,
             Masters::Among(&later(&sandbox, index)),
             links.as_mut(),
             context.deadline,
@@ -46,9 +49,9 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         for warning in proof.warnings {
             context.note(&warning.message);
         }
+        check_routes(context, &sandbox, index, links.as_mut())?;
         mtus.push(proof.mtu);
     }
-    let results = default_route::reflected(&sandbox);
     let addresses = context.request.node.status_addresses;
     Ok(status::entries(&sandbox, &results, &mtus, addresses))
 }
@@ -69,11 +72,34 @@ fn on_record(context: &Context<'_>, key: &Key) -> Result<Sandbox, Failure> {
     }
 }
 
+/// The default routes that the pod asked for (NPWG 1.3 §4.1.2.1.9).
+fn check_routes(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    index: usize,
+    links: &mut dyn PodLinks,
+) -> Result<(), Failure> {
+    let attachment = &sandbox.header.attachments[index];
+    let strictness = context.request.node.verify;
+    if attachment.default_route.is_none() || strictness == Strictness::Off {
+        return Ok(());
+    }
+    match default_route::prove(&sandbox.progress[index].routes, attachment, links) {
+        Err(failure @ Failure::Route { .. }) if strictness == Strictness::Warn => {
+            context.note(&failure.to_string());
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+/// The plugins' own CHECK. The default routes that another attachment took over are gone from
+/// `result`, or they would be missed.
 fn ask_delegates(
     context: &Context<'_>,
     sandbox: &Sandbox,
     attachment: &Attachment,
-    index: usize,
+    result: Option<&CniResult>,
 ) -> Result<(), Failure> {
     let binaries = Binaries::find(
         &context.search_path(),
@@ -83,8 +109,7 @@ fn ask_delegates(
     let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
     let container = &sandbox.header.container;
     let netns = context.request.call.netns.as_deref();
-    Delegates::new(context, attachment, &binaries, container, netns, &runtime)?
-        .check(sandbox.progress[index].result.as_ref())
+    Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.check(result)
 }
 
 /// The interfaces of later attachments: one of them may have enslaved this one.

@@ -130,6 +130,18 @@ pub enum Failure {
         /// The kernel's reason.
         cause: String,
     },
+    /// A default route is not as the attachment made it.
+    #[error(
+        "{place}: default-route {route} {problem}; find out who changed it, or recreate the pod"
+    )]
+    Route {
+        /// The network.
+        place: Place,
+        /// The route.
+        route: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// The kernel did not answer.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -221,7 +233,9 @@ impl Failure {
                     _ => code::DELEGATE,
                 }
             }
-            Failure::Verification { .. } | Failure::Gateway { .. } => code::VERIFICATION,
+            Failure::Verification { .. } | Failure::Gateway { .. } | Failure::Route { .. } => {
+                code::VERIFICATION
+            }
             Failure::Kernel(_) | Failure::Ourselves(_) => code::IO_FAILURE,
             Failure::Owed(_) => code::TEARDOWN_INCOMPLETE,
             Failure::Unwinding { cause, .. } => cause.code(),
@@ -232,8 +246,8 @@ impl Failure {
     pub fn to_cni(&self) -> cni::Error {
         cni::Error {
             code: self.code(),
-            msg: self.to_string(),
-            details: self.details(),
+            msg: one_line(&self.to_string()),
+            details: one_line(&self.details()),
         }
     }
 
@@ -247,6 +261,13 @@ impl Failure {
             _ => String::new(),
         }
     }
+}
+
+/// What plugins say ends up in logs and on terminals: one line, without control characters.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 fn said(error: &cni::Error) -> String {

@@ -30,6 +30,8 @@ pub struct Prepared {
     pub attachments: Vec<(Attachment, Binaries)>,
     /// What the pod's owner should know.
     pub events: Vec<Event>,
+    /// What surprises people who look at it, a line each.
+    pub remarks: Vec<String>,
     /// Every reason why the ADD would fail.
     pub problems: Vec<PlanError>,
 }
@@ -62,6 +64,7 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
         pod,
         attachments: Vec::new(),
         events: plan.events,
+        remarks: plan.remarks,
         problems: plan.problems,
     };
     prepared.find_programs(context, plan.attachments);

@@ -12,6 +12,11 @@ use crate::cni::{
 use crate::npwg::{RequestedIp, RequestedMac};
 use device_info::Guid;
 
+/// Where a runtime of Kubernetes names the pod.
+const POD_NAME: &str = "K8S_POD_NAME";
+/// What makes plugins bear keys of CNI_ARGS that they do not know.
+const IGNORE_UNKNOWN: &str = "IgnoreUnknown";
+
 /// One network for one pod, ready to be attached; also what the journal keeps of it, since a DEL
 /// has to tell the delegates the same (CNI 1.1.0 §3).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,12 +54,19 @@ pub struct Attachment {
 impl Attachment {
     /// CNI_ARGS for the delegates: the runtime's with ours over them.
     ///
+    /// Plugins of the reference library refuse keys that they do not know, unless they are told
+    /// not to. The pod's name and what we add ourselves are not meant for each of them.
+    ///
     /// # Errors
     /// When one of ours cannot be written as CNI_ARGS.
     pub fn args(&self, runtime: &CniArgs) -> Result<CniArgs, ArgsError> {
         let mut args = runtime.clone();
         for (key, value) in &self.extra_args {
             args.set(key, value)?;
+        }
+        let some_are_not_theirs = !self.extra_args.is_empty() || args.get(POD_NAME).is_some();
+        if some_are_not_theirs && args.get(IGNORE_UNKNOWN).is_none() {
+            args.set(IGNORE_UNKNOWN, "1")?;
         }
         Ok(args)
     }

@@ -238,7 +238,7 @@ impl NodeConfig {
                 .unwrap_or(StatusAddresses::Address),
             deadlines: keys.deadlines()?,
             policy: keys
-                .read::<policy::Wire>("policy")?
+                .object::<policy::Wire>("policy")?
                 .unwrap_or_default()
                 .into(),
             warnings: keys.warnings(),
@@ -282,6 +282,16 @@ impl Keys<'_> {
                 cause: format!("{cause}; correct its type"),
             }
         })
+    }
+
+    /// An object: what derives its reading takes a list for one, too.
+    fn object<T: DeserializeOwned>(&self, key: &'static str) -> Result<Option<T>, ConfigError> {
+        match self.conf.get(key).map(RawValue::get) {
+            Some(other) if !other.starts_with('{') => {
+                Err(wrong(key, other, &"expected an object; correct its type"))
+            }
+            _ => self.read(key),
+        }
     }
 
     /// A string; an empty one is as good as none, as Go has it.
@@ -419,7 +429,7 @@ impl Keys<'_> {
 
     fn deadlines(&self) -> Result<Deadlines, ConfigError> {
         let wire = self
-            .read::<deadlines::Wire>("deadlines")?
+            .object::<deadlines::Wire>("deadlines")?
             .unwrap_or_default();
         Deadlines::try_from(wire).map_err(ConfigError::Deadline)
     }

@@ -101,6 +101,30 @@ fn result_and_status_say_where_the_default_route_went() {
     lab.del();
 }
 
+// clause: NPWG-1.3 §4.1.2.1.9 set: those of any attachment without the key are flushed
+#[test]
+fn default_routes_that_a_later_network_brings_go_too() {
+    let lab = dual_stack();
+    let mut later = lab.ptp("10.30.0.0/24");
+    later["ipam"] = lab.host_local(&["10.30.0.0/24"], true);
+    lab.definition("demo/later", &later);
+    for gateways in [json!([]), json!(["10.20.0.1"])] {
+        lab.selects_json(&json!([
+            { "name": "storage", "ips": ["10.20.0.5/24"], "default-route": gateways },
+            { "name": "later" },
+        ]));
+        lab.add();
+        let routes = lab.pod.default_routes();
+        assert!(
+            !routes.iter().any(|route| route.contains("net2")),
+            "{routes:?}"
+        );
+        lab.check();
+        lab.del();
+        lab.assert_nothing_left();
+    }
+}
+
 #[test]
 fn a_gateway_out_of_reach_fails_the_attachment() {
     for gateway in ["192.0.2.1", "2001:db8:99::1"] {

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 pub(crate) use call::{Call, Outcome};
 pub(crate) use leftovers::Leftovers;
-pub(crate) use netns::Netns;
+pub(crate) use netns::{Netns, run};
 
 /// The pod that a lab's calls are about unless they say otherwise.
 pub(crate) const POD: &str = "demo/web";
@@ -360,6 +360,16 @@ impl Lab {
     /// Takes what is there now as what was there before: for what a test puts in by itself.
     pub(crate) fn set_out(&mut self) {
         self.before = self.leftovers();
+    }
+
+    /// Nothing but records is left: no link, no lease, no process.
+    pub(crate) fn check_is_gone(&self) {
+        assert_eq!(self.pod.links(), [""; 0]);
+        let left = self.leftovers();
+        assert!(
+            left.with("/ipam/").is_empty() && left.with("process").is_empty(),
+            "{left:?}"
+        );
     }
 
     /// What is there now.

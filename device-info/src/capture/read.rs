@@ -7,7 +7,7 @@ use crate::switch::Switch;
 use crate::sysfs::{Entry, Sysfs};
 
 /// What is read of a PCI function.
-const PCI_TEXTS: [&str; 16] = [
+const PCI_TEXTS: [&str; 14] = [
     "class",
     "vendor",
     "device",
@@ -22,8 +22,6 @@ const PCI_TEXTS: [&str; 16] = [
     "sriov_vf_device",
     "sriov_vf_total_msix",
     "sriov_drivers_autoprobe",
-    "revision",
-    "reset_method",
 ];
 const NET_TEXTS: [&str; 5] = ["address", "type", "mtu", "phys_port_name", "phys_switch_id"];
 

@@ -6,7 +6,7 @@ fn all() -> Vec<(&'static str, Capture)> {
     vec![
         ("igb", fixtures::igb()),
         ("igb_vfio", fixtures::igb_vfio()),
-        ("unverified_noiommu", fixtures::unverified_noiommu()),
+        ("igb_noiommu", fixtures::igb_noiommu()),
         ("unverified_e810", fixtures::unverified_e810(12)),
         ("unverified_x710", fixtures::unverified_x710(12)),
         ("unverified_i350", fixtures::unverified_i350(7)),

@@ -233,7 +233,7 @@ fn vfio_a_group_and_the_nodes_that_are_there() {
 
 #[test]
 fn vfio_without_an_iommu_has_another_node_and_says_so() {
-    let igb = machine(&fixtures::unverified_noiommu());
+    let igb = machine(&fixtures::igb_noiommu());
     let vfio = igb.function("0000:01:10.0").vfio().unwrap();
     assert_eq!(
         (vfio.noiommu, vfio.path.as_deref()),

@@ -66,6 +66,13 @@ impl Call {
         self
     }
 
+    /// The binary and its arguments, for a shell.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = vec![env!("CARGO_BIN_EXE_jackfield").to_owned()];
+        words.extend(self.arguments.iter().cloned());
+        words
+    }
+
     /// Runs it to its end.
     pub(crate) fn run(&self) -> Outcome {
         let mut stdin = tempfile::tempfile().unwrap();
