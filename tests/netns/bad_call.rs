@@ -131,7 +131,7 @@ fn an_unknown_key_is_one_line_on_stderr_and_no_failure() {
     lab.del();
 }
 
-// clause: CNI-1.1.0 §5 Error: code 4 names the environment variables that are wrong
+// clause: CNI-1.1.0 §5 code 4
 #[test]
 fn variables_that_are_missing_or_wrong() {
     let long = "c".repeat(300);
@@ -180,7 +180,8 @@ fn variables_that_are_missing_or_wrong() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §2 VERSION: cniVersion and supportedVersions
+// clause: CNI-1.1.0 §2 VERSION
+// clause: CNI-1.1.0 §5 VERSION: cniVersion and supportedVersions
 #[test]
 fn version_answers_whatever_is_on_stdin() {
     let lab = Lab::new();

@@ -64,7 +64,7 @@ fn broken(lab: &Lab) -> Vec<(String, Vec<&'static str>)> {
     ]
 }
 
-// clause: CNI-1.1.0 §3 executable: found by its name, never by a path
+// clause: CNI-1.1.0 §1 type: never a path
 #[test]
 fn a_broken_configuration_fails_before_anything_runs() {
     let all = broken(&Lab::new());

@@ -108,6 +108,7 @@ fn one_that_writes_two_documents_is_not_believed() {
     }
 }
 
+// clause: CNI-1.1.0 §2 exit: 0 without a result is no success
 #[test]
 fn one_that_writes_no_result_is_not_believed() {
     let cases: [(&str, &[&str]); 7] = [
