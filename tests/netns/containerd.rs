@@ -56,7 +56,7 @@ impl Containerd {
         if let Some(result) = prev_result {
             conf["prevResult"] = result.clone();
         }
-        let mut args = vec![
+        let mut args = [
             format!("K8S_POD_INFRA_CONTAINER_ID={}", lab.container()),
             format!("K8S_POD_UID={}", self.uid),
             "IgnoreUnknown=1".to_owned(),

@@ -9,6 +9,10 @@
     clippy::panic,
     reason = "a test that cannot go on says so by failing"
 )]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "what the tests call outside of the product needs no deadline"
+)]
 
 #[allow(dead_code, reason = "each behaviour uses its part of the lab")]
 mod lab;
