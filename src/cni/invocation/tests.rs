@@ -56,6 +56,8 @@ const CHAIN: &str = r#"{"name":"x","cniVersion":"1.1.0","plugins":[
 // clause: CNI-1.1.0 §3 declared capabilities: and no others
 // clause: CNI-1.1.0 §3 declared capabilities: and no others
 // clause: CNI-1.1.0 §3 declared capabilities: and no others
+// clause: CNI-1.1.0 §3 declared capabilities: and no others
+// clause: CNI-1.1.0 §3 declared capabilities: and no others
 // clause: CNI-1.1.0 §3 first prevResult
 // clause: CNI-1.1.0 §1 pass-through: every byte of them
 // clause: CNI-1.1.0 §1 preserve: every byte of them
