@@ -86,6 +86,9 @@ impl Tool {
     }
 }
 
+// clause: CNI-1.1.0 §5 ADD: as the reference runtime reads it
+// clause: CNI-1.1.0 §2 STATUS ready
+// clause: CNI-1.1.0 §2 GC valid attachments: as the reference runtime writes them
 #[test]
 fn add_check_del_gc_and_status_work_in_every_version() {
     for version in ["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] {
@@ -111,6 +114,7 @@ fn add_check_del_gc_and_status_work_in_every_version() {
     }
 }
 
+// clause: CNI-1.1.0 §5 ADD version: before 0.3.0
 #[test]
 fn a_gc_that_names_nobody_and_no_list_collects_nothing() {
     let tool = Tool::new("1.1.0");
@@ -131,6 +135,7 @@ fn a_gc_that_names_nobody_and_no_list_collects_nothing() {
     tool.lab.assert_nothing_left();
 }
 
+// clause: CNI-1.1.0 §5 ADD version: before 0.3.0
 #[test]
 fn versions_before_lists_work_too() {
     for version in ["0.1.0", "0.2.0"] {
@@ -146,6 +151,7 @@ fn versions_before_lists_work_too() {
     }
 }
 
+// clause: CNI-1.1.0 §5 Error: as the reference runtime reads it
 #[test]
 fn an_error_reaches_the_runtime_in_one_line() {
     let tool = Tool::new("1.0.0");
