@@ -103,3 +103,81 @@ impl Journal {
         self.dir.join("adopted").join(key.file_name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cni::CniResult;
+    use crate::journal::{Attached, Header, Lookup, RouteChange};
+
+    fn key(container: &str) -> Key {
+        Key {
+            container: container.parse().unwrap(),
+            ifname: "eth0".parse().unwrap(),
+        }
+    }
+
+    /// A sandbox that has come any distance reads back as it was written.
+    #[test]
+    fn an_adopted_sandbox_is_found_as_far_as_it_had_come() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(&dir.path().join("journal"));
+        // {"name":"a","type":"ptp"}
+        let delegate = r#"{"Name":"demo/a","Bytes":"eyJuYW1lIjoiYSIsInR5cGUiOiJwdHAifQ=="}"#;
+        std::fs::write(dir.path().join("c1"), format!("[{delegate},{delegate}]")).unwrap();
+        let cached = MultusCache::new(dir.path()).read(&key("c1"));
+        let attachments = cached.attachments.into_iter().map(|one| one.attachment);
+        let (text, attachments) = (String::new, attachments.collect());
+        let header = Header::new(
+            text(),
+            &key("c1"),
+            text(),
+            text(),
+            text(),
+            None,
+            attachments,
+        );
+        let mut sandbox = Sandbox::planned(header);
+        sandbox.complete = true;
+        for progress in &mut sandbox.progress {
+            *progress = Attached {
+                started: true,
+                result: Some(CniResult::default()),
+                routes: RouteChange::default(),
+                detached: false,
+            };
+        }
+        journal.adopt(&sandbox).unwrap();
+        let Lookup::Found(found) = journal.find(&sandbox.header.key()).unwrap() else {
+            panic!("it is on record");
+        };
+        assert!(found.complete);
+        assert_eq!(found.to_detach(), [1, 0]);
+        assert_eq!(found.header.attachments[1].label, "demo/a");
+        assert!(
+            found
+                .progress
+                .iter()
+                .all(|progress| progress.result.is_some())
+        );
+    }
+
+    #[test]
+    fn a_marker_stays_as_long_as_the_cache_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache_dir = dir.path().join("multus");
+        std::fs::create_dir(&cache_dir).unwrap();
+        std::fs::write(cache_dir.join("there"), "[]").unwrap();
+        let cache = MultusCache::new(&cache_dir);
+        let journal = Journal::new(&dir.path().join("journal"));
+        for container in ["there", "gone"] {
+            assert!(!journal.is_adopted(&key(container)));
+            journal.mark_adopted(&key(container)).unwrap();
+            assert!(journal.is_adopted(&key(container)));
+        }
+        journal.prune_adopted(&cache);
+        assert!(journal.is_adopted(&key("there")));
+        assert!(journal.has_adopted(&key("there").container));
+        assert!(!journal.is_adopted(&key("gone")));
+    }
+}

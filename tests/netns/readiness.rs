@@ -158,3 +158,24 @@ fn the_command_says_it_in_words() {
     );
     assert!(outcome.stderr.contains("no binary absent"), "{outcome}");
 }
+
+#[test]
+fn a_cluster_network_that_is_a_definition_is_asked_and_collected_too() {
+    let mut lab = lab();
+    let mut ptp = lab.ptp("10.20.0.0/24");
+    ptp["type"] = json!("bridge-rec");
+    ptp["cniVersion"] = json!("1.1.0");
+    lab.recorder("bridge-rec", "ptp", "");
+    lab.definition("kube-system/main", &ptp);
+    lab.configure("clusterNetwork", json!("main"));
+    assert_eq!(status(&lab).exit, 0);
+    assert_eq!(lab.recorded("bridge-rec", "STATUS")[0]["name"], "main");
+    lab.configure("cni.dev/valid-attachments", json!([]));
+    assert_eq!(lab.plugin("GC").run().exit, 0);
+    assert_eq!(lab.recorded("bridge-rec", "GC")[0]["name"], "main");
+    lab.configure("clusterNetwork", json!("other"));
+    status(&lab).fails(50, &["other", "no definition"]);
+    lab.plugin("GC")
+        .run()
+        .fails(102, &["other", "no definition"]);
+}
