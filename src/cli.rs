@@ -1,5 +1,6 @@
 //! The command line: for people, and for scripts with `-o json` (SURFACES §3).
 
+mod agent;
 mod explain;
 mod pod;
 mod table;
@@ -41,6 +42,8 @@ enum Command {
     Check(PodArgs),
     /// Show what an attach would do, and every reason why it would fail; runs nothing
     Explain(ExplainArgs),
+    /// Run the node's agent: answer plugins, tell the cluster what they did
+    Agent(agent::AgentArgs),
 }
 
 /// A pod and the configuration that it is attached by.
@@ -137,6 +140,7 @@ pub fn main() -> ExitCode {
         Command::Detach(args) => pod::detach(args),
         Command::Check(args) => pod::check(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Agent(args) => agent::agent(args),
     };
     match outcome {
         Ok(code) => code,

@@ -12,6 +12,7 @@
 //! The modules stand in the order of that flow; each uses those above it. `cni`, `npwg` and `plan`
 //! are pure; I/O is in the others.
 
+pub mod agent;
 pub mod cli;
 pub mod cluster;
 pub mod cni;

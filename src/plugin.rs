@@ -6,7 +6,8 @@
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use crate::cluster::{Cluster, Folder, Nobody};
+use crate::cluster::agent::SOCKET_WAIT;
+use crate::cluster::{Agent, Cluster, Folder};
 use crate::cni::{self, RawObject, Version};
 use crate::delegate::{DEPTH_VARIABLE, Depth, Ours, Processes};
 use crate::journal::Journal;
@@ -64,7 +65,15 @@ pub fn with_node<T>(
 ) -> Result<T, Failure> {
     let cluster: Box<dyn Cluster> = match &config.source {
         Source::Folder(folder) => Box::new(Folder::new(folder.clone())),
-        Source::Cluster { agent_socket, .. } => Box::new(Nobody::new(agent_socket)),
+        Source::Cluster {
+            agent_socket,
+            kubeconfig,
+        } => Box::new(Agent::new(
+            agent_socket,
+            kubeconfig.as_deref(),
+            &config.journal_dir,
+            SOCKET_WAIT.min(config.deadlines.add / 2),
+        )),
     };
     let depth = Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())?;
     act(&Node {

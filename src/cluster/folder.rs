@@ -137,6 +137,7 @@ fn pod(manifests: &Manifests, name: &PodName) -> Option<Pod> {
             .get(DEVICES)
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default(),
+        containers: Vec::new(),
     })
 }
 

@@ -45,6 +45,7 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     let given = given_annotations(context)?;
     let answer = ask(context, pod.as_ref(), given.as_ref())?;
     check_identity(pod.as_ref(), &answer)?;
+    let pod = pod.map(|pod| with_uid(pod, &answer));
     let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
     let annotations = given.or(known).unwrap_or_default();
     let catalog = Catalog::build(node, &answer);
@@ -152,6 +153,13 @@ fn check_identity(pod: Option<&PodName>, answer: &Answer) -> Result<(), Failure>
         }),
         _ => Ok(()),
     }
+}
+
+/// Where the runtime gives no UID, the cluster's: what is told later is about this very pod.
+fn with_uid(mut pod: PodName, answer: &Answer) -> PodName {
+    let known = answer.pod.as_ref().and_then(|pod| pod.uid.clone());
+    pod.uid = pod.uid.or(known);
+    pod
 }
 
 impl Prepared {
