@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use tracing::warn;
+
 use super::cache::Cache;
 use super::connection::Connection;
 use super::metrics::{Metrics, Origin, What};
@@ -26,6 +28,13 @@ impl Knowledge {
     /// The API server, for requests other than look-ups.
     pub(super) fn server(&self) -> ApiServer {
         self.connection.server()
+    }
+
+    /// Reads the credentials again.
+    pub(super) async fn renew(&self) {
+        if let Err(error) = self.connection.renew().await {
+            warn!("{error}");
+        }
     }
 
     /// A pod as the API server has it; a token that has expired meanwhile is read again.

@@ -143,7 +143,12 @@ impl Publisher {
                     self.away.clear();
                     self.made(&pod, &write, published);
                 }
-                Err(error) => return self.failed(pod, &error),
+                Err(error) => {
+                    if error.code() == Some(401) {
+                        self.knowledge.renew().await;
+                    }
+                    return self.failed(pod, &error);
+                }
             }
         }
         self.refused.borrow_mut().remove(&pod);

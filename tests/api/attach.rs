@@ -98,37 +98,36 @@ fn annotations_that_the_runtime_gives_are_taken_as_they_are() {
     assert_eq!(lab.wait_for_status("web")[1]["interface"], "data0");
 }
 
-// clause: NPWG-1.3 §8 the addresses of the claim are the delegate's to keep
+// clause: NPWG-1.3 §4.1.2.1.11 the addresses of the claim are asked for
 #[test]
 fn an_ipam_claim_is_read_when_a_pod_refers_to_it_and_never_written() {
     let (lab, _agent) = Lab::with_agent();
-    lab.definition("storage", "10.2.0.5/24");
+    lab.definition_with_ips("storage");
     let claims = format!(
         "/apis/k8s.cni.cncf.io/v1alpha1/namespaces/{}/ipamclaims",
         lab.namespace
     );
-    let claim = lab.admin.create(&claims, &json!({
-        "apiVersion": "k8s.cni.cncf.io/v1alpha1", "kind": "IPAMClaim", "metadata": {"name": "vm-a"},
-        "spec": {"network": "storage", "interface": "net1"},
-    }));
+    lab.admin.create(
+        &claims,
+        &json!({
+            "apiVersion": "k8s.cni.cncf.io/v1alpha1", "kind": "IPAMClaim",
+            "metadata": {"name": "vm-a"}, "spec": {"network": "storage", "interface": "net1"},
+        }),
+    );
+    let status = json!({"status": {"ips": ["10.2.0.77/24"]}});
+    let claim = lab.admin.merge(&format!("{claims}/vm-a/status"), &status);
     let networks = r#"[{"name":"storage","ipam-claim-reference":"vm-a"}]"#;
     let uid = lab.pod("vm", &json!({NETWORKS: networks}));
     lab.add("vm", &uid).succeeds();
-    lab.wait_for_status("vm");
+    assert_eq!(lab.wait_for_status("vm")[1]["ips"], json!(["10.2.0.77"]));
     let after = lab.admin.get(&format!("{claims}/vm-a")).unwrap();
     assert_eq!(
         after["metadata"]["resourceVersion"],
         claim["metadata"]["resourceVersion"]
     );
-    let reads = Server::get().requests(&lab.node);
-    assert_eq!(
-        reads
-            .iter()
-            .filter(|read| *read == "get ipamclaims 200")
-            .count(),
-        1,
-        "{reads:?}"
-    );
+    let requests = Server::get().requests(&lab.node);
+    let reads = requests.iter().filter(|it| *it == "get ipamclaims 200");
+    assert_eq!(reads.count(), 1, "{requests:?}");
 
     let networks = r#"[{"name":"storage","ipam-claim-reference":"vm-b"}]"#;
     let uid = lab.pod("vm-b", &json!({NETWORKS: networks}));
@@ -150,9 +149,9 @@ fn a_definition_that_is_not_there_fails_the_add_with_its_name() {
 #[test]
 fn without_an_agent_the_plugin_asks_and_writes_by_its_kubeconfig() {
     let mut lab = Lab::new();
-    lab.definition("storage", "10.2.0.5/24");
+    lab.beside_the_api_server = true;
     lab.configure("kubeconfig", json!(lab.path("kubeconfig")));
-    let uid = lab.pod("web", &json!({NETWORKS: "storage"}));
+    let uid = lab.pod("web", &json!({}));
     let outcome = lab.add("web", &uid);
     // The policy lets agents sign with their node alone; a node without one is another account.
     outcome.fails(107, &["an agent signs its events"]);
@@ -163,7 +162,7 @@ fn without_an_agent_the_plugin_asks_and_writes_by_its_kubeconfig() {
     );
     lab.own_account();
     lab.add("web", &uid).succeeds();
-    assert_eq!(lab.status("web").unwrap()[1]["ips"], json!(["10.2.0.5"]));
+    assert_eq!(lab.status("web").unwrap()[0]["ips"], json!(["10.1.0.5"]));
     assert_eq!(lab.events("web").len(), 1);
     assert!(lab.owed().is_empty());
     lab.del("web", &uid).succeeds();
@@ -172,6 +171,7 @@ fn without_an_agent_the_plugin_asks_and_writes_by_its_kubeconfig() {
 #[test]
 fn a_kubeconfig_takes_the_place_of_an_agent_that_is_away_and_of_none_that_is_there() {
     let (mut lab, mut agent) = Lab::with_agent();
+    lab.beside_the_api_server = true;
     lab.configure("kubeconfig", json!(lab.path("kubeconfig")));
     let uid = lab.pod("web", &json!({}));
     lab.add("web", &uid).succeeds();

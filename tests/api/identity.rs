@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::lab::{Fault, Lab, NETWORKS, Server, pod};
+use crate::lab::{Fault, Lab, NETWORKS, Sandbox, Server, pod};
 
 #[test]
 fn a_uid_that_is_not_the_pods_is_refused_after_one_uncached_read() {
@@ -64,7 +64,14 @@ fn a_pod_that_is_not_known_is_refused_by_its_name() {
 #[test]
 fn a_name_that_would_change_the_url_is_no_pods() {
     let (lab, _agent) = Lab::with_agent();
-    lab.add("../../../v1/secrets?x=", "u")
+    let pod = "../../../v1/secrets?x=";
+    let sandbox = Sandbox {
+        container: "web",
+        pod,
+        uid: "u",
+        annotations: None,
+    };
+    lab.call("ADD", &sandbox)
         .fails(107, &["is not known in the cluster"]);
     assert!(
         lab.proxy

@@ -33,6 +33,8 @@ pub(crate) struct Lab {
     pub(crate) namespace: String,
     pub(crate) admin: Admin,
     pub(crate) proxy: Proxy,
+    /// Whether the plugin runs where the API server is to be reached, as on a real node.
+    pub(crate) beside_the_api_server: bool,
     dir: TempDir,
     conf: Value,
 }
@@ -60,7 +62,7 @@ impl Lab {
         let cluster = dir.path().join("10-cluster.conflist");
         fs::write(
             &cluster,
-            json!({"cniVersion": "1.0.0", "name": "cluster", "plugins": [bridge("br0", "10.1.0.5/24")]})
+            json!({"cniVersion": "1.0.0", "name": "cluster", "plugins": [bridge(&bridge_name(&id), "10.1.0.5/24")]})
                 .to_string(),
         )
         .unwrap();
@@ -78,6 +80,7 @@ impl Lab {
             namespace: id,
             admin,
             proxy: Proxy::start(server),
+            beside_the_api_server: false,
             dir,
             conf,
         };
@@ -189,10 +192,20 @@ impl Lab {
         answer["status"]["token"].as_str().unwrap().to_owned()
     }
 
-    /// A definition in the lab's namespace, of a bridge.
+    /// A definition in the lab's namespace, of a bridge with an address.
     pub(crate) fn definition(&self, name: &str, address: &str) {
-        let config =
-            json!({"cniVersion": "1.0.0", "name": name, "plugins": [bridge(name, address)]});
+        self.definition_of(name, &bridge(name, address));
+    }
+
+    /// A definition whose plugin takes the addresses that are asked for.
+    pub(crate) fn definition_with_ips(&self, name: &str) {
+        let plugin = json!({"type": "bridge", "bridge": name, "ipam": {"type": "static"},
+                            "capabilities": {"ips": true}});
+        self.definition_of(name, &plugin);
+    }
+
+    fn definition_of(&self, name: &str, plugin: &Value) {
+        let config = json!({"cniVersion": "1.0.0", "name": name, "plugins": [plugin]});
         self.admin.create(
             &format!(
                 "/apis/k8s.cni.cncf.io/v1/namespaces/{}/network-attachment-definitions",
@@ -280,6 +293,11 @@ impl Lab {
     pub(crate) fn wait_until_told(&self) {
         eventually("nothing owed", || self.owed().is_empty());
     }
+}
+
+/// The cluster network's bridge: no other lab has it.
+fn bridge_name(id: &str) -> String {
+    format!("b{id}").chars().take(15).collect()
 }
 
 /// A pod's manifest.

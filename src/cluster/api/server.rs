@@ -44,7 +44,7 @@ impl ApiServer {
     pub async fn from_kubeconfig(path: &Path) -> Result<ApiServer, ApiError> {
         let wrong = |cause: &dyn std::fmt::Display| ApiError::Config {
             source_name: format!("kubeconfig {}", path.display()),
-            cause: cause.to_string(),
+            cause: one_line(&cause.to_string()),
         };
         let kubeconfig = Kubeconfig::read_from(path).map_err(|error| wrong(&error))?;
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())

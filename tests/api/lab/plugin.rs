@@ -90,13 +90,13 @@ impl Lab {
             "K8S_POD_UID={};IgnoreUnknown=1;K8S_POD_NAMESPACE={};K8S_POD_NAME={}",
             sandbox.uid, self.namespace, sandbox.pod
         );
-        let child = Command::new("ip")
-            .args([
-                "netns",
-                "exec",
-                &self.namespace,
-                env!("CARGO_BIN_EXE_jackfield"),
-            ])
+        let binary = env!("CARGO_BIN_EXE_jackfield");
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace, binary]);
+        if self.beside_the_api_server {
+            command = Command::new(binary);
+        }
+        let child = command
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .env("CNI_COMMAND", verb)
@@ -191,6 +191,10 @@ impl fmt::Display for Outcome {
 
 impl Drop for Lab {
     fn drop(&mut self) {
+        if self.beside_the_api_server {
+            let bridge = super::bridge_name(&self.namespace);
+            let _ = Command::new("ip").args(["link", "del", &bridge]).status();
+        }
         let Ok(entries) = fs::read_dir("/run/netns") else {
             return;
         };
