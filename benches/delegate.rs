@@ -15,8 +15,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, process};
 
+use jackfield::cni::Verb;
 use jackfield::cni::{CniArgs, ContainerId, InterfaceName, PluginType};
-use jackfield::delegate::{Call, DelegateExec, Depth, Ours, Processes, Verb, find};
+use jackfield::delegate::{Call, DelegateExec, Depth, Ours, Processes, find};
 
 type Failure = Box<dyn std::error::Error>;
 

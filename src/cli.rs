@@ -1,7 +1,9 @@
 //! The command line: for people, and for scripts with `-o json` (SURFACES §3).
 
 mod agent;
+mod devices;
 mod explain;
+mod node;
 mod pod;
 mod table;
 
@@ -40,10 +42,18 @@ enum Command {
     Detach(PodArgs),
     /// Check that every attachment is still as it was (CHECK)
     Check(PodArgs),
+    /// Detach every sandbox on record that is not named by --keep, and have all networks collect (GC)
+    Gc(GcArgs),
+    /// Tell whether a pod could be attached now (STATUS)
+    Status(StatusArgs),
     /// Show what an attach would do, and every reason why it would fail; runs nothing
     Explain(ExplainArgs),
     /// Run the node's agent: answer plugins, tell the cluster what they did
     Agent(agent::AgentArgs),
+    /// List this node's network hardware: PFs with their VFs, representors, vDPA, RDMA
+    Devices(DevicesArgs),
+    /// Describe this node's network hardware, redacted, as a test fixture
+    Capture,
 }
 
 /// A pod and the configuration that it is attached by.
@@ -81,6 +91,28 @@ struct ExplainArgs {
     /// How to print the plan
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
+}
+
+#[derive(Debug, Args)]
+struct DevicesArgs {
+    /// How to print the devices
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct GcArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// An attachment that stays, as the runtime knows it; everything else is detached
+    #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1..)]
+    keep: Vec<node::Kept>,
+}
+
+#[derive(Debug, Args)]
+struct StatusArgs {
+    #[command(flatten)]
+    node: NodeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -139,8 +171,12 @@ pub fn main() -> ExitCode {
         Command::Attach(args) => pod::attach(args),
         Command::Detach(args) => pod::detach(args),
         Command::Check(args) => pod::check(args),
+        Command::Gc(args) => node::gc(args),
+        Command::Status(args) => node::status(args),
         Command::Explain(args) => explain::explain(args),
         Command::Agent(args) => agent::agent(args),
+        Command::Devices(args) => devices::devices(args),
+        Command::Capture => devices::capture(),
     };
     match outcome {
         Ok(code) => code,

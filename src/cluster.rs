@@ -18,10 +18,11 @@ pub mod owed_writes;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-pub use agent::Agent;
+pub use agent::{AGENT_WAIT, Agent};
 pub use api::{Api, ApiError};
 pub use catalog::{Catalog, Network, administrators_definitions};
 pub use conf_dir::{ConfDirError, OnDisk};
@@ -110,7 +111,7 @@ impl PodAnnotations {
     }
 }
 
-/// What the plugin asks, once per ADD.
+/// What the plugin asks, once per ADD; the default asks for nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {
@@ -124,6 +125,9 @@ pub struct Question {
     pub multus_namespace: String,
     /// How annotations are read.
     pub dialect: Dialect,
+    /// How long to wait for somebody who answers: an agent may just be starting.
+    #[serde(skip)]
+    pub patience: Duration,
 }
 
 /// A definition or a claim as it was looked up: there, or why not.
@@ -245,11 +249,24 @@ pub trait Cluster {
     /// try may do.
     fn ask(&self, question: &Question) -> Result<Answer, ClusterError>;
 
+    /// Whether a question would be answered now, by `until` (CNI 1.1.0 §2 STATUS).
+    ///
+    /// # Errors
+    /// As [`Cluster::ask`].
+    fn ready(&self, _until: Instant) -> Result<(), ClusterError> {
+        self.ask(&Question::default()).map(drop)
+    }
+
     /// Tells what became of an ADD.
     ///
     /// # Errors
     /// When it can neither be told nor be kept for later.
     fn publish(&self, publication: &Publication) -> Result<(), ClusterError>;
+
+    /// Takes away what a process that was ended while it published for the pod left half made.
+    fn sweep(&self, pod: &PodName) {
+        let _ = pod;
+    }
 }
 
 /// Why the cluster did not answer.

@@ -20,6 +20,7 @@ pub mod names;
 pub mod network_config;
 pub mod plugin_config;
 pub mod result;
+pub mod verb;
 pub mod version;
 
 pub use args::{ArgsError, CniArgs};
@@ -30,4 +31,5 @@ pub use names::{ContainerId, InterfaceName, NameError, NetworkName, PluginType};
 pub use network_config::{ConfigError, NetworkConfig};
 pub use plugin_config::{PluginConfig, PluginError};
 pub use result::{CniResult, Dns, Interface, IpConfig, ResultError, Route};
+pub use verb::Verb;
 pub use version::{Version, VersionError};

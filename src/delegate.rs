@@ -14,6 +14,7 @@
 //! pipes, so nobody holds those of the container runtime.
 
 mod answer;
+mod binaries;
 mod call;
 mod chain;
 mod depth;
@@ -24,12 +25,11 @@ mod pipe;
 mod process;
 mod processes;
 mod search;
-mod verb;
 
+pub use binaries::Binaries;
 pub use call::{Call, DelegateExec};
 pub use chain::{Chain, ChainError, ChainErrors, Parameters, Ran, Time};
 pub use depth::{DEPTH_VARIABLE, Depth, DepthError, MAX_DEPTH};
 pub use error::{CallError, Said};
 pub use processes::Processes;
-pub use search::{Binaries, Binary, FindError, Ours, find};
-pub use verb::Verb;
+pub use search::{Binary, FindError, Ours, find};

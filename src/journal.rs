@@ -9,15 +9,19 @@
 //! sandboxes/<container>@<ifname>    header and intents, then steps
 //! owed/<container>@<ifname>         a detachment that failed: when it is due again
 //! quarantine/…                      what could not be read
+//! adopted/<container>@<ifname>      Multus attached it, and its record was taken over
 //! ```
 //!
 //! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
 //! what the file says is then only about leases and devices.
 
+pub mod adopted;
 mod boot;
 pub mod entry;
 pub mod lock;
+pub mod multus_cache;
 pub mod owed;
+mod quarantine;
 pub mod record;
 pub mod steps;
 
@@ -29,10 +33,12 @@ use std::path::{Path, PathBuf};
 pub use boot::boot_id;
 pub use entry::Entry;
 pub use lock::{Lock, LockError};
+pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
 
 use crate::cni::{ContainerId, InterfaceName};
+use steps::ReplayError;
 
 /// What the runtime calls one attachment: container and interface (CNI 1.1.0 §3).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +98,9 @@ impl Journal {
     ///
     /// # Errors
     /// Code 109 when it is there and cannot be read. One that is no record at all is put into
-    /// quarantine and counts as absent: [`Lookup::Quarantined`].
+    /// quarantine and counts as absent: [`Lookup::Quarantined`]. One whose writer was ended before
+    /// its header was whole is taken away: nothing was begun by then. The caller holds the
+    /// sandbox's lock, so that writer is not at work now.
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         let path = self.path(key);
         let bytes = match fs::read(&path) {
@@ -103,6 +111,10 @@ impl Journal {
         match Sandbox::replay(&bytes) {
             Ok(sandbox) if sandbox.header.key() == *key => Ok(Lookup::Found(Box::new(sandbox))),
             Ok(_) => self.quarantine(&path, "it is of another sandbox"),
+            Err(ReplayError::CutOff) => match fs::remove_file(&path) {
+                Ok(()) => Ok(Lookup::Absent),
+                Err(cause) => Err(JournalError::io("cannot be removed", &path, &cause)),
+            },
             Err(cause) => self.quarantine(&path, &cause.to_string()),
         }
     }
@@ -169,29 +181,13 @@ impl Journal {
         let bytes = fs::read(path).ok()?;
         match Sandbox::replay(&bytes) {
             Ok(sandbox) => Some(sandbox.header.key()),
+            // Its writer may be at work: that is for the one who holds the sandbox's lock.
+            Err(ReplayError::CutOff) => None,
             Err(cause) => {
                 let _ = self.quarantine(path, &cause.to_string());
                 None
             }
         }
-    }
-
-    fn quarantine(&self, path: &Path, cause: &str) -> Result<Lookup, JournalError> {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let target = self
-            .dir
-            .join("quarantine")
-            .join(format!("{name}.{}", std::process::id()));
-        self.make_dirs()
-            .and_then(|()| fs::rename(path, &target))
-            .map_err(|error| JournalError::io("cannot be put into quarantine", path, &error))?;
-        Ok(Lookup::Quarantined {
-            file: target.display().to_string(),
-            cause: cause.to_owned(),
-        })
     }
 
     fn path(&self, key: &Key) -> PathBuf {
@@ -251,3 +247,6 @@ impl JournalError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

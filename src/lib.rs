@@ -9,19 +9,32 @@
 //! runtime ◀──one JSON── result ◀── publish ◀── npwg::status ◀── verify ◀── delegate (serial)
 //! ```
 //!
-//! The modules stand in the order of that flow; each uses those above it. `cni`, `npwg` and `plan`
-//! are pure; I/O is in the others.
+//! The modules stand in the order of that flow; each uses those above it.
+
+// The words that everybody speaks: pure.
+pub mod cni;
+pub mod npwg;
+
+// What is asked, what is known, what is to be done.
+pub mod request;
+
+pub mod cluster;
+
+pub mod plan;
+
+// What does it, and proves it.
+pub mod kernel;
+
+pub mod journal;
+
+pub mod delegate;
+
+pub mod verify;
+
+// The verbs, and who calls them.
+pub mod operation;
+
+pub mod plugin;
 
 pub mod agent;
 pub mod cli;
-pub mod cluster;
-pub mod cni;
-pub mod delegate;
-pub mod journal;
-pub mod kernel;
-pub mod npwg;
-pub mod operation;
-pub mod plan;
-pub mod plugin;
-pub mod request;
-pub mod verify;

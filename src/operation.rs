@@ -4,6 +4,8 @@
 //! add     prepare ▶ journal ▶ for each: delegate ▶ verify ▶ routes ▶ publish
 //! del     journal ▶ for each, last first: delegate ▶ forget
 //! check   journal ▶ for each: delegate ▶ verify
+//! gc      journal ▶ what the runtime no longer names: as del ▶ for each network: delegate
+//! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
 //! They work through [`Node`]: the cluster, the delegates, the pod's links and the journal, each
@@ -16,9 +18,14 @@ pub mod del;
 mod delegates;
 pub mod detach;
 pub mod failure;
+pub mod gc;
+mod networks;
+mod owed;
 pub mod prepare;
 pub mod proof;
+pub mod readiness;
 pub mod status;
+mod unrecorded;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -32,6 +39,9 @@ use crate::journal::Journal;
 use crate::kernel::{KernelError, PodLinks, PodNetns};
 use crate::request::Request;
 
+/// Opens the seam to what the kernel shows of a pod.
+pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>;
+
 /// The node as the verbs see it.
 pub struct Node<'a> {
     /// Who knows the pods.
@@ -39,7 +49,7 @@ pub struct Node<'a> {
     /// Who runs plugins.
     pub exec: &'a dyn DelegateExec,
     /// Opens a pod's network namespace for looking and for routes.
-    pub links: &'a dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>,
+    pub links: &'a OpenLinks,
     /// What is attached.
     pub journal: Journal,
     /// Where the sandboxes' locks are.

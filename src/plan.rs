@@ -25,6 +25,8 @@ pub struct Plan {
     pub attachments: Vec<Attachment>,
     /// What the pod's owner should know.
     pub events: Vec<Event>,
+    /// What surprises people who look at the plan, a line each.
+    pub remarks: Vec<String>,
     /// Every reason why the plan must not be carried out; none when it may be.
     pub problems: Vec<PlanError>,
 }
@@ -55,13 +57,16 @@ pub fn plan(inputs: Inputs<'_>) -> Plan {
         plan: Plan {
             attachments: Vec::new(),
             events: Vec::new(),
+            remarks: Vec::new(),
             problems: Vec::new(),
         },
         position: 0,
     };
     planner.cluster_network();
+    planner.further_delegates();
     planner.default_networks();
     planner.selected_networks();
+    planner.auxiliary_chain();
     planner.check_interface_names();
     planner.plan
 }
@@ -85,7 +90,10 @@ impl<'a> Planner<'a> {
 
     fn cluster_network(&mut self) {
         let attachment = match self.default_network_annotation() {
-            Some(selection) => self.replaced_cluster_network(&selection),
+            Some(selection) => {
+                self.remark_on(&selection);
+                self.replaced_cluster_network(&selection)
+            }
             None => self.own_cluster_network(),
         };
         let runtime_config = std::mem::take(&mut self.inputs.runtime_config);
@@ -112,10 +120,42 @@ impl<'a> Planner<'a> {
     /// and policy as any other that a pod names.
     fn replaced_cluster_network(&self, selection: &Selection) -> Result<Attachment, PlanError> {
         let ifname = self.inputs.ifname.clone();
+        self.isolate(selection, &ifname)?;
         let network = self.definition(selection, &ifname)?;
         let attachment = self.attachment(network, ifname, Some(selection), true)?;
         self.restrict(&attachment, selection)?;
         Ok(attachment)
+    }
+
+    /// What the annotation does that its author may not expect.
+    fn remark_on(&mut self, selection: &Selection) {
+        let Inputs {
+            node,
+            annotations,
+            ifname,
+            ..
+        } = &self.inputs;
+        let text = annotations.default_network.as_deref().unwrap_or_default();
+        let network = &selection.network;
+        let mut remarks = vec![format!(
+            "annotation {DEFAULT_NETWORK_ANNOTATION}: {network} is attached instead of clusterNetwork {}",
+            node.cluster_network.label()
+        )];
+        if !text.contains(network.namespace()) {
+            remarks.push(format!(
+                "annotation {DEFAULT_NETWORK_ANNOTATION}: {} has no namespace, so it is looked up in \
+                 multusNamespace {}, not in the pod's",
+                network.name(),
+                node.multus_namespace
+            ));
+        }
+        if let Some(interface) = &selection.interface {
+            remarks.push(format!(
+                "annotation {DEFAULT_NETWORK_ANNOTATION}: interface {interface} is ignored, \
+                 the runtime names this one: {ifname}"
+            ));
+        }
+        self.plan.remarks.extend(remarks);
     }
 
     fn default_network_annotation(&mut self) -> Option<Selection> {
@@ -128,6 +168,40 @@ impl<'a> Planner<'a> {
                 None
             }
         }
+    }
+
+    fn further_delegates(&mut self) {
+        let catalog = self.inputs.catalog;
+        for network in &catalog.further {
+            let attachment = self.attachment(network, self.next_ifname(), None, false);
+            self.take(attachment);
+        }
+    }
+
+    /// The administrator's chain for every pod, on its own so that it cannot hamper the cluster
+    /// network. Its name in the pod is a formality, so it makes way for everybody else's.
+    fn auxiliary_chain(&mut self) {
+        let Some(found) = &self.inputs.catalog.auxiliary else {
+            return;
+        };
+        let taken = |name: &InterfaceName| {
+            let mut attachments = self.plan.attachments.iter();
+            attachments.any(|attachment| attachment.ifname == *name)
+        };
+        let ifname = (self.position..)
+            .map(|number| InterfaceName::numbered("net", number))
+            .find(|name| !taken(name))
+            .unwrap_or_else(|| self.next_ifname());
+        let attachment =
+            match found {
+                Ok(network) => self.attachment(network, ifname, None, false),
+                Err(cause) => Err(Reason::Network(cause.clone())
+                    .at("auxiliaryCNIChainName", Some(ifname.as_str()))),
+            };
+        self.take(attachment.map(|attachment| Attachment {
+            is_auxiliary: true,
+            ..attachment
+        }));
     }
 
     fn default_networks(&mut self) {
@@ -158,6 +232,13 @@ impl<'a> Planner<'a> {
             Err(error) => return self.invalid(NETWORKS_ANNOTATION, &error),
         };
         for selection in selections {
+            for key in &selection.unknown_keys {
+                let network = &selection.network;
+                let message = format!(
+                    "annotation {NETWORKS_ANNOTATION}: network {network}: key {key:?} is unknown and ignored"
+                );
+                self.plan.events.push(Event::warning("UnknownKey", message));
+            }
             let attachment = self.selected(&selection);
             self.take(attachment);
         }
@@ -168,6 +249,7 @@ impl<'a> Planner<'a> {
             .interface
             .clone()
             .unwrap_or_else(|| self.next_ifname());
+        self.isolate(selection, &ifname)?;
         let network = self.definition(selection, &ifname)?;
         let attachment = self.attachment(network, ifname, Some(selection), false)?;
         self.restrict(&attachment, selection)?;
@@ -213,8 +295,7 @@ impl<'a> Planner<'a> {
         is_cluster: bool,
     ) -> Result<Attachment, PlanError> {
         let blame = |reason: Reason| reason.at(&network.place(), Some(ifname.as_str()));
-        let config = parse(network).map_err(blame)?;
-        let name = name(network, &config).map_err(blame)?;
+        let (name, config) = read(network).map_err(blame)?;
         let label = network
             .object
             .as_ref()
@@ -231,6 +312,7 @@ impl<'a> Planner<'a> {
             inject: Vec::new(),
             requested: Requested::default(),
             default_route: None,
+            is_auxiliary: false,
         };
         if let Some(selection) = selection {
             let rules = capabilities::Rules {
@@ -244,6 +326,16 @@ impl<'a> Planner<'a> {
         Ok(attachment)
     }
 
+    /// Isolation comes before anything is read, so that no message tells a pod what is in a
+    /// namespace that it may not use.
+    fn isolate(&self, selection: &Selection, ifname: &InterfaceName) -> Result<(), PlanError> {
+        let Some(pod) = self.inputs.pod else {
+            return Ok(());
+        };
+        restrictions::isolation(self.inputs.node, &pod.namespace, &selection.network)
+            .map_err(|reason| reason.at(&selection.network.to_string(), Some(ifname.as_str())))
+    }
+
     fn restrict(&self, attachment: &Attachment, selection: &Selection) -> Result<(), PlanError> {
         let Some(pod) = self.inputs.pod else {
             return Ok(());
@@ -253,6 +345,7 @@ impl<'a> Planner<'a> {
             &pod.namespace,
             &selection.network,
             &attachment.config,
+            selection.cni_args.as_ref(),
         )
         .map_err(|reason| attachment.problem(reason))
     }
@@ -282,9 +375,22 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// A network's name and its configuration.
+///
+/// # Errors
+/// [`Reason::Network`] when the configuration is invalid, or has no name and no definition that
+/// lends it one.
+pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
+    let config = parse(network)?;
+    let name = name(network, &config)?;
+    Ok((name, config))
+}
+
 fn parse(network: &Network) -> Result<NetworkConfig, Reason> {
-    NetworkConfig::parse(network.text.as_bytes())
-        .map_err(|cause| Reason::Network(format!("{}: {cause}", network.origin)))
+    NetworkConfig::parse(network.text.as_bytes()).map_err(|cause| {
+        let remedy = "; correct the configuration there";
+        Reason::Network(format!("{}: {cause}{remedy}", network.origin))
+    })
 }
 
 /// The configuration's own name, else the definition's (NPWG 1.3 §3.4.2, §3.4.3).
@@ -301,3 +407,6 @@ fn name(network: &Network, config: &NetworkConfig) -> Result<NetworkName, Reason
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests;

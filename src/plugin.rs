@@ -6,14 +6,13 @@
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use crate::cluster::agent::SOCKET_WAIT;
 use crate::cluster::{Agent, Cluster, Folder};
-use crate::cni::{self, RawObject, Version};
+use crate::cni::{self, RawObject, Verb, Version};
 use crate::delegate::{DEPTH_VARIABLE, Depth, Ours, Processes};
 use crate::journal::Journal;
 use crate::kernel::Netlink;
 use crate::operation::{self, Context, Failure, Node};
-use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, Verb, read_stdin};
+use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
 /// Where the sandboxes' locks are.
 const LOCK_DIR: &str = "/run/jackfield/locks";
@@ -72,7 +71,6 @@ pub fn with_node<T>(
             agent_socket,
             kubeconfig.as_deref(),
             &config.journal_dir,
-            SOCKET_WAIT.min(config.deadlines.add / 2),
         )),
     };
     let depth = Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())?;
@@ -95,18 +93,29 @@ fn run(node: &Node<'_>, request: &Request) -> Result<String, Failure> {
             Ok(added.result.to_json(request.node.version)?)
         }
         Verb::Del => {
-            operation::del::del(&Context::new(node, request, limits.del))?;
-            Ok(String::new())
+            let context = Context::new(node, request, limits.del);
+            say_notes(&context, operation::del::del(&context))
         }
         Verb::Check => {
             let context = Context::new(node, request, limits.check);
-            operation::check::check(&context)?;
-            context.notes().iter().for_each(|warning| note(warning));
-            Ok(String::new())
+            say_notes(&context, operation::check::check(&context))
         }
-        Verb::Gc | Verb::Status => Ok(String::new()),
+        Verb::Gc => {
+            let context = Context::new(node, request, limits.gc);
+            say_notes(&context, operation::gc::gc(&context))
+        }
+        Verb::Status => {
+            let context = Context::new(node, request, limits.status);
+            say_notes(&context, operation::readiness::status(&context))
+        }
         Verb::Version => Ok(supported_versions()),
     }
+}
+
+/// The verbs without an answer: what is worth knowing goes to stderr, whatever became of them.
+fn say_notes<T>(context: &Context<'_>, outcome: Result<T, Failure>) -> Result<String, Failure> {
+    context.notes().iter().for_each(|warning| note(warning));
+    outcome.map(|_| String::new())
 }
 
 /// The answer to VERSION: the version asked in, and all that we speak (CNI 1.1.0 §5 VERSION

@@ -14,7 +14,7 @@ pub mod node_config;
 pub mod policy;
 pub mod stdin;
 
-pub use call::{Call, CallError, Verb};
+pub use call::{Call, CallError};
 pub use deadlines::Deadlines;
 pub use node_config::{
     ClusterNetwork, ConfigError, NodeConfig, Source, Strictness, Undeclared, version,
@@ -44,9 +44,19 @@ impl Request {
     /// As [`Call::read`] and [`NodeConfig::parse`]: codes 1, 4, 5, 6, 7 of CNI 1.1.0 §2 Errors.
     pub fn parse(call: Call, stdin: &[u8]) -> Result<Request, RequestError> {
         let stdin = RawObject::parse(stdin).map_err(RequestError::Decode)?;
+        let request = Request::for_people(call, stdin)?;
+        request.call.require_version(request.node.version)?;
+        Ok(request)
+    }
+
+    /// The same for a call that no runtime makes: people may use every verb, whatever version the
+    /// configuration is in.
+    ///
+    /// # Errors
+    /// As [`Request::parse`].
+    pub fn for_people(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let node = NodeConfig::parse(&stdin)?;
         call.require_attachment()?;
-        call.require_version(node.version)?;
         Ok(Request { call, node, stdin })
     }
 }

@@ -1,36 +1,22 @@
-//! temporary
-#![allow(missing_docs)]
-use crate::cni::*;
-use crate::kernel::*;
-use crate::plan::Requested;
-pub struct Intended<'a> {
-    pub ifname: &'a InterfaceName,
-    pub requested: &'a Requested,
-    pub answered: Option<&'a CniResult>,
-    pub later_interfaces: &'a [InterfaceName],
-}
-#[derive(Debug)]
-pub enum Weight {
-    Requested,
-    Answered,
-    Warning,
-}
-#[derive(Debug)]
-pub struct Finding {
-    pub weight: Weight,
-}
-impl std::fmt::Display for Finding {
-    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        Ok(())
-    }
-}
-pub fn observe(
-    _: &mut dyn PodLinks,
-    _: &Intended<'_>,
-    _: std::time::Instant,
-) -> Result<(), KernelError> {
-    Ok(())
-}
-pub fn judge(_: &Intended<'_>, _: &()) -> Vec<Finding> {
-    vec![]
-}
+//! Intended against observed: what an attachment was to be, and what the kernel shows of it.
+//!
+//! ```text
+//! Selection, CniResult, device ─▶ Intended ─┐
+//!                                           ├─▶ judge ─▶ [Finding]
+//! PodLinks ──observe (waits for DAD)──▶ Observed ─┘
+//! ```
+//!
+//! Each attachment is judged before the next one is made, since a later one may enslave it, and
+//! again on CHECK. Judging is a function without any I/O; what becomes of a finding, whether it
+//! fails the attachment or is an event, is for the caller to say by its [`Weight`].
+
+mod finding;
+mod hardware;
+mod intended;
+mod judge;
+mod observed;
+
+pub use finding::{Finding, Source, Weight, What};
+pub use intended::{Intended, Masters};
+pub use judge::judge;
+pub use observed::{Master, Observed, observe};

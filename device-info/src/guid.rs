@@ -100,7 +100,7 @@ fn parse_sysfs(text: &str) -> Option<[u8; 8]> {
 }
 
 fn form_error(text: &str) -> GuidError {
-    let value = GuidText(Quoted::new(text));
+    let value = Quoted::new(text);
     match octets::parse::<20>(text) {
         Some([.., a, b, c, d, e, f, g, h]) => GuidError::Ipoib {
             value,
@@ -110,27 +110,17 @@ fn form_error(text: &str) -> GuidError {
     }
 }
 
-/// The refused text, as the message shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GuidText(Quoted);
-
-impl fmt::Display for GuidText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// Why a text is no GUID that a port can be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GuidError {
     /// None of the four forms.
     #[error("{0} is no GUID: write eight octets with colons, as in 02:00:00:00:00:00:00:3e")]
-    Form(GuidText),
+    Form(Quoted),
     /// Twenty octets: an IPoIB address, which has a GUID within.
     #[error("{value} is no GUID but an IPoIB address of 20 octets: its GUID is {port}")]
     Ipoib {
         /// What was given.
-        value: GuidText,
+        value: Quoted,
         /// The port GUID in it.
         port: Guid,
     },

@@ -97,21 +97,11 @@ impl fmt::Display for MacAddr {
 fn form_error(text: &str) -> MacError {
     let value = Quoted::new(text);
     if octets::parse::<20>(text).is_some() {
-        MacError::Ipoib(MacText(value))
+        MacError::Ipoib(value)
     } else if octets::parse::<8>(text).is_some() {
-        MacError::Guid(MacText(value))
+        MacError::Guid(value)
     } else {
-        MacError::Form(MacText(value))
-    }
-}
-
-/// The refused text, as the message shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MacText(Quoted);
-
-impl fmt::Display for MacText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        MacError::Form(value)
     }
 }
 
@@ -120,17 +110,17 @@ impl fmt::Display for MacText {
 pub enum MacError {
     /// Not six octets with colons between them.
     #[error("{0} is no MAC address: write six octets with colons, as in 02:00:00:00:00:01")]
-    Form(MacText),
+    Form(Quoted),
     /// Eight octets: a GUID.
     #[error(
         "{0} is no MAC address but a GUID of eight octets: ask for it by infiniband-guid, or write six octets"
     )]
-    Guid(MacText),
+    Guid(Quoted),
     /// Twenty octets: an IPoIB address.
     #[error(
         "{0} is no MAC address but an IPoIB address: ask for its last eight octets by infiniband-guid, or write six octets"
     )]
-    Ipoib(MacText),
+    Ipoib(Quoted),
     /// All zeros.
     #[error(
         "the MAC address {0} is zero, which no interface can have: write a unicast address, as 02:00:00:00:00:01"

@@ -24,7 +24,7 @@ use crate::quoted::Quoted;
 /// assert!("01:10.2".parse::<PciAddress>().is_err());
 /// # Ok::<(), device_info::PciAddressError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PciAddress {
     domain: u32,
     bus: u8,
@@ -115,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    // clause: DEVINFO-1.1.0 §3.1.3.1 pci-address: standard BDF format
+    // clause: DEVINFO-1.1.0 §3.1.3.1: standard BDF format
     fn the_standard_format_is_read_and_written_in_lower_case() {
         for (text, canonical) in [
             ("0000:01:10.2", "0000:01:10.2"),

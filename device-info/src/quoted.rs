@@ -5,10 +5,10 @@ use std::fmt;
 /// How much of a foreign value a message shows: enough to find it, not enough to flood a log.
 const SHOWN: usize = 96;
 
-/// A value as messages show it: in quotes, control characters escaped, cut when it is long, so
+/// A foreign value as messages show it: in quotes, control characters escaped, cut when it is long, so
 /// that whatever was given, the message stays one short line.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Quoted(String);
+pub struct Quoted(String);
 
 impl Quoted {
     pub(crate) fn new(value: &str) -> Self {

@@ -68,10 +68,10 @@ fn for_people(prepared: Option<&Prepared>, problems: &[String]) -> String {
     for (number, (attachment, binaries)) in
         prepared.iter().flat_map(|it| &it.attachments).enumerate()
     {
-        let mark = if attachment.is_cluster {
-            ", the cluster network"
-        } else {
-            ""
+        let mark = match attachment {
+            it if it.is_cluster => ", the cluster network",
+            it if it.is_auxiliary => ", the auxiliary chain: makes no interface",
+            _ => "",
         };
         out += &format!(
             "{}. {} ◀ {}{mark}\n",
@@ -98,6 +98,9 @@ fn for_people(prepared: Option<&Prepared>, problems: &[String]) -> String {
     }
     for event in prepared.iter().flat_map(|it| &it.events) {
         out += &format!("Note: {}\n", event.message);
+    }
+    for remark in prepared.iter().flat_map(|it| &it.remarks) {
+        out += &format!("Note: {remark}\n");
     }
     match problems {
         [] => out += "It would succeed, as far as can be known before anything runs.\n",
@@ -129,6 +132,7 @@ fn for_programs(prepared: Option<&Prepared>, problems: &[String]) -> Value {
                 "network": attachment.label,
                 "interface": attachment.ifname,
                 "cluster": attachment.is_cluster,
+                "auxiliary": attachment.is_auxiliary,
                 "plugins": binaries.found().map(Binary::path).collect::<Vec<_>>(),
                 "capabilityArgs": attachment.capability_args,
                 "cniArgs": attachment.cni_args,
@@ -142,6 +146,11 @@ fn for_programs(prepared: Option<&Prepared>, problems: &[String]) -> Value {
         .iter()
         .flat_map(|it| &it.events)
         .map(|event| event.message.as_str())
+        .chain(
+            prepared
+                .iter()
+                .flat_map(|it| it.remarks.iter().map(String::as_str)),
+        )
         .collect();
     json!({ "attachments": attachments, "notes": notes, "problems": problems })
 }

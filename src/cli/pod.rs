@@ -30,7 +30,10 @@ pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, String> {
         args.pod.namespace, args.pod.name
     ));
     let outcome = with_node(&request.node, |node| {
-        operation::del::del(&Context::new(node, &request, request.node.deadlines.del))
+        let context = Context::new(node, &request, request.node.deadlines.del);
+        let outcome = operation::del::del(&context);
+        context.notes().iter().for_each(|line| note(line));
+        outcome
     });
     outcome.map_err(|failure| line(&failure))?;
     show(args.output, &[]);

@@ -16,8 +16,8 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
 use super::{Answer, Api, Cluster, ClusterError, OwedWrites, Publication, Question};
 
-/// How long a question waits for the socket.
-pub const SOCKET_WAIT: Duration = Duration::from_secs(10);
+/// How long an ADD waits for an agent that is away.
+pub const AGENT_WAIT: Duration = Duration::from_secs(10);
 /// How long the agent may take for one answer: it may have to ask the API server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the socket is tried.
@@ -27,7 +27,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Agent {
     socket: PathBuf,
-    wait: Duration,
     owed: OwedWrites,
     api: Option<Api>,
     /// The connection that the question went over; the reminder goes over it too.
@@ -37,16 +36,10 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// The agent at `socket`; nothing is opened yet. A question waits at most `wait` for it.
-    pub fn new(
-        socket: &Path,
-        kubeconfig: Option<&Path>,
-        journal_dir: &Path,
-        wait: Duration,
-    ) -> Agent {
+    /// The agent at `socket`; nothing is opened yet.
+    pub fn new(socket: &Path, kubeconfig: Option<&Path>, journal_dir: &Path) -> Agent {
         Agent {
             socket: socket.to_owned(),
-            wait,
             owed: OwedWrites::new(journal_dir),
             api: kubeconfig.map(Api::new),
             stream: RefCell::default(),
@@ -99,8 +92,7 @@ impl Agent {
         match error {
             error if error.is_gone() => Attempt::Away("it went away while it was asked".to_owned()),
             FrameError::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                let cause = format!("no answer within {} s", ANSWER_TIMEOUT.as_secs());
-                Attempt::Failed(self.no_agent(&cause))
+                Attempt::Failed(self.no_agent(&"no answer in time"))
             }
             error => Attempt::Failed(ClusterError::Agent {
                 socket: self.socket.display().to_string(),
@@ -169,7 +161,7 @@ impl Attempt {
 
 impl Cluster for Agent {
     fn ask(&self, question: &Question) -> Result<Answer, ClusterError> {
-        let until = Instant::now() + self.wait;
+        let until = Instant::now() + question.patience;
         let message = ToAgent::Question(question.clone());
         loop {
             match (self.exchange(&message), &self.api) {
@@ -195,6 +187,20 @@ impl Cluster for Agent {
                 }
                 (Err(attempt), _) => return Err(attempt.error(self)),
             }
+        }
+    }
+
+    fn ready(&self, until: Instant) -> Result<(), ClusterError> {
+        match self.connect() {
+            Ok(stream) => {
+                let left = until.saturating_duration_since(Instant::now());
+                // A limit of nothing would mean none.
+                let _ = stream.set_read_timeout(Some(left.max(PAUSE)));
+                *self.stream.borrow_mut() = Some(stream);
+                self.ask(&Question::default()).map(drop)
+            }
+            Err(Attempt::Away(_)) if self.api.is_some() => Ok(()),
+            Err(attempt) => Err(attempt.error(self)),
         }
     }
 

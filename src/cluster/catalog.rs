@@ -4,8 +4,11 @@
 
 use std::path::Path;
 
+use serde_json::value::RawValue;
+
 use super::conf_dir::{self, ConfDirError, OnDisk};
 use super::{Answer, Found};
+use crate::cni::Version;
 use crate::npwg::{Definition, ObjectRef};
 use crate::request::{ClusterNetwork, NodeConfig};
 
@@ -36,8 +39,12 @@ impl Network {
 pub struct Catalog {
     /// `clusterNetwork`.
     pub cluster: Found<Network>,
+    /// What follows the first of `delegates`.
+    pub further: Vec<Network>,
     /// `defaultNetworks`, in order: the name as written, and the network.
     pub defaults: Vec<(String, Found<Network>)>,
+    /// The plugins of `auxiliaryCNIChainName`, where there are any.
+    pub auxiliary: Option<Found<Network>>,
     selected: Vec<(ObjectRef, Found<Network>)>,
 }
 
@@ -47,13 +54,10 @@ impl Catalog {
         let finder = Finder { node, answer };
         let cluster = match &node.cluster_network {
             ClusterNetwork::Named(name) => finder.named(name),
-            ClusterNetwork::Inline(text) => Ok(Network {
-                object: None,
-                resource: None,
-                text: text.get().to_owned(),
-                origin: "the first of delegates".to_owned(),
-            }),
+            ClusterNetwork::Inline(text) => Ok(inline(0, text)),
         };
+        let further = node.further_delegates.iter().enumerate();
+        let further = further.map(|(index, text)| inline(index + 1, text));
         let defaults = node
             .default_networks
             .iter()
@@ -66,7 +70,9 @@ impl Catalog {
             .collect();
         Catalog {
             cluster,
+            further: further.collect(),
             defaults,
+            auxiliary: finder.auxiliary(),
             selected,
         }
     }
@@ -116,7 +122,7 @@ impl Finder<'_> {
                 return self.defined(&object, found);
             }
             if let Some(on_disk) = self.on_disk(name)? {
-                return Ok(file(on_disk));
+                return file(on_disk);
             }
             return Err(format!(
                 "no definition, no configuration of this name in confDir {} and no absolute path",
@@ -128,7 +134,28 @@ impl Finder<'_> {
         } else {
             conf_dir::read(as_path)
         };
-        found.map(file).map_err(|error| error.to_string())
+        found.map_err(|error| error.to_string()).and_then(file)
+    }
+
+    /// The plugins that run for every pod besides: a sub-directory of where the cluster network's
+    /// configuration is, as Multus has it, else of `confDir`.
+    fn auxiliary(&self) -> Option<Found<Network>> {
+        let name = self.node.auxiliary_chain.as_ref()?;
+        let cluster = match &self.node.cluster_network {
+            ClusterNetwork::Named(name) => Path::new(name),
+            ClusterNetwork::Inline(_) => Path::new(""),
+        };
+        let dir = match cluster.parent() {
+            Some(parent) if cluster.is_absolute() && !cluster.is_dir() => parent,
+            _ if cluster.is_absolute() => cluster,
+            _ => &self.node.conf_dir,
+        };
+        // Before 0.3.0 there were no chains.
+        let version = self.node.version.max(Version::V0_3_1);
+        conf_dir::auxiliary_chain(dir, name, version)
+            .map(|found| found.map(|OnDisk { path, text }| bare(text, path.display().to_string())))
+            .map_err(|error| error.to_string())
+            .transpose()
     }
 
     /// A definition's network: its own configuration, else one on disk that has its name.
@@ -138,7 +165,10 @@ impl Finder<'_> {
         let (text, origin) = match &definition.config {
             Some(config) => (config.clone(), origin),
             None => match self.on_disk(object.name())? {
-                Some(OnDisk { path, text }) => (text, path.display().to_string()),
+                Some(on_disk) => {
+                    let network = file(on_disk)?;
+                    (network.text, network.origin)
+                }
                 None => {
                     return Err(format!(
                         "{origin} has no spec.config and confDir {} has no configuration named {}; \
@@ -163,12 +193,21 @@ impl Finder<'_> {
     }
 }
 
-fn file(found: OnDisk) -> Network {
-    let OnDisk { path, text } = found;
+fn file(found: OnDisk) -> Found<Network> {
+    let OnDisk { path, text } =
+        conf_dir::with_sibling_plugins(found).map_err(|error| error.to_string())?;
+    Ok(bare(text, path.display().to_string()))
+}
+
+fn inline(index: usize, text: &RawValue) -> Network {
+    bare(text.get().to_owned(), format!("delegates[{index}]"))
+}
+
+fn bare(text: String, origin: String) -> Network {
     Network {
         object: None,
         resource: None,
         text,
-        origin: path.display().to_string(),
+        origin,
     }
 }

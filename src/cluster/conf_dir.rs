@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cni::RawObject;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::cni::{NetworkName, PluginConfig, RawObject, Version};
 
 /// Endings in the order in which they are looked through: lists first (NPWG 1.3 §3.4.1).
 const LISTS: [&str; 2] = ["conflist", "configlist"];
@@ -86,6 +88,96 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
     })
 }
 
+/// A list on disk with the plugins of its sibling folder behind its own: every `.conf` in the
+/// folder that has the network's name (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`).
+///
+/// # Errors
+/// When one of these is there and is no plugin: a network without it is not the one that was
+/// meant.
+pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
+    // A broken list is for its reader to judge.
+    let Ok(mut list) = RawObject::parse(found.text.as_bytes()) else {
+        return Ok(found);
+    };
+    let name = list.read::<NetworkName>("name").ok().flatten();
+    let only_inlined = list.read("loadOnlyInlinedPlugins").ok().flatten();
+    let (Some(name), Some(dir)) = (name, found.path.parent()) else {
+        return Ok(found);
+    };
+    if only_inlined == Some(true) || list.contains("type") {
+        return Ok(found);
+    }
+    let further = plugins(&dir.join(name.as_str()))?;
+    if further.is_empty() {
+        return Ok(found);
+    }
+    let Ok(own) = list.read::<Vec<Box<RawValue>>>("plugins") else {
+        return Ok(found);
+    };
+    let all: Vec<Box<RawValue>> = own.into_iter().flatten().chain(further).collect();
+    list.remove("plugins");
+    if let Ok(all) = to_raw_value(&all) {
+        list.set("plugins", all);
+    }
+    Ok(OnDisk {
+        text: list.to_string(),
+        ..found
+    })
+}
+
+/// The plugins of the auxiliary chain `name` below `dir`, as one list in `version`; `None` when
+/// the folder is not there or has none.
+///
+/// # Errors
+/// As [`with_sibling_plugins`].
+pub fn auxiliary_chain(
+    dir: &Path,
+    name: &NetworkName,
+    version: Version,
+) -> Result<Option<OnDisk>, ConfDirError> {
+    let path = dir.join(name.as_str());
+    let plugins = plugins(&path)?;
+    if plugins.is_empty() {
+        return Ok(None);
+    }
+    let text = serde_json::json!({
+        "cniVersion": version,
+        "name": name,
+        "plugins": [],
+    });
+    let mut list = RawObject::parse(text.to_string().as_bytes()).unwrap_or_default();
+    if let Ok(plugins) = to_raw_value(&plugins) {
+        list.set("plugins", plugins);
+    }
+    Ok(Some(OnDisk {
+        path,
+        text: list.to_string(),
+    }))
+}
+
+/// The `.conf` files of a folder, each one plugin as it is written, in the order of their names.
+fn plugins(dir: &Path) -> Result<Vec<Box<RawValue>>, ConfDirError> {
+    let files = match files(dir) {
+        Ok(files) => files,
+        Err(ConfDirError::Missing { .. }) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let files = files.iter().filter(|path| has_ending(path, &["conf"]));
+    files
+        .map(|path| {
+            let found = read(path)?;
+            let broken = |cause: String| ConfDirError::Plugin {
+                path: path.display().to_string(),
+                cause,
+            };
+            let body = RawObject::parse(found.text.as_bytes())
+                .map_err(|cause| broken(cause.to_string()))?;
+            PluginConfig::new(body).map_err(|cause| broken(cause.to_string()))?;
+            serde_json::from_str(&found.text).map_err(|cause| broken(cause.to_string()))
+        })
+        .collect()
+}
+
 fn files(dir: &Path) -> Result<Vec<PathBuf>, ConfDirError> {
     let failed = |cause: std::io::Error| match cause.kind() {
         std::io::ErrorKind::NotFound => ConfDirError::Missing {
@@ -128,6 +220,14 @@ pub enum ConfDirError {
         /// The directory.
         dir: String,
     },
+    /// A file that is to be one plugin is none.
+    #[error("{path}: {cause}; make it the configuration of one plugin, or remove it")]
+    Plugin {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: String,
+    },
     /// It is there and cannot be read.
     #[error("{path}: {cause}; make it a readable configuration")]
     Unreadable {
@@ -150,7 +250,8 @@ mod tests {
         dir
     }
 
-    // clause: NPWG-1.3 §3.4.1 a list on disk comes before a single configuration
+    // clause: NPWG-1.3 §3.4.1 order: a list on disk comes before a single configuration
+    // clause: NPWG-1.3 §3.4.1 on disk
     #[test]
     fn lists_come_before_single_configurations() {
         let dir = dir(&[
@@ -161,7 +262,7 @@ mod tests {
         assert!(found.path.ends_with("99-a.configlist"));
     }
 
-    // clause: NPWG-1.3 §3.4.1 the configuration's own name decides, not the file's
+    // clause: NPWG-1.3 §3.4.1 on disk: the configuration's own name decides, not the file's
     #[test]
     fn a_broken_unrelated_file_never_matters() {
         let dir = dir(&[("00-broken.conflist", "{"), ("b.conf", r#"{"name":"a"}"#)]);
@@ -174,6 +275,73 @@ mod tests {
         );
         assert_eq!(by_name(dir.path(), "b").unwrap(), None);
         assert_eq!(by_name(&dir.path().join("absent"), "b").unwrap(), None);
+    }
+
+    fn types(text: &str) -> Vec<String> {
+        crate::cni::NetworkConfig::parse(text.as_bytes())
+            .unwrap()
+            .plugins()
+            .iter()
+            .map(|plugin| plugin.plugin_type().to_string())
+            .collect()
+    }
+
+    // clause: CNI-1.1.0 §1 aggregation: the sibling folder is appended
+    // clause: CNI-1.1.0 §1 inlined plugins
+    // clause: CNI-1.1.0 §1 association: by the network's name
+    #[test]
+    fn a_sibling_folder_adds_plugins_unless_only_inlined_ones_are_wanted() {
+        let dir = dir(&[("net.conflist", "")]);
+        let folder = dir.path().join("net");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("20-b.conf"), r#"{"type":"b","n":1.10}"#).unwrap();
+        fs::write(folder.join("10-a.conf"), r#"{"type":"a"}"#).unwrap();
+        fs::write(folder.join("ignored.json"), "{").unwrap();
+        let load = |text: &str| {
+            let path = dir.path().join("net.conflist");
+            with_sibling_plugins(OnDisk {
+                path,
+                text: text.to_owned(),
+            })
+            .unwrap()
+            .text
+        };
+        let list = load(r#"{"name":"net","plugins":[{"type":"own"}]}"#);
+        assert_eq!(types(&list), ["own", "a", "b"]);
+        assert!(list.contains("1.10"), "as it was written: {list}");
+        let only = r#"{"name":"net","loadOnlyInlinedPlugins":true,"plugins":[{"type":"own"}]}"#;
+        assert_eq!(types(&load(only)), ["own"]);
+        assert_eq!(types(&load(r#"{"name":"net"}"#)), ["a", "b"]);
+        let single = r#"{"name":"net","type":"own"}"#;
+        assert_eq!(
+            types(&load(single)),
+            ["own"],
+            "no list, nothing to append to"
+        );
+        let other = r#"{"name":"other","plugins":[{"type":"own"}]}"#;
+        assert_eq!(types(&load(other)), ["own"]);
+        fs::write(folder.join("30-c.conf"), "{}").unwrap();
+        let error = with_sibling_plugins(OnDisk {
+            path: dir.path().join("net.conflist"),
+            text: r#"{"name":"net","plugins":[]}"#.to_owned(),
+        });
+        assert!(error.unwrap_err().to_string().contains("30-c.conf"));
+    }
+
+    #[test]
+    fn an_auxiliary_chain_is_a_list_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let name: NetworkName = "extra".parse().unwrap();
+        let chain = || auxiliary_chain(dir.path(), &name, Version::V1_0_0).unwrap();
+        assert_eq!(chain(), None);
+        fs::create_dir(dir.path().join("extra")).unwrap();
+        assert_eq!(chain(), None, "an empty folder is no chain");
+        fs::write(dir.path().join("extra/a.conf"), r#"{"type":"tuning"}"#).unwrap();
+        let text = chain().unwrap().text;
+        assert_eq!(
+            text,
+            r#"{"cniVersion":"1.0.0","name":"extra","plugins":[{"type":"tuning"}]}"#
+        );
     }
 
     #[test]

@@ -5,6 +5,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::unistd::Pid;
+
 use super::manifests::{Manifest, Manifests};
 use super::{
     Answer, Cluster, ClusterError, Event, Found, Pod, PodAnnotations, PodName, Publication,
@@ -14,6 +17,8 @@ use crate::npwg::{Definition, IpamClaim, ObjectRef, StatusEntry, merge_status};
 
 /// What kubelet would have allocated, written by hand into a manifest.
 const DEVICES: &str = "jackfield.io/devices";
+/// What a status file is called until it is whole; its writer's process ID follows.
+const UNFINISHED: &str = ".network-status.";
 const DEFINITION: &str = "NetworkAttachmentDefinition";
 const CLAIM: &str = "IPAMClaim";
 
@@ -97,6 +102,24 @@ impl Cluster for Folder {
         }
         append_events(&dir, &publication.events).map_err(failed)
     }
+
+    fn sweep(&self, pod: &PodName) {
+        let entries = fs::read_dir(self.status_dir(pod));
+        for entry in entries.into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let writer = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
+            // Another sandbox of the same pod may be publishing at this moment.
+            if writer.and_then(|pid| pid.parse().ok()).is_some_and(is_over) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// Whether a process has ended, or is this one, which writes nothing when it sweeps.
+fn is_over(pid: i32) -> bool {
+    let pid = Pid::from_raw(pid);
+    pid == Pid::this() || nix::sys::signal::kill(pid, None) == Err(Errno::ESRCH)
 }
 
 impl Folder {
@@ -146,7 +169,7 @@ fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
     let path = dir.join("network-status.json");
     let before = fs::read_to_string(&path).ok();
     let text = merge_status(before.as_deref(), status);
-    let temporary = dir.join(format!(".network-status.{}", std::process::id()));
+    let temporary = dir.join(format!("{UNFINISHED}{}", std::process::id()));
     fs::write(&temporary, text)?;
     fs::rename(&temporary, &path)
 }
@@ -166,4 +189,39 @@ fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
         .append(true)
         .open(path)?
         .write_all(&lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_written_status_files_of_dead_writers_are_swept_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let pod = PodName {
+            namespace: "demo".into(),
+            name: "web".into(),
+            uid: None,
+        };
+        let folder = Folder::new(dir.path().to_owned());
+        folder.sweep(&pod);
+        let status = folder.status_dir(&pod);
+        fs::create_dir_all(&status).unwrap();
+        let mut dead = std::process::Command::new("true").spawn().unwrap();
+        dead.wait().unwrap();
+        let kept = [
+            ".network-status.1",
+            ".network-status.x",
+            "network-status.json",
+        ];
+        let swept = [dead.id(), std::process::id()].map(|pid| format!("{UNFINISHED}{pid}"));
+        for name in kept.iter().copied().chain(swept.iter().map(String::as_str)) {
+            fs::write(status.join(name), "[").unwrap();
+        }
+        folder.sweep(&pod);
+        let entries = fs::read_dir(&status).unwrap();
+        let mut left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, kept);
+    }
 }

@@ -124,7 +124,7 @@ mod tests {
     const CONTAINERD: &str = "K8S_POD_INFRA_CONTAINER_ID=abc;K8S_POD_UID=u-1;IgnoreUnknown=1;\
                               K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0";
 
-    // clause: CNI-1.1.0 §2 CNI_ARGS: key-value pairs separated by semicolons
+    // clause: CNI-1.1.0 §2 parameters: CNI_ARGS are key-value pairs separated by semicolons
     #[test]
     fn pairs_are_found_in_any_order_and_handed_on_in_theirs() {
         let args = CniArgs::parse(CONTAINERD).unwrap();

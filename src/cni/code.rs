@@ -110,7 +110,7 @@ codes! {
 mod tests {
     use super::*;
 
-    // clause: CNI-1.1.0 §5 codes 100 and above are the plugin's own
+    // clause: CNI-1.1.0 §5 codes: 100 and above are our own
     #[test]
     fn codes_are_ascending_unique_and_described() {
         assert!(TABLE.is_sorted_by(|one, next| one.number < next.number));

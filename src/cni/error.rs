@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::cni::code;
 
-    // clause: CNI-1.1.0 §5 an error has cniVersion, code, msg, details
+    // clause: CNI-1.1.0 §5 Error: cniVersion, code, msg, details
     #[test]
     fn the_document_has_the_specified_keys() {
         let error = Error::new(code::INVALID_NETWORK_CONFIG, "Invalid Configuration")

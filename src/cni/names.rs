@@ -114,6 +114,12 @@ name! {
 }
 
 impl InterfaceName {
+    /// What every runtime of Kubernetes calls a pod's first interface.
+    #[must_use]
+    pub(crate) fn first() -> Self {
+        Self("eth0".into())
+    }
+
     /// The name of a numbered interface: `net1`, `net2`, … (NPWG 1.3 §4.2.1).
     ///
     /// The prefix is one of our own and short; the number is a position, so the name fits.
@@ -171,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    // clause: CNI-1.1.0 §2 CNI_CONTAINERID: alphanumeric first, then alphanumeric, '_', '.', '-'
+    // clause: CNI-1.1.0 §2 container ID: alphanumeric first, then alphanumeric, '_', '.', '-'
     // clause: CNI-1.1.0 §1 name: alphanumeric first, then alphanumeric, '_', '.', '-'
     #[test]
     fn container_ids_and_network_names_are_plain() {
@@ -203,7 +209,8 @@ mod tests {
         }
     }
 
-    // clause: NPWG-1.3 §4.1.2.1.5 interface: a valid Linux kernel interface name
+    // clause: NPWG-1.3 §4.1.2.1.5 valid: a Linux kernel interface name
+    // clause: CNI-1.1.0 §2 interface name
     #[test]
     fn an_interface_is_called_what_the_kernel_allows() {
         let table = [
@@ -238,6 +245,7 @@ mod tests {
     }
 
     // clause: CNI-1.1.0 §1 type: no characters that file paths disallow
+    // clause: CNI-1.1.0 §1 ipam type: the same rule
     #[test]
     fn a_plugin_type_cannot_leave_its_directory() {
         let table = [

@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(Version::ALL.last(), Some(&Version::LATEST));
     }
 
-    // clause: CNI-1.1.0 §1 the highest supported version of cniVersion and cniVersions is selected
+    // clause: CNI-1.1.0 §1 version: the highest supported of cniVersion and cniVersions is selected
     #[test]
     fn the_highest_known_version_is_agreed_upon() {
         type Row = (

@@ -6,8 +6,8 @@ use serde::de::IgnoredAny;
 
 use super::error::{CallError, Said};
 use super::process::{Ended, Ending};
-use super::verb::Verb;
 use crate::cni;
+use crate::cni::Verb;
 
 /// What stands on a standard output.
 #[derive(Debug, PartialEq, Eq)]
@@ -102,7 +102,8 @@ mod tests {
         judge(verb, Duration::from_secs(60), ended).map_err(|error| error.to_string())
     }
 
-    // clause: CNI-1.1.0 §2 exit status 0 is success, others are failure with an error document
+    // clause: CNI-1.1.0 §2 exit: 0 is success
+    // clause: CNI-1.1.0 §2 error document: with any other status
     #[test]
     fn status_and_output_together_make_the_answer() {
         use Verb::{Add, Check, Del, Gc, Status};

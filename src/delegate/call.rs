@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::error::CallError;
 use super::search::Binary;
-use super::verb::Verb;
+use crate::cni::Verb;
 use crate::cni::{CniArgs, ContainerId, InterfaceName};
 
 /// Everything that one call of a plugin needs: CNI 1.1.0 §2.

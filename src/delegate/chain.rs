@@ -1,19 +1,23 @@
 //! A network's plugins, one after the other: CNI 1.1.0 §3.
 
-use std::fmt;
-use std::time::{Duration, Instant};
+mod error;
+mod time;
+
+use std::time::Instant;
 
 use serde_json::value::RawValue;
-use thiserror::Error;
 
+use super::binaries::Binaries;
 use super::call::{Call, DelegateExec};
 use super::error::CallError;
-use super::search::Binaries;
-use super::verb::Verb;
+use crate::cni::Verb;
 use crate::cni::{
     self, CapabilityArgs, CniArgs, CniResult, ContainerId, InterfaceName, Invocation,
-    NetworkConfig, NetworkName, PluginConfig, PluginType, RawObject, ValidAttachment,
+    NetworkConfig, NetworkName, PluginConfig, RawObject, ValidAttachment,
 };
+
+pub use error::{ChainError, ChainErrors};
+pub use time::Time;
 
 /// A network whose plugins are to be called.
 #[derive(Clone, Copy, Debug)]
@@ -28,31 +32,6 @@ pub struct Chain<'a> {
     pub cni_path: &'a str,
     /// How long it may take.
     pub time: Time,
-}
-
-/// How long a chain, and each plugin in it, may take.
-#[derive(Clone, Copy, Debug)]
-pub struct Time {
-    /// When all of them have to be done.
-    pub until: Instant,
-    /// What one call may take (`deadlines.delegate`).
-    pub per_call: Duration,
-}
-
-impl Time {
-    /// The deadline of the next call, when a failure ends the chain.
-    fn next(self) -> Instant {
-        self.until.min(Instant::now() + self.per_call)
-    }
-
-    /// The deadline of the next call when the others run in any case: one that hangs must leave
-    /// each of them its share.
-    fn share(self, left: usize) -> Instant {
-        let now = Instant::now();
-        let share = self.until.saturating_duration_since(now)
-            / u32::try_from(left.max(1)).unwrap_or(u32::MAX);
-        now + share.min(self.per_call)
-    }
 }
 
 /// What ADD, DEL and CHECK of one attachment have in common: CNI 1.1.0 §3 "Attachment Parameters".
@@ -127,13 +106,27 @@ impl<'c> Chain<'c> {
         exec: &(impl DelegateExec + ?Sized),
         parameters: &Parameters<'_>,
     ) -> Result<CniResult, ChainError> {
+        self.add_behind(exec, parameters, None)
+    }
+
+    /// As [`Self::add`], for a chain whose first plugin stands behind something that answered
+    /// `result` and is no plugin.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::add`].
+    pub fn add_behind(
+        &self,
+        exec: &(impl DelegateExec + ?Sized),
+        parameters: &Parameters<'_>,
+        mut result: Option<CniResult>,
+    ) -> Result<CniResult, ChainError> {
         let verb = Verb::Add;
         for step in self.steps() {
             self.binaries
                 .get(step.place, step.plugin.plugin_type())
                 .map_err(|missing| step.error(verb, missing.into()))?;
         }
-        let mut result = None;
         for step in self.steps() {
             let subject = Subject::Attachment(parameters, result.as_ref());
             let added = self
@@ -307,50 +300,6 @@ impl<'c> Chain<'c> {
             stdin: &stdin,
             deadline,
         })
-    }
-}
-
-/// A plugin of a chain that failed.
-#[derive(Debug, Error)]
-#[error("plugin {plugin}: {verb}: {cause}")]
-pub struct ChainError {
-    /// Its type.
-    pub plugin: PluginType,
-    /// Its place in the chain, from 0: a chain may have the same plugin twice.
-    pub index: usize,
-    /// What it was asked.
-    pub verb: Verb,
-    /// Why it failed.
-    #[source]
-    pub cause: CallError,
-}
-
-/// The plugins of a chain that failed, one at least, in the order in which they were called.
-#[derive(Debug, Error)]
-pub struct ChainErrors(Vec<ChainError>);
-
-impl ChainErrors {
-    fn of(errors: impl Iterator<Item = ChainError>) -> Result<(), Self> {
-        let errors: Vec<_> = errors.collect();
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(Self(errors))
-        }
-    }
-
-    /// Each of them.
-    pub fn iter(&self) -> impl Iterator<Item = &ChainError> {
-        self.0.iter()
-    }
-}
-
-impl fmt::Display for ChainErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, error) in self.0.iter().enumerate() {
-            write!(f, "{}{error}", if place == 0 { "" } else { "; also " })?;
-        }
-        Ok(())
     }
 }
 

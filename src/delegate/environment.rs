@@ -95,6 +95,7 @@ mod tests {
         Environment::new(vars, Depth::parse(None).unwrap()).0
     }
 
+    // clause: CNI-1.1.0 §4 environment: written from scratch
     #[test]
     fn credentials_libraries_and_the_callers_parameters_stay_here() {
         let kept = kept(&[

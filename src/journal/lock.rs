@@ -2,7 +2,10 @@
 //!
 //! It is a `flock` whose descriptor every delegate inherits, so it lives as long as any of them:
 //! when Jackfield is ended in the middle of an ADD, its orphaned delegate keeps the lock, and the
-//! DEL that comes next ends that orphan before it goes on. No ADD runs on beside a DEL.
+//! DEL that comes next sees that orphan out before it goes on. No ADD runs on beside a DEL.
+//!
+//! An orphan first has a moment to finish: a plugin that is ended half way may leave what its own
+//! DEL does not know of, such as an interface that has not got its name yet.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -18,7 +21,10 @@ use crate::cni::ContainerId;
 
 /// How long it takes at most to look again whether the lock is free.
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
-/// How long the orphans of a dead Jackfield may take to die.
+/// How long the orphans of a dead Jackfield may take to finish what they are at; plugins take
+/// milliseconds.
+const ORPHANS_FINISH_WITHIN: Duration = Duration::from_millis(500);
+/// How long they may take to die.
 const ORPHANS_DIE_WITHIN: Duration = Duration::from_secs(5);
 
 /// The lock of one sandbox, held.
@@ -31,7 +37,8 @@ pub struct Lock {
 impl Lock {
     /// Takes the lock of `container` below `dir`, by `deadline`.
     ///
-    /// A live Jackfield that holds it is waited for. Orphans of a dead one are ended.
+    /// A live Jackfield that holds it is waited for. Orphans of a dead one are ended when they do
+    /// not end by themselves, by half of the time that there is at the latest.
     ///
     /// # Errors
     /// [`LockError::Busy`] past the deadline: the runtime may try again (code 11).
@@ -44,7 +51,9 @@ impl Lock {
         };
         let path = dir.join(format!("{name}{sum}.lock"));
         let mut pause = Duration::from_micros(500);
-        let mut orphans_ended: Option<Instant> = None;
+        let mut orphans_seen: Option<Instant> = None;
+        let patience = deadline.saturating_duration_since(Instant::now()) / 2;
+        let patience = patience.min(ORPHANS_FINISH_WITHIN);
         loop {
             let file = open(&path).map_err(|cause| LockError::io(&path, &cause))?;
             match file.try_lock() {
@@ -64,11 +73,15 @@ impl Lock {
             let holders = holders(&file);
             let owner_lives = owner(&file).is_some_and(|owner| holders.contains(&owner));
             if !owner_lives && !holders.is_empty() {
-                let since = *orphans_ended.get_or_insert_with(Instant::now);
-                end(&holders);
-                if since.elapsed() > ORPHANS_DIE_WITHIN {
+                let waited = orphans_seen.get_or_insert_with(Instant::now).elapsed();
+                if waited >= patience {
+                    end(&holders);
+                }
+                if waited > patience + ORPHANS_DIE_WITHIN {
                     return Err(LockError::busy(&path, &holders));
                 }
+            } else {
+                orphans_seen = None;
             }
             if Instant::now() >= deadline {
                 return Err(LockError::busy(&path, &holders));
@@ -222,6 +235,7 @@ impl LockError {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::Command;
 
     use super::*;
@@ -241,6 +255,9 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path().join("locks")).unwrap().count(), 0);
     }
 
+    // clause: CNI-1.1.0 §3 serial
+    // clause: CNI-1.1.0 §3 concurrent: locked by sandbox
+    // clause: NPWG-1.3 §7.3
     #[test]
     fn a_second_taker_waits_for_the_first() {
         let dir = tempfile::tempdir().unwrap();
@@ -260,23 +277,32 @@ mod tests {
         Lock::take(dir.path(), &container(), soon()).unwrap();
     }
 
-    #[test]
-    fn orphans_of_a_dead_owner_are_ended() {
-        use std::os::unix::process::CommandExt;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("c1.lock");
-        let dead = open(&path).unwrap();
+    /// A process that holds the lock of a Jackfield that is dead.
+    fn orphan_in(dir: &Path, work: &str) -> std::process::Child {
+        let dead = open(&dir.join("c1.lock")).unwrap();
         dead.lock().unwrap();
         fcntl(&dead, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
-        fs::write(&path, "1999999999").unwrap();
-        let mut orphan = Command::new("sleep")
-            .arg("60")
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        drop(dead);
+        (&dead).write_all(b"1999999999").unwrap();
+        let mut orphan = Command::new("sh");
+        orphan.args(["-c", work]).process_group(0).spawn().unwrap()
+    }
+
+    #[test]
+    fn orphans_of_a_dead_owner_are_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut orphan = orphan_in(dir.path(), "sleep 60; true");
         let by = Instant::now() + Duration::from_secs(3);
         drop(Lock::take(dir.path(), &container(), by).unwrap());
-        assert!(!orphan.wait().unwrap().success(), "the orphan was ended");
+        let status = orphan.wait().unwrap();
+        assert_eq!(status.signal(), Some(9), "the orphan was ended");
+    }
+
+    #[test]
+    fn orphans_of_a_dead_owner_may_finish_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut orphan = orphan_in(dir.path(), "sleep 0.1");
+        let by = Instant::now() + Duration::from_secs(3);
+        drop(Lock::take(dir.path(), &container(), by).unwrap());
+        assert!(orphan.wait().unwrap().success(), "it ended by itself");
     }
 }

@@ -66,7 +66,7 @@ impl Journal {
         };
         let path = self.marker(key);
         let write = || -> std::io::Result<()> {
-            let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+            let temporary = self.unfinished_marker(key);
             fs::write(&temporary, serde_json::to_vec(&owed)?)?;
             fs::rename(&temporary, &path)
         };
@@ -96,7 +96,9 @@ impl Journal {
     }
 
     pub(super) fn clear_owed(&self, key: &Key) {
-        let _ = fs::remove_file(self.marker(key));
+        for marker in [self.unfinished_marker(key), self.marker(key)] {
+            let _ = fs::remove_file(marker);
+        }
     }
 
     fn markers(&self) -> impl Iterator<Item = PathBuf> {
@@ -105,7 +107,16 @@ impl Journal {
             .flatten()
             .flatten()
             .map(|entry| entry.path())
-            .filter(|path| path.extension().is_none_or(|end| end != "tmp"))
+            .filter(|path| {
+                let name = path.file_name().map(std::ffi::OsStr::as_encoded_bytes);
+                name.is_some_and(|name| !name.starts_with(b"."))
+            })
+    }
+
+    /// A marker on its way; no container's ID begins with a period. One per key is enough, since
+    /// debts are written under the sandbox's lock.
+    pub(super) fn unfinished_marker(&self, key: &Key) -> PathBuf {
+        self.dir.join("owed").join(format!(".{}", key.file_name()))
     }
 
     fn marker(&self, key: &Key) -> PathBuf {

@@ -25,6 +25,18 @@ pub fn read(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// Whether the writing of the first record was cut off: what is there is the beginning of one, and
+/// no more.
+pub fn is_cut_off(bytes: &[u8]) -> bool {
+    let front = bytes.get(..FRONT.min(bytes.len())).unwrap_or_default();
+    let is_front = front.iter().enumerate().all(|(place, byte)| match place {
+        8 | 17 => *byte == b' ',
+        _ => byte.is_ascii_hexdigit(),
+    });
+    let announced = || Some(FRONT + hex(bytes.get(..8)?)? as usize + 1);
+    is_front && announced().is_none_or(|whole| bytes.len() < whole)
+}
+
 fn next(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = hex(bytes.get(..8)?)? as usize;
     let sum = hex(bytes.get(9..17)?)?;
@@ -77,8 +89,23 @@ mod tests {
         }
 
         #[test]
+        fn a_first_record_that_was_cut_off_is_told_from_a_whole_and_from_a_damaged_one(
+            json in proptest::collection::vec(any::<u8>(), 0..60),
+            cut in any::<proptest::sample::Index>(),
+        ) {
+            let mut whole = file(&[json]);
+            prop_assert!(!is_cut_off(&whole));
+            prop_assert!(is_cut_off(&whole[..cut.index(whole.len())]));
+            whole[0] = 0;
+            prop_assert!(!is_cut_off(&whole));
+            whole.truncate(5);
+            prop_assert!(!is_cut_off(&whole));
+        }
+
+        #[test]
         fn no_file_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             read(&bytes).for_each(drop);
+            is_cut_off(&bytes);
         }
     }
 }

@@ -141,7 +141,11 @@ impl Sandbox {
     /// Reads a record back, up to its first step that is not whole.
     pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, ReplayError> {
         let mut records = record::read(bytes);
-        let first = records.next().ok_or(ReplayError::Torn)?;
+        let first = records.next().ok_or(if record::is_cut_off(bytes) {
+            ReplayError::CutOff
+        } else {
+            ReplayError::Damaged
+        })?;
         let header: Header = serde_json::from_slice(first)?;
         if header.format != FORMAT {
             return Err(ReplayError::Format(header.format));
@@ -159,15 +163,18 @@ impl Sandbox {
     }
 
     fn apply(&mut self, step: Read) {
-        let (index, change): (usize, Box<dyn FnOnce(&mut Attached)>) = match step {
-            Read::Complete => return self.complete = true,
-            Read::Started(index) => (index, Box::new(|attached| attached.started = true)),
+        match step {
+            Read::Complete => self.complete = true,
+            Read::Started(index) => self.at(index, |attached| attached.started = true),
             Read::Attached(index, result) => {
-                (index, Box::new(|attached| attached.result = Some(result)))
+                self.at(index, |attached| attached.result = Some(result));
             }
-            Read::Routes(index, routes) => (index, Box::new(|attached| attached.routes = routes)),
-            Read::Detached(index) => (index, Box::new(|attached| attached.detached = true)),
-        };
+            Read::Routes(index, routes) => self.at(index, |attached| attached.routes = routes),
+            Read::Detached(index) => self.at(index, |attached| attached.detached = true),
+        }
+    }
+
+    fn at(&mut self, index: usize, change: impl FnOnce(&mut Attached)) {
         if let Some(attached) = self.progress.get_mut(index) {
             change(attached);
         }
@@ -183,6 +190,34 @@ impl Sandbox {
         }
     }
 
+    /// The record as it would be, had it been written step by step.
+    pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(4 << 10);
+        record::write(&mut bytes, &serde_json::to_vec(&self.header)?);
+        let mut write = |step: Step<'_>| -> serde_json::Result<()> {
+            record::write(&mut bytes, &serde_json::to_vec(&step)?);
+            Ok(())
+        };
+        for (index, attached) in self.progress.iter().enumerate() {
+            if attached.started {
+                write(Step::Started(index))?;
+            }
+            if let Some(result) = &attached.result {
+                write(Step::Attached(index, result))?;
+            }
+            if attached.routes != RouteChange::default() {
+                write(Step::Routes(index, &attached.routes))?;
+            }
+            if attached.detached {
+                write(Step::Detached(index))?;
+            }
+        }
+        if self.complete {
+            write(Step::Complete)?;
+        }
+        Ok(bytes)
+    }
+
     /// The attachments that a DEL has to see to, last first.
     pub fn to_detach(&self) -> Vec<usize> {
         (0..self.progress.len())
@@ -195,8 +230,11 @@ impl Sandbox {
 /// Why a file is no record.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReplayError {
-    #[error("its first record is torn")]
-    Torn,
+    /// Its writer was ended before the header was whole, so nothing was begun.
+    #[error("its header was never finished")]
+    CutOff,
+    #[error("its header is damaged")]
+    Damaged,
     #[error("its format {0} is not one that this version reads")]
     Format(u32),
     #[error("{0}")]

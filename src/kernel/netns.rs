@@ -110,7 +110,8 @@ impl PodNetns {
             return Err(not_netns(kind_of(&metadata).to_owned()));
         }
         // The name of an nsfs file tells its kind, `net:[inode]`, as NS_GET_NSTYPE would; this
-        // way needs no ioctl, and with it no unsafe code.
+        // way needs no ioctl, and with it no unsafe code. One that is bound to a path bears that
+        // path instead, and its kind shows when it is entered.
         let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .map_err(unreadable)?;
         let name = name.to_string_lossy();
@@ -182,12 +183,18 @@ impl PodNetns {
         reason = "the one place that may, on a thread that ends"
     )]
     fn enter(&self) -> Result<(), NetnsError> {
-        setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|errno| NetnsError::NotEntered {
-            path: self.path.clone(),
-            source: errno.into(),
-            remedy: match errno {
-                Errno::EPERM => "run Jackfield with CAP_SYS_ADMIN",
-                _ => "check that the sandbox is still there",
+        setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {
+            Errno::EINVAL => NetnsError::NotNetns {
+                path: self.path.clone(),
+                found: "a namespace of another kind".to_owned(),
+            },
+            errno => NetnsError::NotEntered {
+                path: self.path.clone(),
+                source: errno.into(),
+                remedy: match errno {
+                    Errno::EPERM => "run Jackfield with CAP_SYS_ADMIN",
+                    _ => "check that the sandbox is still there",
+                },
             },
         })
     }
@@ -220,7 +227,7 @@ mod tests {
         PodNetns::open(Path::new(path)).unwrap_err().to_string()
     }
 
-    // clause: CNI-1.1.0 §2 CNI_NETNS: a reference to the container's isolation domain
+    // clause: CNI-1.1.0 §3 network namespace: what CNI_NETNS refers to is one
     #[test]
     fn a_path_that_is_no_network_namespace_is_refused_and_says_what_it_is() {
         let directory = tempfile::tempdir().unwrap();

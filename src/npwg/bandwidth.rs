@@ -140,7 +140,9 @@ pub enum BandwidthError {
 mod tests {
     use super::*;
 
-    // clause: NPWG-1.3 §4.1.2.1.8 bandwidth: one element at least, non-zero, burst with its rate
+    // clause: NPWG-1.3 §4.1.2.1.8 valid: one element at least
+    // clause: NPWG-1.3 §4.1.2.1.8 rates: not zero
+    // clause: NPWG-1.3 §4.1.2.1.8 bursts: not zero, with their rates
     #[test]
     fn a_bandwidth_limits_something() {
         let table = [
@@ -175,7 +177,7 @@ mod tests {
         }
     }
 
-    // clause: NPWG-1.3 §4.1.2.1.8.2 reasonable default values for the bursts
+    // clause: NPWG-1.3 §4.1.2.1.8.2 default bursts
     #[test]
     fn a_burst_that_is_not_given_is_a_tenth_of_a_second() {
         let table = [

@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    // clause: NPWG-1.3 §3.2 spec.config is optional and holds the CNI configuration
+    // clause: NPWG-1.3 §3.2 object: spec.config is optional and holds the CNI configuration
     #[test]
     fn a_definition_has_a_configuration_or_none() {
         let full = Definition::from_json(&json!({

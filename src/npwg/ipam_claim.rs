@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    // clause: NPWG-1.3 §8.2 an IPAMClaim holds network, interface and the addresses
+    // clause: NPWG-1.3 §8.2: network, interface and the addresses
     #[test]
     fn a_claim_is_read_in_both_groups() {
         for group in ["k8s.cni.cncf.io", "persistentip.cni.cncf.io"] {

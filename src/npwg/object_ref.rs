@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    // clause: NPWG-1.3 §3.3 object names consist of DNS-1123 labels
+    // clause: NPWG-1.3 §3.3 names: of DNS-1123 labels
     #[test]
     fn names_follow_dns_1123() {
         let label = "a".repeat(63);
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    // clause: NPWG-1.3 §4.1.1 a reference without a namespace is to the pod's
+    // clause: NPWG-1.3 §4.1.1: a reference without a namespace is to the pod's
     #[test]
     fn a_name_alone_is_in_the_default_namespace() {
         let object = |text| ObjectRef::with_default_namespace(text, "pods").unwrap();

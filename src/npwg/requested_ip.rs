@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    // clause: NPWG-1.3 §4.1.2.1.3 ips: an IPv4 or IPv6 address with an optional prefix length
+    // clause: NPWG-1.3 §4.1.2.1.3 valid: an IPv4 or IPv6 address with an optional prefix length
     #[test]
     fn an_address_may_have_a_prefix_length() {
         let table = [

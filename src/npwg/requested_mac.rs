@@ -51,8 +51,8 @@ mod tests {
 
     const IPOIB: &str = "80:00:11:22:33:44:55:66:77:88:99:aa:bb:cc:dd:ee:ff:00:11:22";
 
-    // clause: NPWG-1.3 §4.1.2.1.4 mac: a valid 6-byte Ethernet MAC address
-    // clause: NPWG-1.0 §4.1.2.1.4 mac: 6 bytes, or 20 bytes of IPoIB
+    // clause: NPWG-1.3 §4.1.2.1.4 valid: a 6-byte Ethernet MAC address
+    // clause: NPWG-1.0 §4.1.2.1.4 valid: 6 bytes, or 20 bytes of IPoIB
     #[test]
     fn twenty_bytes_are_for_the_first_version_only() {
         let parse = |text, dialect| RequestedMac::parse(text, dialect).map(|mac| mac.to_string());

@@ -14,7 +14,8 @@ use crate::delegate::Binaries;
 use crate::journal::{Entry, Header, Key, Lock, Lookup, Sandbox, Step, boot_id};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
-use crate::plan::Attachment;
+use crate::plan::{Attachment, PlanError, Reason};
+use crate::verify::Masters;
 
 /// The share of the time that is kept for unwinding: a quarter.
 const KEPT_FOR_UNWINDING: u32 = 4;
@@ -42,6 +43,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let netns = open_netns(context)?;
     let prepared = prepare(&with_time_to_unwind(context))?;
     if let Some(problem) = prepared.problems.first() {
+        tell_problems(context, &prepared);
         return Err(problem.clone().into());
     }
     let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
@@ -69,6 +71,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
         entry,
         sandbox: Sandbox::planned(header),
         events: prepared.events.clone(),
+        mtus: Vec::new(),
     };
     match adding.attach_all(&prepared) {
         Ok(added) => Ok(added),
@@ -87,6 +90,23 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
         return Err(Failure::OwnNetns(path.display().to_string()));
     }
     Ok(netns)
+}
+
+/// Tells the pod's owner why nothing was attached, with Multus' reason where a network is missing
+/// or broken. The runtime gets the error in any case, so an event that cannot be told is no other.
+fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
+    let Some(pod) = &prepared.pod else { return };
+    let missing = |problem: &&PlanError| matches!(problem.reason, Reason::Network(_));
+    let problems = prepared.problems.iter().filter(missing);
+    let told = problems.map(|problem| Event::warning("NoNetworkFound", problem.to_string()));
+    let events: Vec<Event> = prepared.events.iter().cloned().chain(told).collect();
+    if !events.is_empty() {
+        let _ = context.node.cluster.publish(&Publication {
+            pod: pod.clone(),
+            status: None,
+            events,
+        });
+    }
 }
 
 /// The time until which something new may be begun.
@@ -112,14 +132,11 @@ fn settle_earlier(context: &Context<'_>, key: &Key, netns: &PodNetns) -> Result<
     detach::detach(context, *sandbox, Detachment::Earlier)
 }
 
-/// Names that the netns already has fail before anything runs (NPWG 1.3 §4.1.2.1.5).
+/// Names that the netns already has, be it as an alternative name, fail before anything runs
+/// (NPWG 1.3 §4.1.2.1.5).
 fn check_free(prepared: &Prepared, links: &mut dyn PodLinks) -> Result<(), Failure> {
-    let there = links.links()?;
     for (attachment, _) in &prepared.attachments {
-        if there
-            .iter()
-            .any(|link| link.name == attachment.ifname.as_str())
-        {
+        if links.link(&attachment.ifname)?.is_some() {
             return Err(attachment.taken().into());
         }
     }
@@ -134,6 +151,7 @@ struct Adding<'a> {
     entry: Entry,
     sandbox: Sandbox,
     events: Vec<Event>,
+    mtus: Vec<Option<u32>>,
 }
 
 impl Adding<'_> {
@@ -146,11 +164,14 @@ impl Adding<'_> {
             self.step(&[Step::Attached(index, &result)])?;
             self.sandbox.progress[index].result = Some(result);
             self.prove(index, attachment)?;
+        }
+        // Last of all, since a later network may bring default routes of its own, which go too.
+        for (index, (attachment, _)) in prepared.attachments.iter().enumerate() {
             self.route(index, attachment)?;
         }
         let mut results = default_route::reflected(&self.sandbox);
         let addresses = self.context.request.node.status_addresses;
-        let status = status::entries(&self.sandbox, &results, addresses);
+        let status = status::entries(&self.sandbox, &results, &self.mtus, addresses);
         // Complete first: nothing is told of an ADD that then fails for want of its last record.
         self.step(&[Step::Complete])?;
         self.publish(prepared, &status)?;
@@ -177,15 +198,10 @@ impl Adding<'_> {
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let node = &self.context.request.node;
-        let warnings = proof::prove(
-            node,
-            attachment,
-            result,
-            &[],
-            self.links,
-            self.context.deadline,
-        )?;
-        self.events.extend(warnings);
+        let until = self.context.deadline;
+        let proof = proof::prove(node, attachment, result, Masters::Any, self.links, until)?;
+        self.events.extend(proof.warnings);
+        self.mtus.push(proof.mtu);
         Ok(())
     }
 

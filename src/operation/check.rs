@@ -1,13 +1,15 @@
 //! CHECK: is every attachment still as it was attached?
 
 use super::delegates::Delegates;
-use super::{Context, Failure, default_route, proof, status};
-use crate::cni::{CniArgs, InterfaceName};
+use super::{Context, Failure, default_route, proof, status, unrecorded};
+use crate::cni::{CniArgs, CniResult, InterfaceName};
 use crate::delegate::Binaries;
 use crate::journal::{Key, Lock, Lookup, Sandbox};
-use crate::kernel::PodNetns;
+use crate::kernel::{PodLinks, PodNetns};
 use crate::npwg::StatusEntry;
 use crate::plan::Attachment;
+use crate::request::Strictness;
+use crate::verify::Masters;
 
 /// Checks a pod: the delegates' own CHECK, then the kernel's view, for each attachment. What comes
 /// back is the network-status as it was attached.
@@ -24,47 +26,80 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         .unwrap_or_else(|| std::path::Path::new(""));
     let netns = PodNetns::open(path)?;
     let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
-    let Lookup::Found(sandbox) = context.node.journal.find(&key)? else {
-        return Err(Failure::NotOnRecord {
-            container: key.container.to_string(),
-            ifname: key.ifname.to_string(),
-        });
-    };
+    let sandbox = on_record(context, &key)?;
     if !sandbox.complete {
         return Err(Failure::Incomplete {
             container: key.container.to_string(),
         });
     }
     let mut links = (context.node.links)(&netns)?;
+    let mut mtus = Vec::with_capacity(sandbox.progress.len());
+    let results = default_route::reflected(&sandbox);
     for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
-        let result = sandbox.progress[index].result.as_ref();
-        ask_delegates(context, &sandbox, attachment, index)?;
-        let later = later(&sandbox, index);
-        let warnings = proof::prove(
+        let result = results[index].as_ref();
+        ask_delegates(context, &sandbox, attachment, result)?;
+        let proof = proof::prove(
             &context.request.node,
             attachment,
             result,
-            &later,
+            Masters::Among(&later(&sandbox, index)),
             links.as_mut(),
             context.deadline,
         )?;
-        for warning in warnings {
+        for warning in proof.warnings {
             context.note(&warning.message);
         }
+        check_routes(context, &sandbox, index, links.as_mut())?;
+        mtus.push(proof.mtu);
     }
-    let results = default_route::reflected(&sandbox);
-    Ok(status::entries(
-        &sandbox,
-        &results,
-        context.request.node.status_addresses,
-    ))
+    let addresses = context.request.node.status_addresses;
+    Ok(status::entries(&sandbox, &results, &mtus, addresses))
 }
 
+/// The sandbox's record, or what stands for it where somebody else attached it.
+fn on_record(context: &Context<'_>, key: &Key) -> Result<Sandbox, Failure> {
+    let lost = match context.node.journal.find(key)? {
+        Lookup::Found(sandbox) => return Ok(*sandbox),
+        Lookup::Absent => context.node.journal.is_lost(key),
+        Lookup::Quarantined { .. } => true,
+    };
+    match unrecorded::find(context, key, lost)? {
+        Some(unrecorded) if unrecorded.is_attached => Ok(unrecorded.sandbox),
+        _ => Err(Failure::NotOnRecord {
+            container: key.container.to_string(),
+            ifname: key.ifname.to_string(),
+        }),
+    }
+}
+
+/// The default routes that the pod asked for (NPWG 1.3 §4.1.2.1.9).
+fn check_routes(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    index: usize,
+    links: &mut dyn PodLinks,
+) -> Result<(), Failure> {
+    let attachment = &sandbox.header.attachments[index];
+    let strictness = context.request.node.verify;
+    if attachment.default_route.is_none() || strictness == Strictness::Off {
+        return Ok(());
+    }
+    match default_route::prove(&sandbox.progress[index].routes, attachment, links) {
+        Err(failure @ Failure::Route { .. }) if strictness == Strictness::Warn => {
+            context.note(&failure.to_string());
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+/// The plugins' own CHECK. The default routes that another attachment took over are gone from
+/// `result`, or they would be missed.
 fn ask_delegates(
     context: &Context<'_>,
     sandbox: &Sandbox,
     attachment: &Attachment,
-    index: usize,
+    result: Option<&CniResult>,
 ) -> Result<(), Failure> {
     let binaries = Binaries::find(
         &context.search_path(),
@@ -74,8 +109,7 @@ fn ask_delegates(
     let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
     let container = &sandbox.header.container;
     let netns = context.request.call.netns.as_deref();
-    Delegates::new(context, attachment, &binaries, container, netns, &runtime)?
-        .check(sandbox.progress[index].result.as_ref())
+    Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.check(result)
 }
 
 /// The interfaces of later attachments: one of them may have enslaved this one.

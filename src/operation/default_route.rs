@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use super::Failure;
+use super::{Failure, OpenLinks};
 use crate::cni::{CniResult, InterfaceName};
 use crate::journal::{RouteChange, Sandbox};
 use crate::kernel::{DefaultRoute, Family, KernelError, PodLinks, PodNetns};
@@ -74,13 +74,54 @@ pub fn apply(
     Ok(())
 }
 
+/// Whether the change still stands: what was put in is there, what was taken away is not.
+///
+/// # Errors
+/// [`Failure::Route`] with the first route that is not as it was made.
+pub fn prove(
+    change: &RouteChange,
+    attachment: &Attachment,
+    links: &mut dyn PodLinks,
+) -> Result<(), Failure> {
+    let there = links.default_routes()?;
+    let is_there = |route: &DefaultRoute| there.iter().any(|other| same(route, other));
+    let finding = |route: &DefaultRoute, problem| Failure::Route {
+        place: attachment.place(),
+        route: route.to_string(),
+        problem,
+    };
+    if let Some(gone) = change.added.iter().find(|route| !is_there(route)) {
+        return Err(finding(gone, "was requested and is gone"));
+    }
+    let replaced = |route: &&DefaultRoute| !change.added.iter().any(|added| same(added, route));
+    match change
+        .removed
+        .iter()
+        .filter(replaced)
+        .find(|it| is_there(it))
+    {
+        Some(back) => Err(finding(back, "was taken away and is back")),
+        None => Ok(()),
+    }
+}
+
+/// Whether two routes lead the same way; a metric that was left to the kernel is any.
+fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
+    let way = |route: &DefaultRoute| -> Vec<_> {
+        let hops = route.next_hops.iter();
+        hops.map(|hop| (hop.gateway, hop.interface.clone()))
+            .collect()
+    };
+    wanted.family == found.family
+        && wanted
+            .metric
+            .is_none_or(|metric| found.metric == Some(metric))
+        && way(wanted) == way(found)
+}
+
 /// Takes the change back as far as the pod still has what it concerns: routes through interfaces
 /// that are gone went with them.
-pub fn undo(
-    change: &RouteChange,
-    netns: &Path,
-    open: &dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>,
-) {
+pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) {
     let Ok(mut links) = PodNetns::open(netns)
         .map_err(drop)
         .and_then(|netns| open(&netns).map_err(drop))

@@ -1,8 +1,13 @@
 //! DEL: detach what is on record, with nothing but the record.
 
+use std::time::Instant;
+
 use super::detach::{self, Detachment};
-use super::{Context, Failure};
-use crate::journal::{Key, Lock, Lookup};
+use super::{Context, Failure, owed, prepare, unrecorded};
+use crate::journal::{Key, Lock, Lookup, Sandbox};
+
+/// The share of the time that is kept for detaching once the cluster network is ready: a half.
+const KEPT_FOR_DETACHING: u32 = 2;
 
 /// Detaches a pod. A sandbox never seen, or detached before, is a success (CNI 1.1.0 §2 DEL).
 ///
@@ -11,9 +16,56 @@ use crate::journal::{Key, Lock, Lookup};
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let (container, ifname) = context.request.call.attachment()?;
     let key = Key { container, ifname };
+    let outcome = locked(context, &key);
+    owed::try_one(context, Some(&key));
+    outcome
+}
+
+fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
-    match context.node.journal.find(&key)? {
-        Lookup::Found(sandbox) => detach::detach(context, *sandbox, Detachment::Runtime),
-        Lookup::Absent | Lookup::Quarantined { .. } => Ok(()),
+    match context.node.journal.find(key)? {
+        Lookup::Found(sandbox) => recorded(context, key, *sandbox),
+        Lookup::Absent => {
+            let lost = context.node.journal.is_lost(key);
+            without_record(context, key, lost)
+        }
+        Lookup::Quarantined { file, cause } => {
+            context.note(&format!(
+                "the record of container {} was damaged ({cause}) and is now {file}; \
+                 what it may have is detached as far as it can be known",
+                key.container
+            ));
+            without_record(context, key, true)
+        }
     }
+}
+
+/// Detachment waits for the cluster network, as attachment does (NPWG 1.3 §6.1.2).
+fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Failure> {
+    let indicator = context.request.node.readiness_indicator.as_deref();
+    let left = context.deadline.saturating_duration_since(Instant::now());
+    let until = context.deadline - left / KEPT_FOR_DETACHING;
+    if let Err(failure) = prepare::wait_until_ready(indicator, until) {
+        let owed = Failure::Owed(vec![failure.to_string()]);
+        return Err(detach::owe(context, key, owed));
+    }
+    detach::detach(context, sandbox, Detachment::Runtime)
+}
+
+fn without_record(context: &Context<'_>, key: &Key, lost: bool) -> Result<(), Failure> {
+    let Some(unrecorded) = unrecorded::find(context, key, lost)? else {
+        return Ok(());
+    };
+    if unrecorded.is_attached {
+        unrecorded.adopt(&context.node.journal, key)?;
+        if lost {
+            context.node.journal.settle_lost(key);
+        }
+        return detach::detach(context, unrecorded.sandbox, Detachment::Runtime);
+    }
+    let (_, failures) = detach::attempt(context, &unrecorded.sandbox, Detachment::Runtime);
+    for failure in failures {
+        context.note(&format!("nothing is on record, and {failure}"));
+    }
+    Ok(())
 }

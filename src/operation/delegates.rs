@@ -44,7 +44,10 @@ impl<'a> Delegates<'a> {
 
     /// ADD of the whole chain.
     pub(super) fn add(&self) -> Result<CniResult, Failure> {
-        let added = self.chain().add(self.context.node.exec, &self.parameters());
+        // Plugins that are written to be chained want something in front of them.
+        let first = self.attachment.is_auxiliary.then(CniResult::default);
+        let exec = self.context.node.exec;
+        let added = self.chain().add_behind(exec, &self.parameters(), first);
         added.map_err(|error| Failure::delegate(self.attachment, error))
     }
 

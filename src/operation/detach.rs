@@ -6,7 +6,7 @@ use super::delegates::Delegates;
 use super::{Context, Failure, default_route};
 use crate::cni::CniArgs;
 use crate::delegate::Binaries;
-use crate::journal::{Attached, Sandbox, Step};
+use crate::journal::{Attached, Key, Sandbox, Step};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
 
@@ -28,16 +28,9 @@ pub enum Detachment {
 /// [`Failure::Owed`]: what could not be detached stays on record.
 pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
     let key = sandbox.header.key();
-    let netns = netns(context, &sandbox, why);
-    let mut detached = Vec::new();
-    let mut debts = Vec::new();
-    for index in sandbox.to_detach() {
-        let attachment = &sandbox.header.attachments[index];
-        let progress = &sandbox.progress[index];
-        match detach_one(context, &sandbox, attachment, progress, netns.as_deref()) {
-            Ok(()) => detached.push(index),
-            Err(debt) => debts.push(debt),
-        }
+    let (detached, debts) = attempt(context, &sandbox, why);
+    if let Some(pod) = &sandbox.header.pod {
+        context.node.cluster.sweep(pod);
     }
     if debts.is_empty() {
         return Ok(context.node.journal.forget(&key)?);
@@ -50,13 +43,39 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
         // Without these steps a later DEL detaches once more, which delegates must bear.
         let _ = entry.write(&steps);
     }
-    match context.node.journal.owe(&key, &owed.to_string()) {
-        Ok(_) => Err(owed),
-        Err(journal) => Err(Failure::Unwinding {
+    Err(owe(context, &key, owed))
+}
+
+/// Puts the detachment of `key` on the list of what is owed; the failure that says so.
+pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
+    match context.node.journal.owe(key, &owed.to_string()) {
+        Ok(_) => owed,
+        Err(journal) => Failure::Unwinding {
             cause: Box::new(owed),
             cleanup: Box::new(journal.into()),
-        }),
+        },
     }
+}
+
+/// Detaches what can be, last first, and touches no record: which attachments are detached, and
+/// why the others are not.
+pub(super) fn attempt(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    why: Detachment,
+) -> (Vec<usize>, Vec<Failure>) {
+    let netns = netns(context, sandbox, why);
+    let mut detached = Vec::new();
+    let mut debts = Vec::new();
+    for index in sandbox.to_detach() {
+        let attachment = &sandbox.header.attachments[index];
+        let progress = &sandbox.progress[index];
+        match detach_one(context, sandbox, attachment, progress, netns.as_deref()) {
+            Ok(()) => detached.push(index),
+            Err(debt) => debts.push(debt),
+        }
+    }
+    (detached, debts)
 }
 
 /// The netns as delegates are told it: the runtime's word on its own DEL, else the one on record

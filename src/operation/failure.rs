@@ -21,6 +21,9 @@ pub enum Failure {
     /// The call could not be understood.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The pod that CNI_ARGS name cannot be one.
+    #[error("CNI_ARGS: pod {0}")]
+    PodName(#[source] crate::npwg::ObjectRefError),
     /// `runtimeConfig` is wrong.
     #[error("runtimeConfig: {0}; the runtime must hand over an object")]
     RuntimeConfig(#[source] cni::JsonError),
@@ -93,7 +96,7 @@ pub enum Failure {
         /// The network.
         place: Place,
         /// The plugin's own words.
-        cause: ChainError,
+        cause: Box<ChainError>,
     },
     /// Plugins failed while their network was detached.
     #[error("{place}: {causes}")]
@@ -127,9 +130,30 @@ pub enum Failure {
         /// The kernel's reason.
         cause: String,
     },
+    /// A default route is not as the attachment made it.
+    #[error(
+        "{place}: default-route {route} {problem}; find out who changed it, or recreate the pod"
+    )]
+    Route {
+        /// The network.
+        place: Place,
+        /// The route.
+        route: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// The kernel did not answer.
     #[error(transparent)]
     Kernel(#[from] KernelError),
+    /// The attachments that GC is to keep cannot be read.
+    #[error("{0}; nothing is collected")]
+    ValidAttachments(#[source] cni::JsonError),
+    /// STATUS found something without which no ADD would work.
+    #[error("{0}")]
+    NotAvailable(Box<Failure>),
+    /// Several things failed, none of which kept the others from being tried.
+    #[error("{}", all(.0))]
+    Several(Vec<Failure>),
     /// Something is still attached.
     #[error("teardown incomplete, still owed: {}", .0.join(", "))]
     Owed(Vec<String>),
@@ -154,7 +178,19 @@ impl Failure {
     pub fn delegate(attachment: &Attachment, cause: ChainError) -> Failure {
         Failure::Delegate {
             place: attachment.place(),
-            cause,
+            cause: Box::new(cause),
+        }
+    }
+
+    /// One failure out of those that kept nothing from being tried, if there are any.
+    ///
+    /// # Errors
+    /// The failure.
+    pub fn of(mut causes: Vec<Failure>) -> Result<(), Failure> {
+        match causes.len() {
+            0 => Ok(()),
+            1 => Err(causes.remove(0)),
+            _ => Err(Failure::Several(causes)),
         }
     }
 
@@ -162,8 +198,19 @@ impl Failure {
     pub fn code(&self) -> u32 {
         match self {
             Failure::Request(error) => error.code(),
-            Failure::RuntimeConfig(_) | Failure::Depth(_) => code::INVALID_NETWORK_CONFIG,
-            Failure::Netns(_) | Failure::Args(_) => code::INVALID_ENVIRONMENT,
+            Failure::RuntimeConfig(_) | Failure::Depth(_) | Failure::ValidAttachments(_) => {
+                code::INVALID_NETWORK_CONFIG
+            }
+            Failure::NotAvailable(cause) => match cause.code() {
+                passed @ (code::TRY_AGAIN_LATER | code::LIMITED_CONNECTIVITY)
+                    if matches!(**cause, Failure::Delegate { .. }) =>
+                {
+                    passed
+                }
+                _ => code::NOT_AVAILABLE,
+            },
+            Failure::Several(causes) => causes.first().map_or(code::DELEGATE, Failure::code),
+            Failure::Netns(_) | Failure::Args(_) | Failure::PodName(_) => code::INVALID_ENVIRONMENT,
             Failure::OwnNetns(_) => code::INVALID_NETNS,
             Failure::NotReady(_) | Failure::Lock(LockError::Busy { .. }) => code::TRY_AGAIN_LATER,
             Failure::Cluster(error) if error.is_transient() => code::TRY_AGAIN_LATER,
@@ -176,6 +223,7 @@ impl Failure {
             | Failure::NotOnRecord { .. }
             | Failure::Incomplete { .. } => code::JOURNAL,
             Failure::Delegates { .. } | Failure::Result(_) => code::DELEGATE,
+            Failure::Delegate { cause, .. } if cause.cause.is_of_record() => code::JOURNAL,
             Failure::Delegate { cause, .. } => {
                 match cause.cause.delegate_error().map(|error| error.code) {
                     Some(
@@ -186,7 +234,9 @@ impl Failure {
                     _ => code::DELEGATE,
                 }
             }
-            Failure::Verification { .. } | Failure::Gateway { .. } => code::VERIFICATION,
+            Failure::Verification { .. } | Failure::Gateway { .. } | Failure::Route { .. } => {
+                code::VERIFICATION
+            }
             Failure::Kernel(_) | Failure::Ourselves(_) => code::IO_FAILURE,
             Failure::Owed(_) => code::TEARDOWN_INCOMPLETE,
             Failure::Unwinding { cause, .. } => cause.code(),
@@ -197,8 +247,8 @@ impl Failure {
     pub fn to_cni(&self) -> cni::Error {
         cni::Error {
             code: self.code(),
-            msg: self.to_string(),
-            details: self.details(),
+            msg: one_line(&self.to_string()),
+            details: one_line(&self.details()),
         }
     }
 
@@ -208,14 +258,26 @@ impl Failure {
             Failure::Delegate { cause, .. } => {
                 cause.cause.delegate_error().map(said).unwrap_or_default()
             }
-            Failure::Unwinding { cause, .. } => cause.details(),
+            Failure::Unwinding { cause, .. } | Failure::NotAvailable(cause) => cause.details(),
             _ => String::new(),
         }
     }
 }
 
+/// What plugins say ends up in logs and on terminals: one line, without control characters.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
 fn said(error: &cni::Error) -> String {
     format!("code {}: {error}", error.code)
+}
+
+fn all(failures: &[Failure]) -> String {
+    let lines: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    lines.join("; also ")
 }
 
 fn lines(findings: &[Finding]) -> String {

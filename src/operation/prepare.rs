@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::{Context, Failure};
 use crate::cluster::{
+    self,
     Answer, Catalog, Event, PodAnnotations, PodName, Question, administrators_definitions,
 };
 use crate::cni::{CapabilityArgs, PluginConfig, RawObject};
 use crate::delegate::{self, Binaries};
+use crate::npwg::ObjectRef;
 use crate::plan::{self, Attachment, Inputs, PlanError, Reason};
 use crate::request::ClusterNetwork;
 
@@ -29,6 +31,8 @@ pub struct Prepared {
     pub attachments: Vec<(Attachment, Binaries)>,
     /// What the pod's owner should know.
     pub events: Vec<Event>,
+    /// What surprises people who look at it, a line each.
+    pub remarks: Vec<String>,
     /// Every reason why the ADD would fail.
     pub problems: Vec<PlanError>,
 }
@@ -41,9 +45,11 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     let node = &context.request.node;
     let (_, ifname) = context.request.call.attachment()?;
     wait_until_ready(node.readiness_indicator.as_deref(), context.deadline)?;
-    let pod = pod_name(context);
+    let pod = pod_name(context)?;
     let given = given_annotations(context)?;
-    let answer = ask(context, pod.as_ref(), given.as_ref())?;
+    let left = context.deadline.saturating_duration_since(Instant::now());
+    let patience = cluster::AGENT_WAIT.min(left / 2);
+    let answer = ask(context, pod.as_ref(), given.as_ref(), patience)?;
     check_identity(pod.as_ref(), &answer)?;
     let pod = pod.map(|pod| with_uid(pod, &answer));
     let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
@@ -62,14 +68,56 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
         pod,
         attachments: Vec::new(),
         events: plan.events,
+        remarks: plan.remarks,
         problems: plan.problems,
     };
     prepared.find_programs(context, plan.attachments);
     Ok(prepared)
 }
 
+/// The attachments that a sandbox without a record may have: the cluster network, and with
+/// `all` also what its pod selects, as far as the cluster still knows it. Nobody can know better.
+///
+/// # Errors
+/// When not even the cluster network's configuration is found.
+pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachment>, Failure> {
+    let node = &context.request.node;
+    let (_, ifname) = context.request.call.attachment()?;
+    let pod = pod_name(context).ok().flatten();
+    let given = given_annotations(context).ok().flatten();
+    let known = all
+        .then(|| ask(context, pod.as_ref(), given.as_ref(), Duration::ZERO).ok())
+        .flatten()
+        .filter(|answer| check_identity(pod.as_ref(), answer).is_ok());
+    let (answer, annotations) = match known {
+        Some(answer) => {
+            let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
+            (answer, given.or(known).unwrap_or_default())
+        }
+        None => (ask(context, None, None, Duration::ZERO)?, PodAnnotations::default()),
+    };
+    let catalog = Catalog::build(node, &answer);
+    let plan = plan::plan(Inputs {
+        node,
+        ifname: &ifname,
+        pod: pod.as_ref(),
+        annotations: &annotations,
+        answer: &answer,
+        catalog: &catalog,
+        runtime_config: runtime_config(context).unwrap_or_default(),
+    });
+    let mut attachments = plan.attachments;
+    attachments.retain(|attachment| all || attachment.is_cluster);
+    if !attachments.iter().any(|attachment| attachment.is_cluster)
+        && let Some(problem) = plan.problems.into_iter().next()
+    {
+        return Err(problem.into());
+    }
+    Ok(attachments)
+}
+
 /// The alternate readiness method: no attachment before the cluster network is ready.
-fn wait_until_ready(indicator: Option<&Path>, deadline: Instant) -> Result<(), Failure> {
+pub(super) fn wait_until_ready(indicator: Option<&Path>, deadline: Instant) -> Result<(), Failure> {
     let Some(file) = indicator else { return Ok(()) };
     let until = deadline.min(Instant::now() + READINESS_WAIT);
     while !file.exists() {
@@ -82,18 +130,19 @@ fn wait_until_ready(indicator: Option<&Path>, deadline: Instant) -> Result<(), F
 }
 
 /// The pod by CNI_ARGS. A runtime without Kubernetes names none: the cluster network is all then.
-fn pod_name(context: &Context<'_>) -> Option<PodName> {
+pub(super) fn pod_name(context: &Context<'_>) -> Result<Option<PodName>, Failure> {
     let args = &context.request.call.args;
-    let text = |key: &str| {
-        args.get(key)
-            .filter(|value| !value.is_empty())
-            .map(str::to_owned)
+    let text = |key: &str| args.get(key).filter(|value| !value.is_empty());
+    let (Some(namespace), Some(name)) = (text("K8S_POD_NAMESPACE"), text("K8S_POD_NAME")) else {
+        return Ok(None);
     };
-    Some(PodName {
-        namespace: text("K8S_POD_NAMESPACE")?,
-        name: text("K8S_POD_NAME")?,
-        uid: text("K8S_POD_UID"),
-    })
+    // Both become parts of paths and of requests.
+    ObjectRef::new(namespace, name).map_err(Failure::PodName)?;
+    Ok(Some(PodName {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        uid: text("K8S_POD_UID").map(str::to_owned),
+    }))
 }
 
 fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
@@ -115,20 +164,28 @@ fn runtime_config(context: &Context<'_>) -> Result<CapabilityArgs, Failure> {
     Ok(CapabilityArgs::from(&runtime_object(context)?))
 }
 
+/// Whether the cluster network is found without asking anybody.
+pub(super) fn is_on_disk(network: &ClusterNetwork) -> bool {
+    match network {
+        ClusterNetwork::Named(name) => name.starts_with('/'),
+        ClusterNetwork::Inline(_) => true,
+    }
+}
+
 /// Asks the cluster, unless there is nothing to ask: a pod whose annotations came with the call
 /// and that selects nothing needs neither agent nor API.
 fn ask(
     context: &Context<'_>,
     pod: Option<&PodName>,
     given: Option<&PodAnnotations>,
+    patience: Duration,
 ) -> Result<Answer, Failure> {
     let node = &context.request.node;
     let selects_nothing = given.is_some_and(|given| *given == PodAnnotations::default());
-    let on_disk = match &node.cluster_network {
-        ClusterNetwork::Named(name) => name.starts_with('/'),
-        ClusterNetwork::Inline(_) => true,
-    };
-    if on_disk && (pod.is_none() || selects_nothing) && node.default_networks.is_empty() {
+    if is_on_disk(&node.cluster_network)
+        && (pod.is_none() || selects_nothing)
+        && node.default_networks.is_empty()
+    {
         return Ok(Answer::default());
     }
     let question = Question {
@@ -137,6 +194,7 @@ fn ask(
         networks: administrators_definitions(node),
         multus_namespace: node.multus_namespace.clone(),
         dialect: node.dialect,
+        patience,
     };
     Ok(context.node.cluster.ask(&question)?)
 }

@@ -5,76 +5,80 @@ use std::time::{Duration, Instant};
 
 use super::Failure;
 use crate::cluster::Event;
-use crate::cni::{CniResult, InterfaceName};
+use crate::cni::CniResult;
 use crate::kernel::PodLinks;
 use crate::plan::Attachment;
 use crate::request::{NodeConfig, Strictness};
-use crate::verify::{self, Finding, Intended, Weight};
+use crate::verify::{self, Intended, Masters, Weight};
 
 /// How long duplicate address detection may take before it counts as not finished.
 const DAD_WITHIN: Duration = Duration::from_secs(5);
 
-/// Looks at the pod's interface and judges it.
+/// What is proven of an attachment.
+#[derive(Debug, Default)]
+pub struct Proof {
+    /// Findings that are allowed, but should be known.
+    pub warnings: Vec<Event>,
+    /// The interface's MTU, where it was looked at.
+    pub mtu: Option<u32>,
+}
+
+/// Looks at the pod's interface and judges it. `masters` are those that may have enslaved it.
 ///
 /// # Errors
-/// [`Failure::Verification`] with every finding that is not allowed; the others come back as
-/// events.
+/// [`Failure::Verification`] with every finding that is not allowed.
 pub fn prove(
     node: &NodeConfig,
     attachment: &Attachment,
     result: Option<&CniResult>,
-    later: &[InterfaceName],
+    masters: Masters<'_>,
     links: &mut dyn PodLinks,
     deadline: Instant,
-) -> Result<Vec<Event>, Failure> {
+) -> Result<Proof, Failure> {
     let answered = if attachment.is_cluster {
         node.verify_cluster
     } else {
         node.verify
     };
-    if node.verify == Strictness::Off && answered == Strictness::Off {
-        return Ok(Vec::new());
+    if attachment.is_auxiliary {
+        return Ok(Proof::default());
     }
-    let until = deadline.min(Instant::now() + DAD_WITHIN);
+    if node.verify == Strictness::Off && answered == Strictness::Off {
+        return Ok(Proof::default());
+    }
     let intended = Intended {
-        ifname: &attachment.ifname,
         requested: &attachment.requested,
         answered: result,
-        later_interfaces: later,
+        masters,
+        ..Intended::new(&attachment.ifname)
     };
+    let until = deadline.min(Instant::now() + DAD_WITHIN);
     let observed = verify::observe(links, &intended, until)?;
     let mut grave = Vec::new();
-    let mut events = Vec::new();
+    let mut warnings = Vec::new();
     for finding in verify::judge(&intended, &observed) {
         let strictness = match finding.weight {
             Weight::Requested => node.verify,
             Weight::Answered => answered,
-            Weight::Warning => {
-                if answered == Strictness::Off {
-                    Strictness::Off
-                } else {
-                    Strictness::Warn
-                }
-            }
+            Weight::Warning if answered == Strictness::Off => Strictness::Off,
+            Weight::Warning => Strictness::Warn,
         };
         match strictness {
             Strictness::Strict => grave.push(finding),
-            Strictness::Warn => events.push(warning(attachment, &finding)),
+            Strictness::Warn => {
+                let message = format!("{}: {finding}", attachment.place());
+                warnings.push(Event::warning("VerificationFinding", message));
+            }
             Strictness::Off => {}
         }
     }
     if grave.is_empty() {
-        return Ok(events);
+        let mtu = observed.link.map(|link| link.mtu);
+        return Ok(Proof { warnings, mtu });
     }
+    let place = attachment.place();
     Err(Failure::Verification {
-        place: attachment.place(),
+        place,
         findings: grave,
     })
-}
-
-fn warning(attachment: &Attachment, finding: &Finding) -> Event {
-    Event::warning(
-        "VerificationFinding",
-        format!("{}: {finding}", attachment.place()),
-    )
 }

@@ -6,14 +6,16 @@ use crate::journal::{Attached, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
 use crate::plan::Attachment;
 
-/// The entries, made of `results`, one per attachment in its order.
+/// The entries, made of `results` and of what `mtus` say where a result does not, one per attachment
+/// in its order.
 pub fn entries(
     sandbox: &Sandbox,
     results: &[Option<CniResult>],
+    mtus: &[Option<u32>],
     addresses: StatusAddresses,
 ) -> Vec<StatusEntry> {
-    let entry = |(attachment, result): (&Attachment, &Option<CniResult>)| {
-        StatusEntry::from_result(StatusSource {
+    let entry = |((attachment, result), mtu): ((&Attachment, &Option<CniResult>), &Option<u32>)| {
+        let mut entry = StatusEntry::from_result(StatusSource {
             name: &attachment.label,
             is_default: attachment.is_cluster,
             result: result.as_ref(),
@@ -21,13 +23,19 @@ pub fn entries(
             requested_default_route: attachment.default_route.as_deref(),
             device_info: None,
             addresses,
-        })
+        });
+        if entry.interface.is_some() {
+            entry.mtu = entry.mtu.or(*mtu);
+        }
+        entry
     };
     sandbox
         .header
         .attachments
         .iter()
         .zip(results)
+        .zip(mtus)
+        .filter(|((attachment, _), _)| !attachment.is_auxiliary)
         .map(entry)
         .collect()
 }
@@ -45,6 +53,7 @@ pub fn added(sandbox: &Sandbox) -> Event {
         )
     };
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
+    let attachments = attachments.filter(|(attachment, _)| !attachment.is_auxiliary);
     Event::normal(
         "AddedInterface",
         attachments.map(part).collect::<Vec<_>>().join("; "),

@@ -12,6 +12,11 @@ use crate::cni::{
 use crate::npwg::{RequestedIp, RequestedMac};
 use device_info::Guid;
 
+/// Where a runtime of Kubernetes names the pod.
+const POD_NAME: &str = "K8S_POD_NAME";
+/// What makes plugins bear keys of CNI_ARGS that they do not know.
+const IGNORE_UNKNOWN: &str = "IgnoreUnknown";
+
 /// One network for one pod, ready to be attached; also what the journal keeps of it, since a DEL
 /// has to tell the delegates the same (CNI 1.1.0 §3).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,10 +45,17 @@ pub struct Attachment {
     pub requested: Requested,
     /// The gateways that become the pod's default routes; `Some` of none clears them.
     pub default_route: Option<Vec<IpAddr>>,
+    /// Whether these are the plugins of `auxiliaryCNIChainName`: they make no interface, so there
+    /// is nothing to verify and nothing to tell the pod's owner.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_auxiliary: bool,
 }
 
 impl Attachment {
     /// CNI_ARGS for the delegates: the runtime's with ours over them.
+    ///
+    /// Plugins of the reference library refuse keys that they do not know, unless they are told
+    /// not to. The pod's name and what we add ourselves are not meant for each of them.
     ///
     /// # Errors
     /// When one of ours cannot be written as CNI_ARGS.
@@ -51,6 +63,10 @@ impl Attachment {
         let mut args = runtime.clone();
         for (key, value) in &self.extra_args {
             args.set(key, value)?;
+        }
+        let some_are_not_theirs = !self.extra_args.is_empty() || args.get(POD_NAME).is_some();
+        if some_are_not_theirs && args.get(IGNORE_UNKNOWN).is_none() {
+            args.set(IGNORE_UNKNOWN, "1")?;
         }
         Ok(args)
     }

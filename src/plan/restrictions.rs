@@ -1,14 +1,13 @@
 //! Which networks the pods of a namespace may select (NPWG 1.3 §7.4).
 
-use serde_json::Value;
-
 use super::error::Reason;
 use crate::cni::json::same_key;
-use crate::cni::{NetworkConfig, PluginConfig};
+use crate::cni::{NetworkConfig, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::NodeConfig;
 
-/// Checks one network that a pod of `namespace` selects by annotation.
+/// Checks the policy for one network that a pod of `namespace` selects by annotation, with the
+/// pod's own `cni-args`, which become `args.cni` of every plugin.
 ///
 /// # Errors
 /// [`Reason::Restricted`]: code 108.
@@ -17,8 +16,8 @@ pub(super) fn check(
     namespace: &str,
     object: &ObjectRef,
     config: &NetworkConfig,
+    cni_args: Option<&RawObject>,
 ) -> Result<(), Reason> {
-    isolation(node, namespace, object)?;
     let Some(rule) = node.policy.rule(namespace) else {
         return Ok(());
     };
@@ -26,6 +25,18 @@ pub(super) fn check(
     if !rule.networks.is_empty() && !rule.networks.contains(&label) {
         return Err(Reason::Restricted(format!(
             "the policy of namespace {namespace} does not list it under networks; add it there or select another"
+        )));
+    }
+    let own = |key: &&String| {
+        let below = key.split_once('.').and_then(|(args, rest)| {
+            let (cni, key) = rest.split_once('.')?;
+            (same_key(args, "args") && same_key(cni, "cni")).then_some(key)
+        });
+        below.is_some_and(|key| cni_args.is_some_and(|args| holds(args, key)))
+    };
+    if let Some(key) = rule.deny_keys.iter().find(own) {
+        return Err(Reason::Restricted(format!(
+            "cni-args of the pod set {key}, which the policy of namespace {namespace} denies; remove it"
         )));
     }
     for plugin in config.plugins() {
@@ -37,7 +48,7 @@ pub(super) fn check(
                 )));
             }
         }
-        if let Some(key) = rule.deny_keys.iter().find(|key| holds(plugin, key)) {
+        if let Some(key) = rule.deny_keys.iter().find(|key| holds(plugin.body(), key)) {
             return Err(Reason::Restricted(format!(
                 "plugin {} has the key {key}, which the policy of namespace {namespace} denies; remove it",
                 plugin.plugin_type()
@@ -47,7 +58,16 @@ pub(super) fn check(
     Ok(())
 }
 
-fn isolation(node: &NodeConfig, namespace: &str, object: &ObjectRef) -> Result<(), Reason> {
+/// Checks `namespaceIsolation` for one definition that a pod of `namespace` names, in whichever
+/// way.
+///
+/// # Errors
+/// [`Reason::Restricted`]: code 108.
+pub(super) fn isolation(
+    node: &NodeConfig,
+    namespace: &str,
+    object: &ObjectRef,
+) -> Result<(), Reason> {
     let global = node
         .global_namespaces
         .iter()
@@ -63,32 +83,47 @@ fn isolation(node: &NodeConfig, namespace: &str, object: &ObjectRef) -> Result<(
     )))
 }
 
-/// Whether the plugin's configuration holds the dotted `path`. Keys are compared as plugins written
-/// in Go read them, so that no other spelling of a key gets past the policy.
-fn holds(plugin: &PluginConfig, path: &str) -> bool {
+/// Whether an object holds the dotted `path`. Keys are compared as plugins written in Go read them,
+/// so that no other spelling of a key gets past the policy; nor does a value beside it that only
+/// some parsers bear, since values are not looked into.
+fn holds(object: &RawObject, path: &str) -> bool {
     let (first, rest) = path
         .split_once('.')
         .map_or((path, None), |(first, rest)| (first, Some(rest)));
-    let values = plugin.body().iter().filter(|(key, _)| same_key(key, first));
+    let values = object.iter().filter(|(key, _)| same_key(key, first));
     let mut values = values.map(|(_, raw)| raw);
     match rest {
         None => values.next().is_some(),
         Some(rest) => values.any(|raw| {
-            serde_json::from_str(raw.get()).is_ok_and(|value| value_holds(&value, rest))
+            let inner = serde_json::from_str::<RawObject>(raw.get());
+            inner.is_ok_and(|inner| holds(&inner, rest))
         }),
     }
 }
 
-fn value_holds(value: &Value, path: &str) -> bool {
-    let (first, rest) = path
-        .split_once('.')
-        .map_or((path, None), |(first, rest)| (first, Some(rest)));
-    let Value::Object(map) = value else {
-        return false;
-    };
-    let mut values = map.iter().filter(|(key, _)| same_key(key, first));
-    match rest {
-        None => values.next().is_some(),
-        Some(rest) => values.any(|(_, value)| value_holds(value, rest)),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denied_key_is_found_however_it_is_spelt_and_whatever_stands_beside_it() {
+        let object = RawObject::parse(
+            br#"{"type":"ptp","IPAM":{"n":1e400,"\u0064ataDir":"/"},"ipam":{},"list":[{"a":1}],"ny\u017fctl":null}"#,
+        )
+        .unwrap();
+        for (path, held) in [
+            ("type", true),
+            ("ipam", true),
+            ("ipam.dataDir", true),
+            ("ipam.datadir", true),
+            ("ipam.n", true),
+            ("ipam.dataDir.x", false),
+            ("list.a", false),
+            ("nysctl", true),
+            ("dataDir", false),
+            ("", false),
+        ] {
+            assert_eq!(holds(&object, path), held, "{path}");
+        }
     }
 }

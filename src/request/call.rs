@@ -1,71 +1,16 @@
 //! The environment of one call (CNI 1.1.0 §2 Parameters).
 
-use std::fmt;
 use std::path::PathBuf;
 
-use crate::cni::{self, CniArgs, ContainerId, InterfaceName, Version};
+use crate::cni::{self, CniArgs, ContainerId, InterfaceName, Verb, Version};
 
-/// What the runtime wants done (CNI 1.1.0 §2 CNI operations).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// Attach.
-    Add,
-    /// Detach.
-    Del,
-    /// Is it still as it was attached?
-    Check,
-    /// Free what the runtime no longer knows.
-    Gc,
-    /// Could an ADD be served now?
-    Status,
-    /// Which versions are spoken?
-    Version,
-}
-
-impl Verb {
-    /// The verb as it stands in `CNI_COMMAND`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Verb::Add => "ADD",
-            Verb::Del => "DEL",
-            Verb::Check => "CHECK",
-            Verb::Gc => "GC",
-            Verb::Status => "STATUS",
-            Verb::Version => "VERSION",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Verb> {
-        [
-            Verb::Add,
-            Verb::Del,
-            Verb::Check,
-            Verb::Gc,
-            Verb::Status,
-            Verb::Version,
-        ]
-        .into_iter()
-        .find(|verb| verb.as_str() == text)
-    }
-
-    /// The variables without which the verb means nothing.
-    const fn required(self) -> &'static [&'static str] {
-        match self {
-            Verb::Add | Verb::Check => &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"],
-            Verb::Del => &["CNI_CONTAINERID", "CNI_IFNAME", "CNI_PATH"],
-            Verb::Gc => &["CNI_PATH"],
-            Verb::Status | Verb::Version => &[],
-        }
-    }
-
-    const fn concerns_one_attachment(self) -> bool {
-        matches!(self, Verb::Add | Verb::Del | Verb::Check)
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+/// The variables without which a verb means nothing.
+const fn required(verb: Verb) -> &'static [&'static str] {
+    match verb {
+        Verb::Add | Verb::Check => &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"],
+        Verb::Del => &["CNI_CONTAINERID", "CNI_IFNAME", "CNI_PATH"],
+        Verb::Gc => &["CNI_PATH"],
+        Verb::Status | Verb::Version => &[],
     }
 }
 
@@ -95,10 +40,9 @@ impl Call {
     /// Code 4 for an unknown verb and for missing variables, all of them named.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Call, CallError> {
         let text = variable("CNI_COMMAND").unwrap_or_default();
-        let verb = Verb::parse(&text).ok_or(CallError::Verb(text))?;
+        let verb = Verb::named(&text).ok_or(CallError::Verb(text))?;
         let present = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let missing: Vec<&'static str> = verb
-            .required()
+        let missing: Vec<&'static str> = required(verb)
             .iter()
             .copied()
             .filter(|name| present(name).is_none())
@@ -137,7 +81,7 @@ impl Call {
     }
 
     pub(super) fn require_attachment(&self) -> Result<(), CallError> {
-        if self.verb.concerns_one_attachment() {
+        if self.verb.has_attachment() {
             self.attachment()?;
         }
         Ok(())
@@ -232,7 +176,7 @@ mod tests {
         ("CNI_PATH", "/opt/cni/bin:/usr/lib/cni"),
     ];
 
-    // clause: CNI-1.1.0 §2 Parameters: CNI_COMMAND names the operation
+    // clause: CNI-1.1.0 §2 parameters: CNI_COMMAND names the operation
     #[test]
     fn a_verb_is_upper_case_and_known() {
         for verb in ["add", "", "ATTACH", "GET"] {
@@ -242,7 +186,8 @@ mod tests {
         }
     }
 
-    // clause: CNI-1.1.0 §5 Error: code 4 must contain the names of the invalid variables
+    // clause: CNI-1.1.0 §5 code 4: every missing variable
+    // clause: CNI-1.1.0 §2 environment: what is required
     #[test]
     fn every_missing_variable_is_named() {
         let error = read(&[("CNI_COMMAND", "ADD"), ("CNI_PATH", "/x")]).unwrap_err();
@@ -253,7 +198,7 @@ mod tests {
         );
     }
 
-    // clause: CNI-1.1.0 §2 DEL: CNI_NETNS is optional
+    // clause: CNI-1.1.0 §2 environment: CNI_NETNS is optional for DEL
     #[test]
     fn a_del_needs_no_netns_and_an_empty_one_is_none() {
         let call = read(&[
@@ -267,7 +212,7 @@ mod tests {
         assert_eq!(call.netns, None);
     }
 
-    // clause: CNI-1.1.0 §2 STATUS: only CNI_PATH, and that optional
+    // clause: CNI-1.1.0 §2 environment: STATUS needs nothing
     #[test]
     fn a_status_needs_nothing_and_tolerates_empty_variables() {
         for extra in [
@@ -285,7 +230,8 @@ mod tests {
         }
     }
 
-    // clause: CNI-1.1.0 §2 Parameters: CNI_CONTAINERID starts with an alphanumeric character
+    // clause: CNI-1.1.0 §2 container ID: an impossible one is refused
+    // clause: CNI-1.1.0 §2 interface name: an impossible one is refused
     #[test]
     fn impossible_names_are_refused_with_code_4() {
         for (index, value) in [

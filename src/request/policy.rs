@@ -29,7 +29,26 @@ pub struct Rule {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Wire {
+    #[serde(deserialize_with = "rules")]
     namespaces: Option<BTreeMap<String, Rule>>,
+}
+
+/// A rule is an object; what derives its reading would take a list for one, too.
+fn rules<'de, D: serde::Deserializer<'de>>(
+    input: D,
+) -> Result<Option<BTreeMap<String, Rule>>, D::Error> {
+    use serde::de::Error;
+    let raw: Option<BTreeMap<String, Option<crate::cni::RawObject>>> = Option::deserialize(input)?;
+    raw.map(|raw| {
+        let rule = |(namespace, rule): (String, Option<crate::cni::RawObject>)| {
+            let text = rule.unwrap_or_default().to_string();
+            let rule = serde_json::from_str(&text)
+                .map_err(|cause| D::Error::custom(format!("namespace {namespace}: {cause}")))?;
+            Ok((namespace, rule))
+        };
+        raw.into_iter().map(rule).collect()
+    })
+    .transpose()
 }
 
 impl From<Wire> for Policy {

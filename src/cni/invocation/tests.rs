@@ -49,10 +49,17 @@ const CHAIN: &str = r#"{"name":"x","cniVersion":"1.1.0","plugins":[
   {"type":"tuning","capabilities":{"mac":true},"sysctl":{"net.core.somaxconn":"500"}},
   {"type":"portmap","capabilities":{"portMappings":true}}]}"#;
 
-// clause: CNI-1.1.0 §3 cniVersion and name are inserted, capabilities are not passed on
+// clause: CNI-1.1.0 §3 derive
+// clause: CNI-1.1.0 §3 inserted: cniVersion and name
+// clause: CNI-1.1.0 §3 capabilities: not passed on
 // clause: CNI-1.1.0 §3 runtimeConfig: capabilities that are declared and given
-// clause: CNI-1.1.0 §3 prevResult is not set for the first ADD of a chain
-// clause: CNI-1.1.0 §1 unknown fields MUST be passed through, unchanged
+// clause: CNI-1.1.0 §3 declared capabilities: and no others
+// clause: CNI-1.1.0 §3 declared capabilities: and no others
+// clause: CNI-1.1.0 §3 declared capabilities: and no others
+// clause: CNI-1.1.0 §3 first prevResult
+// clause: CNI-1.1.0 §1 pass-through: every byte of them
+// clause: CNI-1.1.0 §1 preserve: every byte of them
+// clause: NPWG-1.3 §7.1 inject: cniVersion and name
 #[test]
 fn each_plugin_gets_its_own_configuration_as_the_specification_shows_it() {
     let chain = plugins(CHAIN);
@@ -78,6 +85,7 @@ fn each_plugin_gets_its_own_configuration_as_the_specification_shows_it() {
     );
 }
 
+// clause: CNI-1.1.0 §1 reserved keys: never taken from a definition
 #[test]
 fn what_only_a_runtime_may_set_is_not_taken_from_a_definition() {
     let single = plugins(
@@ -90,7 +98,9 @@ fn what_only_a_runtime_may_set_is_not_taken_from_a_definition() {
     );
 }
 
-// clause: NPWG-1.3 §4.1.2.1.6.2 the pod's cni-args come before the definition's args
+// clause: NPWG-1.3 §4.1.2.1.6.2 priority: the pod's come before the definition's
+// clause: NPWG-1.3 §4.1.2.1.6.2 args
+// clause: NPWG-1.3 §4.1.2.1.6 passed
 #[test]
 fn the_pods_arguments_win_key_by_key() {
     let table = [
@@ -149,7 +159,7 @@ fn an_injected_key_replaces_the_definitions() {
     );
 }
 
-// clause: CNI-1.1.0 §2 GC: cni.dev/valid-attachments lists containerID and ifname
+// clause: CNI-1.1.0 §2 GC valid attachments: containerID and ifname
 #[test]
 fn a_collection_names_who_is_still_attached_under_both_keys() {
     let plugin = &plugins(r#"{"type":"a"}"#)[0];

@@ -13,7 +13,7 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-// clause: CNI-1.1.0 §3 all other fields should be passed through unaltered
+// clause: CNI-1.1.0 §3 unaltered: all other fields
 #[test]
 fn values_go_out_as_they_came_in() {
     let text = r#"{"big":9007199254740993,"exact":1.10,"huge":1e400,"tiny":-0.0,"esc":"\u00e9\/","nested":{"b": 1 ,"a":[ ]},"a\"b":null,"big":1}"#;

@@ -20,7 +20,7 @@ const DBNET: &str = r#"{
   ]
 }"#;
 
-// clause: CNI-1.1.0 §1 a network configuration is a list of plugins
+// clause: CNI-1.1.0 §1 plugins validated: a network configuration is a list of plugins
 #[test]
 fn a_list_is_read_and_gives_itself_back() {
     let list = config(DBNET);
@@ -38,8 +38,8 @@ fn a_list_is_read_and_gives_itself_back() {
     assert_eq!(config(list.raw()), list);
 }
 
-// clause: NPWG-1.3 §3.2.1 a definition may hold the configuration of one plugin
-// clause: NPWG-1.3 §3.4.2 a name that is omitted is added
+// clause: NPWG-1.3 §3.2.1: a definition may hold the configuration of one plugin
+// clause: NPWG-1.3 §3.4.2: a name that is omitted is added
 #[test]
 fn a_single_plugin_is_a_chain_of_one_and_can_be_named() {
     let text = r#"{"cniVersion":"0.3.0","type":"awesome-plugin"}"#;

@@ -6,7 +6,8 @@ fn plugin(text: &str) -> Result<PluginConfig, PluginError> {
     PluginConfig::new(RawObject::parse(text.as_bytes()).unwrap())
 }
 
-// clause: CNI-1.1.0 §1 type is required; §3 capabilities that are true are declared
+// clause: CNI-1.1.0 §1 type: required
+// clause: CNI-1.1.0 §3 declared capabilities: those that are true
 #[test]
 fn a_plugin_has_a_type_and_declares_what_is_true() {
     let plugin = plugin(

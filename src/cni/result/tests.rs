@@ -123,7 +123,7 @@ fn limited(mut result: CniResult, version: Version) -> CniResult {
     result
 }
 
-// clause: CNI-1.1.0 §5 ADD Success: the keys of a result
+// clause: CNI-1.1.0 §5 ADD: the keys of a result
 #[test]
 fn the_newest_form_has_every_key() {
     let expected = json!({
@@ -233,7 +233,7 @@ fn zero_is_not_absent() {
     );
 }
 
-// clause: CNI-1.1.0 §5 delegated plugins may omit irrelevant sections
+// clause: CNI-1.1.0 §5 abbreviated: sections may be missing
 #[test]
 fn what_a_plugin_leaves_out_or_nulls_is_absent() {
     for version in Version::ALL {
@@ -348,7 +348,7 @@ fn a_result_without_an_address_cannot_be_said_before_0_3_0() {
     );
 }
 
-// clause: NPWG-1.3 §5.1.1 status is taken from the first sandbox interface
+// clause: NPWG-1.3 §5.1.1 first sandbox
 #[test]
 fn the_first_interface_in_a_sandbox_is_the_attachments() {
     let mut result = rich();

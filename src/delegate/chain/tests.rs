@@ -1,6 +1,7 @@
 use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -124,7 +125,8 @@ fn result(text: &str) -> CniResult {
     CniResult::parse(text.as_bytes(), cni::Version::V1_0_0).unwrap()
 }
 
-// clause: CNI-1.1.0 §3 add: in order, the first plugin without prevResult, the others with the result before them
+// clause: CNI-1.1.0 §3 add order
+// clause: CNI-1.1.0 §3 prevResult: of the plugin before
 #[test]
 fn an_add_hands_each_result_to_the_next_plugin() {
     let script = Script::answering([Ok(ONE), Ok(TWO), Ok(TWO)]);
@@ -156,7 +158,7 @@ fn an_add_hands_each_result_to_the_next_plugin() {
     assert_eq!(script.calls.borrow()[0].attachment, Some(attachment));
 }
 
-// clause: CNI-1.1.0 §3 prevResult is of the version that the configuration speaks
+// clause: CNI-1.1.0 §3 prevResult: of the version that the configuration speaks
 #[test]
 fn a_previous_result_is_of_the_chains_version() {
     let script = Script::answering([Ok(
@@ -173,7 +175,7 @@ fn a_previous_result_is_of_the_chains_version() {
 }
 
 // Injects a fault: the second plugin fails.
-// clause: CNI-1.1.0 §3 add: if the plugin returns an error, halt execution
+// clause: CNI-1.1.0 §3 add halts
 #[test]
 fn an_add_stops_at_the_first_failure_and_names_it() {
     let script = Script::answering([Ok(ONE), Err(refused(11))]);
@@ -189,7 +191,7 @@ fn an_add_stops_at_the_first_failure_and_names_it() {
 }
 
 // Injects a fault: the last plugin's binary is gone.
-// clause: CNI-1.1.0 §3 add: if the executable does not exist, then this is an error
+// clause: CNI-1.1.0 §3 executable: before any of the chain runs
 #[test]
 fn an_add_runs_nothing_unless_every_binary_is_there() {
     let script = Script::default();
@@ -227,7 +229,7 @@ fn an_add_believes_no_answer_that_is_none() {
     }
 }
 
-// clause: CNI-1.1.0 §3 delete: in reverse order, always with the final result of the add
+// clause: CNI-1.1.0 §3 delete order
 #[test]
 fn a_del_goes_backwards_with_the_final_result() {
     let script = Script::default();
@@ -255,6 +257,7 @@ fn a_del_without_result_or_before_0_4_0_has_no_previous_result() {
 }
 
 // Injects a fault: one binary is gone, another plugin fails.
+// clause: CNI-1.1.0 §3 delete halts: it goes on, and reports
 #[test]
 fn a_del_goes_on_after_failures_and_reports_them_all() {
     let script = Script::answering([Ok(""), Err(refused(5))]);
@@ -290,7 +293,9 @@ fn a_plugin_of_a_del_leaves_the_others_their_share_of_the_time() {
     assert_eq!(times, [16, 24, 29, 29, 29, 29]);
 }
 
-// clause: CNI-1.1.0 §3 check: in order, with the final result of the add; halt at an error
+// clause: CNI-1.1.0 §3 check order: with the final result of the add
+// clause: CNI-1.1.0 §3 check halts
+// clause: CNI-1.1.0 §2 CHECK delegated: a plugin's error is returned
 #[test]
 fn a_check_goes_forwards_with_the_final_result_and_stops() {
     let script = Script::answering([Ok(""), Err(refused(100))]);
@@ -306,7 +311,8 @@ fn a_check_goes_forwards_with_the_final_result_and_stops() {
     assert_eq!(error.index, 1);
 }
 
-// clause: CNI-1.1.0 §3 check: if disableCheck is set, always return success
+// clause: CNI-1.1.0 §1 disableCheck: no plugin is called
+// clause: CNI-1.1.0 §3 check disabled: success
 #[test]
 fn a_check_is_left_out_where_the_configuration_says_so() {
     let mut disabled = three("1.0.0");
@@ -320,7 +326,7 @@ fn a_check_is_left_out_where_the_configuration_says_so() {
     }
 }
 
-// clause: CNI-1.1.0 §2 CHECK: a runtime must include a prevResult
+// clause: CNI-1.1.0 §2 CHECK gives prevResult
 #[test]
 fn a_check_without_a_result_on_record_fails() {
     let script = Script::default();
@@ -332,7 +338,9 @@ fn a_check_without_a_result_on_record_fails() {
 }
 
 // Injects a fault: the first plugin fails.
-// clause: CNI-1.1.0 §3 gc: with the valid attachments; if the plugin returns an error, continue
+// clause: CNI-1.1.0 §3 gc goes on
+// clause: CNI-1.1.0 §2 GC forwarded: with the valid attachments
+// clause: CNI-1.1.0 §2 GC valid attachments
 #[test]
 fn a_gc_names_who_is_attached_and_goes_on_after_a_failure() {
     let script = Script::answering([Err(refused(100))]);
@@ -350,7 +358,8 @@ fn a_gc_names_who_is_attached_and_goes_on_after_a_failure() {
     assert_eq!(script.calls.borrow()[0].attachment, None);
 }
 
-// clause: CNI-1.1.0 §2 GC, STATUS: new in 1.1.0
+// clause: CNI-1.1.0 §1 version: GC and STATUS are new in 1.1.0
+// clause: CNI-1.1.0 §1 disableGC
 #[test]
 fn gc_and_status_are_left_out_before_1_1_0_and_gc_where_disabled() {
     let script = Script::default();
@@ -367,7 +376,8 @@ fn gc_and_status_are_left_out_before_1_1_0_and_gc_where_disabled() {
 }
 
 // Injects a fault: a plugin is not ready.
-// clause: CNI-1.1.0 §2 STATUS: a delegated plugin's error is returned, with its code
+// clause: CNI-1.1.0 §2 STATUS error: with the delegate's code
+// clause: CNI-1.1.0 §2 STATUS delegated
 #[test]
 fn a_status_asks_until_one_is_not_ready() {
     let script = Script::answering([Ok(""), Err(refused(51))]);

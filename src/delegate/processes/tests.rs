@@ -11,8 +11,9 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use tempfile::TempDir;
 
 use super::*;
+use crate::cni::Verb;
 use crate::cni::{CniArgs, PluginType};
-use crate::delegate::{Binary, Ours, Verb, find};
+use crate::delegate::{Binary, Ours, find};
 
 /// More than any answer here takes on a busy machine, less than anybody waits for a test.
 const LONG: Duration = Duration::from_secs(20);
@@ -91,8 +92,9 @@ fn runs(pid: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
-// clause: CNI-1.1.0 §2 parameters in the environment, configuration on stdin, result on stdout
-// clause: CNI-1.1.0 §3 attachment parameters are always set
+// clause: CNI-1.1.0 §2 parameters: in the environment; configuration on stdin, result on stdout
+// clause: CNI-1.1.0 §3 attachment parameters: always set
+// clause: CNI-1.1.0 §3 search path: CNI_PATH is handed on
 #[test]
 fn a_plugin_gets_its_parameters_and_its_configuration() {
     let plugin = Plugin::script("env | grep -E '^(CNI_|JACK)' | sort > $DIR/env; cat");
@@ -363,7 +365,8 @@ fn a_plugin_that_ignores_stdin_may_still_answer() {
 }
 
 // Injects faults: answers that are none.
-// clause: CNI-1.1.0 §2 a plugin that fails exits non-zero and should output an error document
+// clause: CNI-1.1.0 §2 error document: as a runtime reads it
+// clause: CNI-1.1.0 §2 exit: as a runtime reads it
 #[test]
 fn each_wrong_answer_has_its_own_message() {
     let table = [
@@ -488,7 +491,7 @@ fn ignores_sigchld() {
     plugin.nobody_is_left();
 }
 
-// clause: CNI-1.1.0 §4 the delegated plugin's stderr is output to the calling plugin's stderr
+// clause: CNI-1.1.0 §4 stderr
 #[test]
 fn stderr_of_a_plugin_is_passed_on_up_to_its_cap() {
     let (passed, stdout, stderr) = in_a_process_of_its_own("exec \"$@\"", "writes_to_stderr");

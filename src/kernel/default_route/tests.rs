@@ -182,7 +182,8 @@ fn only_default_routes_of_the_main_table_that_lead_somewhere_are_ours() {
         change(&mut message);
         is_default(&message, Family::V4)
     };
-    let table: [(fn(&mut RouteMessage), bool); 6] = [
+    type Change = fn(&mut RouteMessage);
+    let table: [(Change, bool); 6] = [
         (|m| m.header.destination_prefix_length = 1, false),
         (|m| m.header.kind = RouteType::Unreachable, false),
         (|m| m.header.flags = RouteFlags::Cloned, false),

@@ -18,9 +18,10 @@ fn with(key: &str, value: &str) -> Result<Selection, SelectionError> {
     parse(&format!(r#"[{{"name":"net-b","{key}":{value}}}]"#)).map(|mut list| list.remove(0))
 }
 
-// clause: NPWG-1.3 §4.1.1 names with commas between them, a namespace before a slash
-// clause: NPWG-1.3 §4.2 the same network may be selected several times
-// clause: NPWG-1.0 §4.1.1 names with commas between them, a namespace before a slash
+// clause: NPWG-1.3 §4.1.1: names with commas between them, a namespace before a slash
+// clause: NPWG-1.3 §4.1 formats: names
+// clause: NPWG-1.3 §4.2 operation: the same network may be selected several times
+// clause: NPWG-1.0 §4.1.1: names with commas between them, a namespace before a slash
 #[test]
 fn names_are_read_with_namespace_and_interface() {
     let networks = |text: &str| -> Vec<String> {
@@ -46,7 +47,9 @@ fn names_are_read_with_namespace_and_interface() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2 the JSON list
+// clause: NPWG-1.3 §4.1.2: the JSON list
+// clause: NPWG-1.3 §4.1 formats: the JSON list
+// clause: NPWG-1.3 §4.1.2.1.2: an own namespace
 #[test]
 fn every_key_of_a_list_is_read() {
     let selections = list(
@@ -86,11 +89,11 @@ fn every_key_of_a_list_is_read() {
     assert_eq!(third.unknown_keys, ["ip"]);
 }
 
-// clause: NPWG-1.3 §4.1.2.1.3.2 ips goes into runtimeConfig
-// clause: NPWG-1.3 §4.1.2.1.4.2 mac goes into runtimeConfig
-// clause: NPWG-1.3 §4.1.2.1.7.2 portMappings goes into runtimeConfig
-// clause: NPWG-1.3 §4.1.2.1.8.2 bandwidth goes into runtimeConfig
-// clause: NPWG-1.3 §4.1.2.1.10.2 infiniband-guid goes into runtimeConfig as infinibandGUID
+// clause: NPWG-1.3 §4.1.2.1.3.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.4.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.7.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.8.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.10.2 runtimeConfig: as infinibandGUID
 #[test]
 fn what_is_asked_for_becomes_capabilities() {
     let selection = &list(
@@ -128,16 +131,16 @@ fn a_null_is_the_same_as_nothing() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2.1.1 name: required, a string
-// clause: NPWG-1.3 §4.1.2.1.3 ips: one element at least, each an address
-// clause: NPWG-1.3 §4.1.2.1.4 mac: 6 bytes, else the annotation is invalid
-// clause: NPWG-1.3 §4.1.2.1.5 interface: a kernel interface name, else invalid
-// clause: NPWG-1.3 §4.1.2.1.6 cni-args: a dict
-// clause: NPWG-1.3 §4.1.2.1.7 portMappings: one element at least, each with valid ports
-// clause: NPWG-1.3 §4.1.2.1.8 bandwidth: one element at least, none of them zero
-// clause: NPWG-1.3 §4.1.2.1.9 default-route: a string array
-// clause: NPWG-1.3 §4.1.2.1.10 infiniband-guid: 8 bytes, else invalid
-// clause: NPWG-1.3 §4.1.2.1.11 ipam-claim-reference: a string
+// clause: NPWG-1.3 §4.1.2.1.1: required, a string
+// clause: NPWG-1.3 §4.1.2.1.3 valid: one element at least, each an address
+// clause: NPWG-1.3 §4.1.2.1.4 valid: 6 bytes
+// clause: NPWG-1.3 §4.1.2.1.5 valid: a kernel interface name
+// clause: NPWG-1.3 §4.1.2.1.6 type: a dict
+// clause: NPWG-1.3 §4.1.2.1.7 valid: one element at least, each with valid ports
+// clause: NPWG-1.3 §4.1.2.1.8 valid: one element at least, none of them zero
+// clause: NPWG-1.3 §4.1.2.1.9 type: a string array
+// clause: NPWG-1.3 §4.1.2.1.10 valid: 8 bytes
+// clause: NPWG-1.3 §4.1.2.1.11: a string
 #[test]
 fn every_invalid_value_is_named_with_its_network_and_key() {
     let table = [
@@ -306,7 +309,8 @@ fn every_invalid_value_is_named_with_its_network_and_key() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2.1.9 default-route: on one attachment only; the list may be empty
+// clause: NPWG-1.3 §4.1.2.1.9 once
+// clause: NPWG-1.3 §4.1.2.1.9 empty
 #[test]
 fn one_network_may_have_the_default_route() {
     assert_eq!(
@@ -383,7 +387,7 @@ fn too_much_is_told_in_one_line() {
     );
 }
 
-// clause: NPWG-1.0 §4.1.2.1.4 mac: 20 bytes of IPoIB are valid
+// clause: NPWG-1.0 §4.1.2.1.4 valid: 20 bytes of IPoIB
 #[test]
 fn the_first_version_takes_an_ipoib_address() {
     let text =

@@ -26,10 +26,20 @@ fn source(result: Option<&CniResult>) -> StatusEntry {
     })
 }
 
-// clause: NPWG-1.3 §5.3 the keys of an entry
-// clause: NPWG-1.3 §5.3.2.1 interface: the first with a valid sandbox
-// clause: NPWG-1.3 §5.3.4.1 mac: of the first interface with a valid sandbox
-// clause: NPWG-1.3 §5.3.6.4 default-route: the gateways, if it was asked for
+// clause: NPWG-1.3 §5.3 keys: those of an entry
+// clause: NPWG-1.3 §5.1 source
+// clause: NPWG-1.3 §5.1.1 as much
+// clause: NPWG-1.3 §5.3.2
+// clause: NPWG-1.3 §5.3.3
+// clause: NPWG-1.3 §5.3.4 mac
+// clause: NPWG-1.3 §5.3.6
+// clause: NPWG-1.3 §5.3.6.1
+// clause: NPWG-1.3 §5.3.6.2
+// clause: NPWG-1.3 §5.3.6.3
+// clause: NPWG-1.3 §5.3.2.1: the first with a valid sandbox
+// clause: NPWG-1.3 §5.1.1 first sandbox
+// clause: NPWG-1.3 §5.3.4.1: of the first interface with a valid sandbox
+// clause: NPWG-1.3 §5.3.6.4: the gateways, if it was asked for
 #[test]
 fn an_entry_has_every_key_in_the_specified_order() {
     let result = result(
@@ -61,8 +71,8 @@ fn an_entry_has_every_key_in_the_specified_order() {
     assert_eq!(serde_json::from_str::<StatusEntry>(&text).unwrap(), entry);
 }
 
-// clause: NPWG-1.3 §5.1.1 no result gives a minimal entry
-// clause: NPWG-1.3 §5.3.5 default is required
+// clause: NPWG-1.3 §5.1.1 minimal
+// clause: NPWG-1.3 §5.3.5 required
 #[test]
 fn nothing_answered_gives_a_minimal_entry() {
     let minimal = r#"{"name":"default/sriov-a","interface":"net1","default":false}"#;
@@ -70,8 +80,10 @@ fn nothing_answered_gives_a_minimal_entry() {
     assert_eq!(entry(Some(&CniResult::default())), minimal);
 }
 
-// clause: NPWG-1.3 §5.3.3.1 ips: of the first sandbox interface, else those without an interface
-// clause: NPWG-1.3 §5.3.4 mac is not there without interface
+// clause: NPWG-1.3 §5.3.3.1 sandbox
+// clause: NPWG-1.3 §5.3.3.1 no sandbox
+// clause: NPWG-1.3 §5.3.3.1 otherwise
+// clause: NPWG-1.3 §5.3.4 with interface
 #[test]
 fn the_addresses_are_those_in_the_pod() {
     let table = [
@@ -142,8 +154,8 @@ fn an_entry_of_somebody_else_is_read_leniently() {
     );
 }
 
-// clause: NPWG-1.3 §5.1 applications may update the status
-// clause: NPWG-1.3 §5.3 keys with a period belong to others
+// clause: NPWG-1.3 §5.1 others: what they wrote survives
+// clause: NPWG-1.3 §5.3 keys: those with a period belong to others
 #[test]
 fn what_others_wrote_survives() {
     let existing = r#"[
@@ -167,7 +179,7 @@ fn what_others_wrote_survives() {
     );
 }
 
-// clause: NPWG-1.3 §5.3.5 only one entry may be the default
+// clause: NPWG-1.3 §5.3.5 one
 #[test]
 fn there_is_one_default_network() {
     let mut cluster = source(None);
@@ -179,7 +191,7 @@ fn there_is_one_default_network() {
     assert_eq!(merged.matches(r#""default":true"#).count(), 1, "{merged}");
 }
 
-// clause: NPWG-1.3 §4.2 the same network twice has two entries
+// clause: NPWG-1.3 §4.2 entry: the same network twice has two
 #[test]
 fn the_same_network_twice_has_two_entries() {
     let mut second = source(None);
@@ -203,4 +215,19 @@ fn a_value_that_is_no_list_is_replaced() {
         );
     }
     assert_eq!(merge_status(None, &[]), "[]");
+}
+
+// clause: NPWG-1.3 §5.1.1 before 0.3.0
+// clause: NPWG-1.3 §5.3.3.1 before 0.3.0: of ip4 and ip6
+#[test]
+fn a_result_of_the_first_versions_gives_its_addresses_and_the_interface_that_was_named() {
+    let text = r#"{"ip4":{"ip":"192.0.2.2/24","gateway":"192.0.2.1"},"ip6":{"ip":"2001:db8::2/64"},
+        "dns":{"nameservers":["192.0.2.53"]}}"#;
+    for version in [Version::V0_1_0, Version::V0_2_0] {
+        let result = CniResult::parse(text.as_bytes(), version).unwrap();
+        assert_eq!(
+            entry(Some(&result)),
+            r#"{"name":"default/sriov-a","interface":"net1","ips":["192.0.2.2/24","2001:db8::2/64"],"default":false,"dns":{"nameservers":["192.0.2.53"]}}"#
+        );
+    }
 }

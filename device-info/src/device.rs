@@ -1,0 +1,113 @@
+//! A device by the identifier that kubelet allocated.
+
+use crate::pci_address::PciAddress;
+use crate::pci_function::PciFunction;
+use crate::subfunction::Subfunction;
+use crate::sysfs::{Entry, Sysfs};
+use crate::vdpa::VdpaDevice;
+
+/// What a device plugin's identifier stands for on this machine.
+#[derive(Clone, Debug)]
+pub enum Device {
+    /// A PCI function: `0000:01:10.0`.
+    Pci(PciFunction),
+    /// A vDPA device: a name of the vDPA bus.
+    Vdpa(VdpaDevice),
+    /// A subfunction: `mlx5_core.sf.4`.
+    Subfunction(Subfunction),
+}
+
+impl Sysfs {
+    /// The device of an identifier. `None` for identifiers of other forms, which device plugins
+    /// are free to use, and for devices that are not there.
+    #[must_use]
+    pub fn device(&self, id: &str) -> Option<Device> {
+        if let Ok(address) = id.parse() {
+            return self.pci_function(address).map(Device::Pci);
+        }
+        self.subfunction(id)
+            .map(Device::Subfunction)
+            .or_else(|| self.vdpa_device(id).map(Device::Vdpa))
+    }
+
+    /// Which devices an interface is, by the parent that netlink shows for it
+    /// (`IFLA_PARENT_DEV_BUS_NAME`, `IFLA_PARENT_DEV_NAME`).
+    ///
+    /// The parent of a virtio interface is `virtioN`, a subfunction's is `mlx5_core.sf.N`: the PCI
+    /// function, and the vDPA device where there is one, are found from there.
+    #[must_use]
+    pub fn identity(&self, bus: &str, name: &str) -> Identity {
+        use crate::sysfs::path::is_entry_name;
+        if bus == "pci" {
+            return Identity {
+                pci: name.parse().ok(),
+                ..Identity::default()
+            };
+        }
+        if !is_entry_name(bus) || !is_entry_name(name) {
+            return Identity::default();
+        }
+        let Some(entry) = Entry::linked(self, &format!("bus/{bus}/devices"), name) else {
+            return Identity::default();
+        };
+        let pci = entry.pci_ancestor().map(|(address, _)| address);
+        Identity {
+            pci,
+            vdpa: (bus == "virtio")
+                .then(|| self.vdpa_of_virtio(&entry))
+                .flatten(),
+            auxiliary: (bus == "auxiliary").then(|| name.to_owned()),
+        }
+    }
+
+    /// The vDPA device whose virtio side this is: the directory it is in, or a sibling.
+    fn vdpa_of_virtio(&self, virtio: &Entry) -> Option<String> {
+        let parent = virtio.path().parent()?;
+        let name = parent.file_name()?.to_str()?;
+        if let Some(own) = self
+            .vdpa_device(name)
+            .filter(|device| device.entry().path() == parent)
+        {
+            return Some(own.name().to_owned());
+        }
+        self.vdpa_devices_below(&Entry::at(self, parent.to_path_buf()))
+            .into_iter()
+            .find(|device| device.virtio_device().as_deref() == Some(virtio.name()))
+            .map(|device| device.name().to_owned())
+    }
+}
+
+/// The names of the device that an interface is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The nearest PCI function; `None` for a device of software.
+    pub pci: Option<PciAddress>,
+    /// The vDPA device.
+    pub vdpa: Option<String>,
+    /// The auxiliary device.
+    pub auxiliary: Option<String>,
+}
+
+impl Identity {
+    /// Whether the interface is the device of an identifier.
+    ///
+    /// A subfunction is not the PCI function that it is a part of. `None` when nothing can be
+    /// said: nothing is known of the interface, or the identifier is of a form of its own.
+    #[must_use]
+    pub fn is(&self, id: &str) -> Option<bool> {
+        if let Ok(address) = id.parse::<PciAddress>() {
+            return match (&self.auxiliary, self.pci) {
+                (Some(_), _) => Some(false),
+                (None, Some(pci)) => Some(pci == address),
+                (None, None) => None,
+            };
+        }
+        let names = [self.vdpa.as_deref(), self.auxiliary.as_deref()];
+        if names.contains(&Some(id)) {
+            return Some(true);
+        }
+        // An auxiliary device's identifier says what it is by its form.
+        let known = self.auxiliary.is_some() || self.pci.is_some() || self.vdpa.is_some();
+        (known && id.contains(".sf.")).then_some(false)
+    }
+}

@@ -1,0 +1,229 @@
+//! The kernel's devlink: switch modes and ports, asked over generic netlink.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
+use nix::errno::Errno;
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::time::TimeVal;
+use serde::{Deserialize, Serialize};
+
+use crate::pci_address::PciAddress;
+use crate::switch::Switch;
+use message::{Reply, Request};
+pub use port::{DevlinkPort, EswitchMode, PortFlavour};
+
+mod message;
+mod port;
+
+/// How long an answer may take. The kernel answers in microseconds; a driver that is reloading
+/// holds its lock for seconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many datagrams an answer may have: 4 KiB each hold some 30 ports.
+const MAX_DATAGRAMS: usize = 4096;
+
+/// The bus and name by which devlink knows a device: `pci/0000:03:00.0`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DevlinkHandle {
+    /// The bus: `pci`, `netdevsim`, `auxiliary`.
+    pub bus: String,
+    /// The device's name on that bus.
+    pub name: String,
+}
+
+impl From<PciAddress> for DevlinkHandle {
+    fn from(address: PciAddress) -> Self {
+        Self {
+            bus: "pci".to_owned(),
+            name: address.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for DevlinkHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.bus, self.name)
+    }
+}
+
+/// A socket to devlink in the network namespace of the thread that opened it.
+///
+/// Blocking, with two seconds for an answer. Devices are seen in the namespace that owns them,
+/// usually the host's.
+#[derive(Debug)]
+pub struct Devlink {
+    socket: Socket,
+    family: u16,
+    sequence: u32,
+}
+
+impl Devlink {
+    /// Opens the socket and asks for devlink's number: three system calls more than a socket.
+    ///
+    /// # Errors
+    ///
+    /// [`DevlinkError::Absent`] when this kernel has no devlink, which is no fault: representors
+    /// are then found by sysfs. Else what the socket said.
+    pub fn open() -> Result<Self, DevlinkError> {
+        let mut socket = Socket::new(NETLINK_GENERIC).map_err(DevlinkError::socket)?;
+        socket.bind_auto().map_err(DevlinkError::socket)?;
+        let patience = TimeVal::new(PATIENCE.as_secs().try_into().unwrap_or(2), 0);
+        setsockopt(&socket, sockopt::ReceiveTimeout, &patience)
+            .map_err(|errno| DevlinkError::socket(errno.into()))?;
+        let mut devlink = Self {
+            socket,
+            family: message::CONTROL,
+            sequence: 0,
+        };
+        let family = devlink
+            .ask(&Request::family("devlink"))
+            .map_err(|error| match error {
+                DevlinkError::Refused {
+                    errno: Errno::ENOENT,
+                    ..
+                } => DevlinkError::Absent,
+                other => other,
+            })?
+            .iter()
+            .find_map(Reply::family_id)
+            .ok_or(DevlinkError::Absent)?;
+        devlink.family = family;
+        Ok(devlink)
+    }
+
+    /// Whether a device's switch is in `switchdev` mode, the only proof of representors.
+    ///
+    /// `None` for a device without a switch of its own, or that devlink does not know.
+    ///
+    /// # Errors
+    ///
+    /// [`DevlinkError`] when the kernel's answer did not come or cannot be read.
+    pub fn eswitch_mode(
+        &mut self,
+        device: &DevlinkHandle,
+    ) -> Result<Option<EswitchMode>, DevlinkError> {
+        match self.ask(&Request::eswitch(device)) {
+            Ok(replies) => Ok(replies.iter().find_map(Reply::eswitch_mode)),
+            Err(DevlinkError::Refused { errno, .. }) if means_none(errno) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// The ports of a device, representors among them; empty for one that devlink does not know.
+    ///
+    /// # Errors
+    ///
+    /// [`DevlinkError`] when the kernel's answer did not come or cannot be read.
+    pub fn ports(&mut self, device: &DevlinkHandle) -> Result<Vec<DevlinkPort>, DevlinkError> {
+        // Kernels before 6.6 dump all devices whatever is asked, so ours are picked out here.
+        match self.ask(&Request::ports(device)) {
+            Ok(replies) => Ok(replies
+                .iter()
+                .filter(|reply| reply.is_of(device))
+                .filter_map(Reply::port)
+                .collect()),
+            Err(DevlinkError::Refused { errno, .. }) if means_none(errno) => Ok(Vec::new()),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// A device's switch, `None` where devlink has nothing to say or did not answer: the form in
+    /// which [`Facts::read`](crate::Facts::read) asks.
+    pub fn switch(&mut self, device: &DevlinkHandle) -> Option<Switch> {
+        Switch::read(self, device)
+            .ok()
+            .filter(|switch| switch.mode.is_some())
+    }
+
+    /// Sends one request and collects the answer to it, up to its end.
+    fn ask(&mut self, request: &Request) -> Result<Vec<Reply>, DevlinkError> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let bytes = request.encode(self.family, self.sequence);
+        self.socket
+            .send_to(&bytes, &SocketAddr::new(0, 0), 0)
+            .map_err(DevlinkError::socket)?;
+        let mut replies = Vec::new();
+        let mut buffer = Vec::with_capacity(1 << 16);
+        for _ in 0..MAX_DATAGRAMS {
+            buffer.clear();
+            match self.socket.recv_from(&mut buffer, 0) {
+                Ok((_, sender)) if sender.port_number() != 0 => continue,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(DevlinkError::Silent(request.what()));
+                }
+                Err(error) => return Err(DevlinkError::socket(error)),
+            }
+            if message::collect(&buffer, self.sequence, request, &mut replies)? {
+                return Ok(replies);
+            }
+        }
+        Err(DevlinkError::Garbled(request.what()))
+    }
+}
+
+/// What devlink answers for a device that is not there or has no switch.
+fn means_none(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::ENODEV | Errno::EOPNOTSUPP | Errno::ENOENT | Errno::EINVAL
+    )
+}
+
+/// Why devlink gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DevlinkError {
+    /// The kernel has no devlink, or this network namespace does not see it.
+    #[error("this kernel has no devlink: representors are looked for in sysfs")]
+    Absent,
+    /// The socket failed.
+    #[error("netlink's socket failed: {0}; look whether NETLINK_GENERIC is allowed here")]
+    Socket(String),
+    /// The kernel said no.
+    #[error("devlink refused {what}: {}; look at the device with `devlink dev show`", errno.desc())]
+    Refused {
+        /// What was asked.
+        what: String,
+        /// The kernel's reason.
+        errno: Errno,
+    },
+    /// No answer came in time.
+    #[error("devlink did not answer {0} within 2 s: its driver may be resetting, try again")]
+    Silent(String),
+    /// The answer was no netlink.
+    #[error(
+        "devlink's answer to {0} cannot be read: report the kernel's version with this message"
+    )]
+    Garbled(String),
+}
+
+impl DevlinkError {
+    fn socket(error: io::Error) -> Self {
+        Self::Socket(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_kernel_answers_or_has_no_devlink() {
+        let mut devlink = match Devlink::open() {
+            Ok(devlink) => devlink,
+            Err(DevlinkError::Absent) => return,
+            Err(other) => panic!("{other}"),
+        };
+        let nobody = DevlinkHandle {
+            bus: "pci".to_owned(),
+            name: "ffffffff:ff:1f.7".to_owned(),
+        };
+        assert_eq!(devlink.eswitch_mode(&nobody), Ok(None));
+        assert_eq!(devlink.ports(&nobody), Ok(Vec::new()));
+        assert_eq!(devlink.switch(&nobody), None);
+    }
+}

@@ -1,0 +1,239 @@
+//! Filling in what others left out, and refusing what is not so.
+
+use super::{DeviceInfo, DeviceInfoError, Facts, SpecVersion, WireDeviceInfo, WirePci, WireVdpa};
+use crate::pci_address::PciAddress;
+use crate::quoted::Quoted;
+
+/// Completes device information with what the machine says of the device.
+///
+/// `given` is what the device plugin or the delegate wrote, when either did. What it says stays;
+/// what it lacks comes from `facts`; what contradicts them is refused, since a pod that is told
+/// of another device opens that one. Where nothing was written, the answer is made of `facts`
+/// alone: `vdpa` for a function whose vDPA device is in use, else `pci`, and `None` for a
+/// subfunction, which the specification has no type for. The version is raised to that of the
+/// keys that are used.
+///
+/// # Errors
+///
+/// [`CompletionError`] with the device, the key and both values.
+///
+/// ```
+/// use device_info::{Facts, WireDeviceInfo, complete};
+///
+/// let given = WireDeviceInfo::from_json(
+///     br#"{"type": "pci", "version": "1.0.0", "pci": {"pci-address": "0000:01:10.0"}}"#,
+/// )?;
+/// let facts = Facts {
+///     id: "0000:01:10.0".to_owned(),
+///     pci_address: Some("0000:01:10.0".parse()?),
+///     pf_pci_address: Some("0000:01:00.0".parse()?),
+///     ..Facts::default()
+/// };
+/// let complete = complete(Some(given), Some(&facts))?;
+/// assert_eq!(
+///     serde_json::to_string(&complete)?,
+///     r#"{"type":"pci","version":"1.0.0","pci":{"pci-address":"0000:01:10.0","pf-pci-address":"0000:01:00.0"}}"#,
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn complete(
+    given: Option<WireDeviceInfo>,
+    facts: Option<&Facts>,
+) -> Result<Option<DeviceInfo>, CompletionError> {
+    let Some(facts) = facts else {
+        return given.map(strict).transpose();
+    };
+    let Some(mut wire) = given.or_else(|| skeleton(facts)) else {
+        return Ok(None);
+    };
+    match wire.kind.as_deref() {
+        Some("pci") => fill_pci(wire.pci.get_or_insert_default(), facts)?,
+        Some("vdpa") => fill_vdpa(wire.vdpa.get_or_insert_default(), facts)?,
+        _ => {}
+    }
+    Ok(Some(strict(wire)?))
+}
+
+/// A missing version is one of the things that can be filled in.
+fn strict(mut wire: WireDeviceInfo) -> Result<DeviceInfo, CompletionError> {
+    if wire.version.as_ref().is_none_or(String::is_empty) {
+        wire.version = Some(SpecVersion::V1_0_0.to_string());
+    }
+    Ok(DeviceInfo::try_from(wire)?)
+}
+
+fn skeleton(facts: &Facts) -> Option<WireDeviceInfo> {
+    let usable = facts
+        .vdpa
+        .as_ref()
+        .is_some_and(|vdpa| vdpa.driver.is_some() && vdpa.path.is_some());
+    let kind = if usable {
+        "vdpa"
+    } else {
+        facts.pci_address.map(|_| "pci")?
+    };
+    Some(WireDeviceInfo {
+        kind: Some(kind.to_owned()),
+        version: Some(SpecVersion::V1_1_0.to_string()),
+        ..WireDeviceInfo::default()
+    })
+}
+
+fn fill_pci(pci: &mut WirePci, facts: &Facts) -> Result<(), CompletionError> {
+    let fill = Fill(facts);
+    fill.address("pci.pci-address", &mut pci.pci_address, facts.pci_address)?;
+    fill.address(
+        "pci.pf-pci-address",
+        &mut pci.pf_pci_address,
+        facts.pf_pci_address,
+    )?;
+    fill.text(
+        "pci.vhost-net",
+        &mut pci.vhost_net,
+        facts.vhost_net.as_deref(),
+    )?;
+    fill.text(
+        "pci.representor-device",
+        &mut pci.representor_device,
+        facts.representor_device.as_deref(),
+    )?;
+    fill.rdma(&mut pci.rdma_device)
+}
+
+fn fill_vdpa(vdpa: &mut WireVdpa, facts: &Facts) -> Result<(), CompletionError> {
+    let fill = Fill(facts);
+    fill.address("vdpa.pci-address", &mut vdpa.pci_address, facts.pci_address)?;
+    fill.address(
+        "vdpa.pf-pci-address",
+        &mut vdpa.pf_pci_address,
+        facts.pf_pci_address,
+    )?;
+    fill.text(
+        "vdpa.representor-device",
+        &mut vdpa.representor_device,
+        facts.representor_device.as_deref(),
+    )?;
+    let Some(found) = &facts.vdpa else {
+        return Ok(());
+    };
+    fill.text(
+        "vdpa.parent-device",
+        &mut vdpa.parent_device,
+        Some(&found.parent_device),
+    )?;
+    let driver = found.driver.map(|driver| driver.to_string());
+    fill.text("vdpa.driver", &mut vdpa.driver, driver.as_deref())?;
+    // Of a virtio device's path only the name counts: the specification's own example has it
+    // below /dev/sys.
+    let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    let same_virtio = driver.as_deref() == Some("virtio")
+        && vdpa.path.as_deref().and_then(name) == found.path.as_deref().and_then(name);
+    if !same_virtio {
+        fill.text("vdpa.path", &mut vdpa.path, found.path.as_deref())?;
+    }
+    Ok(())
+}
+
+struct Fill<'a>(&'a Facts);
+
+impl Fill<'_> {
+    fn text(
+        &self,
+        key: &'static str,
+        given: &mut Option<String>,
+        found: Option<&str>,
+    ) -> Result<(), CompletionError> {
+        match (given.as_deref().filter(|text| !text.is_empty()), found) {
+            (Some(given), Some(found)) if given != found => {
+                Err(self.contradiction(key, given, found))
+            }
+            (None, Some(found)) => {
+                *given = Some(found.to_owned());
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Addresses are compared as numbers; what is no address is left to be refused as such.
+    fn address(
+        &self,
+        key: &'static str,
+        given: &mut Option<String>,
+        found: Option<PciAddress>,
+    ) -> Result<(), CompletionError> {
+        let parsed = given
+            .as_deref()
+            .and_then(|text| text.parse::<PciAddress>().ok());
+        let has_text = given.as_deref().is_some_and(|text| !text.is_empty());
+        match (parsed, found) {
+            (Some(given), Some(found)) if given != found => {
+                Err(self.contradiction(key, &given.to_string(), &found.to_string()))
+            }
+            (None, Some(found)) if !has_text => {
+                *given = Some(found.to_string());
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Every name given must be one of those found; where the kernel shows none, the device may
+    /// be in another network namespace, and nothing is contradicted.
+    fn rdma(&self, given: &mut Option<String>) -> Result<(), CompletionError> {
+        let found = &self.0.rdma_devices;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let all = found.join(",");
+        let names: Vec<&str> = given
+            .as_deref()
+            .unwrap_or_default()
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .collect();
+        if names.is_empty() {
+            *given = Some(all);
+            return Ok(());
+        }
+        match names
+            .iter()
+            .find(|name| !found.iter().any(|found| found == *name))
+        {
+            Some(other) => Err(self.contradiction("pci.rdma-device", other, &all)),
+            None => Ok(()),
+        }
+    }
+
+    fn contradiction(&self, key: &'static str, given: &str, found: &str) -> CompletionError {
+        CompletionError::Contradiction {
+            device: Quoted::new(&self.0.id),
+            key,
+            given: Quoted::new(given),
+            found: Quoted::new(found),
+        }
+    }
+}
+
+/// Why device information cannot be completed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompletionError {
+    /// It is not of the specification, and could not be made so.
+    #[error(transparent)]
+    Invalid(#[from] DeviceInfoError),
+    /// It says something of the device that is not so.
+    #[error(
+        "device {device}: device-info has {key} {given}, but this machine shows {found}: delete the stale file, or restart the device plugin that wrote it"
+    )]
+    Contradiction {
+        /// The identifier that kubelet allocated.
+        device: Quoted,
+        /// The key, with its section.
+        key: &'static str,
+        /// What device-info says.
+        given: Quoted,
+        /// What sysfs or devlink says.
+        found: Quoted,
+    },
+}

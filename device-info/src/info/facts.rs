@@ -1,0 +1,126 @@
+//! What this machine says of an allocated device.
+
+use crate::device::Device;
+use crate::devlink::DevlinkHandle;
+use crate::pci_address::PciAddress;
+use crate::pci_function::PciFunction;
+use crate::switch::Switch;
+use crate::sysfs::Sysfs;
+use crate::vdpa::{VdpaDevice, VdpaDriver};
+
+/// What sysfs and devlink say of one allocated device, in the words of the specification.
+///
+/// Absent means not there or not known: only what is present can contradict anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The identifier that kubelet allocated.
+    pub id: String,
+    /// The PCI function that it is, or that is behind it. Not for a subfunction, which is only a
+    /// part of one.
+    pub pci_address: Option<PciAddress>,
+    /// The physical function; of a subfunction, the function that it is a part of.
+    pub pf_pci_address: Option<PciAddress>,
+    /// `/dev/vhost-net`, for a function on a user space driver: only there it is the exceptional
+    /// path. Others have their own interface.
+    pub vhost_net: Option<String>,
+    /// The RDMA devices that this network namespace sees.
+    pub rdma_devices: Vec<String>,
+    /// The representor.
+    pub representor_device: Option<String>,
+    /// The vDPA device that it is or has.
+    pub vdpa: Option<VdpaFacts>,
+}
+
+/// The vDPA side of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VdpaFacts {
+    /// Its name on the vDPA bus.
+    pub parent_device: String,
+    /// How it is used.
+    pub driver: Option<VdpaDriver>,
+    /// Where it is opened.
+    pub path: Option<String>,
+}
+
+impl Facts {
+    /// Reads what there is to know of the device of an identifier; `None` when this machine knows
+    /// no such device.
+    ///
+    /// `switches` answers with a device's switch where devlink can be asked
+    /// ([`Devlink::switch`](crate::Devlink::switch)); `&mut |_| None` leaves representors to
+    /// sysfs.
+    #[must_use]
+    pub fn read(
+        sysfs: &Sysfs,
+        id: &str,
+        switches: &mut dyn FnMut(&DevlinkHandle) -> Option<Switch>,
+    ) -> Option<Self> {
+        let mut facts = match sysfs.device(id)? {
+            Device::Pci(function) => {
+                let mut facts = Self::of_function(&function, switches);
+                let mut below = sysfs.vdpa_devices_below(function.entry()).into_iter();
+                if let (Some(only), None) = (below.next(), below.next()) {
+                    facts.vdpa = Some(VdpaFacts::of(&only));
+                }
+                facts
+            }
+            Device::Vdpa(device) => {
+                let function = device
+                    .pci_address()
+                    .and_then(|address| sysfs.pci_function(address));
+                let mut facts = function
+                    .map(|function| Self::of_function(&function, switches))
+                    .unwrap_or_default();
+                facts.vdpa = Some(VdpaFacts::of(&device));
+                facts
+            }
+            Device::Subfunction(subfunction) => {
+                let parent = subfunction.parent_address();
+                let switch = parent.and_then(|parent| switches(&parent.into()));
+                Self {
+                    pf_pci_address: parent,
+                    rdma_devices: subfunction.rdma_devices(),
+                    representor_device: subfunction.representor(switch.as_ref()),
+                    ..Self::default()
+                }
+            }
+        };
+        id.clone_into(&mut facts.id);
+        Some(facts)
+    }
+
+    fn of_function(
+        function: &PciFunction,
+        switches: &mut dyn FnMut(&DevlinkHandle) -> Option<Switch>,
+    ) -> Self {
+        let physical = function.physfn();
+        let representor_device = physical.and_then(|physical| {
+            let switch = switches(&physical.into());
+            function.representor(switch.as_ref())
+        });
+        let user_space = function
+            .driver()
+            .is_some_and(|driver| driver.contains("vfio") || driver.contains("uio"));
+        Self {
+            id: String::new(),
+            pci_address: Some(function.address()),
+            pf_pci_address: physical,
+            vhost_net: user_space
+                .then(|| function.entry().sysfs().vhost_net())
+                .flatten(),
+            rdma_devices: function.rdma_devices(),
+            representor_device,
+            vdpa: None,
+        }
+    }
+}
+
+impl VdpaFacts {
+    fn of(device: &VdpaDevice) -> Self {
+        Self {
+            parent_device: device.name().to_owned(),
+            driver: device.driver(),
+            path: device.path(),
+        }
+    }
+}

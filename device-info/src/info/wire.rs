@@ -1,0 +1,96 @@
+//! Device information as others write it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::DeviceInfoError;
+use crate::pci_address::PciAddress;
+
+/// Device information as it stands in a file: every key may be missing or null, unknown keys are
+/// kept, nothing is judged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(
+    missing_docs,
+    reason = "the specification's keys, documented on the strict types"
+)]
+pub struct WireDeviceInfo {
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci: Option<WirePci>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vdpa: Option<WireVdpa>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vhost_user: Option<WireVhostUser>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memif: Option<WireMemif>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A section of strings and unknown keys.
+macro_rules! section {
+    ($(#[$doc:meta])* $name:ident { $($field:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[allow(missing_docs, reason = "the specification's keys, documented on the strict types")]
+        pub struct $name {
+            $(#[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $field: Option<String>,)+
+            #[serde(flatten)]
+            pub extra: Map<String, Value>,
+        }
+    };
+}
+
+section! {
+    /// The section `pci`.
+    WirePci { pci_address, vhost_net, rdma_device, pf_pci_address, representor_device }
+}
+section! {
+    /// The section `vdpa`.
+    WireVdpa { parent_device, driver, path, pci_address, pf_pci_address, representor_device }
+}
+section! {
+    /// The section `vhost-user`.
+    WireVhostUser { mode, path }
+}
+section! {
+    /// The section `memif`.
+    WireMemif { role, path, mode }
+}
+
+impl WireDeviceInfo {
+    /// Reads JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceInfoError::Json`] when it is none, or a known key has a value of another type.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, DeviceInfoError> {
+        serde_json::from_slice(bytes).map_err(|error| DeviceInfoError::Json(error.to_string()))
+    }
+
+    /// Whether this describes the device of an identifier: by PCI address for an identifier that
+    /// is one, else by the vDPA device's name. `None` when the two cannot be compared, as for
+    /// identifiers of a form of their own.
+    #[must_use]
+    pub fn describes(&self, id: &str) -> Option<bool> {
+        let is_vdpa = self.kind.as_deref() == Some("vdpa");
+        let (address, parent) = match (&self.pci, &self.vdpa) {
+            (_, Some(vdpa)) if is_vdpa => {
+                (vdpa.pci_address.as_deref(), vdpa.parent_device.as_deref())
+            }
+            (Some(pci), _) if !is_vdpa => (pci.pci_address.as_deref(), None),
+            _ => return None,
+        };
+        match id.parse::<PciAddress>() {
+            Ok(id) => Some(address?.parse::<PciAddress>().ok()? == id),
+            // A name may differ because the identifier is none of a vDPA device at all.
+            Err(_) => (parent? == id).then_some(true),
+        }
+    }
+}

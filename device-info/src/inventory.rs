@@ -1,0 +1,282 @@
+//! All network hardware of a machine, at once.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::devlink::{DevlinkHandle, EswitchMode};
+use crate::guid::Guid;
+use crate::pci_address::PciAddress;
+use crate::pci_function::{PciFunction, Vfio};
+use crate::rdma::RdmaPort;
+use crate::switch::{PortTable, Switch};
+use crate::sysfs::Sysfs;
+use crate::vdpa::VdpaDriver;
+
+/// A machine's network hardware as this network namespace sees it.
+///
+/// At most 40 system calls for each function, with a representor and an RDMA device; 256 virtual
+/// functions take some milliseconds. `None` and empty lists mean "not there or not known"; what
+/// the kernel failed to say is in `remarks`.
+///
+/// ```
+/// use device_info::{Devlink, Inventory, Sysfs};
+///
+/// let mut devlink = Devlink::open().ok();
+/// let inventory = Inventory::read(&Sysfs::host(), &mut |device| devlink.as_mut()?.switch(device));
+/// for pf in &inventory.physical_functions {
+///     println!("{} {} of {} VFs", pf.function.address, pf.vfs.len(), pf.total_vfs);
+/// }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Inventory {
+    /// Functions that can have virtual ones, with those.
+    pub physical_functions: Vec<PhysicalFunction>,
+    /// Network functions without SR-IOV, and virtual ones whose physical function is not here.
+    pub functions: Vec<Function>,
+    /// Subfunctions.
+    pub subfunctions: Vec<SubfunctionEntry>,
+    /// vDPA devices.
+    pub vdpa: Vec<VdpaEntry>,
+    /// RDMA devices.
+    pub rdma: Vec<RdmaEntry>,
+    /// What could not be read, a line each.
+    pub remarks: Vec<String>,
+}
+
+/// A network function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Function {
+    /// Its address.
+    pub address: PciAddress,
+    /// The vendor's number.
+    pub vendor: Option<u16>,
+    /// The device's number.
+    pub device: Option<u16>,
+    /// The driver; `None` is an unbound function.
+    pub driver: Option<String>,
+    /// The NUMA node.
+    pub numa_node: Option<u32>,
+    /// The interface that it is.
+    pub netdev: Option<String>,
+    /// Its RDMA devices.
+    pub rdma: Vec<String>,
+    /// Its vDPA devices.
+    pub vdpa: Vec<String>,
+    /// How user space opens it, on a VFIO driver.
+    pub vfio: Option<Vfio>,
+}
+
+/// A physical function with its virtual ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PhysicalFunction {
+    /// What it is itself.
+    #[serde(flatten)]
+    pub function: Function,
+    /// How many virtual functions it could have.
+    pub total_vfs: u32,
+    /// What its switch does; `None` without devlink.
+    pub eswitch: Option<EswitchMode>,
+    /// Its virtual functions in numeric order.
+    pub vfs: Vec<VirtualFunction>,
+}
+
+/// A virtual function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VirtualFunction {
+    /// Its number among its siblings.
+    pub index: u32,
+    /// What it is itself.
+    #[serde(flatten)]
+    pub function: Function,
+    /// The interface that stands for it in its physical function's switch.
+    pub representor: Option<String>,
+}
+
+/// A subfunction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SubfunctionEntry {
+    /// The auxiliary device.
+    pub name: String,
+    /// The number that its owner gave it.
+    pub number: Option<u32>,
+    /// The function that it is a part of.
+    pub parent: Option<PciAddress>,
+    /// The interface that it is.
+    pub netdev: Option<String>,
+    /// Its RDMA devices.
+    pub rdma: Vec<String>,
+    /// The interface that stands for it in the switch.
+    pub representor: Option<String>,
+}
+
+/// A vDPA device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VdpaEntry {
+    /// Its name on the bus.
+    pub name: String,
+    /// How it is used.
+    pub driver: Option<VdpaDriver>,
+    /// Where it is opened.
+    pub path: Option<String>,
+    /// The function behind it.
+    pub pci_address: Option<PciAddress>,
+}
+
+/// An RDMA device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RdmaEntry {
+    /// Its name.
+    pub name: String,
+    /// The node's GUID.
+    pub node_guid: Option<Guid>,
+    /// Its ports.
+    pub ports: Vec<RdmaPort>,
+    /// The function behind it; `None` for one of software.
+    pub pci_address: Option<PciAddress>,
+}
+
+impl Inventory {
+    /// Reads it. `switches` answers with a device's switch where devlink can be asked
+    /// ([`Devlink::switch`](crate::Devlink::switch)); `&mut |_| None` leaves representors to
+    /// sysfs.
+    #[must_use]
+    pub fn read(sysfs: &Sysfs, switches: &mut dyn FnMut(&DevlinkHandle) -> Option<Switch>) -> Self {
+        let vdpa: Vec<VdpaEntry> = sysfs
+            .vdpa_devices()
+            .iter()
+            .map(|device| VdpaEntry {
+                name: device.name().to_owned(),
+                driver: device.driver(),
+                path: device.path(),
+                pci_address: device.pci_address(),
+            })
+            .collect();
+        let mut inventory = Self {
+            vdpa,
+            ..Self::default()
+        };
+        inventory.read_functions(sysfs, switches);
+        inventory.subfunctions = sysfs
+            .subfunctions()
+            .iter()
+            .map(|subfunction| {
+                let parent = subfunction.parent_address();
+                let switch = parent.and_then(|parent| switches(&parent.into()));
+                SubfunctionEntry {
+                    name: subfunction.name().to_owned(),
+                    number: subfunction.number(),
+                    parent,
+                    netdev: subfunction.netdev(),
+                    rdma: subfunction.rdma_devices(),
+                    representor: subfunction.representor(switch.as_ref()),
+                }
+            })
+            .collect();
+        inventory.rdma = sysfs
+            .rdma_devices()
+            .iter()
+            .map(|device| RdmaEntry {
+                name: device.name().to_owned(),
+                node_guid: device.node_guid(),
+                ports: device.ports(),
+                pci_address: device.pci_address(),
+            })
+            .collect();
+        inventory.remarks = sysfs
+            .take_remarks()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        inventory
+    }
+
+    /// In the order of addresses, in which a physical function comes before its virtual ones.
+    fn read_functions(
+        &mut self,
+        sysfs: &Sysfs,
+        switches: &mut dyn FnMut(&DevlinkHandle) -> Option<Switch>,
+    ) {
+        let mut virtual_functions = BTreeSet::new();
+        for address in sysfs.pci_addresses() {
+            if virtual_functions.contains(&address) {
+                continue;
+            }
+            let Some(function) = sysfs.pci_function(address).filter(PciFunction::is_network) else {
+                continue;
+            };
+            // Not the number of VFs, which waits for a driver that is making some: they are listed.
+            let Some(total_vfs) = function.total_vfs() else {
+                let ids = (function.vendor(), function.device());
+                self.functions.push(self.function(&function, ids));
+                continue;
+            };
+            let ids = (function.vendor(), function.device());
+            // SR-IOV 1.1 §3.4.1: a VF has its PF's vendor, and the device that its PF says.
+            let vf_ids = (ids.0, function.vf_device());
+            let switch = switches(&address.into());
+            let mut ports = None;
+            let mut vfs = Vec::new();
+            for (index, address) in function.vfs() {
+                virtual_functions.insert(address);
+                if let Some(vf) = sysfs.pci_function(address) {
+                    vfs.push(VirtualFunction {
+                        index,
+                        function: self.function(&vf, vf_ids),
+                        representor: match &switch {
+                            Some(switch) if switch.is_authority() => switch.vf_representor(index),
+                            _ => ports
+                                .get_or_insert_with(|| PortTable::read(&function))
+                                .as_ref()
+                                .and_then(|ports| ports.vf_representor(index)),
+                        },
+                    });
+                }
+            }
+            self.physical_functions.push(PhysicalFunction {
+                function: self.function_with(
+                    &function,
+                    ids,
+                    switch.as_ref().and_then(Switch::uplink),
+                ),
+                total_vfs,
+                eswitch: switch.as_ref().and_then(|switch| switch.mode),
+                vfs,
+            });
+        }
+    }
+
+    fn function(&self, function: &PciFunction, ids: (Option<u16>, Option<u16>)) -> Function {
+        self.function_with(function, ids, None)
+    }
+
+    /// `uplink` saves reading every representor's port to find the interface that is none.
+    fn function_with(
+        &self,
+        function: &PciFunction,
+        (vendor, device): (Option<u16>, Option<u16>),
+        uplink: Option<String>,
+    ) -> Function {
+        let address = function.address();
+        let driver = function.driver();
+        let vfio = driver
+            .as_deref()
+            .and_then(|driver| function.vfio_under(driver));
+        Function {
+            address,
+            vendor,
+            device,
+            driver,
+            numa_node: function.numa_node(),
+            netdev: uplink.or_else(|| function.netdev()),
+            rdma: function.rdma_devices(),
+            vdpa: self
+                .vdpa
+                .iter()
+                .filter(|device| device.pci_address == Some(address))
+                .map(|device| device.name.clone())
+                .collect(),
+            vfio,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A PCI function.
+
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+use sysfs_class::SysClass;
+
+use crate::pci_address::PciAddress;
+use crate::sysfs::{Entry, Sysfs};
+
+pub(crate) use netdevs::{own_netdev, virtio_names};
+pub use sriov::Sriov;
+pub use vfio::Vfio;
+
+mod netdevs;
+mod sriov;
+mod vfio;
+
+/// The directory of links to all PCI functions.
+const DEVICES: &str = "bus/pci/devices";
+
+/// A PCI function as sysfs has it: physical, virtual, or without SR-IOV.
+///
+/// Every method reads when it is called; `None` and empty lists mean "not there or not known".
+///
+/// ```
+/// use device_info::{PciAddress, Sysfs};
+///
+/// let sysfs = Sysfs::host();
+/// let address: PciAddress = "0000:01:10.0".parse()?;
+/// if let Some(vf) = sysfs.pci_function(address) {
+///     println!("{address} is VF {:?} of {:?}, driver {:?}", vf.vf_index(), vf.physfn(), vf.driver());
+/// }
+/// # Ok::<(), device_info::PciAddressError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PciFunction {
+    entry: Entry,
+    address: Option<PciAddress>,
+}
+
+impl Sysfs {
+    /// The function at an address; `None` when there is none.
+    #[must_use]
+    pub fn pci_function(&self, address: PciAddress) -> Option<PciFunction> {
+        Entry::linked(self, DEVICES, &address.to_string()).map(PciFunction::from_entry)
+    }
+
+    /// All functions, in the order of their addresses. Two system calls for the list and one for
+    /// each function.
+    #[must_use]
+    pub fn pci_functions(&self) -> Vec<PciFunction> {
+        self.pci_addresses()
+            .into_iter()
+            .filter_map(|address| self.pci_function(address))
+            .collect()
+    }
+
+    pub(crate) fn pci_addresses(&self) -> Vec<PciAddress> {
+        let mut addresses: Vec<PciAddress> = self
+            .names(DEVICES)
+            .iter()
+            .filter_map(|name| name.parse().ok())
+            .collect();
+        addresses.sort_unstable();
+        addresses
+    }
+}
+
+impl PciFunction {
+    pub(crate) fn from_entry(entry: Entry) -> Self {
+        let address = entry.name().parse().ok();
+        Self { entry, address }
+    }
+
+    pub(crate) fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> PciAddress {
+        // Absent only when made by `SysClass::from_path_unchecked` from a path that is none.
+        self.address.unwrap_or_default()
+    }
+
+    /// The vendor's number, as `8086` of Intel.
+    #[must_use]
+    pub fn vendor(&self) -> Option<u16> {
+        self.number("vendor")
+    }
+
+    /// The device's number, which the vendor gave.
+    #[must_use]
+    pub fn device(&self) -> Option<u16> {
+        self.number("device")
+    }
+
+    /// The vendor's and device's numbers of the card on which it sits.
+    #[must_use]
+    pub fn subsystem(&self) -> Option<(u16, u16)> {
+        Some((
+            self.number("subsystem_vendor")?,
+            self.number("subsystem_device")?,
+        ))
+    }
+
+    /// The class, 24 bits: class, subclass, programming interface.
+    #[must_use]
+    pub fn class(&self) -> Option<u32> {
+        self.entry
+            .value::<Hex<u32>>("class", "PCI class")
+            .map(|hex| hex.0)
+    }
+
+    /// Whether it is a network controller: class `0x02`.
+    #[must_use]
+    pub fn is_network(&self) -> bool {
+        self.class().is_some_and(|class| class >> 16 == 0x02)
+    }
+
+    /// The driver that it is bound to. `None` is an unbound function, which is no fault.
+    #[must_use]
+    pub fn driver(&self) -> Option<String> {
+        self.entry.link_name("driver")
+    }
+
+    /// The only driver that may bind to it, when somebody said so.
+    #[must_use]
+    pub fn driver_override(&self) -> Option<String> {
+        self.trim_file("driver_override")
+            .ok()
+            .filter(|driver| driver != "(null)")
+    }
+
+    /// The NUMA node that it is nearest to. `None` on a machine that has none, where sysfs says -1.
+    #[must_use]
+    pub fn numa_node(&self) -> Option<u32> {
+        let node: i64 = self.entry.value("numa_node", "NUMA node")?;
+        u32::try_from(node).ok()
+    }
+
+    /// Its RDMA devices as this network namespace sees them. One is the rule; with RDMA's
+    /// exclusive namespaces a device that a pod has is not among them.
+    #[must_use]
+    pub fn rdma_devices(&self) -> Vec<String> {
+        self.entry.names("infiniband")
+    }
+
+    fn number(&self, name: &str) -> Option<u16> {
+        self.entry
+            .value::<Hex<u16>>(name, "PCI number")
+            .map(|hex| hex.0)
+    }
+}
+
+impl fmt::Display for PciFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address().fmt(f)
+    }
+}
+
+/// A number in hexadecimal, with `0x` or, as `sriov_vf_device` has it, without.
+pub(crate) struct Hex<T>(pub(crate) T);
+
+macro_rules! hex {
+    ($number:ty) => {
+        impl FromStr for Hex<$number> {
+            type Err = ParseIntError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIntError> {
+                <$number>::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).map(Self)
+            }
+        }
+    };
+}
+hex!(u16);
+hex!(u32);

@@ -1,0 +1,77 @@
+//! Functions that user space drives.
+
+use serde::Serialize;
+
+use super::PciFunction;
+use crate::pci_address::PciAddress;
+
+/// How a function on a VFIO driver is opened.
+///
+/// The group's number changes over a reboot: it is read, never kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Vfio {
+    /// The IOMMU group.
+    pub group: u32,
+    /// Whether the group has no IOMMU behind it: whoever has the device can write all memory.
+    pub noiommu: bool,
+    /// The group's character device, when it is there: `/dev/vfio/11`, `/dev/vfio/noiommu-0`.
+    pub path: Option<String>,
+    /// iommufd's character device of this function, where the kernel has one:
+    /// `/dev/vfio/devices/vfio0`.
+    pub device_path: Option<String>,
+}
+
+impl PciFunction {
+    /// The IOMMU group that it is in.
+    #[must_use]
+    pub fn iommu_group(&self) -> Option<u32> {
+        self.entry.link_name("iommu_group")?.parse().ok()
+    }
+
+    /// All functions of its IOMMU group, itself among them: they can only be given away together.
+    #[must_use]
+    pub fn iommu_group_members(&self) -> Vec<PciAddress> {
+        let Some(group) = self.iommu_group() else {
+            return Vec::new();
+        };
+        self.entry
+            .sysfs()
+            .names(&format!("kernel/iommu_groups/{group}/devices"))
+            .iter()
+            .filter_map(|name| name.parse().ok())
+            .collect()
+    }
+
+    /// How it is opened, when it is on a VFIO driver (`vfio-pci`, or a vendor's like
+    /// `mlx5_vfio_pci`).
+    #[must_use]
+    pub fn vfio(&self) -> Option<Vfio> {
+        self.vfio_under(&self.driver()?)
+    }
+
+    pub(crate) fn vfio_under(&self, driver: &str) -> Option<Vfio> {
+        if !driver.contains("vfio") {
+            return None;
+        }
+        let group = self.iommu_group()?;
+        let sysfs = self.entry.sysfs();
+        let name = self.entry.text("iommu_group/name");
+        let noiommu = name.as_deref() == Some("vfio-noiommu");
+        let node = if noiommu {
+            format!("vfio/noiommu-{group}")
+        } else {
+            format!("vfio/{group}")
+        };
+        let device_path = self
+            .entry
+            .names("vfio-dev")
+            .first()
+            .and_then(|name| sysfs.character_device(&format!("vfio/devices/{name}"), None));
+        Some(Vfio {
+            group,
+            noiommu,
+            path: sysfs.character_device(&node, None),
+            device_path,
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! What an interface is within a switch, by its `phys_port_name`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::quoted::Quoted;
+
+/// What port of a NIC's switch an interface stands for, as drivers say in `phys_port_name`:
+/// `p0`, `p0s1`, `pf0`, `pf0vf3`, `pf0sf5`, and with `c1` in front where the function belongs to
+/// another host (a DPU's ports).
+///
+/// The fallback for kernels and drivers whose devlink has no ports.
+///
+/// ```
+/// use device_info::PhysPortName;
+///
+/// let port: PhysPortName = "c1pf0vf3".parse()?;
+/// assert_eq!(port, PhysPortName::Vf { controller: Some(1), pf: 0, vf: 3 });
+/// assert!(port.is_representor());
+/// # Ok::<(), device_info::PhysPortNameError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PhysPortName {
+    /// A port to the wire, or a part of one that is split.
+    Physical {
+        /// The port's number, which drivers count from 0 or from 1.
+        port: u32,
+        /// The part, when it is split.
+        part: Option<u32>,
+    },
+    /// The representor of a physical function.
+    Pf {
+        /// Whose host it is; `None` is this one.
+        controller: Option<u32>,
+        /// The physical function's number.
+        pf: u32,
+    },
+    /// The representor of a virtual function.
+    Vf {
+        /// Whose host it is; `None` is this one.
+        controller: Option<u32>,
+        /// The physical function's number.
+        pf: u32,
+        /// The virtual function's number.
+        vf: u32,
+    },
+    /// The representor of a subfunction.
+    Sf {
+        /// Whose host it is; `None` is this one.
+        controller: Option<u32>,
+        /// The physical function's number.
+        pf: u32,
+        /// The subfunction's number, `sfnum`.
+        sf: u32,
+    },
+}
+
+impl PhysPortName {
+    /// Whether the interface stands for a function rather than for a port to the wire.
+    #[must_use]
+    pub const fn is_representor(self) -> bool {
+        !matches!(self, Self::Physical { .. })
+    }
+}
+
+impl FromStr for PhysPortName {
+    type Err = PhysPortNameError;
+
+    fn from_str(text: &str) -> Result<Self, PhysPortNameError> {
+        parse(text).ok_or_else(|| PhysPortNameError(Quoted::new(text)))
+    }
+}
+
+fn parse(text: &str) -> Option<PhysPortName> {
+    let (controller, rest) = match text.strip_prefix('c') {
+        Some(rest) => {
+            let (controller, rest) = number(rest)?;
+            (Some(controller), rest)
+        }
+        None => (None, text),
+    };
+    if let Some(rest) = rest.strip_prefix("pf") {
+        let (pf, rest) = number(rest)?;
+        return match rest {
+            "" => Some(PhysPortName::Pf { controller, pf }),
+            _ => match (rest.strip_prefix("vf"), rest.strip_prefix("sf")) {
+                (Some(vf), _) => Some(PhysPortName::Vf {
+                    controller,
+                    pf,
+                    vf: last(vf)?,
+                }),
+                (_, Some(sf)) => Some(PhysPortName::Sf {
+                    controller,
+                    pf,
+                    sf: last(sf)?,
+                }),
+                _ => None,
+            },
+        };
+    }
+    let (port, rest) = number(rest.strip_prefix('p')?)?;
+    let part = match rest {
+        "" => None,
+        _ => Some(last(rest.strip_prefix('s')?)?),
+    };
+    controller
+        .is_none()
+        .then_some(PhysPortName::Physical { port, part })
+}
+
+fn number(text: &str) -> Option<(u32, &str)> {
+    let end = text
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, rest) = text.split_at_checked(end)?;
+    Some((digits.parse().ok()?, rest))
+}
+
+fn last(text: &str) -> Option<u32> {
+    number(text).and_then(|(value, rest)| rest.is_empty().then_some(value))
+}
+
+impl fmt::Display for PhysPortName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |controller: &Option<u32>, f: &mut fmt::Formatter<'_>| match controller {
+            Some(controller) => write!(f, "c{controller}"),
+            None => Ok(()),
+        };
+        match self {
+            Self::Physical { port, part: None } => write!(f, "p{port}"),
+            Self::Physical {
+                port,
+                part: Some(part),
+            } => write!(f, "p{port}s{part}"),
+            Self::Pf { controller, pf } => {
+                of(controller, f)?;
+                write!(f, "pf{pf}")
+            }
+            Self::Vf { controller, pf, vf } => {
+                of(controller, f)?;
+                write!(f, "pf{pf}vf{vf}")
+            }
+            Self::Sf { controller, pf, sf } => {
+                of(controller, f)?;
+                write!(f, "pf{pf}sf{sf}")
+            }
+        }
+    }
+}
+
+/// Text that is no port's name of the forms above; a driver's own scheme (`sw1p1`) says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0} is no port name that says which function it stands for, as pf0vf3 does: use devlink's ports"
+)]
+pub struct PhysPortNameError(Quoted);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_form_is_read_and_written() {
+        for (text, representor) in [
+            ("p0", false),
+            ("p0s1", false),
+            ("pf0", true),
+            ("pf0vf3", true),
+            ("pf0sf5", true),
+            ("c1pf0vf0", true),
+            ("c1pf0", true),
+            ("c2pf1sf88", true),
+            ("pf0vf4294967295", true),
+        ] {
+            let port: PhysPortName = text.parse().unwrap();
+            assert_eq!(
+                (port.to_string().as_str(), port.is_representor()),
+                (text, representor)
+            );
+        }
+    }
+
+    #[test]
+    fn other_schemes_say_nothing() {
+        for text in [
+            "",
+            "p",
+            "pf",
+            "sw1p1",
+            "pf0vf",
+            "pf0vf3x",
+            "vf3",
+            "c1p0",
+            "0",
+            "p0s",
+            "pf0vf4294967296",
+            "pf0vfr1",
+        ] {
+            assert!(text.parse::<PhysPortName>().is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[cpfvs0-9]{0,12}|.*") {
+            if let Ok(port) = text.parse::<PhysPortName>() {
+                prop_assert_eq!(port.to_string().parse::<PhysPortName>().unwrap(), port);
+            }
+        }
+    }
+}

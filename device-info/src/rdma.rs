@@ -1,0 +1,119 @@
+//! An RDMA device.
+
+use serde::Serialize;
+
+use crate::guid::Guid;
+use crate::pci_address::PciAddress;
+use crate::sysfs::{Entry, Sysfs};
+
+/// The directory of links to all RDMA devices.
+const DEVICES: &str = "class/infiniband";
+
+/// An RDMA device: `mlx5_0`, `rxe0`.
+///
+/// Its name changes when its driver is bound anew, and where RDMA's network namespaces are
+/// exclusive it is seen in one namespace alone.
+#[derive(Clone, Debug)]
+pub struct RdmaDevice(Entry);
+
+/// A port of an RDMA device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RdmaPort {
+    /// Counted from 1.
+    pub number: u32,
+    /// `InfiniBand` or `Ethernet`.
+    pub link_layer: Option<String>,
+    /// The port's GUID, the lower half of its first GID. `None` on Ethernet, where a GID comes
+    /// from a MAC or an IP address. Not the node's GUID, which many confuse with it.
+    pub guid: Option<Guid>,
+}
+
+impl Sysfs {
+    /// The RDMA device of a name; `None` when this network namespace has none.
+    #[must_use]
+    pub fn rdma_device(&self, name: &str) -> Option<RdmaDevice> {
+        if !crate::sysfs::path::is_entry_name(name) {
+            return None;
+        }
+        Entry::linked(self, DEVICES, name).map(RdmaDevice)
+    }
+
+    /// All RDMA devices of this network namespace, in natural order.
+    #[must_use]
+    pub fn rdma_devices(&self) -> Vec<RdmaDevice> {
+        self.names(DEVICES)
+            .iter()
+            .filter_map(|name| self.rdma_device(name))
+            .collect()
+    }
+}
+
+impl RdmaDevice {
+    pub(crate) fn from_entry(entry: Entry) -> Self {
+        Self(entry)
+    }
+
+    pub(crate) fn entry(&self) -> &Entry {
+        &self.0
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// The GUID of the node; `None` when it has none (zeros).
+    #[must_use]
+    pub fn node_guid(&self) -> Option<Guid> {
+        guid(&self.0.text("node_guid")?)
+    }
+
+    /// Its ports.
+    #[must_use]
+    pub fn ports(&self) -> Vec<RdmaPort> {
+        self.0
+            .names("ports")
+            .iter()
+            .filter_map(|name| {
+                let number = name.parse().ok()?;
+                let port = self.0.child("ports").child(name);
+                let link_layer = port.text("link_layer");
+                let guid = match link_layer.as_deref() {
+                    Some("InfiniBand") => port.text("gids/0").and_then(|gid| port_guid(&gid)),
+                    _ => None,
+                };
+                Some(RdmaPort {
+                    number,
+                    link_layer,
+                    guid,
+                })
+            })
+            .collect()
+    }
+
+    /// The PCI function that it belongs to; `None` for a software device (rxe, siw).
+    #[must_use]
+    pub fn pci_address(&self) -> Option<PciAddress> {
+        self.0.pci_ancestor().map(|(address, _)| address)
+    }
+
+    /// The network interface that a software device (rxe) stands on.
+    #[must_use]
+    pub fn parent_netdev(&self) -> Option<String> {
+        self.0.text("parent")
+    }
+}
+
+fn guid(text: &str) -> Option<Guid> {
+    Guid::parse_observed(text)
+        .ok()
+        .filter(|guid| !guid.is_zero())
+}
+
+/// The lower half of `fe80:0000:0000:0000:02c9:0300:0002:003a`.
+fn port_guid(gid: &str) -> Option<Guid> {
+    let middle = gid.match_indices(':').nth(3)?.0;
+    let (_, lower) = gid.split_at_checked(middle + 1)?;
+    guid(lower)
+}

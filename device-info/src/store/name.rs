@@ -1,0 +1,128 @@
+//! File names that cannot be anything else.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::StoreError;
+use crate::sysfs::path::is_entry_name;
+
+/// The most that Linux' file systems take, in bytes.
+const MAX: usize = 255;
+
+/// The name of a device plugin's file: `<resourceName>-<deviceID>-device.json`, with `-` for each
+/// `/` of the resource (`DEVINFO 1.1.0 §4.1`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DpFileName(String);
+
+impl DpFileName {
+    /// The name for a resource and a device.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Name`] for an identifier with `/`, or either with control characters.
+    pub fn new(resource: &str, device_id: &str) -> Result<Self, StoreError> {
+        let resource = resource.replace('/', "-");
+        part("resource name", &resource)?;
+        part("device ID", device_id)?;
+        Ok(Self(bounded(
+            &resource,
+            '-',
+            &format!("{device_id}-device.json"),
+        )))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The name of an attachment's file, unique for each (`DEVINFO 1.1.0 §4.2`):
+/// `<namespace>-<network>-<containerID>_<interface>`, as the reference library has it.
+///
+/// Where that is longer than 255 bytes, its first part is replaced by a hash; container ID and
+/// interface stay, which are unique by themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CniFileName(String);
+
+impl CniFileName {
+    /// The name for an attachment.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Name`] for a part with `/` or control characters, or an empty one.
+    pub fn of_attachment(
+        namespace: &str,
+        network: &str,
+        container_id: &str,
+        interface: &str,
+    ) -> Result<Self, StoreError> {
+        part("namespace", namespace)?;
+        part("network", network)?;
+        part("container ID", container_id)?;
+        part("interface", interface)?;
+        let (head, tail) = (
+            format!("{namespace}-{network}"),
+            format!("{container_id}_{interface}"),
+        );
+        Ok(Self(bounded(&head, '-', &tail)))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for CniFileName {
+    type Err = StoreError;
+
+    fn from_str(name: &str) -> Result<Self, StoreError> {
+        // A leading dot is how unfinished files are called here.
+        if is_entry_name(name) && !name.starts_with('.') {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(StoreError::name("name of a device-info file", name))
+        }
+    }
+}
+
+impl fmt::Display for CniFileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn part(what: &'static str, value: &str) -> Result<(), StoreError> {
+    let odd = |character: char| character == '/' || character.is_control();
+    if value.is_empty() || value.starts_with('.') || value.contains(odd) {
+        Err(StoreError::name(what, value))
+    } else {
+        Ok(())
+    }
+}
+
+fn bounded(head: &str, between: char, tail: &str) -> String {
+    let whole = format!("{head}{between}{tail}");
+    if whole.len() <= MAX {
+        return whole;
+    }
+    let short = format!("{}{between}{tail}", hash(head));
+    if short.len() <= MAX {
+        short
+    } else {
+        hash(&whole)
+    }
+}
+
+/// FNV-1a over 128 bits: stable over versions of this program, which a restart needs.
+pub(super) fn hash(text: &str) -> String {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let hash = text.bytes().fold(OFFSET, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(PRIME)
+    });
+    format!("{hash:032x}")
+}

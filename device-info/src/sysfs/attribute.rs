@@ -1,0 +1,144 @@
+//! One attribute, read once, and never more of it than there can be.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+
+use crate::quoted::Quoted;
+
+/// The most that an attribute holds, in bytes: sysfs gives a file one page.
+pub const MAX_ATTRIBUTE: usize = 4096;
+
+/// Reads one attribute without the white space around it.
+///
+/// Non-blocking, so that a fifo in a directory that only looks like a sysfs cannot hold us.
+pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
+    let fail = |source: &io::Error| AttributeError::new(path, Cause::of(source));
+    count(1);
+    let mut file = File::options()
+        .read(true)
+        .custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits())
+        .open(path)
+        .map_err(|error| fail(&error))?;
+    // A read and a close.
+    count(2);
+    let mut buffer = [0_u8; MAX_ATTRIBUTE + 1];
+    // One read: an attribute comes whole or not at all.
+    let length = loop {
+        match file.read(&mut buffer) {
+            Ok(length) => break length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(fail(&error)),
+        }
+    };
+    let bytes = buffer.get(..length).unwrap_or_default();
+    if length > MAX_ATTRIBUTE {
+        return Err(AttributeError::new(path, Cause::Huge));
+    }
+    match std::str::from_utf8(bytes).map(str::trim) {
+        Ok("") => Err(AttributeError::new(path, Cause::Absent)),
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(AttributeError::new(path, Cause::NoText)),
+    }
+}
+
+/// Where a symbolic link leads, as it is written; one `readlink`, nothing followed.
+pub(super) fn link(path: &Path) -> Result<PathBuf, AttributeError> {
+    count(1);
+    std::fs::read_link(path).map_err(|error| AttributeError::new(path, Cause::of(&error)))
+}
+
+/// The names in a directory, `most` of them, in natural order.
+pub(super) fn names(path: &Path, most: usize) -> Result<Vec<String>, AttributeError> {
+    count(1);
+    let mut names = Vec::new();
+    let entries =
+        std::fs::read_dir(path).map_err(|error| AttributeError::new(path, Cause::of(&error)))?;
+    // The library's look at what it opened, two reads of up to 32 KiB, a close.
+    count(4);
+    for entry in entries.take(most) {
+        let entry = entry.map_err(|error| AttributeError::new(path, Cause::of(&error)))?;
+        if let Ok(name) = entry.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    names.sort_by(|left, right| super::natural_order(left, right));
+    Ok(names)
+}
+
+#[cfg(test)]
+pub(crate) fn count(calls: usize) {
+    super::cost::add(calls);
+}
+
+#[cfg(not(test))]
+pub(crate) const fn count(_calls: usize) {}
+
+/// Why an attribute of sysfs gave no value: path, what was there, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {cause}", path.display())]
+pub struct AttributeError {
+    path: PathBuf,
+    cause: Cause,
+}
+
+impl AttributeError {
+    pub(crate) fn new(path: &Path, cause: Cause) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            cause,
+        }
+    }
+
+    /// The attribute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the kernel merely has no value here, which is no fault: the file is not there or
+    /// vanished meanwhile, is empty, or the driver does not support it.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        self.cause == Cause::Absent
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Cause {
+    #[error("there is no value")]
+    Absent,
+    #[error(
+        "is larger than {MAX_ATTRIBUTE} bytes, which no attribute is: look whether sysfs is mounted there"
+    )]
+    Huge,
+    #[error("is no text: look whether sysfs is mounted there")]
+    NoText,
+    #[error("{0} is no {1}: look whether sysfs is mounted there, and at the driver's version")]
+    Value(Quoted, &'static str),
+    #[error("cannot be read: {0}; look into the kernel's log for the device")]
+    Io(&'static str),
+}
+
+impl Cause {
+    /// What the kernel answers where a driver has nothing to say is an absence.
+    pub(super) fn of(error: &io::Error) -> Self {
+        match error.raw_os_error().map(Errno::from_raw) {
+            Some(
+                Errno::ENOENT
+                | Errno::ENODEV
+                | Errno::ENXIO
+                | Errno::ENOTDIR
+                | Errno::EOPNOTSUPP
+                | Errno::EINVAL
+                | Errno::ENODATA,
+            ) => Self::Absent,
+            Some(errno) => Self::Io(errno.desc()),
+            None => Self::Io("the system gave no reason"),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Our devices as classes of the crate `sysfs-class`: whoever knows that crate can use its
+//! methods (`read_file`, `parse_file`, `trim_file`, `all`) on them.
+//!
+//! The crate assumes `/sys` and reads files whole; over an injected root its directory functions
+//! (`dir`, `all`, `iter`, `new`) still mean this machine's, while everything read goes by our
+//! bounded reader.
+#![expect(
+    unsafe_code,
+    reason = "the trait declares one of its functions unsafe; the bodies here do nothing that is"
+)]
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sysfs_class::SysClass;
+
+use super::{Entry, Sysfs};
+use crate::pci_function::PciFunction;
+use crate::rdma::RdmaDevice;
+use crate::subfunction::Subfunction;
+use crate::vdpa::VdpaDevice;
+
+macro_rules! sys_class {
+    ($type:ty, $base:literal, $class:literal) => {
+        impl SysClass for $type {
+            fn base() -> &'static str {
+                $base
+            }
+
+            fn class() -> &'static str {
+                $class
+            }
+
+            unsafe fn from_path_unchecked(path: PathBuf) -> Self {
+                Self::from_entry(Entry::at(&Sysfs::host(), path))
+            }
+
+            fn path(&self) -> &Path {
+                self.entry().path()
+            }
+
+            fn id(&self) -> &str {
+                self.entry().name()
+            }
+
+            fn read_file<P: AsRef<Path>>(&self, name: P) -> io::Result<String> {
+                self.entry().read(name.as_ref())
+            }
+        }
+    };
+}
+
+sys_class!(PciFunction, "bus/pci", "devices");
+sys_class!(VdpaDevice, "bus/vdpa", "devices");
+sys_class!(Subfunction, "bus/auxiliary", "devices");
+sys_class!(RdmaDevice, "class", "infiniband");

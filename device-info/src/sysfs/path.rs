@@ -1,0 +1,108 @@
+//! Paths within a sysfs, by text alone.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::pci_address::PciAddress;
+
+/// How many directories an ancestor walk looks at: the deepest real device (a subfunction's vDPA
+/// behind three bridges) has a dozen.
+const MAX_ANCESTORS: usize = 64;
+
+/// Where a symbolic link in `directory` leads, without asking the kernel for more than the
+/// link's own text: `..` takes one directory off.
+///
+/// `None` when it leads above `root`, where nothing of a sysfs is, or is absolute.
+pub(crate) fn follow(root: &Path, directory: &Path, target: &Path) -> Option<PathBuf> {
+    let mut path = directory.to_path_buf();
+    for component in target.components() {
+        match component {
+            Component::Normal(name) => path.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                path.pop();
+                if !path.starts_with(root) {
+                    return None;
+                }
+            }
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(path)
+}
+
+/// The nearest directory of a PCI function at or above `path`, below `root`, with its address.
+pub(crate) fn pci_ancestor(root: &Path, path: &Path) -> Option<(PciAddress, PathBuf)> {
+    path.ancestors()
+        .take(MAX_ANCESTORS)
+        .take_while(|ancestor| ancestor.starts_with(root) && *ancestor != root)
+        .find_map(|ancestor| {
+            let address = ancestor.file_name()?.to_str()?.parse().ok()?;
+            Some((address, ancestor.to_path_buf()))
+        })
+}
+
+/// Whether `name` is one name of a directory entry: not empty, no separator, not `.` or `..`, no
+/// control character, 255 bytes at most.
+pub(crate) fn is_entry_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 255
+        && name != "."
+        && name != ".."
+        && !name.contains(|character: char| character == '/' || character.is_control())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_that_leads_out_of_the_root_leads_nowhere() {
+        let (root, directory) = (Path::new("/sys"), Path::new("/sys/bus/pci/devices"));
+        let follow = |target: &str| follow(root, directory, Path::new(target));
+        assert_eq!(
+            follow("../../../devices/pci0000:00/0000:00:04.0").unwrap(),
+            Path::new("/sys/devices/pci0000:00/0000:00:04.0")
+        );
+        assert_eq!(follow("../../../../etc/passwd"), None);
+        assert_eq!(follow("/etc/passwd"), None);
+    }
+
+    #[test]
+    fn the_nearest_pci_ancestor_is_the_function_and_not_the_bridge() {
+        let path =
+            Path::new("/sys/devices/pci0000:00/0000:00:04.2/0000:03:00.0/mlx5_core.sf.4/vdpa0");
+        let (address, directory) = pci_ancestor(Path::new("/sys"), path).unwrap();
+        assert_eq!(address.to_string(), "0000:03:00.0");
+        assert!(directory.ends_with("0000:00:04.2/0000:03:00.0"));
+        assert!(
+            pci_ancestor(
+                Path::new("/sys"),
+                Path::new("/sys/devices/virtual/vduse/vd0/vd0")
+            )
+            .is_none()
+        );
+    }
+
+    #[test]
+    fn a_pci_address_above_the_root_is_no_ancestor() {
+        let path = Path::new("/x/0000:03:00.0/sys/devices/vd0");
+        assert!(pci_ancestor(Path::new("/x/0000:03:00.0/sys"), path).is_none());
+    }
+
+    #[test]
+    fn names_that_are_paths_are_no_names() {
+        for name in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "../x",
+            "a\0b",
+            "a\nb",
+            &"x".repeat(256),
+        ] {
+            assert!(!is_entry_name(name), "{name:?}");
+        }
+        assert!(is_entry_name("mlx5_core.sf.4"));
+    }
+}

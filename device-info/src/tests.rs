@@ -1,0 +1,33 @@
+//! What the readers say of whole machines, one test for each fact that they have to get right.
+
+mod pci;
+mod properties;
+mod rdma;
+mod speed;
+mod switches;
+mod vdpa;
+
+use std::cell::RefCell;
+
+use crate::{Capture, PciFunction, Sysfs};
+
+/// A machine in a directory that goes away with the test's thread, so that a function read from
+/// it outlives the machine's own value.
+pub(crate) struct Machine {
+    pub(crate) sysfs: Sysfs,
+}
+
+thread_local!(static DIRECTORIES: RefCell<Vec<tempfile::TempDir>> = const { RefCell::new(Vec::new()) });
+
+pub(crate) fn machine(capture: &Capture) -> Machine {
+    let directory = tempfile::tempdir().unwrap();
+    let sysfs = capture.build(directory.path()).unwrap();
+    DIRECTORIES.with(|directories| directories.borrow_mut().push(directory));
+    Machine { sysfs }
+}
+
+impl Machine {
+    pub(crate) fn function(&self, address: &str) -> PciFunction {
+        self.sysfs.pci_function(address.parse().unwrap()).unwrap()
+    }
+}

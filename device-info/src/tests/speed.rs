@@ -1,0 +1,74 @@
+//! What a question costs. The numbers of system calls are bounds, counted where they are made;
+//! times are printed by the benchmark.
+
+use super::machine;
+use crate::sysfs::cost;
+use crate::{Facts, Inventory, fixtures};
+
+/// Whatever is asked of one function whose switch devlink knows, or that has none.
+const ONE_FUNCTION: usize = 60;
+/// For each further function of an inventory.
+const EACH_FUNCTION: usize = 40;
+
+#[test]
+fn one_vf_costs_the_same_however_many_there_are() {
+    let cost_of = |vfs: u32| {
+        let e810 = machine(&fixtures::unverified_e810(vfs));
+        let (facts, calls) = cost::of(|| Facts::read(&e810.sysfs, "0000:a2:02.1", &mut |_| None));
+        assert!(facts.unwrap().pf_pci_address.is_some());
+        calls
+    };
+    let (few, many) = (cost_of(16), cost_of(256));
+    assert_eq!(few, many);
+    assert!(many <= ONE_FUNCTION, "{many}");
+}
+
+#[test]
+fn one_vf_of_a_switch_that_devlink_knows_costs_the_same_however_many_there_are() {
+    let cost_of = |vfs: u32| {
+        let capture = fixtures::unverified_connectx6(vfs);
+        let mlx = machine(&capture);
+        let (facts, calls) = cost::of(|| {
+            Facts::read(&mlx.sysfs, "0000:3b:00.7", &mut |handle| {
+                capture.switch(handle).cloned()
+            })
+        });
+        assert!(facts.unwrap().representor_device.is_some());
+        calls
+    };
+    let (few, many) = (cost_of(16), cost_of(256));
+    assert_eq!(few, many);
+    assert!(many <= ONE_FUNCTION, "{many}");
+}
+
+#[test]
+fn without_devlink_a_representor_costs_one_attribute_for_each_port() {
+    let mlx = machine(&fixtures::unverified_connectx6(256));
+    let (facts, calls) = cost::of(|| Facts::read(&mlx.sysfs, "0000:3b:00.7", &mut |_| None));
+    assert!(facts.unwrap().representor_device.is_some());
+    assert!(calls <= ONE_FUNCTION + 3 * 257, "{calls}");
+}
+
+#[test]
+fn an_inventory_costs_a_bounded_number_of_calls_for_each_function() {
+    for capture in [
+        fixtures::unverified_e810(256),
+        fixtures::unverified_connectx6(256),
+    ] {
+        let machine = machine(&capture);
+        let (inventory, calls) = cost::of(|| {
+            Inventory::read(&machine.sysfs, &mut |handle| {
+                capture.switch(handle).cloned()
+            })
+        });
+        assert_eq!(inventory.physical_functions.first().unwrap().vfs.len(), 256);
+        assert!(calls <= 257 * EACH_FUNCTION, "{} for each", calls / 257);
+        // Without devlink a table of ports is read once, not for each function.
+        let (_, calls) = cost::of(|| Inventory::read(&machine.sysfs, &mut |_| None));
+        assert!(
+            calls <= 257 * (EACH_FUNCTION + 9),
+            "{} for each",
+            calls / 257
+        );
+    }
+}

@@ -1,0 +1,124 @@
+use super::machine;
+use crate::{EswitchMode, Switch, fixtures};
+
+const PF: &str = "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
+
+#[test]
+fn representor_by_devlink_and_by_port_names_is_the_same() {
+    let capture = fixtures::unverified_connectx6(12);
+    let mlx = machine(&capture);
+    let switch = capture.switch("pci/0000:3b:00.0").unwrap();
+    for (index, address) in mlx.function("0000:3b:00.0").vfs() {
+        let vf = mlx.sysfs.pci_function(address).unwrap();
+        let expected = format!("enp59s0f0_{index}");
+        assert_eq!(
+            vf.representor(Some(switch)).as_deref(),
+            Some(expected.as_str())
+        );
+        assert_eq!(vf.representor(None).as_deref(), Some(expected.as_str()));
+    }
+}
+
+#[test]
+fn representor_of_a_subfunction_by_devlink_and_by_port_names_is_the_same() {
+    let capture = fixtures::unverified_bluefield2();
+    let dpu = machine(&capture);
+    let sf = dpu.sysfs.subfunction("mlx5_core.sf.3").unwrap();
+    for switch in [capture.switch("pci/0000:03:00.0"), None] {
+        assert_eq!(sf.representor(switch).as_deref(), Some("en3f0pf0sf89"));
+    }
+}
+
+#[test]
+fn representor_in_another_switch_or_of_another_physical_function_is_not_taken() {
+    let rep = format!("{PF}/net/enp59s0f0_1");
+    for (attribute, value) in [
+        ("phys_switch_id", "ffff"),
+        ("phys_port_name", "pf1vf1"),
+        ("phys_port_name", "c1pf0vf1"),
+        ("phys_port_name", "pf0vf11"),
+        ("phys_port_name", ""),
+    ] {
+        let mut capture = fixtures::unverified_connectx6(2);
+        capture.put_text(&format!("{rep}/{attribute}"), value);
+        let vf = machine(&capture).function("0000:3b:00.3");
+        assert_eq!(vf.vf_index(), Some(1));
+        assert_eq!(vf.representor(None), None, "{attribute} {value}");
+    }
+}
+
+#[test]
+fn representor_twice_is_unknown() {
+    let mut capture = fixtures::unverified_connectx6(2);
+    for (attribute, value) in [
+        ("phys_switch_id", "6c5f9e0003a1420c"),
+        ("phys_port_name", "pf0vf1"),
+    ] {
+        capture.put_text(&format!("{PF}/net/twin/{attribute}"), value);
+    }
+    assert_eq!(
+        machine(&capture).function("0000:3b:00.3").representor(None),
+        None
+    );
+}
+
+#[test]
+fn representor_without_a_parent_is_found_among_all_interfaces() {
+    let mut capture = fixtures::unverified_connectx6(2);
+    for index in 0..2 {
+        capture.remove(&format!("{PF}/net/enp59s0f0_{index}"));
+        capture.remove(&format!("class/net/enp59s0f0_{index}"));
+    }
+    capture.put_link("class/net/rep1", "../../devices/virtual/net/rep1");
+    capture.put_text(
+        "devices/virtual/net/rep1/phys_switch_id",
+        "6c5f9e0003a1420c",
+    );
+    capture.put_text("devices/virtual/net/rep1/phys_port_name", "pf0vf1");
+    let vf = machine(&capture).function("0000:3b:00.3");
+    assert_eq!(vf.representor(None).as_deref(), Some("rep1"));
+}
+
+#[test]
+fn eswitch_mode_a_switch_id_is_no_proof_of_switchdev() {
+    let mlx = machine(&fixtures::unverified_connectx6(2));
+    let legacy = Switch {
+        mode: Some(EswitchMode::Legacy),
+        ports: Vec::new(),
+    };
+    assert_eq!(
+        mlx.function("0000:3b:00.3").representor(Some(&legacy)),
+        None
+    );
+}
+
+#[test]
+fn representor_of_another_hosts_function_is_not_ours() {
+    let capture = fixtures::unverified_bluefield2();
+    let mut switch = capture.switch("pci/0000:03:00.0").unwrap().clone();
+    let mlx = machine(&fixtures::unverified_connectx6(2));
+    // Ports of VFs 0 and 1 are there, but belong to the host that the card is in.
+    assert_eq!(
+        mlx.function("0000:3b:00.2").representor(Some(&switch)),
+        None
+    );
+    for port in &mut switch.ports {
+        (port.controller, port.external) = (0, false);
+    }
+    assert_eq!(
+        mlx.function("0000:3b:00.2")
+            .representor(Some(&switch))
+            .as_deref(),
+        Some("pf0vf0")
+    );
+}
+
+#[test]
+fn representor_where_the_numbers_of_port_and_function_differ_is_left_to_devlink() {
+    let mut capture = fixtures::unverified_connectx6(2);
+    capture.put_text(&format!("{PF}/net/enp59s0f0np0/phys_port_name"), "p1");
+    let mlx = machine(&capture);
+    let vf = mlx.function("0000:3b:00.2");
+    assert_eq!(vf.representor(None), None);
+    assert!(vf.representor(capture.switch("pci/0000:3b:00.0")).is_some());
+}

@@ -1,0 +1,176 @@
+//! A vDPA device.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::pci_address::PciAddress;
+use crate::pci_function::virtio_names;
+use crate::quoted::Quoted;
+use crate::sysfs::{Entry, Sysfs};
+
+/// The directory of links to all vDPA devices.
+const DEVICES: &str = "bus/vdpa/devices";
+
+/// How a vDPA device is used: `DEVINFO 1.1.0 §3.1.4.2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VdpaDriver {
+    /// By a program through `/dev/vhost-vdpa-N` (the kernel's driver `vhost_vdpa`).
+    Vhost,
+    /// By this kernel as a virtio device (`virtio_vdpa`).
+    Virtio,
+}
+
+/// A vDPA device as the vDPA bus has it. Its name is free text.
+#[derive(Clone, Debug)]
+pub struct VdpaDevice(Entry);
+
+impl Sysfs {
+    /// The vDPA device of a name; `None` when there is none.
+    #[must_use]
+    pub fn vdpa_device(&self, name: &str) -> Option<VdpaDevice> {
+        if !crate::sysfs::path::is_entry_name(name) {
+            return None;
+        }
+        Entry::linked(self, DEVICES, name).map(VdpaDevice)
+    }
+
+    /// All vDPA devices, in natural order.
+    #[must_use]
+    pub fn vdpa_devices(&self) -> Vec<VdpaDevice> {
+        self.names(DEVICES)
+            .iter()
+            .filter_map(|name| self.vdpa_device(name))
+            .collect()
+    }
+
+    /// The vDPA devices directly below a device. Only names that both directories have are
+    /// looked at, so that a node with hundreds of vDPA devices costs no more than one with few.
+    pub(crate) fn vdpa_devices_below(&self, parent: &Entry) -> Vec<VdpaDevice> {
+        let on_bus = self.names(DEVICES);
+        if on_bus.is_empty() {
+            return Vec::new();
+        }
+        let below = parent.names("");
+        on_bus
+            .iter()
+            .filter(|name| below.contains(name))
+            .filter_map(|name| self.vdpa_device(name))
+            .filter(|device| device.0.path().parent() == Some(parent.path()))
+            .collect()
+    }
+}
+
+impl VdpaDevice {
+    pub(crate) fn from_entry(entry: Entry) -> Self {
+        Self(entry)
+    }
+
+    pub(crate) fn entry(&self) -> &Entry {
+        &self.0
+    }
+
+    /// Its name on the bus, which device-info calls `parent-device` (`DEVINFO 1.1.0 §3.1.4.1`).
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// How it is used; `None` when it is bound to no driver, or to one that device-info does not
+    /// know.
+    #[must_use]
+    pub fn driver(&self) -> Option<VdpaDriver> {
+        match self.0.link_name("driver")?.as_str() {
+            "vhost_vdpa" => Some(VdpaDriver::Vhost),
+            "virtio_vdpa" => Some(VdpaDriver::Virtio),
+            _ => None,
+        }
+    }
+
+    /// The PCI function behind it; `None` for a device made of software (VDUSE, the simulator).
+    #[must_use]
+    pub fn pci_address(&self) -> Option<PciAddress> {
+        self.0.pci_ancestor().map(|(address, _)| address)
+    }
+
+    /// The virtio device that it became under `virtio_vdpa`: `virtio3`.
+    ///
+    /// Devices of software have it in their own directory, those behind a PCI function beside
+    /// them; there, `None` when several could be the one.
+    #[must_use]
+    pub fn virtio_device(&self) -> Option<String> {
+        (self.driver()? == VdpaDriver::Virtio).then_some(())?;
+        if let Some(own) = only(virtio_names(&self.0)) {
+            return Some(own);
+        }
+        let (_, function) = self.0.pci_ancestor()?;
+        let beside = only(virtio_names(&function))?;
+        // A second vDPA device of the function could be its owner just as well.
+        let rivals = self.0.sysfs().vdpa_devices_below(&function);
+        let alone = rivals
+            .iter()
+            .all(|rival| rival.name() == self.name() || rival.driver() != Some(VdpaDriver::Virtio));
+        alone.then_some(beside)
+    }
+
+    /// Where it is opened (`DEVINFO 1.1.0 §3.1.4.3`): `/dev/vhost-vdpa-0`, which must be a
+    /// character device of the numbers that sysfs shows, or `/sys/bus/virtio/devices/virtio3`.
+    #[must_use]
+    pub fn path(&self) -> Option<String> {
+        match self.driver()? {
+            VdpaDriver::Virtio => self
+                .virtio_device()
+                .map(|name| format!("/sys/bus/virtio/devices/{name}")),
+            VdpaDriver::Vhost => {
+                let mut names = self.0.names("");
+                names.retain(|name| {
+                    name.strip_prefix("vhost-vdpa-")
+                        .is_some_and(|number| number.parse::<u32>().is_ok())
+                });
+                let name = only(names)?;
+                let numbers = self.0.text(format!("{name}/dev"))?;
+                self.0.sysfs().character_device(&name, Some(&numbers))
+            }
+        }
+    }
+
+    /// Its network interface in this network namespace, when it is a virtio device here.
+    #[must_use]
+    pub fn netdev(&self) -> Option<String> {
+        let virtio = self.virtio_device()?;
+        let entry = Entry::linked(self.0.sysfs(), "bus/virtio/devices", &virtio)?;
+        only(entry.names("net"))
+    }
+}
+
+fn only(names: Vec<String>) -> Option<String> {
+    <[String; 1]>::try_from(names).ok().map(|[name]| name)
+}
+
+impl fmt::Display for VdpaDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Vhost => "vhost",
+            Self::Virtio => "virtio",
+        })
+    }
+}
+
+impl FromStr for VdpaDriver {
+    type Err = VdpaDriverError;
+
+    fn from_str(text: &str) -> Result<Self, VdpaDriverError> {
+        match text {
+            "vhost" => Ok(Self::Vhost),
+            "virtio" => Ok(Self::Virtio),
+            _ => Err(VdpaDriverError(Quoted::new(text))),
+        }
+    }
+}
+
+/// Text that is no vDPA driver of the specification.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is no vDPA driver: write vhost or virtio")]
+pub struct VdpaDriverError(Quoted);

@@ -1,0 +1,253 @@
+//! One boot of the virtual machine.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::case::Case;
+use crate::guest;
+use crate::lab::boot::Boot;
+use crate::lab::mount::Mount;
+use crate::lab::qemu;
+use crate::lab::setup::{self, Images};
+use crate::lab::tail::Tail;
+use crate::report::{Event, Finished, Report, Verdict};
+
+/// What the suite printed, by the guest's init.
+const LOG: &str = "log.txt";
+/// What the guest's kernel and init printed.
+pub(super) const CONSOLE: &str = "console.txt";
+/// What QEMU printed.
+const EMULATOR: &str = "qemu.txt";
+
+/// A virtual machine that is to run cases.
+#[derive(Debug)]
+pub(super) struct Machine<'a> {
+    pub(super) images: &'a Images,
+    pub(super) runner: &'a Path,
+    pub(super) boot: Boot,
+    pub(super) cases: &'a [Case],
+    pub(super) mounts: &'a [Mount],
+    pub(super) timeout: Duration,
+}
+
+impl Machine<'_> {
+    /// Boots it, takes the cases' results as they come, and makes a failure of each that does not.
+    pub(super) fn run(&self, report: &mut Report) -> Result<(), MachineError> {
+        let folder = tempfile::Builder::new()
+            .prefix("run-")
+            .tempdir_in(setup::folder())?;
+        let (runner, out) = (folder.path().join("runner"), folder.path().join("out"));
+        fs::create_dir(&runner)?;
+        fs::create_dir(&out)?;
+        fs::copy(self.runner, runner.join("hw-tests"))?;
+        fs::write(out.join(guest::JOB), self.job()?)?;
+        writeln!(
+            io::stderr(),
+            "lab: booting ({}), {} cases",
+            self.boot,
+            self.cases.len()
+        )?;
+        let started = Instant::now();
+        let mut process = Qemu::start(
+            qemu::command(self.images, self.boot, &runner, &out, self.mounts)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(fs::File::create(out.join(EMULATOR))?),
+        )?;
+        let mut tail = Tail::of(out.join(guest::REPORT));
+        let mut running = None;
+        let ended = loop {
+            let ended = process.ended()?;
+            for event in tail.events()? {
+                running = self.take(event, report)?;
+            }
+            if ended || started.elapsed() >= self.timeout {
+                break ended;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        drop(process);
+        let why = Missing {
+            ended,
+            timeout: self.timeout,
+            running,
+            out: &out,
+        };
+        let missing = self.fail_the_rest(&why, report)?;
+        writeln!(
+            io::stderr(),
+            "lab: the machine ended after {:.1}s",
+            started.elapsed().as_secs_f32()
+        )?;
+        if missing {
+            fs::remove_dir_all(&runner)?;
+            let kept = folder.keep();
+            writeln!(io::stderr(), "lab: what it left is in {}", kept.display())?;
+        }
+        Ok(())
+    }
+
+    fn job(&self) -> Result<Vec<u8>, MachineError> {
+        let job = guest::Job {
+            boot: self.boot,
+            node: qemu::node(),
+            cases: self.cases.iter().map(|case| case.name.to_owned()).collect(),
+        };
+        serde_json::to_vec(&job).map_err(|error| MachineError::Io(io::Error::other(error)))
+    }
+
+    /// Takes an event; gives the case that runs now.
+    fn take(&self, event: Event, report: &mut Report) -> Result<Option<String>, MachineError> {
+        match event {
+            Event::Started { case } => Ok(Some(case)),
+            Event::Finished(finished) => {
+                let case = self.cases.iter().find(|case| case.name == finished.case);
+                let case = case.ok_or_else(|| MachineError::Unknown(finished.case.clone()))?;
+                report.add(case, finished)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// True if there was any.
+    fn fail_the_rest(&self, why: &Missing, report: &mut Report) -> Result<bool, MachineError> {
+        let mut any = false;
+        for case in self.cases {
+            if report.has(case.name) {
+                continue;
+            }
+            any = true;
+            let verdict = Verdict::Failed {
+                reason: why.reason(case.name),
+            };
+            report.add(
+                case,
+                Finished {
+                    case: case.name.to_owned(),
+                    verdict,
+                    millis: 0,
+                },
+            )?;
+        }
+        Ok(any)
+    }
+}
+
+/// Why there is no result.
+struct Missing<'a> {
+    ended: bool,
+    timeout: Duration,
+    running: Option<String>,
+    out: &'a Path,
+}
+
+impl Missing<'_> {
+    fn reason(&self, case: &str) -> String {
+        let what = if self.ended {
+            "the virtual machine switched off".to_owned()
+        } else {
+            format!(
+                "the virtual machine was ended after {}s",
+                self.timeout.as_secs()
+            )
+        };
+        match &self.running {
+            Some(running) if running == case => {
+                format!("{what} while it ran: {}", self.last_words())
+            }
+            Some(running) => format!("not run: {what} during {running}"),
+            None => format!("not run: {what}: {}", self.last_words()),
+        }
+    }
+
+    /// The end of the guest's log, else of its console, up to where the kernel gave up.
+    fn last_words(&self) -> String {
+        let last = |name: &str| {
+            let text = fs::read(self.out.join(name)).ok()?;
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let mut lines: Vec<&str> = text.lines().map(str::trim).collect();
+            lines.retain(|line| !line.is_empty());
+            if let Some(panic) = lines.iter().position(|line| line.contains("Kernel panic")) {
+                lines.truncate(panic + 1);
+            }
+            let words: Vec<&str> = lines.iter().rev().take(3).rev().copied().collect();
+            (!words.is_empty()).then(|| words.join("; "))
+        };
+        last(LOG)
+            .or_else(|| last(CONSOLE))
+            .or_else(|| last(EMULATOR))
+            .unwrap_or_else(|| "its console is empty".to_owned())
+    }
+}
+
+/// The running emulator, ended when dropped.
+struct Qemu(Child);
+
+impl Qemu {
+    fn start(command: &mut std::process::Command) -> Result<Self, MachineError> {
+        command.spawn().map(Self).map_err(MachineError::Start)
+    }
+
+    fn ended(&mut self) -> io::Result<bool> {
+        Ok(self.0.try_wait()?.is_some())
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The virtual machine could not be run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MachineError {
+    #[error("setpriv, which starts QEMU: {0}; remedy: apt-get install util-linux")]
+    Start(io::Error),
+    #[error(
+        "the guest reports on '{0}', which it was not asked for; remedy: build host and guest from one checkout"
+    )]
+    Unknown(String),
+    #[error("the virtual machine's folder {folder}: {0}", folder = setup::folder().display())]
+    Io(#[from] io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn a_missing_result_says_what_the_guest_last_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let out: PathBuf = folder.path().to_owned();
+        let why = |ended, running: Option<&str>| {
+            let running = running.map(str::to_owned);
+            Missing {
+                ended,
+                timeout: Duration::from_secs(9),
+                running,
+                out: &out,
+            }
+            .reason("a/b")
+        };
+        assert_eq!(
+            why(false, None),
+            "not run: the virtual machine was ended after 9s: its console is empty"
+        );
+        fs::write(out.join(CONSOLE), "one\n\nKernel panic\r\nregisters\n").unwrap();
+        assert_eq!(
+            why(true, Some("a/b")),
+            "the virtual machine switched off while it ran: one; Kernel panic"
+        );
+        assert_eq!(
+            why(true, Some("a/a")),
+            "not run: the virtual machine switched off during a/a"
+        );
+    }
+}

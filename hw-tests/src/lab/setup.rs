@@ -1,0 +1,125 @@
+//! The virtual machine's kernel and root file system, prepared by `lab/setup`.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Where the scripts are: this runs from a checkout.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lab/setup");
+
+/// What QEMU boots.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Images {
+    pub(super) kernel: PathBuf,
+    pub(super) initramfs: PathBuf,
+}
+
+/// The folder with everything that is made once: `JACKFIELD_VM_DIR`, else below the user's cache.
+pub(super) fn folder() -> PathBuf {
+    folder_from(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
+}
+
+fn folder_from(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    if let Some(own) = variable("JACKFIELD_VM_DIR") {
+        return PathBuf::from(own);
+    }
+    let cache = variable("XDG_CACHE_HOME").map_or_else(
+        || Path::new(&variable("HOME").unwrap_or_else(|| "/root".into())).join(".cache"),
+        PathBuf::from,
+    );
+    cache.join("jackfield/vm")
+}
+
+/// Runs the set-up, which does nothing when everything is there.
+pub(super) fn prepare(refresh: bool) -> Result<Images, SetupError> {
+    let start = |source| SetupError::Start {
+        script: SCRIPT,
+        source,
+    };
+    let mut out = tempfile::tempfile().map_err(start)?;
+    let status = Command::new(SCRIPT)
+        .arg(folder())
+        .args(refresh.then_some("--refresh"))
+        .stdin(Stdio::null())
+        .stdout(out.try_clone().map_err(start)?)
+        .status()
+        .map_err(start)?;
+    if !status.success() {
+        return Err(SetupError::Failed {
+            script: SCRIPT,
+            status,
+        });
+    }
+    let said = all_of(&mut out).map_err(start)?;
+    images(&said).ok_or(SetupError::Said {
+        script: SCRIPT,
+        said,
+    })
+}
+
+fn all_of(file: &mut File) -> io::Result<String> {
+    let mut text = String::new();
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn images(said: &str) -> Option<Images> {
+    let value = |key: &str| {
+        said.lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+            .map(PathBuf::from)
+    };
+    Some(Images {
+        kernel: value("kernel")?,
+        initramfs: value("initramfs")?,
+    })
+}
+
+/// The set-up did not work out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetupError {
+    #[error("{script}: {source}; remedy: run hw-tests from a checkout of Jackfield")]
+    Start {
+        script: &'static str,
+        source: io::Error,
+    },
+    #[error("{script}: {status}; remedy: see its message above")]
+    Failed {
+        script: &'static str,
+        status: ExitStatus,
+    },
+    #[error("{script} did not say where kernel and initramfs are, but: {said}")]
+    Said { script: &'static str, said: String },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_outside_of_the_checkout_and_can_be_chosen() {
+        let with = |set: &'static [(&str, &str)]| {
+            folder_from(move |name| {
+                let found = set.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| (*value).into())
+            })
+        };
+        assert_eq!(with(&[("JACKFIELD_VM_DIR", "/a")]), Path::new("/a"));
+        assert_eq!(
+            with(&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")]),
+            Path::new("/c/jackfield/vm")
+        );
+        assert_eq!(with(&[("HOME", "/h")]), Path::new("/h/.cache/jackfield/vm"));
+    }
+
+    #[test]
+    fn the_scripts_answer_is_read_by_key() {
+        let images = images("version=6.12\nkernel=/c/vmlinux\ninitramfs=/c/i.cpio\n").unwrap();
+        assert_eq!(images.kernel, Path::new("/c/vmlinux"));
+        assert_eq!(images.initramfs, Path::new("/c/i.cpio"));
+        assert!(super::images("kernel=/c/vmlinux\n").is_none());
+    }
+}

@@ -1,0 +1,37 @@
+//! `hw-tests` checks Jackfield's hardware layer against devices that a real kernel drives.
+//!
+//! ```text
+//! options ─▶ selection of cases ─┬─▶ lab ──9p──▶ guest ─▶ suite ─┐
+//!                                └─▶ bare_metal ────────▶ suite ─┴─▶ report
+//! ```
+//!
+//! One static binary is both halves: on the host it boots a virtual machine with itself in a shared
+//! folder, in the guest it runs the cases and writes a line of JSON for each. On bare metal the same
+//! suite runs without the machine in between.
+
+use std::process::ExitCode;
+
+mod options;
+
+mod feature;
+
+mod case;
+mod node;
+
+mod rig;
+
+mod cases;
+mod normal;
+mod probe;
+mod standing;
+mod suite;
+mod traces;
+
+mod bare_metal;
+mod guest;
+mod lab;
+mod report;
+
+fn main() -> ExitCode {
+    options::run()
+}

@@ -1,0 +1,95 @@
+//! What the guest tells the host, a line of JSON each.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::feature::Feature;
+
+/// One line of the guest's report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(crate) enum Event {
+    /// The case of this name has begun.
+    Started { case: String },
+    /// It has ended.
+    Finished(Finished),
+}
+
+/// How one case ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Finished {
+    pub(crate) case: String,
+    #[serde(flatten)]
+    pub(crate) verdict: Verdict,
+    /// How long it took, by the clock of the machine it ran on.
+    pub(crate) millis: u64,
+}
+
+/// Passed, or a reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    Passed,
+    Failed {
+        reason: String,
+    },
+    Skipped {
+        reason: String,
+        /// What the machine lacks; none if the case itself decided.
+        lacks: Option<Feature>,
+    },
+}
+
+impl fmt::Display for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            case,
+            verdict,
+            millis,
+        } = self;
+        match verdict {
+            Verdict::Passed => write!(f, "pass  {case} ({millis} ms)"),
+            Verdict::Failed { reason } => write!(f, "FAIL  {case} ({millis} ms): {reason}"),
+            Verdict::Skipped { reason, .. } => write!(f, "skip  {case}: {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_survives_its_line() {
+        for event in [
+            Event::Started {
+                case: "a/b".to_owned(),
+            },
+            Event::Finished(Finished {
+                case: "a/b".to_owned(),
+                verdict: Verdict::Failed {
+                    reason: "found 1,\nexpected \"2\"".to_owned(),
+                },
+                millis: 12,
+            }),
+            Event::Finished(Finished {
+                case: "a/b".to_owned(),
+                verdict: Verdict::Skipped {
+                    reason: "no module".to_owned(),
+                    lacks: Some(Feature::VpVdpa),
+                },
+                millis: 0,
+            }),
+            Event::Finished(Finished {
+                case: "a/b".to_owned(),
+                verdict: Verdict::Passed,
+                millis: 0,
+            }),
+        ] {
+            let line = serde_json::to_string(&event).unwrap();
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
+        }
+    }
+}

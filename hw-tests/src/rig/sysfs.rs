@@ -1,0 +1,60 @@
+//! Sysfs as the rig sees it: plain files. Not by the crate under test, which is compared with it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use device_info::PciAddress;
+
+/// Where the kernel shows a PCI function.
+pub(crate) fn function(address: PciAddress) -> PathBuf {
+    Path::new("/sys/bus/pci/devices").join(address.to_string())
+}
+
+/// Writes one value.
+pub(crate) fn write(file: impl AsRef<Path>, value: &str) -> Result<(), SysfsError> {
+    let file = file.as_ref();
+    fs::write(file, value).map_err(|source| SysfsError {
+        file: file.to_owned(),
+        source,
+        writing: Some(value.to_owned()),
+    })
+}
+
+/// Reads one value, without the newline.
+pub(crate) fn read(file: impl AsRef<Path>) -> Result<String, SysfsError> {
+    let file = file.as_ref();
+    fs::read_to_string(file)
+        .map(|text| text.trim_end().to_owned())
+        .map_err(|source| SysfsError {
+            file: file.to_owned(),
+            source,
+            writing: None,
+        })
+}
+
+/// The names in a folder, sorted; none if it is not there.
+pub(crate) fn names(folder: impl AsRef<Path>) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The last part of a link's target; none if it is not there.
+pub(crate) fn link(file: impl AsRef<Path>) -> Option<String> {
+    let target = fs::read_link(file).ok()?;
+    target.file_name()?.to_str().map(str::to_owned)
+}
+
+/// A file of sysfs that refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: cannot be {}: {source}", file.display(), match writing { Some(value) => format!("written '{value}'"), None => "read".to_owned() })]
+pub(crate) struct SysfsError {
+    file: PathBuf,
+    writing: Option<String>,
+    source: io::Error,
+}

@@ -1,0 +1,72 @@
+//! vDPA devices.
+
+use std::path::{Path, PathBuf};
+
+use crate::case::Stop;
+use crate::rig::{command, sysfs, until};
+
+/// A device on the vDPA bus, gone when dropped.
+#[derive(Debug)]
+pub(crate) struct Vdpa {
+    name: &'static str,
+}
+
+impl Vdpa {
+    /// Makes it by a management device: `vdpasim_net`, `vduse`, `pci/0000:03:00.0`.
+    pub(crate) fn add(name: &'static str, management: &str) -> Result<Self, Stop> {
+        command("vdpa", &["dev", "add", "name", name, "mgmtdev", management])?;
+        let device = Self { name };
+        until(&format!("vDPA device {name}"), || {
+            device.folder().exists().then_some(())
+        })?;
+        Ok(device)
+    }
+
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Where the kernel shows it.
+    pub(crate) fn folder(&self) -> PathBuf {
+        Path::new("/sys/bus/vdpa/devices").join(self.name)
+    }
+
+    /// Gives it to `vhost_vdpa` or `virtio_vdpa`, whichever has it.
+    pub(crate) fn bind(&self, driver: &str) -> Result<(), Stop> {
+        let folder = self.folder();
+        self.unbind()?;
+        sysfs::write(folder.join("driver_override"), driver)?;
+        sysfs::write(format!("/sys/bus/vdpa/drivers/{driver}/bind"), self.name)?;
+        Ok(())
+    }
+
+    /// Takes it from its driver.
+    pub(crate) fn unbind(&self) -> Result<(), Stop> {
+        let driver = self.folder().join("driver");
+        if driver.exists() {
+            sysfs::write(driver.join("unbind"), self.name)?;
+        }
+        Ok(())
+    }
+
+    /// The name of its only child that starts so: `vhost-vdpa-0`, `virtio3`.
+    pub(crate) fn child(&self, prefix: &str) -> Result<String, Stop> {
+        child(&self.folder(), prefix)
+    }
+}
+
+/// Waits for an entry of the folder with this prefix.
+pub(crate) fn child(folder: &Path, prefix: &str) -> Result<String, Stop> {
+    until(&format!("{}/{prefix}*", folder.display()), || {
+        sysfs::names(folder)
+            .into_iter()
+            .find(|name| name.starts_with(prefix))
+    })
+}
+
+impl Drop for Vdpa {
+    fn drop(&mut self) {
+        // What stays is found by the traces that every case is checked for.
+        let _ = command("vdpa", &["dev", "del", self.name]);
+    }
+}

@@ -1,0 +1,62 @@
+//! Virtual functions of a PF.
+
+use device_info::PciAddress;
+
+use crate::case::Stop;
+use crate::rig::sysfs;
+use crate::rig::until;
+
+/// So many VFs of a PF, gone when dropped.
+#[derive(Debug)]
+pub(crate) struct Vfs {
+    pf: PciAddress,
+    addresses: Vec<PciAddress>,
+}
+
+impl Vfs {
+    /// Makes them, and waits until each has its network interface.
+    pub(crate) fn make(pf: PciAddress, count: usize) -> Result<Self, Stop> {
+        let vfs = Self::make_bare(pf, count)?;
+        for vf in &vfs.addresses {
+            netdev(*vf)?;
+        }
+        Ok(vfs)
+    }
+
+    /// Makes them, whether or not a driver takes them.
+    pub(crate) fn make_bare(pf: PciAddress, count: usize) -> Result<Self, Stop> {
+        let function = sysfs::function(pf);
+        sysfs::write(function.join("sriov_numvfs"), &count.to_string())?;
+        // From here on a drop takes them away again.
+        let mut vfs = Self {
+            pf,
+            addresses: Vec::new(),
+        };
+        for index in 0..count {
+            let address = until(&format!("{pf}: virtfn{index}"), || {
+                sysfs::link(function.join(format!("virtfn{index}")))
+            })?;
+            vfs.addresses.push(address.parse()?);
+        }
+        Ok(vfs)
+    }
+
+    /// All of them, in the order of their index.
+    pub(crate) fn addresses(&self) -> &[PciAddress] {
+        &self.addresses
+    }
+}
+
+/// The network interface of a function, once its driver has named it.
+pub(crate) fn netdev(function: PciAddress) -> Result<String, Stop> {
+    until(&format!("{function}: a network interface"), || {
+        sysfs::names(sysfs::function(function).join("net")).pop()
+    })
+}
+
+impl Drop for Vfs {
+    fn drop(&mut self) {
+        // What stays is found by the traces that every case is checked for.
+        let _ = sysfs::write(sysfs::function(self.pf).join("sriov_numvfs"), "0");
+    }
+}

@@ -1,0 +1,154 @@
+//! Who is measured: Jackfield, its peers, and the bare delegates.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// ADD.
+    Add,
+    /// DEL.
+    Del,
+}
+
+/// What one call took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Called {
+    /// From before the start to after the end.
+    pub(crate) took: Duration,
+    /// Processor time of all its processes; only right while nothing else runs.
+    pub(crate) cpu: Duration,
+}
+
+/// One that attaches a pod to three networks.
+#[derive(Debug)]
+pub(crate) struct Contender {
+    /// What it is called in the report.
+    pub(crate) name: String,
+    /// Its programs in order with what each gets on standard input and its interface.
+    calls: Vec<(PathBuf, Vec<u8>, &'static str)>,
+    folder: PathBuf,
+    conf: PathBuf,
+}
+
+impl Contender {
+    /// The delegates, one after the other, with nobody between.
+    pub(crate) fn bare(folder: &str) -> Result<Contender, String> {
+        let folder = PathBuf::from(folder);
+        let conf = r#"{"cniVersion":"1.0.0","name":"bare","type":"rename"}"#;
+        let program = folder.join("bin/rename");
+        let call = |ifname| (program.clone(), conf.as_bytes().to_vec(), ifname);
+        Ok(Contender {
+            name: "bare delegates".to_owned(),
+            calls: vec![call("eth0"), call("net1"), call("net2")],
+            folder,
+            conf: PathBuf::new(),
+        })
+    }
+
+    /// `NAME=PROGRAM:CONF`.
+    pub(crate) fn parse(folder: &str, text: &str) -> Result<Contender, String> {
+        let wrong = || format!("{text:?} is no contender; write NAME=PROGRAM:CONF");
+        let (name, rest) = text.split_once('=').ok_or_else(wrong)?;
+        let (program, conf) = rest.split_once(':').ok_or_else(wrong)?;
+        let bytes = fs::read(conf).map_err(|cause| format!("{conf}: {cause}"))?;
+        Ok(Contender {
+            name: name.to_owned(),
+            calls: vec![(PathBuf::from(program), bytes, "eth0")],
+            folder: PathBuf::from(folder),
+            conf: PathBuf::from(conf),
+        })
+    }
+
+    /// The program that is called, unless it is the bare delegates.
+    pub(crate) fn program(&self) -> Option<(&Path, &Path)> {
+        match self.calls.as_slice() {
+            [(program, _, _)] => Some((program, &self.folder)),
+            _ => None,
+        }
+    }
+
+    /// Where its configuration is.
+    pub(crate) fn conf(&self) -> &Path {
+        &self.conf
+    }
+
+    /// One ADD or DEL of the pod with this number.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub(crate) fn call(&self, verb: Verb, pod: usize) -> Result<Called, String> {
+        let before = children_used();
+        let since = Instant::now();
+        for (program, stdin, ifname) in self.in_order(verb) {
+            self.call_one(program, stdin, ifname, verb, pod)?;
+        }
+        let took = since.elapsed();
+        let cpu = children_used().saturating_sub(before);
+        Ok(Called { took, cpu })
+    }
+
+    fn in_order(&self, verb: Verb) -> Vec<&(PathBuf, Vec<u8>, &'static str)> {
+        let mut calls: Vec<_> = self.calls.iter().collect();
+        if verb == Verb::Del {
+            calls.reverse();
+        }
+        calls
+    }
+
+    fn call_one(
+        &self,
+        program: &Path,
+        stdin: &[u8],
+        ifname: &str,
+        verb: Verb,
+        pod: usize,
+    ) -> Result<(), String> {
+        let failed = |cause: std::io::Error| format!("{}: {cause}", program.display());
+        let mut child = Command::new(program)
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("CNI_COMMAND", if verb == Verb::Add { "ADD" } else { "DEL" })
+            .env("CNI_CONTAINERID", format!("bench-{pod}"))
+            .env("CNI_NETNS", format!("/run/netns/bench-{pod}"))
+            .env("CNI_IFNAME", ifname)
+            .env("CNI_PATH", self.folder.join("bin"))
+            .env(
+                "CNI_ARGS",
+                "IgnoreUnknown=1;K8S_POD_NAMESPACE=bench;K8S_POD_NAME=pod",
+            )
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        if let Some(mut pipe) = child.stdin.take() {
+            pipe.write_all(stdin).map_err(failed)?;
+        }
+        let mut answer = Vec::new();
+        if let Some(mut pipe) = child.stdout.take() {
+            pipe.read_to_end(&mut answer).map_err(failed)?;
+        }
+        let status = child.wait().map_err(failed)?;
+        if status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&answer);
+        Err(format!("{}: {verb:?}: {status}: {said}", self.name))
+    }
+}
+
+/// What all children that are gone have used, theirs included.
+pub(crate) fn children_used() -> Duration {
+    let used = getrusage(UsageWho::RUSAGE_CHILDREN);
+    used.map_or(Duration::ZERO, |used: Usage| {
+        let micros = (used.user_time() + used.system_time()).num_microseconds();
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    })
+}

@@ -1,0 +1,185 @@
+//! `devices` and `capture`: the node's network hardware, for people and for fixtures.
+
+use std::process::ExitCode;
+
+use device_info::{Capture, Devlink, EswitchMode, Inventory, PciAddress, Sysfs};
+
+use super::table::table;
+use super::{DevicesArgs, Output, note, print};
+
+pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, String> {
+    let mut devlink = Devlink::open().ok();
+    let inventory = Inventory::read(&Sysfs::host(), &mut |device| {
+        devlink.as_mut()?.switch(device)
+    });
+    inventory.remarks.iter().for_each(|remark| note(remark));
+    match args.output {
+        Output::Table => print(&for_people(&inventory)),
+        Output::Json => print(&format!("{}\n", serde_json::json!(inventory))),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn capture() -> Result<ExitCode, String> {
+    let mut devlink = Devlink::open().ok();
+    let capture = Capture::read(&Sysfs::host(), devlink.as_mut());
+    print(&format!("{}\n", capture.to_json()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn for_people(inventory: &Inventory) -> String {
+    let mut out = String::new();
+    section(&mut out, &functions(inventory), &FUNCTIONS);
+    section(
+        &mut out,
+        &subfunctions(inventory),
+        &["SUBFUNCTION", "SFNUM", "PARENT", "NETDEV", "REPRESENTOR"],
+    );
+    section(
+        &mut out,
+        &vdpa(inventory),
+        &["VDPA", "DRIVER", "PATH", "PCI"],
+    );
+    section(
+        &mut out,
+        &rdma(inventory),
+        &["RDMA", "NODE GUID", "LINK", "PORT GUID", "PCI"],
+    );
+    if out.is_empty() {
+        out.push_str("no PCI network function, subfunction, vDPA or RDMA device\n");
+    }
+    out
+}
+
+fn section(out: &mut String, rows: &[Vec<String>], header: &[&str]) {
+    if rows.is_empty() {
+        return;
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(&table(header, rows));
+}
+
+const FUNCTIONS: [&str; 8] = [
+    "DEVICE",
+    "KIND",
+    "ID",
+    "DRIVER",
+    "NUMA",
+    "NETDEV",
+    "REPRESENTOR",
+    "USED AS",
+];
+
+/// Physical functions, each with its VFs below it, then the functions that have none.
+fn functions(inventory: &Inventory) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for pf in &inventory.physical_functions {
+        let eswitch = pf
+            .eswitch
+            .map(|mode| format!(", {}", mode_name(mode)))
+            .unwrap_or_default();
+        let kind = format!("PF, {} of {} VFs{eswitch}", pf.vfs.len(), pf.total_vfs);
+        rows.push(row(&pf.function, kind, None));
+        for vf in &pf.vfs {
+            rows.push(row(
+                &vf.function,
+                format!("VF {}", vf.index),
+                vf.representor.as_ref(),
+            ));
+        }
+    }
+    rows.extend(
+        inventory
+            .functions
+            .iter()
+            .map(|function| row(function, "function".to_owned(), None)),
+    );
+    rows
+}
+
+fn row(
+    function: &device_info::Function,
+    kind: String,
+    representor: Option<&String>,
+) -> Vec<String> {
+    let id = |number: Option<u16>| number.map_or_else(|| "?".to_owned(), |id| format!("{id:04x}"));
+    let mut uses: Vec<String> = function
+        .rdma
+        .iter()
+        .map(|name| format!("RDMA {name}"))
+        .collect();
+    uses.extend(function.vdpa.iter().map(|name| format!("vDPA {name}")));
+    let vfio = function.vfio.as_ref().and_then(|vfio| vfio.path.as_ref());
+    uses.extend(vfio.map(|path| format!("VFIO {path}")));
+    vec![
+        function.address.to_string(),
+        kind,
+        format!("{}:{}", id(function.vendor), id(function.device)),
+        or_dash(function.driver.as_ref()),
+        or_dash(function.numa_node.as_ref()),
+        or_dash(function.netdev.as_ref()),
+        or_dash(representor),
+        if uses.is_empty() {
+            "-".to_owned()
+        } else {
+            uses.join(", ")
+        },
+    ]
+}
+
+fn subfunctions(inventory: &Inventory) -> Vec<Vec<String>> {
+    let row = |entry: &device_info::SubfunctionEntry| {
+        vec![
+            entry.name.clone(),
+            or_dash(entry.number.as_ref()),
+            or_dash(entry.parent.as_ref()),
+            or_dash(entry.netdev.as_ref()),
+            or_dash(entry.representor.as_ref()),
+        ]
+    };
+    inventory.subfunctions.iter().map(row).collect()
+}
+
+fn vdpa(inventory: &Inventory) -> Vec<Vec<String>> {
+    let row = |entry: &device_info::VdpaEntry| {
+        vec![
+            entry.name.clone(),
+            or_dash(entry.driver.as_ref()),
+            or_dash(entry.path.as_ref()),
+            or_dash(entry.pci_address.as_ref()),
+        ]
+    };
+    inventory.vdpa.iter().map(row).collect()
+}
+
+/// A line per port.
+fn rdma(inventory: &Inventory) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for entry in &inventory.rdma {
+        let pci: Option<&PciAddress> = entry.pci_address.as_ref();
+        for port in &entry.ports {
+            rows.push(vec![
+                format!("{}/{}", entry.name, port.number),
+                or_dash(entry.node_guid.as_ref()),
+                or_dash(port.link_layer.as_ref()),
+                or_dash(port.guid.as_ref()),
+                or_dash(pci),
+            ]);
+        }
+    }
+    rows
+}
+
+/// As `devlink dev eswitch show` writes it.
+fn mode_name(mode: EswitchMode) -> &'static str {
+    match mode {
+        EswitchMode::Legacy => "legacy",
+        EswitchMode::Switchdev => "switchdev",
+    }
+}
+
+fn or_dash<T: ToString>(value: Option<&T>) -> String {
+    value.map_or_else(|| "-".to_owned(), T::to_string)
+}

@@ -1,0 +1,103 @@
+//! `gc`, `status`: the runtime's part, played for the whole node.
+
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use super::pod::line;
+use super::{GcArgs, NodeArgs, StatusArgs, note, print};
+use crate::cni::{RawObject, ValidAttachment};
+use crate::delegate::Ran;
+use crate::operation::{self, Context};
+use crate::plugin::with_node;
+use crate::request::{Call, Request};
+
+/// `CONTAINER_ID:IFNAME` of an attachment that stays.
+#[derive(Debug, Clone)]
+pub(super) struct Kept(ValidAttachment);
+
+impl FromStr for Kept {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (container, ifname) = text
+            .rsplit_once(':')
+            .ok_or("write it as CONTAINER_ID:IFNAME, as in demo-web:eth0")?;
+        Ok(Kept(ValidAttachment {
+            container_id: container.parse().map_err(|cause| format!("{cause}"))?,
+            ifname: ifname.parse().map_err(|cause| format!("{cause}"))?,
+        }))
+    }
+}
+
+pub(super) fn gc(args: &GcArgs) -> Result<ExitCode, String> {
+    let keep: Vec<&ValidAttachment> = args.keep.iter().map(|kept| &kept.0).collect();
+    let keep = serde_json::value::to_raw_value(&keep).map_err(|cause| cause.to_string())?;
+    let request = request("GC", &args.node, |conf| {
+        for key in ValidAttachment::KEYS {
+            conf.remove(key);
+        }
+        conf.set("cni.dev/valid-attachments", keep);
+    })?;
+    let collected = with_node(&request.node, |node| {
+        let context = Context::new(node, &request, request.node.deadlines.gc);
+        let collected = operation::gc::gc(&context);
+        context.notes().iter().for_each(|line| note(line));
+        collected
+    });
+    let collected = collected.map_err(|failure| line(&failure))?;
+    for key in &collected.sandboxes {
+        print(&format!("detached {}:{}\n", key.container, key.ifname));
+    }
+    for (network, left) in &collected.networks {
+        print(&format!("collected network {network}, {left} attached\n"));
+    }
+    if collected.sandboxes.is_empty() && collected.networks.is_empty() {
+        print("nothing to collect\n");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
+    let request = request("STATUS", &args.node, |_| {})?;
+    let ready = with_node(&request.node, |node| {
+        let context = Context::new(node, &request, request.node.deadlines.status);
+        let ready = operation::readiness::status(&context);
+        context.notes().iter().for_each(|line| note(line));
+        ready
+    });
+    let ready = ready.map_err(|failure| line(&failure))?;
+    let asked = match ready.asked {
+        Ran::All => "its plugins say so too",
+        Ran::TooOld | Ran::Disabled => "its plugins have no STATUS before cniVersion 1.1.0",
+    };
+    print(&format!(
+        "ready: cluster network {}; {asked}\n",
+        ready.network
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The request that the runtime would make, with `change` made to the configuration. The verbs
+/// are those of CNI 1.1.0, whatever version the configuration is in: nobody else is asked to
+/// understand it.
+fn request(
+    verb: &str,
+    node: &NodeArgs,
+    change: impl FnOnce(&mut RawObject),
+) -> Result<Request, String> {
+    let file = node.conf.display();
+    let conf = std::fs::read(&node.conf)
+        .map_err(|cause| format!("--conf {file}: {cause}; name a readable file"))?;
+    let mut conf =
+        RawObject::parse(&conf).map_err(|cause| format!("{file}: {cause}; correct it"))?;
+    change(&mut conf);
+    let call = Call::read(|wanted| match wanted {
+        "CNI_COMMAND" => Some(verb.to_owned()),
+        "CNI_PATH" => Some(node.cni_path.clone()),
+        _ => None,
+    })
+    .map_err(|error| error.to_string())?;
+    let request = Request::for_people(call, conf).map_err(|error| format!("{file}: {error}"))?;
+    request.node.warnings.iter().for_each(|line| note(line));
+    Ok(request)
+}

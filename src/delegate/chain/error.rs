@@ -1,0 +1,53 @@
+//! The plugins of a chain that failed.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::cni::PluginType;
+use crate::cni::Verb;
+use crate::delegate::CallError;
+
+/// A plugin of a chain that failed.
+#[derive(Debug, Error)]
+#[error("plugin {plugin}: {verb}: {cause}")]
+pub struct ChainError {
+    /// Its type.
+    pub plugin: PluginType,
+    /// Its place in the chain, from 0: a chain may have the same plugin twice.
+    pub index: usize,
+    /// What it was asked.
+    pub verb: Verb,
+    /// Why it failed.
+    #[source]
+    pub cause: CallError,
+}
+
+/// The plugins of a chain that failed, one at least, in the order in which they were called.
+#[derive(Debug, Error)]
+pub struct ChainErrors(Vec<ChainError>);
+
+impl ChainErrors {
+    pub(super) fn of(errors: impl Iterator<Item = ChainError>) -> Result<(), Self> {
+        let errors: Vec<_> = errors.collect();
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(errors))
+        }
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &ChainError> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for ChainErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, error) in self.0.iter().enumerate() {
+            write!(f, "{}{error}", if place == 0 { "" } else { "; also " })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! Sandboxes that somebody else attached: taken into the journal before they are detached.
+//!
+//! What was attached by Multus, or before Jackfield came to the node, has no record. It gets one
+//! before its DEL, in one piece, so that a DEL that fails or is ended leaves a debt like any
+//! other. Multus' cache is read only, so a marker says that a sandbox of it was taken over; else
+//! the next of a runtime's several DELs would begin anew.
+//!
+//! ```text
+//! adopted/<container>@<ifname>      Multus' cache was taken over for this one
+//! ```
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use crate::cni::ContainerId;
+
+use super::{Journal, JournalError, Key, MultusCache, Sandbox};
+
+/// The start of a name under which an adoption is written.
+const ADOPTING: &str = "adopting.";
+
+impl Journal {
+    /// Writes the record of a sandbox that has none, as if its ADD had been ours.
+    ///
+    /// # Errors
+    /// Code 109: then nothing may be detached either.
+    pub fn adopt(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
+        let path = self.path(&sandbox.header.key());
+        let write = || -> io::Result<()> {
+            self.make_dirs()?;
+            // Beside the records, not among them: half of one is none.
+            let temporary = self.dir.join(format!("{ADOPTING}{}", std::process::id()));
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&temporary)?;
+            file.write_all(&sandbox.to_bytes()?)?;
+            fs::rename(&temporary, &path)
+        };
+        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+    }
+
+    /// Marks a sandbox of Multus' cache as taken over.
+    ///
+    /// # Errors
+    /// Code 109.
+    pub fn mark_adopted(&self, key: &Key) -> Result<(), JournalError> {
+        let path = self.adoption(key);
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(self.dir.join("adopted"))?;
+            let text = serde_json::json!({ "container": key.container, "ifname": key.ifname });
+            fs::write(&path, text.to_string())
+        };
+        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+    }
+
+    /// Whether a sandbox of Multus' cache was taken over before.
+    pub fn is_adopted(&self, key: &Key) -> bool {
+        self.adoption(key).exists()
+    }
+
+    /// Whether any sandbox of this container was taken over from Multus' cache.
+    pub fn has_adopted(&self, container: &ContainerId) -> bool {
+        self.adoptions().any(|(_, adopted)| adopted == *container)
+    }
+
+    /// Drops the markers of sandboxes that are gone from Multus' cache, which then need none, and
+    /// what an adoption left that was ended before its record was whole.
+    pub fn prune_adopted(&self, cache: &MultusCache<'_>) {
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(ADOPTING) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        for (path, container) in self.adoptions() {
+            if !cache.has(&container) {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+
+    fn adoptions(&self) -> impl Iterator<Item = (PathBuf, ContainerId)> {
+        #[derive(serde::Deserialize)]
+        struct Marker {
+            container: ContainerId,
+        }
+        fs::read_dir(self.dir.join("adopted"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                let path = entry.path();
+                let marker: Marker = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+                Some((path, marker.container))
+            })
+    }
+
+    fn adoption(&self, key: &Key) -> PathBuf {
+        self.dir.join("adopted").join(key.file_name())
+    }
+}

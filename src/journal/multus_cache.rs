@@ -1,0 +1,391 @@
+//! What Multus keeps of the pods that it attached, read and never written (SURFACES: `cniDir`).
+//!
+//! ```text
+//! <cniDir>/<container>                                the delegates, in order of attachment
+//! <cniDir>/results/<network>-<container>-<interface>  libcni's: config, arguments, result
+//! ```
+//!
+//! Neither file alone says all: the first knows the order and what was requested, the second the
+//! arguments and the result. Either may be gone or damaged; what the other one says is used then,
+//! since whatever is not detached leaks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Key;
+use crate::cni::{
+    CapabilityArgs, CniResult, ContainerId, InterfaceName, NetworkConfig, NetworkName, RawObject,
+};
+use crate::plan::{Attachment, Requested};
+
+/// The largest file that is read, in bytes.
+const MAX_FILE: u64 = 16 << 20;
+
+/// A directory in which Multus keeps its cache.
+#[derive(Debug)]
+pub struct MultusCache<'a> {
+    dir: &'a Path,
+}
+
+/// What is known of one sandbox that Multus attached.
+#[derive(Debug, Default)]
+pub struct CachedSandbox {
+    /// Its attachments in their order.
+    pub attachments: Vec<CachedAttachment>,
+    /// The netns that it had.
+    pub netns: Option<String>,
+    /// What could not be read, a line each.
+    pub damage: Vec<String>,
+}
+
+/// One attachment that Multus made.
+#[derive(Debug)]
+pub struct CachedAttachment {
+    /// Its plugins and what they were told.
+    pub attachment: Attachment,
+    /// CNI_ARGS as the plugins got them; empty when that is not known.
+    pub args: String,
+    /// What they answered.
+    pub result: Option<CniResult>,
+}
+
+impl CachedSandbox {
+    /// Whether Multus knew the sandbox, be it that nothing of that can be read any more.
+    pub fn is_known(&self) -> bool {
+        !self.attachments.is_empty() || !self.damage.is_empty()
+    }
+}
+
+impl<'a> MultusCache<'a> {
+    /// The cache in `dir`; nothing is read yet.
+    pub fn new(dir: &'a Path) -> MultusCache<'a> {
+        MultusCache { dir }
+    }
+
+    /// Everything about one sandbox; nothing when Multus never attached it.
+    pub fn read(&self, key: &Key) -> CachedSandbox {
+        let mut sandbox = CachedSandbox::default();
+        let mut results = self.results(&key.container, &mut sandbox.damage);
+        for (position, delegate) in self.delegates(key, &mut sandbox.damage) {
+            match delegate.attachment(position, key) {
+                Ok(mut cached) => {
+                    let ifname = &cached.attachment.ifname;
+                    let known = results.iter().position(|result| result.is_of(ifname));
+                    if let Some(known) = known {
+                        let result = results.swap_remove(known);
+                        sandbox.netns = sandbox.netns.or_else(|| result.netns());
+                        result.complete(&mut cached);
+                    }
+                    sandbox.attachments.push(cached);
+                }
+                Err(cause) => sandbox.damage.push(format!(
+                    "{}: delegate {}: {cause}",
+                    self.dir.join(key.container.as_str()).display(),
+                    position + 1
+                )),
+            }
+        }
+        // What only the results know: the cluster network first, the others by their names.
+        results.sort_by_key(|result| (!result.is_of(&key.ifname), result.sort_key()));
+        for result in results {
+            sandbox.netns = sandbox.netns.or_else(|| result.netns());
+            match result.attachment(key) {
+                Ok(cached) => sandbox.attachments.push(cached),
+                Err(cause) => sandbox.damage.push(cause),
+            }
+        }
+        sandbox
+    }
+
+    /// Every container of which the cache has something.
+    pub fn containers(&self) -> Vec<ContainerId> {
+        let sandboxes = files(self.dir).filter_map(|path| name_of(&path).parse().ok());
+        let results = files(&self.dir.join("results"));
+        let results =
+            results.filter_map(|path| read_result(&path).ok()?.container_id?.parse().ok());
+        let mut containers: Vec<ContainerId> = sandboxes.chain(results).collect();
+        containers.sort();
+        containers.dedup();
+        containers
+    }
+
+    /// Whether anything of a container is still there.
+    pub fn has(&self, container: &ContainerId) -> bool {
+        let part = format!("-{container}-");
+        self.dir.join(container.as_str()).is_file()
+            || files(&self.dir.join("results")).any(|path| name_of(&path).contains(&part))
+    }
+
+    fn delegates(&self, key: &Key, damage: &mut Vec<String>) -> Vec<(usize, Delegate)> {
+        let path = self.dir.join(key.container.as_str());
+        // Only a plain file is the sandbox's; a container may be called "results".
+        if !path.is_file() {
+            return Vec::new();
+        }
+        let list: Result<Vec<Option<Box<RawValue>>>, String> = read_json(&path);
+        let list = match list {
+            Ok(list) => list,
+            Err(cause) => {
+                damage.push(cause);
+                return Vec::new();
+            }
+        };
+        let mut delegates = Vec::with_capacity(list.len());
+        for (position, raw) in list.into_iter().enumerate() {
+            let delegate = raw.ok_or_else(|| "it is null".to_owned()).and_then(|raw| {
+                serde_json::from_str::<Delegate>(raw.get()).map_err(|cause| cause.to_string())
+            });
+            match delegate {
+                Ok(delegate) => delegates.push((position, delegate)),
+                Err(cause) => damage.push(format!(
+                    "{}: delegate {}: {cause}",
+                    path.display(),
+                    position + 1
+                )),
+            }
+        }
+        delegates
+    }
+
+    fn results(&self, container: &ContainerId, damage: &mut Vec<String>) -> Vec<ResultFile> {
+        let part = format!("-{container}-");
+        let mut results = Vec::new();
+        for path in files(&self.dir.join("results")) {
+            if !name_of(&path).contains(&part) {
+                continue;
+            }
+            match read_result(&path) {
+                Ok(result) if result.container_id.as_deref() == Some(container.as_str()) => {
+                    results.push(result);
+                }
+                Ok(_) => {}
+                Err(cause) => damage.push(cause),
+            }
+        }
+        results
+    }
+}
+
+/// One element of the sandbox's file. What it names besides is in `Bytes`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Delegate {
+    #[serde(rename = "Name")]
+    name: Option<String>,
+    #[serde(rename = "ifnameRequest")]
+    ifname: Option<String>,
+    #[serde(rename = "macRequest")]
+    mac: Option<String>,
+    #[serde(rename = "infinibandGUIDRequest")]
+    guid: Option<String>,
+    #[serde(rename = "ipRequest")]
+    ips: Option<Vec<String>>,
+    #[serde(rename = "deviceID")]
+    device: Option<String>,
+    #[serde(rename = "Bytes")]
+    config: Option<String>,
+}
+
+impl Delegate {
+    fn attachment(self, position: usize, key: &Key) -> Result<CachedAttachment, String> {
+        let ifname: InterfaceName = match self.ifname.as_deref().filter(|name| !name.is_empty()) {
+            Some(name) => name.parse().map_err(|cause| format!("{cause}"))?,
+            None if position == 0 => key.ifname.clone(),
+            None => InterfaceName::numbered("net", position),
+        };
+        let config = config(self.config.as_deref())?;
+        let label = self.name.unwrap_or_default();
+        let object = label.rsplit('/').next().unwrap_or_default();
+        let network = network_name(&config, object)?;
+        let mut args = CapabilityArgs::new();
+        let mut extra_args = Vec::new();
+        let texts = [
+            ("mac", Some("MAC"), self.mac),
+            ("infinibandGUID", None, self.guid),
+            ("deviceID", None, self.device),
+        ];
+        for (capability, variable, value) in texts {
+            let Some(value) = value.filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            args.insert(capability, &value)
+                .map_err(|cause| cause.to_string())?;
+            extra_args.extend(variable.map(|variable| (variable.to_owned(), value)));
+        }
+        if let Some(ips) = self.ips.filter(|ips| !ips.is_empty()) {
+            args.insert("ips", &ips)
+                .map_err(|cause| cause.to_string())?;
+            extra_args.push(("IP".to_owned(), ips.join(",")));
+        }
+        let is_cluster = position == 0;
+        let mut attachment = bare(label, is_cluster, ifname, network, config);
+        attachment.capability_args = args;
+        attachment.extra_args = extra_args;
+        Ok(CachedAttachment {
+            attachment,
+            args: String::new(),
+            result: None,
+        })
+    }
+}
+
+/// A file of libcni's cache.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ResultFile {
+    #[serde(skip)]
+    path: PathBuf,
+    container_id: Option<String>,
+    config: Option<String>,
+    if_name: Option<String>,
+    network_name: Option<String>,
+    netns: Option<String>,
+    cni_args: Option<Vec<Vec<String>>>,
+    capability_args: Option<RawObject>,
+    result: Option<Box<RawValue>>,
+}
+
+impl ResultFile {
+    fn is_of(&self, ifname: &InterfaceName) -> bool {
+        self.if_name.as_deref() == Some(ifname.as_str())
+    }
+
+    /// `net2` before `net10`.
+    fn sort_key(&self) -> (usize, String) {
+        let name = self.if_name.clone().unwrap_or_default();
+        (name.len(), name)
+    }
+
+    fn netns(&self) -> Option<String> {
+        self.netns.clone().filter(|netns| !netns.is_empty())
+    }
+
+    fn args(&self) -> String {
+        let pairs = self.cni_args.iter().flatten();
+        let pairs = pairs.filter_map(|pair| match pair.as_slice() {
+            [key, value] if !key.is_empty() => Some(format!("{key}={value}")),
+            _ => None,
+        });
+        pairs.collect::<Vec<_>>().join(";")
+    }
+
+    /// Adds to `cached` what only this file knows: these are the very arguments of the ADD.
+    fn complete(self, cached: &mut CachedAttachment) {
+        let args = self.args();
+        if !args.is_empty() {
+            cached.args = args;
+            cached.attachment.extra_args.clear();
+        }
+        if let Some(given) = &self.capability_args {
+            cached.attachment.capability_args = CapabilityArgs::from(given);
+        }
+        cached.result = self.result(&cached.attachment.config);
+    }
+
+    fn result(&self, config: &NetworkConfig) -> Option<CniResult> {
+        let raw = self.result.as_ref()?;
+        CniResult::parse(raw.get().as_bytes(), config.version()).ok()
+    }
+
+    fn attachment(self, key: &Key) -> Result<CachedAttachment, String> {
+        let blame = |cause: String| format!("{}: {cause}", self.path.display());
+        let ifname: InterfaceName = self
+            .if_name
+            .as_deref()
+            .unwrap_or_default()
+            .parse()
+            .map_err(|cause| blame(format!("ifName: {cause}")))?;
+        let config = config(self.config.as_deref()).map_err(blame)?;
+        let label = self.network_name.clone().unwrap_or_default();
+        let network = network_name(&config, &label).map_err(blame)?;
+        let is_cluster = ifname == key.ifname;
+        let mut cached = CachedAttachment {
+            attachment: bare(label, is_cluster, ifname, network, config),
+            args: String::new(),
+            result: None,
+        };
+        self.complete(&mut cached);
+        Ok(cached)
+    }
+}
+
+fn bare(
+    label: String,
+    is_cluster: bool,
+    ifname: InterfaceName,
+    network: NetworkName,
+    config: NetworkConfig,
+) -> Attachment {
+    let label = if label.is_empty() {
+        network.to_string()
+    } else {
+        label
+    };
+    Attachment {
+        label,
+        is_cluster,
+        ifname,
+        network,
+        config,
+        capability_args: CapabilityArgs::default(),
+        cni_args: None,
+        extra_args: Vec::new(),
+        inject: Vec::new(),
+        requested: Requested::default(),
+        default_route: None,
+        is_auxiliary: false,
+    }
+}
+
+fn config(base64: Option<&str>) -> Result<NetworkConfig, String> {
+    let text = base64.ok_or("it has no configuration")?;
+    let bytes = BASE64.decode(text).map_err(|cause| cause.to_string())?;
+    NetworkConfig::parse(&bytes).map_err(|cause| cause.to_string())
+}
+
+fn network_name(config: &NetworkConfig, other: &str) -> Result<NetworkName, String> {
+    match config.name() {
+        Some(name) => Ok(name.clone()),
+        None => other.parse().map_err(|cause| format!("{cause}")),
+    }
+}
+
+fn read_result(path: &Path) -> Result<ResultFile, String> {
+    let mut result: ResultFile = read_json(path)?;
+    result.path = path.to_owned();
+    Ok(result)
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let blame = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
+    let size = fs::metadata(path).map_err(|cause| blame(&cause))?.len();
+    if size > MAX_FILE {
+        return Err(blame(&format_args!(
+            "{size} bytes, at most {MAX_FILE} are read"
+        )));
+    }
+    let bytes = fs::read(path).map_err(|cause| blame(&cause))?;
+    let text = crate::cni::json::check(&bytes).map_err(|cause| blame(&cause))?;
+    serde_json::from_str(text).map_err(|cause| blame(&cause))
+}
+
+fn files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file())
+}
+
+fn name_of(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+#[cfg(test)]
+mod tests;

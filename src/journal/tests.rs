@@ -1,0 +1,72 @@
+//! What a journal makes of files that a killed process left behind.
+
+use super::*;
+
+fn key() -> Key {
+    Key {
+        container: "c1".parse().unwrap(),
+        ifname: "eth0".parse().unwrap(),
+    }
+}
+
+fn header() -> Header {
+    let text = String::new;
+    Header::new(text(), &key(), text(), text(), text(), None, Vec::new())
+}
+
+fn files(dir: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    for kind in ["sandboxes", "owed", "quarantine"] {
+        let entries = fs::read_dir(dir.join(kind)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        files.extend(names.map(|name| format!("{kind}/{name}")));
+    }
+    files
+}
+
+#[test]
+fn a_record_whose_header_was_cut_off_anywhere_is_as_if_never_begun() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    journal.begin(&header()).unwrap();
+    let path = journal.path(&key());
+    let whole = fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        assert!(journal.keys().unwrap().is_empty(), "{length} bytes");
+        assert!(path.exists(), "a list leaves alone what is being written");
+        assert!(matches!(journal.find(&key()).unwrap(), Lookup::Absent));
+        assert_eq!(files(dir.path()), [""; 0], "{length} bytes");
+    }
+    journal.begin(&header()).unwrap();
+    assert!(matches!(journal.find(&key()).unwrap(), Lookup::Found(_)));
+}
+
+#[test]
+fn a_damaged_record_goes_into_quarantine() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    journal.begin(&header()).unwrap();
+    let path = journal.path(&key());
+    let mut damaged = fs::read(&path).unwrap();
+    damaged[30] ^= 1;
+    fs::write(&path, damaged).unwrap();
+    let found = journal.find(&key()).unwrap();
+    let Lookup::Quarantined { file, cause } = found else {
+        panic!("{found:?}");
+    };
+    assert!(Path::new(&file).exists() && !path.exists());
+    assert!(cause.contains("damaged"), "{cause}");
+}
+
+#[test]
+fn a_debt_that_was_half_written_goes_with_its_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    journal.begin(&header()).unwrap();
+    journal.owe(&key(), "a delegate failed").unwrap();
+    fs::write(journal.unfinished_marker(&key()), "{").unwrap();
+    assert_eq!(journal.all_owed().len(), 1);
+    journal.forget(&key()).unwrap();
+    assert_eq!(files(dir.path()), [""; 0]);
+}

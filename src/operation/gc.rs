@@ -1,0 +1,166 @@
+//! GC: free what the runtime no longer knows (CNI 1.1.0 §2 GC).
+//!
+//! What is on record and not named any more is detached by DELs, since hardly any plugin frees on
+//! GC what its DEL would. Then every network is told who is still attached to it. The runtime
+//! knows sandboxes as (container, eth0); the journal knows each one's net1, net2, …
+
+mod attached;
+
+use std::time::{Duration, Instant};
+
+use attached::Attached;
+
+use super::detach::{self, Detachment};
+use super::networks::{self, KnownNetwork};
+use super::{Context, Failure};
+use crate::cni::{InterfaceName, ValidAttachment};
+use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
+
+/// How long somebody else's work on a sandbox is waited for.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// What a GC did.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// The sandboxes that were detached.
+    pub sandboxes: Vec<Key>,
+    /// The networks whose plugins were told, each with how many attachments it still has.
+    pub networks: Vec<(String, usize)>,
+}
+
+/// Collects what the configuration on stdin does not name; nothing when it names no list at all.
+///
+/// # Errors
+/// Everything that failed, once everything was tried.
+pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
+    let named = ValidAttachment::read_list(&context.request.stdin);
+    let mut collected = Collected::default();
+    let Some(named) = named.map_err(Failure::ValidAttachments)? else {
+        context.note("the runtime names no list of valid attachments, so nothing is collected");
+        return Ok(collected);
+    };
+    let mut failures = Vec::new();
+    let on_record = records(context)?;
+    let networks = every_network(context, &on_record, &mut failures);
+    let mut attached = Attached::default();
+    for (key, sandbox) in on_record {
+        if is_named(&named, &key) {
+            attached.keep(&sandbox);
+            continue;
+        }
+        match collect(context, &key) {
+            Ok(true) => collected.sandboxes.push(key),
+            Ok(false) => {}
+            Err(failure) => {
+                if matches!(failure, Failure::Lock(LockError::Busy { .. })) {
+                    // Somebody is at work on it, so it lives.
+                    attached.keep(&sandbox);
+                }
+                failures.push(failure);
+            }
+        }
+    }
+    let cache = MultusCache::new(&context.request.node.cni_dir);
+    context.node.journal.prune_adopted(&cache);
+    let first = InterfaceName::first();
+    attached.keep_cached(&cache, &context.node.journal, &first);
+    match attached.unknown(&named) {
+        Some(unknown) => context.note(&format!(
+            "container {unknown} is attached and not on record, so no network is collected: \
+             what it has might be freed"
+        )),
+        None => forward(context, &networks, &attached, &mut collected, &mut failures),
+    }
+    Failure::of(failures)?;
+    Ok(collected)
+}
+
+fn is_named(named: &[ValidAttachment], key: &Key) -> bool {
+    named
+        .iter()
+        .any(|valid| valid.container_id == key.container && valid.ifname == key.ifname)
+}
+
+fn records(context: &Context<'_>) -> Result<Vec<(Key, Sandbox)>, Failure> {
+    let journal = &context.node.journal;
+    let mut records = Vec::new();
+    for key in journal.keys()? {
+        if let Lookup::Found(sandbox) = journal.find(&key)? {
+            records.push((key, *sandbox));
+        }
+    }
+    Ok(records)
+}
+
+/// Detaches one sandbox, unless it is gone by now.
+fn collect(context: &Context<'_>, key: &Key) -> Result<bool, Failure> {
+    let until = context.deadline.min(Instant::now() + BUSY);
+    let _lock = Lock::take(&context.node.lock_dir, &key.container, until)?;
+    match context.node.journal.find(key)? {
+        Lookup::Found(sandbox) => {
+            detach::detach(context, *sandbox, Detachment::Earlier)?;
+            Ok(true)
+        }
+        Lookup::Absent | Lookup::Quarantined { .. } => Ok(false),
+    }
+}
+
+/// Every network that may hold something: the administrator's of today, and those on record.
+fn every_network(
+    context: &Context<'_>,
+    on_record: &[(Key, Sandbox)],
+    failures: &mut Vec<Failure>,
+) -> Vec<KnownNetwork> {
+    let mut networks: Vec<KnownNetwork> = Vec::new();
+    match networks::administrators(context) {
+        Ok(found) => {
+            for network in std::iter::once(found.cluster).chain(found.others) {
+                match network {
+                    Ok(network) => networks.push(network),
+                    Err(failure) => failures.push(failure),
+                }
+            }
+        }
+        Err(failure) => failures.push(failure),
+    }
+    let recorded = on_record
+        .iter()
+        .flat_map(|(_, sandbox)| &sandbox.header.attachments);
+    for attachment in recorded {
+        let known = networks.iter().any(|network| {
+            network.name == attachment.network && network.config.raw() == attachment.config.raw()
+        });
+        if !known {
+            networks.push(KnownNetwork {
+                label: attachment.label.clone(),
+                name: attachment.network.clone(),
+                config: attachment.config.clone(),
+            });
+        }
+    }
+    networks
+}
+
+/// Tells every network who is still attached to it, each within its share of the time.
+fn forward(
+    context: &Context<'_>,
+    networks: &[KnownNetwork],
+    attached: &Attached,
+    collected: &mut Collected,
+    failures: &mut Vec<Failure>,
+) {
+    use crate::delegate::Ran;
+    for (index, network) in networks.iter().enumerate() {
+        let now = Instant::now();
+        let left = u32::try_from(networks.len() - index).unwrap_or(u32::MAX);
+        let until = now + context.deadline.saturating_duration_since(now) / left;
+        let valid = attached.to(&network.name);
+        match network.gc(context, &valid, until) {
+            Ok(Ran::All) => collected
+                .networks
+                .push((network.label.clone(), valid.len())),
+            Ok(Ran::TooOld | Ran::Disabled) => {}
+            Err(failure) => failures.push(failure),
+        }
+    }
+}

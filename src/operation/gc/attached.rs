@@ -1,0 +1,79 @@
+//! Who is attached to which network, for the plugins' own GC.
+
+use crate::cni::{ContainerId, InterfaceName, NetworkName, ValidAttachment};
+use crate::journal::{Journal, Key, MultusCache, Sandbox};
+
+/// Attachments that live, by network. Definitions may share a CNI name: each is told of them all.
+#[derive(Debug, Default)]
+pub(super) struct Attached {
+    by_network: Vec<(NetworkName, ValidAttachment)>,
+    containers: Vec<ContainerId>,
+    damaged: Vec<ContainerId>,
+}
+
+impl Attached {
+    /// Everything that a sandbox on record has.
+    pub(super) fn keep(&mut self, sandbox: &Sandbox) {
+        let container = &sandbox.header.container;
+        self.containers.push(container.clone());
+        for (attachment, progress) in sandbox.header.attachments.iter().zip(&sandbox.progress) {
+            if !progress.detached {
+                let valid = ValidAttachment {
+                    container_id: container.clone(),
+                    ifname: attachment.ifname.clone(),
+                };
+                self.by_network.push((attachment.network.clone(), valid));
+            }
+        }
+    }
+
+    /// Everything that Multus attached and nobody has detached since. The runtime may know such
+    /// sandboxes under Multus' network and not name them here, so all of them count as alive.
+    /// `ifname` is what their first interface is called.
+    pub(super) fn keep_cached(
+        &mut self,
+        cache: &MultusCache<'_>,
+        journal: &Journal,
+        ifname: &InterfaceName,
+    ) {
+        for container in cache.containers() {
+            if journal.has_adopted(&container) {
+                continue;
+            }
+            let key = Key {
+                container: container.clone(),
+                ifname: ifname.clone(),
+            };
+            let cached = cache.read(&key);
+            if !cached.damage.is_empty() {
+                self.damaged.push(container.clone());
+            }
+            for one in cached.attachments {
+                let valid = ValidAttachment {
+                    container_id: container.clone(),
+                    ifname: one.attachment.ifname,
+                };
+                self.by_network.push((one.attachment.network, valid));
+            }
+            self.containers.push(container);
+        }
+    }
+
+    /// A container that lives and of which not everything is known.
+    pub(super) fn unknown<'a>(&'a self, named: &'a [ValidAttachment]) -> Option<&'a ContainerId> {
+        let named = named.iter().map(|valid| &valid.container_id);
+        let mut unknown = named.filter(|container| !self.containers.contains(container));
+        self.damaged.first().or_else(|| unknown.next())
+    }
+
+    /// The attachments to one network.
+    pub(super) fn to(&self, network: &NetworkName) -> Vec<ValidAttachment> {
+        let mut valid: Vec<ValidAttachment> = Vec::new();
+        for (name, attachment) in &self.by_network {
+            if name == network && !valid.contains(attachment) {
+                valid.push(attachment.clone());
+            }
+        }
+        valid
+    }
+}

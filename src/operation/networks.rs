@@ -1,0 +1,171 @@
+//! Networks as such, without any pod: what GC collects and STATUS asks.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::{Context, Failure, prepare};
+use crate::cluster::{Catalog, Network, Question, administrators_definitions};
+use crate::cni::{NetworkConfig, NetworkName, ValidAttachment};
+use crate::delegate::{Binaries, Chain, Ran, Time};
+use crate::plan::{self, Place, Reason};
+
+/// A network with its plugins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KnownNetwork {
+    /// What people call it.
+    pub(super) label: String,
+    /// What plugins call it.
+    pub(super) name: NetworkName,
+    /// Its plugins.
+    pub(super) config: NetworkConfig,
+}
+
+/// The networks of the administrator's configuration, found today.
+#[derive(Debug)]
+pub(super) struct Administrators {
+    /// `clusterNetwork`.
+    pub(super) cluster: Result<KnownNetwork, Failure>,
+    /// What follows the first of `delegates`, `defaultNetworks`, and the auxiliary chain.
+    pub(super) others: Vec<Result<KnownNetwork, Failure>>,
+}
+
+/// Finds the administrator's networks.
+///
+/// # Errors
+/// When the cluster has to be asked for a definition and does not answer.
+pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Failure> {
+    let node = &context.request.node;
+    let question = Question {
+        pod: None,
+        annotations: None,
+        networks: administrators_definitions(node),
+        multus_namespace: node.multus_namespace.clone(),
+        dialect: node.dialect,
+        ..Question::default()
+    };
+    let nobody_needed =
+        prepare::is_on_disk(&node.cluster_network) && node.default_networks.is_empty();
+    let answer = if nobody_needed {
+        crate::cluster::Answer::default()
+    } else {
+        context.node.cluster.ask(&question)?
+    };
+    let Catalog {
+        cluster,
+        further,
+        defaults,
+        auxiliary,
+        ..
+    } = Catalog::build(node, &answer);
+    let unknown = |label: &str, cause: String| Reason::Network(cause).at(label, None).into();
+    let mut others: Vec<_> = further.iter().map(KnownNetwork::read).collect();
+    others.extend(defaults.into_iter().map(|(name, found)| {
+        let network = found.map_err(|cause| unknown(&name, cause))?;
+        KnownNetwork::read(&network)
+    }));
+    others.extend(auxiliary.map(|found| {
+        let network = found.map_err(|cause| unknown("auxiliaryCNIChainName", cause))?;
+        KnownNetwork::read(&network)
+    }));
+    let label = node.cluster_network.label();
+    Ok(Administrators {
+        cluster: cluster
+            .map_err(|cause| unknown(label, cause))
+            .and_then(|network| KnownNetwork::read(&network)),
+        others,
+    })
+}
+
+impl KnownNetwork {
+    fn read(network: &Network) -> Result<KnownNetwork, Failure> {
+        let (name, config) =
+            plan::read(network).map_err(|reason| reason.at(&network.place(), None))?;
+        Ok(KnownNetwork {
+            label: network
+                .object
+                .as_ref()
+                .map_or_else(|| name.to_string(), ToString::to_string),
+            name,
+            config,
+        })
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            label: self.label.clone(),
+            ifname: None,
+        }
+    }
+
+    /// GC of its plugins, where its version has that and nothing forbids it.
+    pub(super) fn gc(
+        &self,
+        context: &Context<'_>,
+        valid: &[ValidAttachment],
+        until: Instant,
+    ) -> Result<Ran, Failure> {
+        let (binaries, cni_path) = self.programs(context);
+        self.chain(context, &binaries, &cni_path, until)
+            .gc(context.node.exec, valid)
+            .map_err(|causes| Failure::Delegates {
+                place: self.place(),
+                causes,
+            })
+    }
+
+    /// STATUS of its plugins, where its version has that.
+    pub(super) fn status(&self, context: &Context<'_>) -> Result<Ran, Failure> {
+        let (binaries, cni_path) = self.programs(context);
+        self.chain(context, &binaries, &cni_path, context.deadline)
+            .status(context.node.exec)
+            .map_err(|cause| Failure::Delegate {
+                place: self.place(),
+                cause: Box::new(cause),
+            })
+    }
+
+    /// Whether every program that an ADD would run is there, the IPAM plugins' included.
+    pub(super) fn check_programs(&self, context: &Context<'_>) -> Result<(), Failure> {
+        let missing = missing_programs(context, &self.config).into_iter().next();
+        missing.map_or(Ok(()), |missing| {
+            Err(Reason::Network(missing).at(&self.label, None).into())
+        })
+    }
+
+    fn programs(&self, context: &Context<'_>) -> (Binaries, String) {
+        let dirs: Vec<PathBuf> = context.search_path();
+        let binaries = Binaries::find(&dirs, &self.config, &context.node.ours);
+        (binaries, context.cni_path())
+    }
+
+    fn chain<'a>(
+        &'a self,
+        context: &Context<'_>,
+        binaries: &'a Binaries,
+        cni_path: &'a str,
+        until: Instant,
+    ) -> Chain<'a> {
+        Chain {
+            config: &self.config,
+            name: &self.name,
+            binaries,
+            cni_path,
+            time: Time {
+                until,
+                per_call: context.request.node.deadlines.delegate,
+            },
+        }
+    }
+}
+
+/// The programs of a network that are not there, a line each.
+fn missing_programs(context: &Context<'_>, config: &NetworkConfig) -> Vec<String> {
+    let dirs = context.search_path();
+    let plugins = config.plugins().iter();
+    let types =
+        plugins.flat_map(|plugin| std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type()));
+    types
+        .filter_map(|name| crate::delegate::find(&dirs, name, &context.node.ours).err())
+        .map(|missing| missing.to_string())
+        .collect()
+}

@@ -1,0 +1,167 @@
+//! Sandboxes without a record: attached by Multus, or before Jackfield came to the node, or their
+//! record is lost. What they have is put together from what is left.
+//!
+//! ```text
+//! Multus' cache ──▶ else: the cluster network of today, with the runtime's prevResult
+//!                         (and what the pod selects, where a record was lost)
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use super::{Context, Failure, prepare};
+use crate::cni::CniResult;
+use crate::journal::{
+    Attached, CachedSandbox, Header, Journal, Key, MultusCache, Sandbox, boot_id,
+};
+use crate::kernel::PodNetns;
+use crate::plan::Attachment;
+
+/// What a sandbox without a record may have.
+#[derive(Debug)]
+pub(super) struct Unrecorded {
+    /// As if its ADD had been ours.
+    pub(super) sandbox: Sandbox,
+    /// Whether anything says that this is attached at all. Without that a failure to detach it is
+    /// no failure: runtimes send several DELs, and to sandboxes that never came to be.
+    pub(super) is_attached: bool,
+    /// Whether Multus' cache says so.
+    pub(super) is_of_multus: bool,
+}
+
+/// Puts together what the sandbox `key` may have; `lost` when it had a record that cannot be
+/// read. `None` when it was taken over from Multus before.
+///
+/// # Errors
+/// When something says that it is attached, and not even the cluster network's configuration can
+/// be found.
+pub(super) fn find(
+    context: &Context<'_>,
+    key: &Key,
+    lost: bool,
+) -> Result<Option<Unrecorded>, Failure> {
+    if context.node.journal.is_adopted(key) {
+        return Ok(None);
+    }
+    let cached = MultusCache::new(&context.request.node.cni_dir).read(key);
+    for damage in &cached.damage {
+        context.note(&format!("cache of Multus: {damage}"));
+    }
+    let of_multus = cached.is_known();
+    if !cached.attachments.is_empty() {
+        return Ok(Some(Unrecorded {
+            sandbox: from_cache(context, key, cached),
+            is_attached: true,
+            is_of_multus: true,
+        }));
+    }
+    let lost = lost || of_multus;
+    let (given, result) = prev_result(context);
+    let version = context.request.node.version;
+    let is_attached = lost
+        || given
+        || (!version.passes_prev_result_on_del() && context.request.call.netns.is_some());
+    if !is_attached && !prepare::is_on_disk(&context.request.node.cluster_network) {
+        return Ok(None);
+    }
+    let attachments = match prepare::probable(context, lost) {
+        Ok(attachments) => attachments,
+        Err(failure) if is_attached => return Err(failure),
+        Err(failure) => {
+            context.note(&format!("nothing is on record, and {failure}"));
+            return Ok(None);
+        }
+    };
+    let results = attachments.iter().map(|attachment| {
+        let cluster = attachment.is_cluster;
+        result.clone().filter(|_| cluster)
+    });
+    let results = results.collect();
+    let args = context.request.call.args.to_string();
+    Ok(Some(Unrecorded {
+        sandbox: sandbox(context, key, None, args, attachments, results),
+        is_attached,
+        is_of_multus: of_multus,
+    }))
+}
+
+impl Unrecorded {
+    /// Gives the sandbox a record, so that a DEL that fails leaves a debt like any other.
+    pub(super) fn adopt(&self, journal: &Journal, key: &Key) -> Result<(), Failure> {
+        journal.adopt(&self.sandbox)?;
+        if self.is_of_multus {
+            journal.mark_adopted(key)?;
+        }
+        Ok(())
+    }
+}
+
+fn from_cache(context: &Context<'_>, key: &Key, cached: CachedSandbox) -> Sandbox {
+    let now = context.request.call.args.to_string();
+    // The plugins got their arguments from Multus, which adds to them: those of the ADD count.
+    let args = cached
+        .attachments
+        .iter()
+        .map(|cached| &cached.args)
+        .find(|args| !args.is_empty())
+        .cloned()
+        .unwrap_or(now);
+    let mut attachments = Vec::with_capacity(cached.attachments.len());
+    let mut results = Vec::with_capacity(cached.attachments.len());
+    for mut one in cached.attachments {
+        if let Ok(own) = crate::cni::CniArgs::parse(&one.args) {
+            let own = own.iter().map(|(key, value)| (key.into(), value.into()));
+            one.attachment.extra_args.extend(own);
+        }
+        attachments.push(one.attachment);
+        results.push(one.result);
+    }
+    sandbox(context, key, cached.netns, args, attachments, results)
+}
+
+fn sandbox(
+    context: &Context<'_>,
+    key: &Key,
+    cached_netns: Option<String>,
+    args: String,
+    attachments: Vec<Attachment>,
+    results: Vec<Option<CniResult>>,
+) -> Sandbox {
+    let given = context.request.call.netns.clone();
+    let netns: PathBuf = given
+        .or_else(|| cached_netns.map(PathBuf::from))
+        .unwrap_or_default();
+    let header = Header::new(
+        boot_id(),
+        key,
+        netns.display().to_string(),
+        identity(&netns),
+        args,
+        prepare::pod_name(context).ok().flatten(),
+        attachments,
+    );
+    let mut sandbox = Sandbox::planned(header);
+    sandbox.complete = true;
+    sandbox.progress = results
+        .into_iter()
+        .map(|result| Attached {
+            started: true,
+            result,
+            ..Attached::default()
+        })
+        .collect();
+    sandbox
+}
+
+/// Which netns is at `path` now; nothing when none is.
+fn identity(path: &Path) -> String {
+    PodNetns::open(path).map_or_else(|_| String::new(), |netns| netns.id().to_string())
+}
+
+/// Whether the runtime gave a result of the ADD, and that result where it can be read.
+fn prev_result(context: &Context<'_>) -> (bool, Option<CniResult>) {
+    let Some(raw) = context.request.stdin.get("prevResult") else {
+        return (false, None);
+    };
+    let version = context.request.node.version;
+    (true, CniResult::parse(raw.get().as_bytes(), version).ok())
+}

@@ -1,0 +1,788 @@
+//! The rules, each by a node configuration, a cluster and a pod's annotation.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::cluster::{EventKind, Pod};
+use crate::cni::RawObject;
+use crate::npwg::{Definition, IpamClaim};
+
+/// Everything that a plan is made from, in words; a plan is [`Story::plan`].
+#[derive(Clone)]
+struct Story {
+    node: serde_json::Map<String, Value>,
+    definitions: Vec<Value>,
+    claims: Vec<Value>,
+    namespace: Option<&'static str>,
+    annotations: PodAnnotations,
+    runtime_config: Value,
+}
+
+/// A pod of the namespace `pods`, and a cluster network of one bridge.
+fn story() -> Story {
+    let node = json!({
+        "cniVersion": "1.0.0", "name": "jackfield", "type": "jackfield", "manifestDir": "/m",
+        "confDir": "/nonexistent",
+        "delegates": [{"cniVersion": "1.0.0", "name": "cluster", "type": "bridge"}],
+    });
+    Story {
+        node: node.as_object().unwrap().clone(),
+        definitions: Vec::new(),
+        claims: Vec::new(),
+        namespace: Some("pods"),
+        annotations: PodAnnotations::default(),
+        runtime_config: json!({}),
+    }
+}
+
+impl Story {
+    fn node(mut self, key: &str, value: Value) -> Story {
+        self.node.insert(key.to_owned(), value);
+        self
+    }
+
+    /// The definition `name`, with `config` or without any.
+    fn define(mut self, name: &str, config: Option<Value>) -> Story {
+        let (namespace, name) = name.split_once('/').unwrap();
+        let config = config.map(|config| config.to_string());
+        self.definitions.push(json!({
+            "metadata": {"namespace": namespace, "name": name}, "spec": {"config": config},
+        }));
+        self
+    }
+
+    /// A definition of one macvlan that declares `capabilities`.
+    fn macvlan(self, name: &str, capabilities: &[&str]) -> Story {
+        let declared: serde_json::Map<String, Value> = capabilities
+            .iter()
+            .map(|capability| ((*capability).to_owned(), json!(true)))
+            .collect();
+        let config = json!({"cniVersion": "1.0.0", "type": "macvlan", "capabilities": declared});
+        self.define(name, Some(config))
+    }
+
+    fn claim(mut self, name: &str, ips: &[&str]) -> Story {
+        self.claims.push(json!({
+            "metadata": {"namespace": "pods", "name": name},
+            "spec": {"network": "n", "interface": "i"}, "status": {"ips": ips},
+        }));
+        self
+    }
+
+    fn networks(mut self, annotation: impl ToString) -> Story {
+        self.annotations.networks = Some(annotation.to_string());
+        self
+    }
+
+    fn default_network(mut self, annotation: impl ToString) -> Story {
+        self.annotations.default_network = Some(annotation.to_string());
+        self
+    }
+
+    fn plan(&self) -> Plan {
+        let text = Value::Object(self.node.clone()).to_string();
+        let node = NodeConfig::parse(&RawObject::parse(text.as_bytes()).unwrap()).unwrap();
+        let mut answer = Answer {
+            pod: Some(Pod::default()),
+            ..Answer::default()
+        };
+        for object in &self.definitions {
+            let definition = Definition::from_json(object).unwrap();
+            let name = definition.object.clone();
+            answer.definitions.push((name, Ok(definition)));
+        }
+        for object in &self.claims {
+            let claim = IpamClaim::from_json(object).unwrap();
+            answer
+                .claims
+                .push((claim.object.name().to_owned(), Ok(claim)));
+        }
+        let catalog = Catalog::build(&node, &answer);
+        let pod = self.namespace.map(|namespace| PodName {
+            namespace: namespace.to_owned(),
+            name: "web".to_owned(),
+            uid: None,
+        });
+        let runtime_config = RawObject::parse(self.runtime_config.to_string().as_bytes()).unwrap();
+        plan(Inputs {
+            node: &node,
+            ifname: &"eth0".parse().unwrap(),
+            pod: pod.as_ref(),
+            annotations: &self.annotations,
+            answer: &answer,
+            catalog: &catalog,
+            runtime_config: CapabilityArgs::from(&runtime_config),
+        })
+    }
+
+    /// The attachments of a plan without problems, in words: `label (interface)`.
+    fn attached(&self) -> Vec<String> {
+        let plan = self.plan();
+        assert_eq!(plan.problems, [], "{:?}", plan.problems);
+        in_words(&plan)
+    }
+
+    /// The one attachment behind the cluster network's.
+    fn second(&self) -> Attachment {
+        let plan = self.plan();
+        assert_eq!(plan.problems, [], "{:?}", plan.problems);
+        plan.attachments[1].clone()
+    }
+
+    /// The code and the words of the one problem that the plan has.
+    fn problem(&self) -> (u32, String) {
+        let problems = self.plan().problems;
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        (problems[0].code(), problems[0].to_string())
+    }
+}
+
+fn in_words(plan: &Plan) -> Vec<String> {
+    let words = |one: &Attachment| format!("{} ({})", one.label, one.ifname);
+    plan.attachments.iter().map(words).collect()
+}
+
+// clause: NPWG-1.3 §4.1 name
+// clause: NPWG-1.3 §5 name
+#[test]
+fn annotations_have_the_names_of_the_specification() {
+    let all = [
+        ("k8s.v1.cni.cncf.io/networks", "net-a"),
+        ("v1.multus-cni.io/default-network", "net-b"),
+        ("k8s.v1.cni.cncf.io/networks-status", "net-c"),
+        ("other", "net-d"),
+    ];
+    let all = all.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let annotations = PodAnnotations::from_map(&all.into());
+    assert_eq!(annotations.networks.as_deref(), Some("net-a"));
+    assert_eq!(annotations.default_network.as_deref(), Some("net-b"));
+    assert_eq!(
+        crate::npwg::STATUS_ANNOTATION,
+        "k8s.v1.cni.cncf.io/network-status"
+    );
+}
+
+fn argument(attachment: &Attachment, capability: &str) -> Option<String> {
+    let value = attachment.capability_args.get(capability)?;
+    Some(value.get().to_owned())
+}
+
+// clause: NPWG-1.3 §6 attached
+// clause: NPWG-1.3 §6.2
+#[test]
+fn the_cluster_network_comes_first_then_default_networks_then_the_selection() {
+    let story = story()
+        .macvlan("infra/metrics", &[])
+        .macvlan("pods/net-a", &[])
+        .node("defaultNetworks", json!(["infra/metrics"]));
+    let cluster = "cluster (eth0)";
+    assert_eq!(story.attached(), [cluster, "infra/metrics (net1)"]);
+    let selecting = story.clone().networks("net-a");
+    assert_eq!(
+        selecting.attached(),
+        [cluster, "infra/metrics (net1)", "pods/net-a (net2)"]
+    );
+    let of_the_system = Story {
+        namespace: Some("kube-system"),
+        ..story.clone()
+    };
+    assert_eq!(of_the_system.attached(), [cluster], "no default networks");
+    let nobody = Story {
+        namespace: None,
+        ..selecting
+    };
+    assert_eq!(nobody.attached(), [cluster], "a runtime without Kubernetes");
+    let plan = story.plan();
+    assert!(plan.attachments[0].is_cluster && !plan.attachments[1].is_cluster);
+}
+
+// clause: NPWG-1.3 §4.2 operation: the same network twice is attached twice
+// clause: NPWG-1.3 §4.2.1 created: the name of the network is the definition's
+// clause: NPWG-1.3 §4.2.1 interface: generated by position, unique
+// clause: NPWG-1.3 §4.1.2.1.5 used
+// clause: NPWG-1.3 §4.1.2.1.2: a namespace of its own
+#[test]
+fn interfaces_are_numbered_in_the_order_of_the_annotation() {
+    let story = story()
+        .macvlan("pods/net-a", &[])
+        .macvlan("default/net-b", &[])
+        .networks("net-a,default/net-b@storage0,net-a");
+    assert_eq!(
+        story.attached(),
+        [
+            "cluster (eth0)",
+            "pods/net-a (net1)",
+            "default/net-b (storage0)",
+            "pods/net-a (net3)"
+        ]
+    );
+    let plan = story.plan();
+    assert_eq!(plan.attachments[1].network.as_str(), "net-a");
+    assert_eq!(plan.attachments[3].network.as_str(), "net-a");
+}
+
+// clause: NPWG-1.3 §4.1.2.1.5 taken
+#[test]
+fn an_interface_name_is_used_once() {
+    let story = story().macvlan("pods/a", &[]).macvlan("pods/b", &[]);
+    for (annotation, blamed) in [
+        (
+            "a@eth0",
+            "network pods/a (eth0): interface name eth0 is already used by network cluster",
+        ),
+        (
+            "a@x,b@x",
+            "network pods/b (x): interface name x is already used by network pods/a",
+        ),
+        (
+            "a@net2,b",
+            "network pods/b (net2): interface name net2 is already used by network pods/a",
+        ),
+    ] {
+        let (code, words) = story.clone().networks(annotation).problem();
+        assert_eq!(code, 101, "{words}");
+        assert_eq!(
+            words,
+            format!("{blamed}; choose another in the pod's annotation")
+        );
+    }
+}
+
+// clause: NPWG-1.3 §3.4.1 config: before any file
+// clause: NPWG-1.3 §3.4.1 order: spec.config, a list on disk, a single one
+// clause: NPWG-1.3 §3.4.1 on disk: by the name that is written in it
+// clause: NPWG-1.3 §3.4.1 otherwise
+// clause: NPWG-1.3 §3.2 no keys: a network that the node knows by that name
+#[test]
+fn a_definition_is_its_own_configuration_else_one_on_disk_else_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    file("00-broken.conflist", "{");
+    file("10.conf", r#"{"name":"net-a","type":"single"}"#);
+    file(
+        "20.conflist",
+        r#"{"name":"net-b","plugins":[{"type":"list"}]}"#,
+    );
+    file("15.conf", r#"{"name":"net-b","type":"single"}"#);
+    let story = story()
+        .node("confDir", json!(folder.path()))
+        .macvlan("pods/net-b", &[])
+        .define("default/net-b", None)
+        .define("pods/net-a", None)
+        .define("pods/net-c", None);
+    for (network, expected) in [
+        ("net-b", "macvlan"),
+        ("default/net-b", "list"),
+        ("net-a", "single"),
+    ] {
+        let attachment = story.clone().networks(network).second();
+        let plugin = attachment.config.plugins()[0].plugin_type();
+        assert_eq!(plugin.as_str(), expected, "{network}");
+    }
+    let (code, words) = story.networks("net-c").problem();
+    assert_eq!(code, 102);
+    assert!(words.contains("pods/net-c has no spec.config"), "{words}");
+}
+
+// clause: NPWG-1.3 §3.4.2: a name that is omitted is the definition's
+// clause: NPWG-1.3 §3.4.3 not required: another name is used as it is
+// clause: NPWG-1.3 §5.3.1 name: the definition's, whatever its configuration is called
+// clause: NPWG-1.3 §5.3.1 namespace
+#[test]
+fn a_network_is_called_what_its_configuration_says() {
+    let config = |name: Value| json!({"cniVersion": "1.0.0", "type": "macvlan", "name": name});
+    let story = story()
+        .define("pods/net-a", Some(config(json!("vlan-7"))))
+        .define("pods/net-b", Some(config(Value::Null)));
+    for (network, called) in [("net-a", "vlan-7"), ("net-b", "net-b")] {
+        let attachment = story.clone().networks(network).second();
+        assert_eq!(attachment.network.as_str(), called);
+        assert_eq!(attachment.label, format!("pods/{network}"));
+    }
+}
+
+#[test]
+fn a_network_that_cannot_be_used_is_named_and_keeps_its_place() {
+    let story = story()
+        .macvlan("pods/good", &[])
+        .define("pods/broken", Some(json!("no object")))
+        .define("pods/empty", Some(json!({"name": "empty", "plugins": []})))
+        .networks("broken,missing,empty,good");
+    let plan = story.plan();
+    assert_eq!(in_words(&plan), ["cluster (eth0)", "pods/good (net4)"]);
+    let problems: Vec<String> = plan.problems.iter().map(ToString::to_string).collect();
+    for (problem, network) in problems.iter().zip([
+        "network pods/broken (net1): ",
+        "network pods/missing (net2): ",
+        "network pods/empty (net3): ",
+    ]) {
+        assert!(problem.starts_with(network), "{problem}");
+    }
+    assert!(plan.problems.iter().all(|problem| problem.code() == 102));
+    assert_eq!(problems.len(), 3);
+}
+
+// clause: NPWG-1.3 §7.4
+#[test]
+fn isolation_keeps_namespaces_apart() {
+    let annotations = ["net", "other/net", "default/net"];
+    let table = [
+        (json!({}), [true, false, true]),
+        (json!({"namespaceIsolation": false}), [true, true, true]),
+        (
+            json!({"globalNamespaces": "other, more"}),
+            [true, true, false],
+        ),
+        (json!({"globalNamespaces": "more"}), [true, false, false]),
+    ];
+    for (keys, allowed) in table {
+        for (annotation, allowed) in annotations.into_iter().zip(allowed) {
+            let mut story = story()
+                .macvlan("pods/net", &[])
+                .macvlan("other/net", &[])
+                .macvlan("default/net", &[]);
+            for (key, value) in keys.as_object().unwrap() {
+                story = story.node(key, value.clone());
+            }
+            let selecting = story.clone().networks(annotation);
+            let replacing = story.default_network(if annotation == "net" {
+                "pods/net"
+            } else {
+                annotation
+            });
+            for story in [selecting, replacing] {
+                let problems = story.plan().problems;
+                assert_eq!(problems.is_empty(), allowed, "{keys} {annotation}");
+                for problem in problems {
+                    assert_eq!(problem.code(), 108, "{problem}");
+                    assert!(problem.to_string().contains("namespaceIsolation"));
+                }
+            }
+        }
+    }
+}
+
+// clause: NPWG-1.3 §7.4
+#[test]
+fn isolation_tells_nothing_about_what_it_keeps_away() {
+    let (code, words) = story().networks("other/absent").problem();
+    assert_eq!(code, 108, "{words}");
+    let broken = story().define("other/net", Some(json!("no object")));
+    assert_eq!(broken.networks("other/net").problem().0, 108);
+}
+
+#[test]
+fn the_administrators_own_networks_frame_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = folder.path().join("extra");
+    std::fs::create_dir(&chain).unwrap();
+    std::fs::write(chain.join("10.conf"), r#"{"type":"tuning"}"#).unwrap();
+    let network = |name: &str| json!({"cniVersion": "1.0.0", "name": name, "type": "bridge"});
+    let story = story()
+        .macvlan("pods/net", &[])
+        .node("confDir", json!(folder.path()))
+        .node("auxiliaryCNIChainName", json!("extra"))
+        .node("delegates", json!([network("cluster"), network("second")]))
+        .networks("net@net3");
+    assert_eq!(
+        story.attached(),
+        [
+            "cluster (eth0)",
+            "second (net1)",
+            "pods/net (net3)",
+            "extra (net4)"
+        ]
+    );
+    let plan = story.plan();
+    let auxiliary = |one: &Attachment| one.is_auxiliary;
+    assert_eq!(
+        plan.attachments.iter().filter(|one| auxiliary(one)).count(),
+        1
+    );
+    assert!(auxiliary(plan.attachments.last().unwrap()));
+    std::fs::write(chain.join("20.conf"), "{").unwrap();
+    let (code, words) = story.problem();
+    assert_eq!(code, 102);
+    assert!(
+        words.contains("auxiliaryCNIChainName") && words.contains("20.conf"),
+        "{words}"
+    );
+}
+
+// clause: NPWG-1.3 §7.4
+#[test]
+fn a_policy_restricts_what_is_selected_and_nothing_else() {
+    let config = json!({"cniVersion": "1.0.0", "name": "n", "plugins": [
+        {"type": "macvlan", "ipam": {"type": "host-local", "DataDir": "/x"}}, {"type": "tuning"}]});
+    let story = story()
+        .define("pods/net", Some(config))
+        .node("defaultNetworks", json!(["pods/net"]));
+    let table = [
+        (json!({}), None),
+        (json!({"types": ["macvlan", "host-local", "tuning"]}), None),
+        (
+            json!({"types": ["macvlan", "tuning"]}),
+            Some("plugin host-local under types"),
+        ),
+        (
+            json!({"types": ["macvlan", "host-local"]}),
+            Some("plugin tuning under types"),
+        ),
+        (json!({"networks": ["pods/net"]}), None),
+        (
+            json!({"networks": ["pods/other"]}),
+            Some("does not list it under networks"),
+        ),
+        (
+            json!({"denyKeys": ["ipam.dataDir"]}),
+            Some("has the key ipam.dataDir"),
+        ),
+        (json!({"denyKeys": ["ipam"]}), Some("has the key ipam")),
+        (json!({"denyKeys": ["sysctl", "ipam.ranges"]}), None),
+    ];
+    for (rule, refused) in table {
+        for namespace in ["*", "pods"] {
+            let policy = json!({"namespaces": {namespace: rule, "others": {"types": ["x"]}}});
+            let story = story.clone().node("policy", policy);
+            assert_eq!(story.plan().problems, [], "default networks are exempt");
+            let selecting = story.clone().networks("net@sel0");
+            let replacing = story.default_network("pods/net");
+            for story in [selecting, replacing] {
+                match refused {
+                    None => assert_eq!(story.plan().problems, [], "{rule}"),
+                    Some(words) => {
+                        let (code, problem) = story.problem();
+                        assert_eq!(code, 108);
+                        assert!(problem.contains(words), "{rule}: {problem}");
+                    }
+                }
+            }
+        }
+    }
+    let own = json!({"namespaces": {"*": {"types": ["x"]}, "pods": {}}});
+    let story = story.node("policy", own).networks("net@sel0");
+    assert_eq!(story.plan().problems, [], "a namespace's own rule replaces");
+}
+
+/// What a pod asks for: the annotation's key and value, and the capability with its value.
+const REQUESTS: [(&str, &str, &str, &str); 5] = [
+    ("ips", r#"["10.0.0.5/24"]"#, "ips", r#"["10.0.0.5/24"]"#),
+    (
+        "mac",
+        r#""02:00:00:00:00:05""#,
+        "mac",
+        r#""02:00:00:00:00:05""#,
+    ),
+    (
+        "portMappings",
+        r#"[{"hostPort":80,"containerPort":8080}]"#,
+        "portMappings",
+        r#"[{"hostPort":80,"containerPort":8080,"protocol":"tcp"}]"#,
+    ),
+    (
+        "bandwidth",
+        r#"{"ingressRate":8000,"ingressBurst":800}"#,
+        "bandwidth",
+        r#"{"ingressRate":8000,"ingressBurst":800}"#,
+    ),
+    (
+        "infiniband-guid",
+        r#""24:8a:07:03:00:8d:ae:2f""#,
+        "infinibandGUID",
+        r#""24:8a:07:03:00:8d:ae:2f""#,
+    ),
+];
+
+fn asking(key: &str, value: &str) -> String {
+    format!(r#"[{{"name":"net","{key}":{value}}}]"#)
+}
+
+// clause: NPWG-1.3 §4.1.2.1.3.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.3.2 declared
+// clause: NPWG-1.3 §4.1.2.1.4.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.4.2 declared
+// clause: NPWG-1.3 §4.1.2.1.7 unsupported
+// clause: NPWG-1.3 §4.1.2.1.7.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.7.2 declared
+// clause: NPWG-1.3 §4.1.2.1.8 unsupported
+// clause: NPWG-1.3 §4.1.2.1.8.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.8.2 declared
+// clause: NPWG-1.3 §4.1.2.1.10.2 runtimeConfig
+// clause: NPWG-1.3 §4.1.2.1.10.2 declared
+#[test]
+fn what_is_asked_for_goes_to_a_plugin_that_declares_it_or_fails() {
+    for (key, value, capability, given) in REQUESTS {
+        let chain = |declared: Value| {
+            json!({"cniVersion": "1.0.0", "plugins": [
+                {"type": "macvlan"}, {"type": "tuning", "capabilities": {capability: declared}}]})
+        };
+        let story = |declared: Value| {
+            story()
+                .define("pods/net", Some(chain(declared)))
+                .networks(asking(key, value))
+        };
+        let attachment = story(json!(true)).second();
+        assert_eq!(argument(&attachment, capability).as_deref(), Some(given));
+        assert_eq!(attachment.extra_args, [], "not by CNI_ARGS as well");
+        for declared in [json!(false), Value::Null] {
+            let (code, words) = story(declared).problem();
+            assert_eq!(code, 103);
+            assert_eq!(
+                words,
+                format!(
+                    "network pods/net (net1): {key} was requested and no plugin of macvlan, tuning \
+                     declares the capability {capability}; add \"capabilities\": \
+                     {{\"{capability}\": true}} to the definition or drop the request"
+                )
+            );
+        }
+    }
+}
+
+#[test]
+fn addresses_that_nobody_declares_go_as_arguments_where_the_node_says_so() {
+    let story = story()
+        .macvlan("pods/net", &[])
+        .node("undeclared", json!("args"));
+    for (key, value, capability, _) in REQUESTS {
+        let story = story.clone().networks(asking(key, value));
+        if !["ips", "mac"].contains(&key) {
+            assert_eq!(story.problem().0, 103, "{key}");
+            continue;
+        }
+        let attachment = story.second();
+        assert_eq!(argument(&attachment, capability), None);
+        let cni = attachment.cni_args.unwrap().to_string();
+        assert_eq!(cni, format!(r#"{{"{key}":{value}}}"#));
+        let variable = if key == "ips" { "IP" } else { "MAC" };
+        assert_eq!(attachment.extra_args[0].0, variable);
+        assert!(value.contains(&attachment.extra_args[0].1), "{key}");
+    }
+    let declared = Story {
+        definitions: Vec::new(),
+        ..story
+    }
+    .macvlan("pods/net", &["ips"])
+    .networks(asking("ips", r#"["10.0.0.5"]"#))
+    .second();
+    assert!(argument(&declared, "ips").is_some() && declared.cni_args.is_none());
+}
+
+// clause: NPWG-1.0 §4.1.2.1.3.2 args
+// clause: NPWG-1.0 §4.1.2.1.4.2 args
+#[test]
+fn version_1_0_passes_addresses_in_args_whatever_is_declared() {
+    let ipoib = "80:00:11:22:33:44:55:66:77:88:99:aa:bb:cc:dd:ee:ff:00:11:22";
+    for capabilities in [&[][..], &["ips", "mac"]] {
+        let attachment = story()
+            .macvlan("pods/net", capabilities)
+            .node("npwgVersion", json!("1.0"))
+            .networks(format!(
+                r#"[{{"name":"net","ips":["10.0.0.5","2001:db8::5"],"mac":"{ipoib}"}}]"#
+            ))
+            .second();
+        assert!(attachment.capability_args.is_empty());
+        assert_eq!(
+            attachment.cni_args.unwrap().to_string(),
+            format!(r#"{{"ips":["10.0.0.5","2001:db8::5"],"mac":"{ipoib}"}}"#)
+        );
+        assert_eq!(attachment.requested.ips.len(), 2, "they are verified");
+        assert!(attachment.requested.mac.is_some());
+    }
+}
+
+// clause: NPWG-1.3 §4.1.2.1.6.2 priority: the pod's own cni-args win
+#[test]
+fn what_a_pod_puts_into_cni_args_is_kept_as_it_is_written() {
+    let attachment = story()
+        .macvlan("pods/net", &[])
+        .node("undeclared", json!("args"))
+        .networks(r#"[{"name":"net","ips":["10.0.0.5"],"cni-args":{"ips":["10.0.0.9"],"n":1.10}}]"#)
+        .second();
+    assert_eq!(
+        attachment.cni_args.unwrap().to_string(),
+        r#"{"ips":["10.0.0.9"],"n":1.10}"#
+    );
+}
+
+// clause: NPWG-1.3 §4.1.2.1.3 invalid
+// clause: NPWG-1.3 §4.1.2.1.4 invalid
+// clause: NPWG-1.3 §4.1.2.1.5 invalid
+// clause: NPWG-1.3 §4.1.2.1.7 invalid
+// clause: NPWG-1.3 §4.1.2.1.8 invalid
+// clause: NPWG-1.3 §4.1.2.1.9 once
+// clause: NPWG-1.3 §4.1.2.1.10 invalid
+#[test]
+fn an_invalid_annotation_is_ignored_and_said_or_refused() {
+    let story = story().macvlan("pods/net", &[]);
+    for (annotation, named) in [
+        (asking("ips", r#"["10.0.0.256"]"#), "10.0.0.256"),
+        (asking("mac", r#""02:00""#), "02:00"),
+        (asking("interface", r#""a/b""#), "a/b"),
+        (
+            asking("portMappings", r#"[{"hostPort":0,"containerPort":1}]"#),
+            "hostPort",
+        ),
+        (asking("bandwidth", r#"{"ingressRate":0}"#), "ingressRate"),
+        (asking("infiniband-guid", r#""24:8a""#), "24:8a"),
+        (
+            r#"[{"name":"net","default-route":[]},{"name":"net","default-route":[]}]"#.to_owned(),
+            "default-route",
+        ),
+        ("[null]".to_owned(), "null"),
+        ("net,,net".to_owned(), "network 2"),
+    ] {
+        let story = story.clone().networks(&annotation);
+        assert_eq!(story.attached(), ["cluster (eth0)"], "{annotation}");
+        let events = story.plan().events;
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!(events[0].kind, EventKind::Warning);
+        assert!(
+            events[0].message.contains(NETWORKS_ANNOTATION) && events[0].message.contains(named),
+            "{}",
+            events[0].message
+        );
+        let strict = story.node("invalidAnnotation", json!("fail"));
+        let (code, words) = strict.problem();
+        assert_eq!(code, 101);
+        assert!(
+            words.contains(NETWORKS_ANNOTATION) && words.contains(named),
+            "{words}"
+        );
+        assert_eq!(strict.plan().events, []);
+    }
+}
+
+// clause: NPWG-1.3 §7.5
+#[test]
+fn what_the_runtime_configures_is_the_cluster_networks_alone() {
+    let mappings = json!([{"hostPort": 1, "containerPort": 2, "protocol": "tcp"}]);
+    let story = Story {
+        runtime_config: json!({"portMappings": mappings, "dns": {"searches": ["x"]}}),
+        ..story()
+            .macvlan("pods/net", &["portMappings", "mac"])
+            .networks("net")
+    };
+    let plan = story.plan();
+    assert_eq!(
+        argument(&plan.attachments[0], "portMappings"),
+        Some(mappings.to_string())
+    );
+    assert!(argument(&plan.attachments[0], "dns").is_some());
+    assert!(plan.attachments[1].capability_args.is_empty());
+
+    let replaced = story.default_network(
+        r#"[{"name":"net","namespace":"pods","mac":"02:00:00:00:00:05","interface":"ignored0"}]"#,
+    );
+    let plan = replaced.plan();
+    let cluster = &plan.attachments[0];
+    assert!(argument(cluster, "portMappings").is_some() && argument(cluster, "mac").is_some());
+}
+
+#[test]
+fn an_annotation_may_replace_the_cluster_network() {
+    let story = story()
+        .macvlan("kube-system/net", &[])
+        .macvlan("pods/net", &[]);
+    let story = story.node("globalNamespaces", json!("kube-system"));
+    let replaced = story.clone().default_network("net");
+    assert_eq!(replaced.attached(), ["kube-system/net (eth0)"]);
+    assert!(replaced.plan().attachments[0].is_cluster);
+
+    let asking = r#"[{"name":"net","namespace":"pods","ips":["10.0.0.5"]}]"#;
+    let plan = story.clone().default_network(asking).plan();
+    assert_eq!(
+        plan.problems,
+        [],
+        "nobody declares ips, and it goes as arguments"
+    );
+    assert_eq!(plan.attachments[0].extra_args[0].0, "IP");
+
+    let unknown = story.clone().default_network("absent");
+    assert_eq!(unknown.problem().0, 102);
+    for invalid in ["net,net", "[]", "Net"] {
+        let story = story.clone().default_network(invalid);
+        assert_eq!(story.attached(), ["cluster (eth0)"], "{invalid}");
+        assert!(
+            story.plan().events[0]
+                .message
+                .contains(DEFAULT_NETWORK_ANNOTATION)
+        );
+        assert_eq!(
+            story.node("invalidAnnotation", json!("fail")).problem().0,
+            101
+        );
+    }
+}
+
+// clause: NPWG-1.3 §4.1.2.1.11: the addresses of the claim
+// clause: NPWG-1.3 §4.1.2.1.11.1 ignored: by a network that declares no ips
+// clause: NPWG-1.3 §4.1.2.1.11.1 honoured
+// clause: NPWG-1.3 §4.1.2.1.11.1 with ips
+#[test]
+fn a_claim_gives_addresses_to_those_who_take_them() {
+    let story = story()
+        .macvlan("pods/net", &["ips"])
+        .macvlan("pods/plain", &[])
+        .claim("vm.blue", &["10.0.0.5/24", "fd00::5/64"])
+        .claim("new", &[]);
+    let asking = |network: &str, rest: &str| {
+        let annotation = format!(r#"[{{"name":"{network}","ipam-claim-reference":{rest}}}]"#);
+        story.clone().networks(annotation)
+    };
+    let taken = asking("net", r#""vm.blue""#).second();
+    assert_eq!(
+        argument(&taken, "ips").as_deref(),
+        Some(r#"["10.0.0.5/24","fd00::5/64"]"#)
+    );
+    assert_eq!(taken.requested.ips.len(), 2, "they are verified");
+    let new = asking("net", r#""new""#).second();
+    assert_eq!(argument(&new, "ips"), None, "nothing is allocated yet");
+    let ignored = asking("plain", r#""vm.blue""#).second();
+    assert!(ignored.requested.ips.is_empty() && ignored.capability_args.is_empty());
+    let (code, words) = asking("net", r#""vm.blue","ips":["10.0.0.6"]"#).problem();
+    assert_eq!(code, 101);
+    assert!(
+        words.contains("ips and ipam-claim-reference vm.blue exclude"),
+        "{words}"
+    );
+    assert_eq!(asking("net", r#""absent""#).problem().0, 102);
+}
+
+// clause: NPWG-1.3 §4.1.2.1.9 type: the gateways are kept in order
+#[test]
+fn a_default_route_belongs_to_its_attachment() {
+    let story = story().macvlan("pods/net", &[]);
+    for (gateways, count) in [(r#"["10.0.0.1","fd00::1"]"#, 2), ("[]", 0)] {
+        let attachment = story.clone().networks(asking("default-route", gateways));
+        let plan = attachment.plan();
+        assert_eq!(plan.attachments[0].default_route, None);
+        let kept = plan.attachments[1].default_route.as_ref().unwrap();
+        assert_eq!(kept.len(), count);
+    }
+}
+
+#[test]
+fn a_key_that_is_reserved_and_unknown_is_an_event() {
+    let story = story().macvlan("pods/net", &[]);
+    let plan = story.networks(asking("ip", r#""10.0.0.5""#)).plan();
+    assert_eq!((plan.problems.len(), plan.events.len()), (0, 1));
+    assert!(plan.events[0].message.contains(r#"key "ip" is unknown"#));
+}
+
+// clause: CNI-1.1.0 §3 same configuration: it is kept byte for byte
+#[test]
+fn an_attachment_reads_back_from_the_journal_as_it_was() {
+    let config = r#"{"cniVersion":"1.0.0","name":"n","type":"macvlan","capabilities":{"ips":true},"x":9007199254740993,"y":1.10,"z":1e400}"#;
+    let mut story = story().networks(
+        r#"[{"name":"net","ips":["10.0.0.5/24"],"default-route":["10.0.0.1"],"cni-args":{"n":1.10}}]"#,
+    );
+    story.definitions.push(json!({
+        "metadata": {"namespace": "pods", "name": "net"}, "spec": {"config": config},
+    }));
+    let attachment = story.second();
+    let text = serde_json::to_string(&attachment).unwrap();
+    let back: Attachment = serde_json::from_str(&text).unwrap();
+    assert_eq!(back.config.raw(), config);
+    assert_eq!(serde_json::to_string(&back).unwrap(), text);
+}

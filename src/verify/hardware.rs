@@ -1,0 +1,86 @@
+//! Hardware addresses, compared as what they are.
+
+use device_info::{Guid, IpoibAddr, MacAddr};
+
+use crate::npwg::RequestedMac;
+
+/// Reads a hardware address of a result; [`None`] when it is none.
+pub(super) fn parse(text: &str) -> Option<RequestedMac> {
+    let ethernet = MacAddr::parse_observed(text).map(RequestedMac::Ethernet);
+    ethernet
+        .or_else(|_| text.parse().map(RequestedMac::Ipoib))
+        .ok()
+}
+
+/// Whether the kernel's octets are the expected address.
+///
+/// Of an IPoIB address only the GUID of its port is compared: the number of its queue pair is
+/// new with every restart of the interface (RFC 4391 §9.1.1).
+pub(super) fn is(octets: &[u8], expected: RequestedMac) -> bool {
+    match expected {
+        RequestedMac::Ethernet(address) => octets == address.octets(),
+        RequestedMac::Ipoib(address) => guid(octets) == Some(address.port_guid()),
+    }
+}
+
+/// The octets of an address, as the kernel would show it.
+pub(super) fn octets(address: RequestedMac) -> Vec<u8> {
+    match address {
+        RequestedMac::Ethernet(address) => address.octets().to_vec(),
+        RequestedMac::Ipoib(address) => address.octets().to_vec(),
+    }
+}
+
+/// The GUID of the port whose IPoIB address this is.
+pub(super) fn guid(octets: &[u8]) -> Option<Guid> {
+    let octets: [u8; 20] = octets.try_into().ok()?;
+    Some(IpoibAddr::from(octets).port_guid())
+}
+
+/// For people; the kernel's addresses have any length, tunnels have none.
+pub(super) fn show(octets: &[u8]) -> String {
+    if octets.is_empty() {
+        return "none".to_owned();
+    }
+    let pairs: Vec<_> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+    pairs.join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORT_A: &str = "80:00:00:49:fe:80:00:00:00:00:00:00:02:c9:03:00:00:02:00:3a";
+    const RESTARTED: &str = "80:00:00:51:fe:80:00:00:00:00:00:00:02:c9:03:00:00:02:00:3a";
+    const PORT_B: &str = "80:00:00:49:fe:80:00:00:00:00:00:00:02:c9:03:00:00:02:00:3b";
+
+    fn octets(text: &str) -> Vec<u8> {
+        super::octets(parse(text).unwrap())
+    }
+
+    #[test]
+    fn an_ipoib_address_is_known_by_its_port() {
+        let expected = parse(PORT_A).unwrap();
+        assert!(is(&octets(PORT_A), expected));
+        assert!(is(&octets(RESTARTED), expected));
+        assert!(!is(&octets(PORT_B), expected));
+        assert!(!is(&octets(PORT_A)[14..], expected));
+        assert!(!is(&[], expected));
+    }
+
+    #[test]
+    fn an_ethernet_address_is_known_by_all_its_octets_in_any_case() {
+        let expected = parse("02:00:5E:00:00:AA").unwrap();
+        assert!(is(&[2, 0, 0x5e, 0, 0, 0xaa], expected));
+        assert!(!is(&[2, 0, 0x5e, 0, 0, 0xab], expected));
+        assert!(!is(&octets(PORT_A), expected));
+        assert_eq!(parse("02-00-5e-00-00-aa"), None);
+        assert_eq!(parse("eth0"), None);
+    }
+
+    #[test]
+    fn octets_are_shown_as_the_kernel_shows_them() {
+        assert_eq!(show(&[2, 0, 0xab]), "02:00:ab");
+        assert_eq!(show(&[]), "none");
+    }
+}

@@ -1,0 +1,96 @@
+//! Is it the right interface, on the right device, with the right hardware address?
+
+use crate::kernel::Link;
+
+use super::{Judgement, hardware};
+use crate::verify::{Observed, Source, Weight, What};
+
+impl Judgement<'_> {
+    pub(super) fn answered_name(&mut self) {
+        let Some(answered) = self.intended.interface() else {
+            return;
+        };
+        if answered.name != self.intended.ifname.as_str() {
+            let found = answered.name.clone();
+            self.add(Weight::Answered, What::AnsweredName { found });
+        }
+    }
+
+    pub(super) fn device(&mut self, observed: &Observed) {
+        let Some(expected) = self.intended.device else {
+            return;
+        };
+        let found = &observed.device;
+        // Hexadecimal digits: whoever writes a PCI address may write them large.
+        if found.iter().any(|name| name.eq_ignore_ascii_case(expected)) {
+            return;
+        }
+        let expected = expected.to_owned();
+        if found.is_empty() {
+            self.add(Weight::Warning, What::UnknownDevice { expected });
+        } else {
+            let found = found.clone();
+            self.add(Weight::Requested, What::Device { expected, found });
+        }
+    }
+
+    pub(super) fn hardware_address(&mut self, link: &Link, enslaved: Option<&str>) {
+        for (source, expected) in self.expected_macs() {
+            if hardware::is(&link.address, expected) {
+                continue;
+            }
+            let found = match (enslaved, &link.perm_address) {
+                (None, _) => &link.address,
+                (Some(_), Some(permanent)) if hardware::is(permanent, expected) => continue,
+                (Some(_), Some(permanent)) => permanent,
+                (Some(master), None) => {
+                    let master = master.to_owned();
+                    let what = What::HiddenHardwareAddress { expected, master };
+                    self.add(Weight::Warning, what);
+                    continue;
+                }
+            };
+            let what = What::HardwareAddress {
+                expected,
+                source,
+                found: found.clone(),
+            };
+            self.add(source.into(), what);
+        }
+    }
+
+    pub(super) fn guid(&mut self, link: &Link, enslaved: Option<&str>) {
+        let Some(expected) = self.intended.requested.guid else {
+            return;
+        };
+        let permanent = enslaved.and(link.perm_address.as_deref());
+        let is = |octets: &[u8]| {
+            link.arp_type == Link::INFINIBAND && hardware::guid(octets) == Some(expected)
+        };
+        if !is(&link.address) && !permanent.is_some_and(is) {
+            let found = link.address.clone();
+            self.add(Weight::Requested, What::Guid { expected, found });
+        }
+    }
+
+    /// Nothing but the answer to compare with: NPWG 1.0 §4.1.2.1.4.2 asks for no more.
+    pub(super) fn answer_alone(&mut self) {
+        let answered = self.answered_mac();
+        if let Some(expected) = self.intended.requested.mac {
+            match answered {
+                None => self.add(Weight::Warning, What::NoHardwareAddress { expected }),
+                Some(mac) if hardware::is(&hardware::octets(mac), expected) => {}
+                Some(mac) => {
+                    let what = What::HardwareAddress {
+                        expected,
+                        source: Source::Requested,
+                        found: hardware::octets(mac),
+                    };
+                    self.add(Weight::Requested, what);
+                }
+            }
+        }
+        let found: Vec<_> = self.intended.answered_ips().collect();
+        self.requested_ips(&found, Weight::Requested);
+    }
+}

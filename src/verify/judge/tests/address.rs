@@ -1,0 +1,98 @@
+//! IP addresses and duplicate address detection.
+
+use super::*;
+
+// clause: NPWG-1.3 §4.1.2.1.3 assigned: they are the interface's
+// clause: NPWG-1.0 §4.1.2.1.3.2 assigned: fails where they were not
+#[test]
+fn requested_addresses_are_there_with_the_prefix_that_was_asked_for() {
+    let table: [(&[&str], &[&str]); 7] = [
+        (&["10.1.1.5"], &[]),
+        (&["10.1.1.5/24"], &[]),
+        (&["2001:db8:0::5/64"], &[]),
+        (
+            &["10.1.1.5/16"],
+            &["IP address 10.1.1.5/16 was requested, but it has 10.1.1.5/24, 2001:db8::5/64;"],
+        ),
+        (&["10.1.1.6"], &["IP address 10.1.1.6 was requested"]),
+        (
+            &["10.1.1.6", "10.1.1.5", "2001:db8::6/64"],
+            &["10.1.1.6 was", "2001:db8::6/64 was"],
+        ),
+        (&["::ffff:10.1.1.5"], &["was requested"]),
+    ];
+    for (ips, parts) in table {
+        let expected: Vec<_> = parts.iter().map(|part| (Demanded, *part)).collect();
+        expect(&Asked::ips(ips), &seen(), &expected);
+    }
+    let bare = seen_with(|observed| observed.addresses.clear());
+    let part = "IP address 10.1.1.5 was requested, but it has none;";
+    expect(&Asked::ips(&["10.1.1.5"]), &bare, &[(Demanded, part)]);
+}
+
+#[test]
+fn answered_addresses_are_there_with_their_prefix() {
+    let says = |ips: &str| Asked::nothing(&answer("", ips));
+    let part = "IP address 10.1.1.5/16 was answered by the delegate, but it has 10.1.1.5/24";
+    expect(
+        &says(r#"{"interface":1,"address":"10.1.1.5/16"}"#),
+        &seen(),
+        &[(Answered, part)],
+    );
+    // An index that points nowhere hides nothing, one that points at the host is not ours.
+    for (index, findings) in [("-1", 1), ("7", 1), ("null", 1), ("0", 0)] {
+        let asked = says(&format!(
+            r#"{{"interface":{index},"address":"10.1.1.9/24"}}"#
+        ));
+        let expected = [(Answered, "10.1.1.9/24 was answered")];
+        expect(&asked, &seen(), &expected[..findings]);
+    }
+    // One finding for an address that is missing, whoever named it.
+    let both = Asked::ips(&["10.1.1.9"])
+        .answered(&answer("", r#"{"interface":1,"address":"10.1.1.9/24"}"#));
+    expect(&both, &seen(), &[(Demanded, "10.1.1.9 was requested")]);
+    // The wish is met without a prefix, the answer is not with its own.
+    let prefix = Asked::ips(&["10.1.1.5"])
+        .answered(&answer("", r#"{"interface":1,"address":"10.1.1.5/16"}"#));
+    expect(&prefix, &seen(), &[(Answered, "10.1.1.5/16 was answered")]);
+}
+
+/// (failed, tentative, optimistic, carrier) on the last address of [`seen`].
+fn dad(failed: bool, tentative: bool, optimistic: bool, carrier: bool) -> Observed {
+    seen_with(|observed| {
+        observed.link.as_mut().unwrap().carrier = carrier;
+        let address = observed.addresses.last_mut().unwrap();
+        address.dad_failed = failed;
+        address.tentative = tentative;
+        address.optimistic = optimistic;
+    })
+}
+
+#[test]
+fn duplicate_address_detection_decides_with_a_carrier_and_warns_without() {
+    let requested = || Asked::ips(&["2001:db8::5"]);
+    let answered = || Asked::nothing(&answer("", r#"{"interface":1,"address":"2001:db8::5/64"}"#));
+    let failed = "IP address 2001:db8::5/64 is in use by somebody else";
+    let pending = "IP address 2001:db8::5/64 is still being checked";
+    let stuck = "IP address 2001:db8::5/64 cannot be checked";
+    for (asked, weight) in [(requested(), Demanded), (answered(), Answered)] {
+        expect(&asked, &dad(true, false, false, true), &[(weight, failed)]);
+        // The kernel keeps both flags on an address that failed.
+        expect(&asked, &dad(true, true, false, true), &[(weight, failed)]);
+        expect(&asked, &dad(false, true, false, true), &[(weight, pending)]);
+        expect(&asked, &dad(false, true, true, true), &[]);
+        expect(
+            &asked,
+            &dad(false, true, false, false),
+            &[(Warning, "no carrier"), (Warning, stuck)],
+        );
+    }
+    // An address that nobody asked for or answered: a duplicate is worth a warning.
+    let nobody = Asked::default();
+    expect(
+        &nobody,
+        &dad(true, false, false, true),
+        &[(Warning, failed)],
+    );
+    expect(&nobody, &dad(false, true, false, true), &[]);
+}

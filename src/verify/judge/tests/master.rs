@@ -1,0 +1,60 @@
+//! What has been enslaved by another interface.
+
+use super::*;
+
+/// Enslaved to a bond that gave it its own address.
+fn enslaved(kind: &str, permanent: Option<&[u8]>) -> Observed {
+    seen_with(|observed| {
+        let link = observed.link.as_mut().unwrap();
+        link.address = vec![2, 0, 0, 0, 0, 0xb0];
+        link.perm_address = permanent.map(<[u8]>::to_vec);
+        observed.addresses.clear();
+        observed.master = Some(Master {
+            name: "bond0".to_owned(),
+            kind: Some(kind.to_owned()),
+        });
+    })
+}
+
+// clause: CNI-1.1.0 §2 CHECK later plugin: it may have enslaved the interface
+#[test]
+fn below_a_later_attachment_the_permanent_address_counts() {
+    let asked = || Asked::mac("02:00:00:00:00:01");
+    let ours: &[u8] = &[2, 0, 0, 0, 0, 1];
+    let other: &[u8] = &[2, 0, 0, 0, 0, 7];
+    let below = |asked: Asked| asked.below(&["net2", "bond0"]);
+    expect(&below(asked()), &enslaved("bond", Some(ours)), &[]);
+    let part = "its hardware address is 02:00:00:00:00:07, requested was 02:00:00:00:00:01";
+    expect(
+        &below(asked()),
+        &enslaved("bond", Some(other)),
+        &[(Demanded, part)],
+    );
+    let part = "below \"bond0\" its hardware address 02:00:00:00:00:01 cannot be seen";
+    expect(&below(asked()), &enslaved("bond", None), &[(Warning, part)]);
+    // The bond has taken the address of this one: nothing is hidden.
+    expect(
+        &below(Asked::mac("02:00:00:00:00:b0")),
+        &enslaved("bond", Some(other)),
+        &[],
+    );
+    // What its own chain enslaved, right after ADD, shows its address as it is.
+    let part = "its hardware address is 02:00:00:00:00:b0";
+    expect(&asked(), &enslaved("bond", Some(ours)), &[(Demanded, part)]);
+    let ip = "10.1.1.5 was requested, but it has none";
+    expect(
+        &below(Asked::ips(&["10.1.1.5"])),
+        &enslaved("bond", None),
+        &[(Warning, ip)],
+    );
+}
+
+#[test]
+fn a_master_that_is_no_later_attachment_is_a_finding_but_for_a_vrf() {
+    let part = "enslaved to \"bond0\", which is no later attachment";
+    let asked = || Asked::default().below(&["net2"]);
+    expect(&asked(), &enslaved("bond", None), &[(Answered, part)]);
+    expect(&asked(), &enslaved("bridge", None), &[(Answered, part)]);
+    expect(&asked(), &enslaved("vrf", None), &[]);
+    expect(&Asked::default(), &enslaved("bond", None), &[]);
+}

@@ -1,0 +1,227 @@
+//! What the kernel shows of an attachment.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::kernel::{Address, KernelError, Link, PodLinks};
+
+use super::Intended;
+
+/// What the kernel shows of an attachment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// Its interface, with the permanent hardware address.
+    pub link: Option<Link>,
+    /// The IP addresses of that interface.
+    pub addresses: Vec<Address>,
+    /// Who has enslaved it.
+    pub master: Option<Master>,
+    /// The names of the device that it is. The kernel's parent is the first; whoever can read
+    /// sysfs adds what that one stands for (the PCI function of a `virtioN`, the parent of what a
+    /// macvlan stands on).
+    pub device: Vec<String>,
+}
+
+/// The bridge, bond or VRF that an interface belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Master {
+    /// Its name.
+    pub name: String,
+    /// Its kind (`bond`, `bridge`, `vrf`).
+    pub kind: Option<String>,
+}
+
+impl Master {
+    /// Whether it changes what the interface is. A VRF does not: it is routing alone.
+    pub(super) fn changes_it(&self) -> bool {
+        self.kind.as_deref() != Some("vrf")
+    }
+}
+
+/// The shortest and the longest pause between two looks at addresses that are being checked.
+const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
+
+/// Looks at the interface of an attachment, and waits while the kernel checks its addresses for
+/// duplicates (RFC 4862 §5.4), until `deadline` at the latest.
+///
+/// It waits for addresses that were asked for or answered, and no others: a link-local address
+/// that nobody asked for would cost every pod more than a second. Nor is there a wait without a
+/// carrier, since the kernel does not check then.
+///
+/// # Errors
+/// [`KernelError`] when the kernel refuses or does not answer.
+pub fn observe(
+    links: &mut dyn PodLinks,
+    intended: &Intended<'_>,
+    deadline: Instant,
+) -> Result<Observed, KernelError> {
+    let [mut pause, longest] = PAUSES;
+    loop {
+        let observed = look(links, intended)?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || !waits(&observed, intended) {
+            return Ok(observed);
+        }
+        sleep(pause.min(left));
+        pause = longest.min(pause * 2);
+    }
+}
+
+fn look(links: &mut dyn PodLinks, intended: &Intended<'_>) -> Result<Observed, KernelError> {
+    let Some(link) = links.link(intended.ifname)? else {
+        return Ok(Observed::default());
+    };
+    let addresses = links.addresses(link.index)?;
+    let master = match link.master {
+        None => None,
+        Some(index) => Some(links.link_at(index)?.map_or_else(
+            || Master {
+                name: format!("number {index}"),
+                kind: None,
+            },
+            |master| Master {
+                name: master.name,
+                kind: master.kind,
+            },
+        )),
+    };
+    Ok(Observed {
+        device: link.parent_name.iter().cloned().collect(),
+        link: Some(link),
+        addresses,
+        master,
+    })
+}
+
+fn waits(observed: &Observed, intended: &Intended<'_>) -> bool {
+    let can_end = |link: &Link| link.up && link.carrier;
+    observed.link.as_ref().is_some_and(can_end)
+        && observed
+            .addresses
+            .iter()
+            .any(|address| address.is_pending() && intended.concerns(address.address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cni::InterfaceName;
+    use crate::kernel::fake::FakeLinks;
+    use crate::npwg::RequestedIp;
+    use crate::plan::Requested;
+
+    fn link(index: u32, name: &str) -> Link {
+        Link {
+            index,
+            name: name.to_owned(),
+            up: true,
+            carrier: true,
+            ..Link::default()
+        }
+    }
+
+    fn address(text: &str, tentative: bool, dad_failed: bool) -> Address {
+        Address {
+            index: 3,
+            address: text.parse().unwrap(),
+            dad_failed,
+            tentative,
+            optimistic: false,
+        }
+    }
+
+    fn run(mut fake: FakeLinks, asked: &[&str], wait: Duration) -> (Observed, usize) {
+        let ifname: InterfaceName = "net1".parse().unwrap();
+        let ips: Vec<RequestedIp> = asked.iter().map(|ip| ip.parse().unwrap()).collect();
+        let requested = Requested {
+            ips,
+            ..Requested::default()
+        };
+        let intended = Intended {
+            requested: &requested,
+            ..Intended::new(&ifname)
+        };
+        let observed = observe(&mut fake, &intended, Instant::now() + wait).unwrap();
+        (observed, fake.readings)
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    // clause: CNI-1.1.0 §2 CHECK at once: duplicate address detection is waited for
+    #[test]
+    fn it_waits_until_a_requested_address_is_settled() {
+        for settled in [false, true] {
+            let fake = FakeLinks {
+                links: vec![link(3, "net1")],
+                frames: vec![
+                    vec![address("2001:db8::5/64", true, false)],
+                    vec![address("2001:db8::5/64", true, false)],
+                    vec![address("2001:db8::5/64", settled, settled)],
+                ],
+                ..FakeLinks::default()
+            };
+            let (observed, readings) = run(fake, &["2001:db8::5"], LONG);
+            assert_eq!(readings, 3);
+            assert_eq!(observed.addresses[0].dad_failed, settled);
+        }
+    }
+
+    #[test]
+    fn nothing_is_waited_for_that_nobody_asked_for_or_that_cannot_end() {
+        let pending = vec![address("fe80::1/64", true, false)];
+        let mut unplugged = link(3, "net1");
+        unplugged.carrier = false;
+        let mut down = link(3, "net1");
+        down.up = false;
+        for (link, asked) in [
+            (link(3, "net1"), "2001:db8::5"),
+            (unplugged, "fe80::1"),
+            (down, "fe80::1"),
+        ] {
+            let fake = FakeLinks {
+                links: vec![link],
+                frames: vec![pending.clone()],
+                ..FakeLinks::default()
+            };
+            let (observed, readings) = run(fake, &[asked], LONG);
+            assert_eq!(readings, 1);
+            assert!(observed.addresses[0].is_pending());
+        }
+    }
+
+    #[test]
+    fn the_deadline_ends_the_wait() {
+        let fake = FakeLinks {
+            links: vec![link(3, "net1")],
+            frames: vec![vec![address("2001:db8::5/64", true, false)]],
+            ..FakeLinks::default()
+        };
+        let (observed, readings) = run(fake, &["2001:db8::5"], Duration::from_millis(20));
+        assert!(observed.addresses[0].is_pending());
+        assert!((2..=5).contains(&readings), "{readings}");
+    }
+
+    #[test]
+    fn master_and_device_are_read_by_name() {
+        let mut port = link(3, "net1");
+        port.master = Some(9);
+        port.parent_name = Some("0000:01:10.0".to_owned());
+        let mut bond = link(9, "bond0");
+        bond.kind = Some("bond".to_owned());
+        let fake = |links| FakeLinks {
+            links,
+            ..FakeLinks::default()
+        };
+        let (observed, _) = run(fake(vec![bond, port.clone()]), &[], LONG);
+        let master = observed.master.unwrap();
+        assert_eq!(
+            (master.name.as_str(), master.kind.as_deref()),
+            ("bond0", Some("bond"))
+        );
+        assert_eq!(observed.device, ["0000:01:10.0"]);
+
+        let (observed, _) = run(fake(vec![port]), &[], LONG);
+        assert_eq!(observed.master.unwrap().name, "number 9");
+        assert_eq!(run(fake(Vec::new()), &[], LONG).0, Observed::default());
+    }
+}

@@ -1,0 +1,125 @@
+//! `docs/configuration.md` against the code that reads the configuration.
+
+use std::collections::BTreeSet;
+
+use jackfield::cni::RawObject;
+use jackfield::request::NodeConfig;
+use jackfield::request::node_config::{ACCEPTED, KEYS, MULTUS_ONLY};
+use serde_json::{Map, Value, json};
+
+use crate::document::Document;
+
+const NAME: &str = "docs/configuration.md";
+
+/// Keys without a default; absent they are nothing.
+const NO_DEFAULT: [(&str, &str); 4] = [
+    ("kubeconfig", "kubeconfig: None"),
+    ("manifestDir", "source: Cluster"),
+    ("readinessindicatorfile", "readiness_indicator: None"),
+    ("auxiliaryCNIChainName", "auxiliary_chain: None"),
+];
+
+/// Keys that have to be there.
+const REQUIRED: [&str; 4] = ["cniVersion", "name", "clusterNetwork", "delegates"];
+
+/// The smallest configuration with `more` over it, as it is understood.
+fn read(more: &Value) -> Result<NodeConfig, String> {
+    let mut keys: Map<String, Value> = serde_json::from_value(json!({
+        "cniVersion": "1.0.0", "name": "jackfield", "type": "jackfield",
+        "clusterNetwork": "/etc/cni/10-cluster.conflist",
+    }))
+    .unwrap();
+    keys.extend(more.as_object().unwrap().clone());
+    let text = Value::Object(keys).to_string();
+    let object = RawObject::parse(text.as_bytes()).unwrap();
+    NodeConfig::parse(&object).map_err(|error| error.to_string())
+}
+
+fn understood(more: &Value) -> String {
+    format!("{:?}", read(more).unwrap())
+}
+
+/// The text between the first two backticks.
+fn code(cell: &str) -> Option<&str> {
+    cell.split('`').nth(1)
+}
+
+/// The rows that begin with a key.
+fn keys() -> Vec<(String, Vec<String>)> {
+    let rows = Document::of(NAME).rows().into_iter();
+    rows.filter(|row| row.len() == 3)
+        .map(|row| (code(&row[0]).unwrap().to_owned(), row))
+        .collect()
+}
+
+#[test]
+fn every_key_is_documented_and_no_other() {
+    let documented: BTreeSet<String> = keys().into_iter().map(|(key, _)| key).collect();
+    let in_code: BTreeSet<String> = KEYS.iter().map(|key| (*key).to_owned()).collect();
+    assert_eq!(documented, in_code);
+    let text = Document::of(NAME).text();
+    for key in ACCEPTED.iter().chain(&MULTUS_ONLY) {
+        assert!(text.contains(&format!("`{key}`")), "{key} is not in {NAME}");
+    }
+}
+
+#[test]
+fn every_default_is_what_its_absence_means() {
+    let absent = understood(&json!({}));
+    for (key, row) in keys() {
+        let Some(default) = code(&row[1]) else {
+            let is_none = NO_DEFAULT
+                .iter()
+                .any(|(known, shows)| *known == key && absent.contains(shows));
+            assert!(
+                is_none || REQUIRED.contains(&key.as_str()),
+                "{key} has a default in the code that {NAME} does not say"
+            );
+            continue;
+        };
+        let value: Value = serde_json::from_str(default).unwrap();
+        assert_eq!(understood(&json!({ key: value })), absent, "{default}");
+    }
+}
+
+#[test]
+fn every_choice_is_taken() {
+    for (key, row) in keys() {
+        let choices = ["invalidAnnotation", "verify", "verifyCluster", "undeclared"];
+        if !choices.contains(&key.as_str()) {
+            continue;
+        }
+        for choice in row[2].split('`').skip(1).step_by(2) {
+            let is_choice = choice.chars().all(|letter| letter.is_ascii_lowercase());
+            if is_choice && !["ips", "mac"].contains(&choice) {
+                read(&json!({ key.as_str(): choice })).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_values_are_answered_as_documented() {
+    let rows = Document::of(NAME).rows().into_iter();
+    let mut seen = 0;
+    for row in rows.filter(|row| row.len() == 2) {
+        let written: Value = serde_json::from_str(code(&row[0]).unwrap()).unwrap();
+        assert_eq!(read(&written).unwrap_err(), row[1], "{written}");
+        seen += 1;
+    }
+    assert!(seen > 5, "the table of wrong values is gone");
+}
+
+#[test]
+fn keys_of_multus_own_process_are_warned_about() {
+    for key in MULTUS_ONLY {
+        let warnings = read(&json!({ key: "x" })).unwrap().warnings;
+        assert_eq!(warnings.len(), 1, "{key}: {warnings:?}");
+        assert!(warnings[0].contains("has no effect"), "{}", warnings[0]);
+    }
+    for key in ACCEPTED.into_iter().filter(|key| !KEYS.contains(key)) {
+        let warnings = read(&json!({ key: null })).unwrap().warnings;
+        assert!(warnings.is_empty(), "{key}: {warnings:?}");
+    }
+    assert!(read(&json!({"vrify": 1})).unwrap().warnings[0].contains("unknown key \"vrify\""));
+}

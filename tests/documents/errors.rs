@@ -1,0 +1,53 @@
+//! `docs/errors.md`: every code, from the table that the code itself uses.
+
+use std::fmt::Write;
+
+use jackfield::cni::code::TABLE;
+
+use crate::document::{Document, cell};
+
+const PREFACE: &str = "# Error codes
+
+What Jackfield answers when a call fails: one JSON object with `code`, and in `msg` one line that
+names network, interface, plugin and remedy. `details` has what a delegate said itself. Codes up to
+99 are those of CNI 1.1.0 (§5 Error, and 50 and 51 of §2 STATUS); 100 and above are Jackfield's.
+A delegate's 11, 50 and 51 are passed on as they are; any other failure of a delegate is a 100.
+
+What to look at, code by code and with examples: [troubleshooting.md](troubleshooting.md).
+
+This table is made from the one in the code.
+
+| Code | Name | What happened | What to do |
+|---|---|---|---|
+";
+
+#[test]
+fn the_document_has_every_code() {
+    let mut text = PREFACE.to_owned();
+    for code in TABLE {
+        writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            code.number,
+            cell(code.name),
+            cell(code.meaning),
+            cell(code.remedy)
+        )
+        .unwrap();
+    }
+    Document::of("docs/errors.md").is(&text);
+}
+
+#[test]
+fn troubleshooting_speaks_of_every_code() {
+    let text = Document::of("docs/troubleshooting.md").text();
+    for code in TABLE {
+        let heading = format!("\n### {}: ", code.number);
+        assert!(
+            text.contains(&heading),
+            "docs/troubleshooting.md has no section on {}: {}",
+            code.number,
+            code.name
+        );
+    }
+}

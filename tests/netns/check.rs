@@ -1,0 +1,204 @@
+//! CHECK: it passes while everything is as it was attached, and says what is not.
+
+use serde_json::json;
+
+use crate::lab::{Lab, Outcome};
+
+/// A lab whose pod has eth0 and net1 (10.20.0.5/24, 2001:db8:20::5/64, a MAC), by delegates whose
+/// own CHECK looks at nothing when `blind`.
+fn attached(blind: bool) -> Lab {
+    let lab = Lab::new();
+    let mut cluster = lab.bridge("cni0", "10.10.0.0/24");
+    let mut storage = lab.macvlan();
+    if blind {
+        for (name, real) in [("blind-bridge", "bridge"), ("blind-macvlan", "macvlan")] {
+            // Injects a fault: a plugin whose CHECK sees nothing.
+            lab.recorder(name, real, "[ $CNI_COMMAND = CHECK ] && exit 0");
+        }
+        cluster["type"] = json!("blind-bridge");
+        storage["type"] = json!("blind-macvlan");
+    }
+    lab.cluster_network("1.0.0", &[cluster]);
+    lab.definition("demo/storage", &storage);
+    lab.selects_json(&json!([
+        { "name": "storage", "ips": ["10.20.0.5/24", "2001:db8:20::5/64"], "mac": "02:00:00:00:20:05" }
+    ]));
+    lab.add();
+    lab.check();
+    lab
+}
+
+fn check(lab: &Lab) -> Outcome {
+    lab.call("CHECK")
+}
+
+/// What somebody changes behind our back, and what CHECK has to name.
+const CHANGES: [(&str, &[&str]); 7] = [
+    (
+        "addr del 10.20.0.5/24 dev net1",
+        &["demo/storage (net1)", "10.20.0.5"],
+    ),
+    (
+        "addr del 2001:db8:20::5/64 dev net1",
+        &["demo/storage (net1)", "2001:db8:20::5"],
+    ),
+    (
+        "link set net1 address 02:00:00:00:20:06",
+        &[
+            "demo/storage (net1)",
+            "02:00:00:00:20:05",
+            "02:00:00:00:20:06",
+        ],
+    ),
+    ("link del net1", &["demo/storage (net1)"]),
+    ("link set net1 name moved", &["demo/storage (net1)"]),
+    ("link set net1 down", &["demo/storage (net1)"]),
+    (
+        "addr change 10.20.0.5/16 dev net1",
+        &["demo/storage (net1)", "10.20.0.5"],
+    ),
+];
+
+// clause: CNI-1.1.0 §2 CHECK missing: interface, address, hardware address
+// clause: CNI-1.1.0 §2 CHECK unreachable: the interface is down
+// clause: CNI-1.1.0 §2 CHECK prevResult: the same result, as it is on record
+#[test]
+fn what_was_changed_behind_its_back_fails_although_the_delegates_see_nothing() {
+    for (change, words) in CHANGES {
+        let lab = attached(true);
+        if change.starts_with("addr change") {
+            lab.pod.ip("addr del 10.20.0.5/24 dev net1");
+            lab.pod.ip("addr add 10.20.0.5/16 dev net1");
+        } else {
+            lab.pod.ip(change);
+        }
+        let line = check(&lab).fails(105, words);
+        assert!(
+            !line.contains("blind"),
+            "{change}: the finding is ours: {line}"
+        );
+        lab.del();
+        if change.contains("name moved") {
+            // macvlan finds its link by name: what somebody renamed is theirs now.
+            continue;
+        }
+        lab.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_default_route_that_is_gone_fails_the_check() {
+    let lab = Lab::new();
+    lab.definition("demo/storage", &lab.macvlan());
+    lab.selects_json(&json!([
+        { "name": "storage", "ips": ["10.20.0.5/24"], "default-route": ["10.20.0.1"] }
+    ]));
+    lab.add();
+    lab.check();
+    lab.pod.ip("route del default");
+    check(&lab).fails(105, &["demo/storage (net1)", "10.20.0.1"]);
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn the_cluster_networks_route_that_is_gone_fails_the_check() {
+    let lab = Lab::new();
+    lab.add();
+    lab.check();
+    lab.pod.ip("route del default");
+    // The reference plugin's own CHECK looks at routes.
+    check(&lab).fails(100, &["cluster (eth0)", "bridge"]);
+    lab.del();
+}
+
+// clause: CNI-1.1.0 §2 CHECK delegated: an error is passed on
+// clause: CNI-1.1.0 §2 CHECK other resources: what a delegate knows of
+// clause: CNI-1.1.0 §4 errors
+#[test]
+fn a_delegates_own_no_is_passed_on_with_its_words() {
+    let lab = Lab::new();
+    // Injects a fault: a plugin whose CHECK says no.
+    let no = r#"[ $CNI_COMMAND = CHECK ] && { echo '{"cniVersion":"1.0.0","code":137,"msg":"the switch port is down","details":"port 7"}'; exit 1; }"#;
+    lab.recorder("grumpy", "ptp", no);
+    let mut config = lab.ptp("10.30.0.0/24");
+    config["type"] = json!("grumpy");
+    lab.definition("demo/grumpy", &config);
+    lab.selects("grumpy");
+    lab.add();
+    check(&lab).fails(
+        100,
+        &[
+            "demo/grumpy (net1)",
+            "grumpy",
+            "CHECK",
+            "the switch port is down",
+            "port 7",
+            "137",
+        ],
+    );
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_delegate_without_check_is_a_note_on_stderr_only() {
+    let lab = Lab::new();
+    // Injects a fault: a plugin that answers CHECK as whereabouts does.
+    let none = r#"[ $CNI_COMMAND = CHECK ] && { echo '{"cniVersion":"1.0.0","code":7,"msg":"CNI CHECK method is not implemented"}'; exit 1; }"#;
+    lab.recorder("checkless", "ptp", none);
+    let mut config = lab.ptp("10.30.0.0/24");
+    config["type"] = json!("checkless");
+    lab.definition("demo/checkless", &config);
+    lab.selects("checkless");
+    lab.add();
+    let outcome = check(&lab);
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (0, ""),
+        "{outcome}"
+    );
+    assert!(outcome.stderr.contains("not implemented"), "{outcome}");
+    lab.del();
+}
+
+// clause: CNI-1.1.0 §2 CHECK not added: no plugin is called
+#[test]
+fn a_container_that_was_never_attached_fails_the_check() {
+    let lab = Lab::new();
+    let container = lab.container();
+    check(&lab).fails(109, &[&container, "not on record", "ADD it first"]);
+    lab.add();
+    lab.del();
+    check(&lab).fails(109, &[&container, "not on record"]);
+}
+
+// clause: CNI-1.1.0 §1 disableCheck: no plugin is called
+#[test]
+fn disable_check_spares_the_delegates_and_not_the_kernels_view() {
+    let lab = Lab::new();
+    lab.recorder("counted", "macvlan", "");
+    let mut config = lab.macvlan();
+    config["type"] = json!("counted");
+    lab.definition(
+        "demo/storage",
+        &json!({ "cniVersion": "1.0.0", "name": "storage", "disableCheck": true, "plugins": [config] }),
+    );
+    lab.selects_json(&json!([{ "name": "storage", "ips": ["10.20.0.5/24"] }]));
+    lab.add();
+    lab.check();
+    assert_eq!(lab.log("calls"), ["ADD net1 counted"]);
+    lab.pod.ip("addr del 10.20.0.5/24 dev net1");
+    check(&lab).fails(105, &["10.20.0.5"]);
+    lab.del();
+}
+
+/// Same path, another namespace: whatever is in there is not what was attached.
+#[test]
+fn another_netns_under_the_same_name_fails_the_check() {
+    let mut lab = attached(true);
+    lab.renew_pod();
+    check(&lab).failure(105);
+    lab.del();
+    lab.assert_nothing_left();
+}

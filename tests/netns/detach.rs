@@ -1,0 +1,175 @@
+//! DEL: it needs nothing but the record.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::lab::Lab;
+
+/// A lab whose pod has three networks.
+fn attached() -> Lab {
+    let lab = Lab::new();
+    lab.definition("demo/storage", &lab.macvlan());
+    lab.definition("demo/management", &lab.ptp("10.30.0.0/24"));
+    lab.selects_json(&json!([
+        { "name": "storage", "ips": ["10.20.0.5/24"] }, { "name": "management" }
+    ]));
+    lab.add();
+    lab
+}
+
+// clause: CNI-1.1.0 §2 DEL missing: pod and definitions are gone
+// clause: CNI-1.1.0 §3 store the result
+#[test]
+fn pod_definitions_and_all_manifests_may_be_gone() {
+    let lab = attached();
+    fs::remove_dir_all(lab.path("cluster")).unwrap();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+// clause: CNI-1.1.0 §3 same configuration: of the ADD
+#[test]
+fn the_cluster_networks_configuration_may_be_gone_or_another() {
+    let lab = attached();
+    let other = lab.bridge("cni9", "10.99.0.0/24");
+    lab.cluster_network("1.0.0", &[other]);
+    fs::remove_file(lab.path("conf/10-cluster.conflist")).unwrap();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+// clause: CNI-1.1.0 §3 same configuration: of the ADD, whatever was changed since
+#[test]
+fn definitions_that_were_changed_do_not_change_what_is_detached() {
+    let lab = attached();
+    lab.definition_text("demo/management", "{ broken");
+    lab.selects("[broken");
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+// clause: CNI-1.1.0 §2 DEL missing: the netns is gone
+#[test]
+fn the_netns_may_be_gone() {
+    let lab = attached();
+    let leases = lab.leftovers().with("ipam").len();
+    assert_eq!(leases, 2);
+    lab.pod.delete();
+    lab.del();
+    lab.assert_none_left(&["file", "veth"]);
+}
+
+// clause: CNI-1.1.0 §2 environment: CNI_NETNS is optional for DEL
+#[test]
+fn the_netns_may_be_unnamed() {
+    for netns in [None, Some("")] {
+        let lab = attached();
+        let call = lab.plugin("DEL").without("CNI_NETNS");
+        let outcome = match netns {
+            None => call.run(),
+            Some(empty) => call.env("CNI_NETNS", empty).run(),
+        };
+        assert_eq!(
+            (outcome.exit, outcome.stdout.as_str()),
+            (0, ""),
+            "{outcome}"
+        );
+        lab.assert_none_left(&["file"]);
+    }
+}
+
+// clause: CNI-1.1.0 §2 DEL again: also of an unknown container
+#[test]
+fn twice_and_never_attached_are_successes() {
+    let lab = attached();
+    lab.del();
+    lab.del();
+    lab.assert_nothing_left();
+    let stranger = Lab::new();
+    stranger.del();
+    stranger.assert_nothing_left();
+}
+
+#[test]
+fn the_last_attachment_goes_first() {
+    let lab = Lab::new();
+    for name in ["one", "two"] {
+        lab.recorder(name, "ptp", "");
+    }
+    for (name, subnet) in [("one", "10.31.0.0/24"), ("two", "10.32.0.0/24")] {
+        let mut config = lab.ptp(subnet);
+        config["type"] = json!(name);
+        lab.definition(&format!("demo/{name}"), &config);
+    }
+    lab.selects("one,two");
+    lab.add();
+    lab.del();
+    let calls = lab.log("calls");
+    assert_eq!(calls[2..], ["DEL net2 two", "DEL net1 one"]);
+    lab.assert_nothing_left();
+}
+
+// clause: NPWG-1.3 §7.2 all torn down: one that fails keeps no other
+// clause: NPWG-1.3 §7.2 final error
+#[test]
+fn what_cannot_be_detached_stays_owed_and_the_rest_goes() {
+    let lab = Lab::new();
+    // Injects a fault: a plugin that refuses DEL as long as a file is there.
+    let refuse = r#"[ $CNI_COMMAND = DEL ] && [ -e $LAB/stuck ] && { echo '{"cniVersion":"1.0.0","code":100,"msg":"controller away"}'; exit 1; }"#;
+    lab.recorder("sticky", "ptp", refuse);
+    let mut config = lab.ptp("10.31.0.0/24");
+    config["type"] = json!("sticky");
+    lab.definition("demo/sticky", &config);
+    lab.definition("demo/management", &lab.ptp("10.30.0.0/24"));
+    lab.selects("sticky,management");
+    lab.add();
+    lab.write("stuck", "");
+    lab.call("DEL")
+        .fails(106, &["demo/sticky (net1)", "sticky", "controller away"]);
+    assert_eq!(lab.pod.links(), ["net1"], "eth0 and net2 are detached");
+    lab.call("DEL").fails(106, &["demo/sticky (net1)"]);
+    fs::remove_file(lab.path("stuck")).unwrap();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+// clause: CNI-1.1.0 §3 executable: also for DEL
+// clause: NPWG-1.3 §7.2 final error
+#[test]
+fn a_plugin_that_is_not_installed_any_more_is_owed_until_it_is_back() {
+    let lab = Lab::new();
+    lab.recorder("vanishing", "ptp", "");
+    let mut config = lab.ptp("10.31.0.0/24");
+    config["type"] = json!("vanishing");
+    lab.definition("demo/vanishing", &config);
+    lab.selects("vanishing");
+    lab.add();
+    let (there, away) = (lab.path("bin/vanishing"), lab.path("away"));
+    fs::rename(&there, &away).unwrap();
+    lab.call("DEL").fails(
+        106,
+        &[
+            "demo/vanishing (net1)",
+            "no binary vanishing",
+            "install the plugin",
+        ],
+    );
+    fs::rename(&away, &there).unwrap();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+// clause: CNI-1.1.0 §3 attachment parameters: container and interface name an attachment
+#[test]
+fn two_interfaces_of_one_container_are_two_attachments() {
+    let lab = Lab::new();
+    lab.add();
+    lab.plugin("ADD").env("CNI_IFNAME", "eth1").run().success();
+    assert_eq!(lab.pod.links(), ["eth0", "eth1"]);
+    lab.del();
+    assert_eq!(lab.pod.links(), ["eth1"]);
+    let second = lab.plugin("DEL").env("CNI_IFNAME", "eth1").run();
+    assert_eq!(second.exit, 0, "{second}");
+    lab.assert_nothing_left();
+}

@@ -1,0 +1,107 @@
+//! What could not be detached is tried again, although no runtime asks for it any more.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::lab::{Lab, Outcome};
+
+/// A sandbox whose DEL failed, and whose plugin is well again since.
+fn lab_with_a_debt() -> Lab {
+    let lab = Lab::new();
+    let mut ptp = lab.ptp("10.20.0.0/24");
+    ptp["type"] = json!("ptp-rec");
+    lab.definition("demo/a", &ptp);
+    lab.selects("a");
+    let fail = "[ $CNI_COMMAND = DEL ] && { echo '{\"code\":99,\"msg\":\"not now\"}'; exit 1; }";
+    lab.recorder("ptp-rec", "ptp", fail);
+    lab.add();
+    lab.plugin("DEL")
+        .run()
+        .fails(106, &["demo/a (net1)", "not now"]);
+    lab.recorder("ptp-rec", "ptp", "");
+    lab
+}
+
+/// Makes the debt due, as time would.
+fn is_due(lab: &Lab) {
+    let mut debts = fs::read_dir(lab.path("journal/owed")).unwrap().flatten();
+    let path = debts.next().unwrap().path();
+    let mut debt: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    debt["due"] = json!(0);
+    fs::write(path, debt.to_string()).unwrap();
+}
+
+/// The DEL of a sandbox that has nothing to do with the debt.
+fn other_del(lab: &Lab) -> Outcome {
+    let other = format!("{}-other", lab.container());
+    lab.plugin("DEL").env("CNI_CONTAINERID", &other).run()
+}
+
+#[test]
+fn a_del_of_another_sandbox_settles_a_debt_that_is_due() {
+    let lab = lab_with_a_debt();
+    assert_eq!(other_del(&lab).exit, 0);
+    assert_eq!(lab.pod.links(), ["net1"], "it is not due yet");
+    is_due(&lab);
+    let outcome = other_del(&lab);
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (0, ""),
+        "{outcome}"
+    );
+    assert!(outcome.stderr.contains("is detached now"), "{outcome}");
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_status_settles_a_debt_that_is_due() {
+    let mut lab = lab_with_a_debt();
+    lab.configure("cniVersion", json!("1.1.0"));
+    is_due(&lab);
+    assert_eq!(lab.plugin("STATUS").run().exit, 0);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_debt_that_takes_long_delays_nobody_and_stays() {
+    let lab = lab_with_a_debt();
+    lab.recorder("ptp-rec", "ptp", "[ $CNI_COMMAND = DEL ] && sleep 60");
+    is_due(&lab);
+    let outcome = other_del(&lab);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(outcome.took < Duration::from_secs(2), "{:?}", outcome.took);
+    assert_eq!(lab.leftovers().with("/owed/").len(), 1);
+    assert_eq!(other_del(&lab).exit, 0, "and it is not due at once");
+    lab.recorder("ptp-rec", "ptp", "");
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn the_runtimes_own_del_needs_no_waiting() {
+    let lab = lab_with_a_debt();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+// clause: NPWG-1.3 §6.1.2 detachment is blocked until the cluster network is ready
+#[test]
+fn a_del_waits_for_the_cluster_network_and_is_owed_when_it_does_not_come() {
+    let mut lab = Lab::new();
+    lab.add();
+    lab.configure("readinessindicatorfile", json!(lab.path("ready")));
+    lab.configure("deadlines", json!({ "del": "600ms" }));
+    let outcome = lab.plugin("DEL").run();
+    outcome.fails(
+        106,
+        &["not ready", &lab.path("ready").display().to_string()],
+    );
+    assert_eq!(lab.pod.links(), ["eth0"]);
+    // A sandbox never seen has nothing to wait for.
+    assert_eq!(other_del(&lab).exit, 0);
+    lab.write("ready", "");
+    lab.del();
+    lab.assert_nothing_left();
+}

@@ -1,0 +1,160 @@
+//! STATUS says whether an ADD would work now.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::lab::{Lab, Outcome};
+
+fn lab() -> Lab {
+    let mut lab = Lab::new();
+    lab.configure("cniVersion", json!("1.1.0"));
+    lab.recorder("bridge-rec", "bridge", "");
+    with_script(&lab, "1.1.0", "");
+    lab
+}
+
+/// The cluster network's plugin does `script` first.
+fn with_script(lab: &Lab, version: &str, script: &str) {
+    lab.recorder("bridge-rec", "bridge", script);
+    let mut bridge = lab.bridge("cni0", "10.10.0.0/24");
+    bridge["type"] = json!("bridge-rec");
+    lab.cluster_network(version, &[bridge]);
+}
+
+/// As containerd calls it: every variable there, most of them empty.
+fn status(lab: &Lab) -> Outcome {
+    let call = lab.plugin("STATUS");
+    let call = ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS"]
+        .iter()
+        .fold(call, |call, name| call.env(name, ""));
+    call.run()
+}
+
+// clause: CNI-1.1.0 §2 STATUS ready
+#[test]
+fn a_node_that_is_ready_says_nothing() {
+    let lab = lab();
+    let outcome = status(&lab);
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (0, ""),
+        "{outcome}"
+    );
+    let asked = lab.recorded("bridge-rec", "STATUS");
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0]["cniVersion"], "1.1.0");
+    assert!(asked[0].get("prevResult").is_none());
+    // With nothing but the verb too.
+    let bare = lab.plugin("STATUS");
+    let bare = ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS"]
+        .iter()
+        .fold(bare, |call, name| call.without(name));
+    assert_eq!(bare.run().exit, 0);
+}
+
+// clause: CNI-1.1.0 §2 STATUS delegated
+// clause: CNI-1.1.0 §2 STATUS error
+#[test]
+fn what_the_cluster_networks_plugins_say_is_passed_on() {
+    let lab = lab();
+    for (said, passed) in [(50, 50), (51, 51), (11, 11), (7, 50), (999, 50)] {
+        let script = format!(
+            "[ $CNI_COMMAND = STATUS ] && {{ echo '{{\"code\":{said},\"msg\":\"no leases left\"}}'; exit 1; }}"
+        );
+        with_script(&lab, "1.1.0", &script);
+        status(&lab).fails(
+            passed,
+            &["cluster", "bridge-rec", "STATUS", "no leases left"],
+        );
+    }
+    // Before 1.1.0 there is no STATUS to ask for.
+    let script = "[ $CNI_COMMAND = STATUS ] && exit 1";
+    with_script(&lab, "1.0.0", script);
+    assert_eq!(status(&lab).exit, 0);
+}
+
+// clause: CNI-1.1.0 §2 STATUS not ready
+#[test]
+fn whatever_an_add_would_miss_is_named_with_code_50() {
+    let mut lab = lab();
+    let indicator = lab.path("ready");
+    lab.configure("readinessindicatorfile", json!(indicator));
+    status(&lab).fails(50, &[&indicator.display().to_string()]);
+    fs::write(&indicator, "").unwrap();
+    assert_eq!(status(&lab).exit, 0);
+
+    lab.cluster_network("1.1.0", &[json!({ "type": "absent" })]);
+    status(&lab).fails(50, &["no binary absent"]);
+    lab.cluster_network(
+        "1.1.0",
+        &[json!({ "type": "bridge", "ipam": { "type": "nowhere" } })],
+    );
+    status(&lab).fails(50, &["no binary nowhere"]);
+    lab.write("conf/10-cluster.conflist", "{");
+    status(&lab).fails(50, &["10-cluster.conflist"]);
+    fs::remove_file(lab.path("conf/10-cluster.conflist")).unwrap();
+    status(&lab).fails(50, &["10-cluster.conflist", "does not exist"]);
+
+    with_script(&lab, "1.1.0", "");
+    lab.configure("manifestDir", json!("/nonexistent/cluster"));
+    status(&lab).fails(50, &["/nonexistent/cluster"]);
+    lab.configure("manifestDir", json!(lab.path("cluster")));
+    lab.configure("journalDir", json!("/proc/self/journal"));
+    status(&lab).fails(50, &["/proc/self/journal"]);
+}
+
+#[test]
+fn a_plugin_that_hangs_makes_no_runtime_wait() {
+    let lab = lab();
+    with_script(&lab, "1.1.0", "[ $CNI_COMMAND = STATUS ] && sleep 60");
+    let outcome = status(&lab);
+    outcome.fails(50, &["bridge-rec", "no answer within"]);
+    assert!(
+        outcome.took < Duration::from_millis(2500),
+        "{:?}",
+        outcome.took
+    );
+}
+
+// clause: CNI-1.1.0 §2 STATUS service: the agent
+#[test]
+fn nobody_at_the_agents_socket_is_said() {
+    let mut lab = lab();
+    lab.configure("manifestDir", json!(null));
+    lab.configure("agentSocket", json!(lab.path("nobody.sock")));
+    // The node's own record of when the agent answered last is not this lab's.
+    let outcome = status(&lab);
+    if outcome.exit != 0 {
+        outcome.fails(50, &["nobody.sock"]);
+    } else {
+        assert!(
+            outcome.stderr.contains("within the last minute"),
+            "{outcome}"
+        );
+    }
+}
+
+#[test]
+fn the_command_says_it_in_words() {
+    let lab = lab();
+    let conf = lab.write("jackfield.conf", &lab.conf().to_string());
+    let conf = conf.display().to_string();
+    let cni_path = crate::lab::real_plugins().display().to_string();
+    let arguments = ["status", "--conf", &conf, "--cni-path", &cni_path];
+    let outcome = lab.cli(&arguments).run();
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(
+        outcome.stdout.starts_with("ready: cluster network cluster"),
+        "{outcome}"
+    );
+    lab.cluster_network("1.1.0", &[json!({ "type": "absent" })]);
+    let outcome = lab.cli(&arguments).run();
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (1, ""),
+        "{outcome}"
+    );
+    assert!(outcome.stderr.contains("no binary absent"), "{outcome}");
+}
