@@ -84,6 +84,13 @@ impl PodAnnotations {
         references
     }
 
+    /// Whether they may have the key `deviceID` anywhere.
+    pub fn may_name_devices(&self) -> bool {
+        let texts = [&self.networks, &self.default_network];
+        let mut texts = texts.into_iter().flatten();
+        texts.any(|text| text.to_ascii_lowercase().contains("deviceid"))
+    }
+
     /// Every claim that the annotations name, by its name in the pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
         let Some(text) = &self.networks else {
@@ -154,6 +161,18 @@ pub struct Pod {
     /// The devices that kubelet gave it, by resource name, where the cluster knows them itself
     /// (`jackfield.io/devices` of a manifest).
     pub devices: BTreeMap<String, Vec<String>>,
+    /// Its containers that request extended resources, in their order.
+    #[serde(default)]
+    pub containers: Vec<Container>,
+}
+
+/// A container that devices may have been allocated to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container {
+    /// Its name, by which kubelet keeps its devices.
+    pub name: String,
+    /// How many devices it asks for, by the resource's name.
+    pub requests: BTreeMap<String, u64>,
 }
 
 /// What became of an ADD.

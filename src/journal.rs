@@ -10,6 +10,7 @@
 //! owed/<container>@<ifname>         a detachment that failed: when it is due again
 //! quarantine/…                      what could not be read
 //! adopted/<container>@<ifname>      Multus attached it, and its record was taken over
+//! exclusive/<kind>-<address>        whose a device, a MAC, a GUID is
 //! ```
 //!
 //! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
@@ -18,6 +19,7 @@
 pub mod adopted;
 mod boot;
 pub mod entry;
+pub mod exclusive;
 pub mod lock;
 pub mod multus_cache;
 pub mod owed;
@@ -32,6 +34,7 @@ use std::path::{Path, PathBuf};
 
 pub use boot::boot_id;
 pub use entry::Entry;
+pub use exclusive::Exclusive;
 pub use lock::{Lock, LockError};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;

@@ -33,7 +33,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         });
     }
     let mut links = (context.node.links)(&netns)?;
-    let mut mtus = Vec::with_capacity(sandbox.progress.len());
+    let mut shown = Vec::with_capacity(sandbox.progress.len());
     let results = default_route::reflected(&sandbox);
     for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
         let result = results[index].as_ref();
@@ -50,10 +50,10 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
             context.note(&warning.message);
         }
         check_routes(context, &sandbox, index, links.as_mut())?;
-        mtus.push(proof.mtu);
+        shown.push(proof.shown);
     }
     let addresses = context.request.node.status_addresses;
-    Ok(status::entries(&sandbox, &results, &mtus, addresses))
+    Ok(status::entries(&sandbox, &results, &shown, addresses))
 }
 
 /// The sandbox's record, or what stands for it where somebody else attached it.
