@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use crate::cluster::{Cluster, Folder, Nobody};
+use crate::cluster::{Agent, Cluster, Folder};
 use crate::cni::{self, RawObject, Verb, Version};
 use crate::delegate::{DEPTH_VARIABLE, Depth, Ours, Processes};
 use crate::journal::Journal;
@@ -64,7 +64,14 @@ pub fn with_node<T>(
 ) -> Result<T, Failure> {
     let cluster: Box<dyn Cluster> = match &config.source {
         Source::Folder(folder) => Box::new(Folder::new(folder.clone())),
-        Source::Cluster { agent_socket, .. } => Box::new(Nobody::new(agent_socket)),
+        Source::Cluster {
+            agent_socket,
+            kubeconfig,
+        } => Box::new(Agent::new(
+            agent_socket,
+            kubeconfig.as_deref(),
+            &config.journal_dir,
+        )),
     };
     let depth = Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())?;
     act(&Node {
