@@ -28,6 +28,7 @@ mod collect;
 mod command_line;
 mod default_route;
 mod detach;
+mod devices;
 mod every_verb;
 mod foreign;
 mod kernel_links;
