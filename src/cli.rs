@@ -1,5 +1,6 @@
 //! The command line: for people, and for scripts with `-o json` (SURFACES §3).
 
+mod agent;
 mod devices;
 mod explain;
 mod node;
@@ -47,6 +48,8 @@ enum Command {
     Status(StatusArgs),
     /// Show what an attach would do, and every reason why it would fail; runs nothing
     Explain(ExplainArgs),
+    /// Run the node's agent: answer plugins, tell the cluster what they did
+    Agent(agent::AgentArgs),
     /// List this node's network hardware: PFs with their VFs, representors, vDPA, RDMA
     Devices(DevicesArgs),
     /// Describe this node's network hardware, redacted, as a test fixture
@@ -171,6 +174,7 @@ pub fn main() -> ExitCode {
         Command::Gc(args) => node::gc(args),
         Command::Status(args) => node::status(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Agent(args) => agent::agent(args),
         Command::Devices(args) => devices::devices(args),
         Command::Capture => devices::capture(),
     };

@@ -3,23 +3,31 @@
 //! One [`Question`], one [`Answer`] with everything that the plan needs: the pod, every definition
 //! that its annotations and the administrator name, the claims they refer to. One
 //! [`Publication`] afterwards. Who answers is the node configuration's choice: a folder of
-//! manifests ([`Folder`]), the agent, or the API server.
+//! manifests ([`Folder`]), the agent behind its socket ([`Agent`]), or the API server itself
+//! ([`Api`]).
 
+pub mod agent;
+pub mod api;
 pub mod catalog;
 pub mod conf_dir;
 pub mod folder;
+pub mod frame;
+pub mod identity;
 mod manifests;
-pub mod nobody;
+pub mod owed_writes;
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::fmt;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+pub use agent::{AGENT_WAIT, Agent};
+pub use api::{Api, ApiError};
 pub use catalog::{Catalog, Network, administrators_definitions};
 pub use conf_dir::{ConfDirError, OnDisk};
 pub use folder::Folder;
-pub use nobody::Nobody;
+pub use owed_writes::{OwedWrite, OwedWrites};
 
 use crate::npwg::{
     DEFAULT_NETWORK_ANNOTATION, Definition, Dialect, IpamClaim, NETWORKS_ANNOTATION, ObjectRef,
@@ -27,7 +35,7 @@ use crate::npwg::{
 };
 
 /// A pod as the runtime names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PodName {
     /// Its namespace.
     pub namespace: String,
@@ -35,6 +43,12 @@ pub struct PodName {
     pub name: String,
     /// `K8S_POD_UID`, where the runtime gives it.
     pub uid: Option<String>,
+}
+
+impl fmt::Display for PodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
 }
 
 /// The annotations that matter here.
@@ -106,6 +120,7 @@ impl PodAnnotations {
 
 /// What the plugin asks, once per ADD; the default asks for nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Question {
     /// The pod, where the runtime names one.
     pub pod: Option<PodName>,
@@ -117,6 +132,9 @@ pub struct Question {
     pub multus_namespace: String,
     /// How annotations are read.
     pub dialect: Dialect,
+    /// How long to wait for somebody who answers: an agent may just be starting.
+    #[serde(skip)]
+    pub patience: Duration,
 }
 
 /// A definition or a claim as it was looked up: there, or why not.
@@ -124,6 +142,7 @@ pub type Found<T> = Result<T, String>;
 
 /// What the cluster knows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Answer {
     /// The pod.
     pub pod: Option<Pod>,
@@ -153,6 +172,7 @@ impl Answer {
 
 /// What is known of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Pod {
     /// `metadata.uid`.
     pub uid: Option<String>,
@@ -183,6 +203,7 @@ pub struct Publication {
     /// Its network-status; `None` leaves it as it is.
     pub status: Option<Vec<StatusEntry>>,
     /// Events about it.
+    #[serde(default)]
     pub events: Vec<Event>,
 }
 
@@ -281,6 +302,61 @@ pub enum ClusterError {
         /// Namespace and name.
         pod: String,
         /// The file.
+        path: String,
+        /// Why.
+        cause: String,
+    },
+    /// Another pod of that name.
+    #[error(
+        "pod {pod}: the runtime has UID {asked}, the cluster {known}; wait for the pod to be recreated"
+    )]
+    OtherPod {
+        /// Namespace and name.
+        pod: String,
+        /// K8S_POD_UID.
+        asked: String,
+        /// The cluster's.
+        known: String,
+    },
+    /// The pod is bound to another node.
+    #[error(
+        "pod {pod} is bound to node {node}, this is {ours}; start the agent with --node {node}, or correct the pod"
+    )]
+    OtherNode {
+        /// Namespace and name.
+        pod: String,
+        /// Its node.
+        node: String,
+        /// The agent's.
+        ours: String,
+    },
+    /// The API server did not do what it was asked for.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The agent gave no answer.
+    #[error("agent at {socket}: {cause}")]
+    Agent {
+        /// The socket.
+        socket: String,
+        /// Its reason, with the remedy.
+        cause: String,
+    },
+    /// Somebody else listens on the agent's socket.
+    #[error(
+        "agentSocket {socket} belongs to user {uid}, not to root; remove it and restart the agent"
+    )]
+    Untrusted {
+        /// The socket.
+        socket: String,
+        /// Who listens.
+        uid: u32,
+    },
+    /// What is to be told can be kept nowhere.
+    #[error("status of pod {pod}: {path}: {cause}; free space there or start the agent")]
+    Owed {
+        /// Namespace and name.
+        pod: String,
+        /// The directory.
         path: String,
         /// Why.
         cause: String,

@@ -38,4 +38,5 @@ pub mod operation;
 
 pub mod plugin;
 
+pub mod agent;
 pub mod cli;

@@ -39,6 +39,13 @@ need_rust() {
     fi
 }
 
+# The C compilers for both targets, which the cryptography of TLS is built with.
+need_cross_compilers() {
+    need_packages musl-gcc=musl-tools aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu
+    [ -e /usr/aarch64-linux-gnu/include/string.h ] && return
+    need_packages /usr/aarch64-linux-gnu/include/string.h=libc6-dev-arm64-cross
+}
+
 need_go() {
     command -v go >/dev/null || fail "Go is missing: install Go 1.24 or newer (https://go.dev/dl), then run this again"
     local version

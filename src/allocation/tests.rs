@@ -178,6 +178,7 @@ fn every_message_about_a_checkpoint_names_the_file_and_what_to_do() {
     }
 }
 
+// clause: NPWG-1.3 §4.2 operation: one allocation serves the cluster network and the others alike
 #[test]
 fn networks_get_the_devices_of_their_resource_in_order() {
     let two = allocation(&[("r", &["d1", "d2"]), ("s", &["e1"])]);

@@ -119,6 +119,12 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Whether the plugin was not asked at all, since the record does not say what it answered.
+    #[must_use]
+    pub fn is_of_record(&self) -> bool {
+        matches!(self, Self::NoResult)
+    }
+
     /// What the plugin itself said, with its code: 11, 50 and 51 are passed on as they are
     /// (CNI 1.1.0 §2 "STATUS", §5 "Error").
     #[must_use]

@@ -117,7 +117,7 @@ impl<'a> MultusCache<'a> {
     /// Whether anything of a container is still there.
     pub fn has(&self, container: &ContainerId) -> bool {
         let part = format!("-{container}-");
-        self.dir.join(container.as_str()).exists()
+        self.dir.join(container.as_str()).is_file()
             || files(&self.dir.join("results")).any(|path| name_of(&path).contains(&part))
     }
 

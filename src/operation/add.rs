@@ -193,8 +193,9 @@ impl Adding<'_> {
         let mut results = default_route::reflected(&self.sandbox);
         let addresses = self.context.request.node.status_addresses;
         let status = status::entries(&self.sandbox, &results, &self.shown, addresses);
-        self.publish(prepared, &status)?;
+        // Complete first: nothing is told of an ADD that then fails for want of its last record.
         self.step(&[Step::Complete])?;
+        self.publish(prepared, &status)?;
         let result = results
             .first_mut()
             .and_then(Option::take)

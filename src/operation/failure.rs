@@ -239,6 +239,7 @@ impl Failure {
             | Failure::NotOnRecord { .. }
             | Failure::Incomplete { .. } => code::JOURNAL,
             Failure::Delegates { .. } | Failure::Result(_) => code::DELEGATE,
+            Failure::Delegate { cause, .. } if cause.cause.is_of_record() => code::JOURNAL,
             Failure::Delegate { cause, .. } => {
                 match cause.cause.delegate_error().map(|error| error.code) {
                     Some(

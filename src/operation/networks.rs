@@ -41,6 +41,7 @@ pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Fa
         networks: administrators_definitions(node),
         multus_namespace: node.multus_namespace.clone(),
         dialect: node.dialect,
+        ..Question::default()
     };
     let nobody_needed =
         prepare::is_on_disk(&node.cluster_network) && node.default_networks.is_empty();

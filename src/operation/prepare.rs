@@ -8,7 +8,7 @@ use super::hardware::Hardware;
 use super::{Context, Failure};
 use crate::allocation::{Allocation, Sources, gather};
 use crate::cluster::{
-    Answer, Catalog, Event, PodAnnotations, PodName, Question, administrators_definitions,
+    self, Answer, Catalog, Event, PodAnnotations, PodName, Question, administrators_definitions,
 };
 use crate::cni::{CapabilityArgs, PluginConfig, RawObject};
 use crate::delegate::{self, Binaries};
@@ -48,8 +48,11 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     wait_until_ready(node.readiness_indicator.as_deref(), context.deadline)?;
     let pod = pod_name(context)?;
     let given = given_annotations(context)?;
-    let answer = ask(context, pod.as_ref(), given.as_ref())?;
+    let left = context.deadline.saturating_duration_since(Instant::now());
+    let patience = cluster::AGENT_WAIT.min(left / 2);
+    let answer = ask(context, pod.as_ref(), given.as_ref(), patience)?;
     check_identity(pod.as_ref(), &answer)?;
+    let pod = pod.map(|pod| with_uid(pod, &answer));
     let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
     let annotations = given.or(known).unwrap_or_default();
     let catalog = Catalog::build(node, &answer);
@@ -95,7 +98,7 @@ pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachmen
     let pod = pod_name(context).ok().flatten();
     let given = given_annotations(context).ok().flatten();
     let known = all
-        .then(|| ask(context, pod.as_ref(), given.as_ref()).ok())
+        .then(|| ask(context, pod.as_ref(), given.as_ref(), Duration::ZERO).ok())
         .flatten()
         .filter(|answer| check_identity(pod.as_ref(), answer).is_ok());
     let (answer, annotations) = match known {
@@ -103,7 +106,10 @@ pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachmen
             let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
             (answer, given.or(known).unwrap_or_default())
         }
-        None => (ask(context, None, None)?, PodAnnotations::default()),
+        None => (
+            ask(context, None, None, Duration::ZERO)?,
+            PodAnnotations::default(),
+        ),
     };
     let catalog = Catalog::build(node, &answer);
     let allocation = allocation(
@@ -234,6 +240,7 @@ fn ask(
     context: &Context<'_>,
     pod: Option<&PodName>,
     given: Option<&PodAnnotations>,
+    patience: Duration,
 ) -> Result<Answer, Failure> {
     let node = &context.request.node;
     let selects_nothing = given.is_some_and(|given| *given == PodAnnotations::default());
@@ -249,6 +256,7 @@ fn ask(
         networks: administrators_definitions(node),
         multus_namespace: node.multus_namespace.clone(),
         dialect: node.dialect,
+        patience,
     };
     Ok(context.node.cluster.ask(&question)?)
 }
@@ -265,6 +273,13 @@ fn check_identity(pod: Option<&PodName>, answer: &Answer) -> Result<(), Failure>
         }),
         _ => Ok(()),
     }
+}
+
+/// Where the runtime gives no UID, the cluster's: what is told later is about this very pod.
+fn with_uid(mut pod: PodName, answer: &Answer) -> PodName {
+    let known = answer.pod.as_ref().and_then(|pod| pod.uid.clone());
+    pod.uid = pod.uid.or(known);
+    pod
 }
 
 impl Prepared {

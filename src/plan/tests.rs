@@ -368,6 +368,53 @@ fn isolation_keeps_namespaces_apart() {
 
 // clause: NPWG-1.3 §7.4
 #[test]
+fn isolation_tells_nothing_about_what_it_keeps_away() {
+    let (code, words) = story().networks("other/absent").problem();
+    assert_eq!(code, 108, "{words}");
+    let broken = story().define("other/net", Some(json!("no object")));
+    assert_eq!(broken.networks("other/net").problem().0, 108);
+}
+
+#[test]
+fn the_administrators_own_networks_frame_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = folder.path().join("extra");
+    std::fs::create_dir(&chain).unwrap();
+    std::fs::write(chain.join("10.conf"), r#"{"type":"tuning"}"#).unwrap();
+    let network = |name: &str| json!({"cniVersion": "1.0.0", "name": name, "type": "bridge"});
+    let story = story()
+        .macvlan("pods/net", &[])
+        .node("confDir", json!(folder.path()))
+        .node("auxiliaryCNIChainName", json!("extra"))
+        .node("delegates", json!([network("cluster"), network("second")]))
+        .networks("net@net3");
+    assert_eq!(
+        story.attached(),
+        [
+            "cluster (eth0)",
+            "second (net1)",
+            "pods/net (net3)",
+            "extra (net4)"
+        ]
+    );
+    let plan = story.plan();
+    let auxiliary = |one: &Attachment| one.is_auxiliary;
+    assert_eq!(
+        plan.attachments.iter().filter(|one| auxiliary(one)).count(),
+        1
+    );
+    assert!(auxiliary(plan.attachments.last().unwrap()));
+    std::fs::write(chain.join("20.conf"), "{").unwrap();
+    let (code, words) = story.problem();
+    assert_eq!(code, 102);
+    assert!(
+        words.contains("auxiliaryCNIChainName") && words.contains("20.conf"),
+        "{words}"
+    );
+}
+
+// clause: NPWG-1.3 §7.4
+#[test]
 fn a_policy_restricts_what_is_selected_and_nothing_else() {
     let config = json!({"cniVersion": "1.0.0", "name": "n", "plugins": [
         {"type": "macvlan", "ipam": {"type": "host-local", "DataDir": "/x"}}, {"type": "tuning"}]});

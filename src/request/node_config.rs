@@ -4,19 +4,24 @@
 //! keys in any case, `null` for absent, unknown keys warned about and ignored. A wrong value is
 //! an error that names key, value and remedy.
 
-use std::fmt;
+mod error;
+mod keys;
+mod known;
+mod values;
+
 use std::path::PathBuf;
 
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::deadlines::{self, DeadlineError, Deadlines};
+use super::deadlines::Deadlines;
 use super::policy::{self, Policy};
-use crate::cni::{self, NetworkConfig, NetworkName, RawObject, Version};
+use crate::cni::{self, NetworkName, RawObject, Version};
 use crate::npwg::{Dialect, StatusAddresses};
 
-/// The most `defaultNetworks` that a configuration may name.
-const MAX_DEFAULT_NETWORKS: usize = 32;
+pub use error::ConfigError;
+pub use known::{ACCEPTED, KEYS, MULTUS_ONLY};
+
+use keys::{Keys, wrong};
 
 /// The node configuration, every key checked. Keys without a note mean what they mean in Multus.
 #[derive(Debug)]
@@ -136,31 +141,6 @@ pub enum Undeclared {
     Args,
 }
 
-/// Keys of the CNI protocol and of Multus that are taken without a word.
-pub const ACCEPTED: [&str; 12] = [
-    "cniVersion",
-    "cniVersions",
-    "name",
-    "type",
-    "capabilities",
-    "runtimeConfig",
-    "prevResult",
-    "disableCheck",
-    "disableGC",
-    "args",
-    "dns",
-    "ipam",
-];
-/// Keys that Multus has for its own process; they have no effect here.
-pub const MULTUS_ONLY: [&str; 6] = [
-    "logFile",
-    "logLevel",
-    "logToStderr",
-    "logOptions",
-    "retryDeleteOnError",
-    "socketDir",
-];
-
 impl NodeConfig {
     /// Reads the configuration.
     ///
@@ -262,295 +242,4 @@ pub fn version(conf: &RawObject) -> Result<Version, ConfigError> {
     let versions: Option<Vec<String>> = conf.read("cniVersions").map_err(not_text)?;
     Version::negotiate(version.as_deref(), &versions.unwrap_or_default())
         .map_err(ConfigError::Version)
-}
-
-/// The keys with their values still as they are written.
-struct Keys<'a> {
-    conf: &'a RawObject,
-}
-
-impl Keys<'_> {
-    fn read<T: DeserializeOwned>(&self, key: &'static str) -> Result<Option<T>, ConfigError> {
-        self.conf.read(key).map_err(|cause| {
-            let value = self
-                .conf
-                .get(key)
-                .map_or_else(String::new, |raw| excerpt(raw.get()));
-            ConfigError::Value {
-                key,
-                value,
-                cause: format!("{cause}; correct its type"),
-            }
-        })
-    }
-
-    /// An object: what derives its reading takes a list for one, too.
-    fn object<T: DeserializeOwned>(&self, key: &'static str) -> Result<Option<T>, ConfigError> {
-        match self.conf.get(key).map(RawValue::get) {
-            Some(other) if !other.starts_with('{') => {
-                Err(wrong(key, other, &"expected an object; correct its type"))
-            }
-            _ => self.read(key),
-        }
-    }
-
-    /// A string; an empty one is as good as none, as Go has it.
-    fn text(&self, key: &'static str) -> Result<Option<String>, ConfigError> {
-        Ok(self.read::<String>(key)?.filter(|text| !text.is_empty()))
-    }
-
-    fn required(&self, key: &'static str, remedy: &'static str) -> Result<String, ConfigError> {
-        self.text(key)?.ok_or(ConfigError::Missing { key, remedy })
-    }
-
-    fn flag(&self, key: &'static str) -> Result<Option<bool>, ConfigError> {
-        self.read(key)
-    }
-
-    fn list(&self, key: &'static str) -> Result<Option<Vec<String>>, ConfigError> {
-        self.read(key)
-    }
-
-    fn optional_path(&self, key: &'static str) -> Result<Option<PathBuf>, ConfigError> {
-        let Some(text) = self.text(key)? else {
-            return Ok(None);
-        };
-        if !text.starts_with('/') || text.contains('\0') {
-            return Err(wrong(key, &text, &"write an absolute path"));
-        }
-        Ok(Some(PathBuf::from(text)))
-    }
-
-    fn path(&self, key: &'static str, default: &str) -> Result<PathBuf, ConfigError> {
-        Ok(self
-            .optional_path(key)?
-            .unwrap_or_else(|| PathBuf::from(default)))
-    }
-
-    fn choice<T: Copy>(
-        &self,
-        key: &'static str,
-        choices: &[(&str, T)],
-    ) -> Result<Option<T>, ConfigError> {
-        let Some(text) = self.text(key)? else {
-            return Ok(None);
-        };
-        match choices.iter().find(|(name, _)| *name == text) {
-            Some((_, choice)) => Ok(Some(*choice)),
-            None => {
-                let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-                Err(wrong(
-                    key,
-                    &text,
-                    &format_args!("use one of {}", names.join(", ")),
-                ))
-            }
-        }
-    }
-
-    /// The cluster network, and what `delegates` has besides it.
-    fn cluster_network(&self) -> Result<(ClusterNetwork, Vec<Box<RawValue>>), ConfigError> {
-        let named = self.text("clusterNetwork")?;
-        let delegates: Option<Vec<Box<RawValue>>> = self.read("delegates")?;
-        let mut delegates = delegates.unwrap_or_default();
-        for (index, delegate) in delegates.iter().enumerate() {
-            NetworkConfig::parse(delegate.get().as_bytes()).map_err(|cause| {
-                let cause = format!("delegates[{index}]: {cause}; correct it");
-                wrong("delegates", delegate.get(), &cause)
-            })?;
-        }
-        match named {
-            Some(name) if delegates.is_empty() => Ok((ClusterNetwork::Named(name), delegates)),
-            Some(name) => Err(wrong(
-                "clusterNetwork",
-                &name,
-                &"delegates is there as well; keep one of the two",
-            )),
-            None if delegates.is_empty() => Err(ConfigError::Missing {
-                key: "clusterNetwork",
-                remedy: "name the cluster network's configuration, or put it first in delegates",
-            }),
-            None => {
-                let first = delegates.remove(0);
-                Ok((ClusterNetwork::Inline(first), delegates))
-            }
-        }
-    }
-
-    fn auxiliary_chain(&self) -> Result<Option<NetworkName>, ConfigError> {
-        const KEY: &str = "auxiliaryCNIChainName";
-        let name = self.text(KEY)?;
-        name.map(|name| name.parse().map_err(|cause| wrong(KEY, &name, &cause)))
-            .transpose()
-    }
-
-    fn default_networks(&self) -> Result<Vec<String>, ConfigError> {
-        let networks = self.list("defaultNetworks")?.unwrap_or_default();
-        if networks.len() > MAX_DEFAULT_NETWORKS {
-            let count = networks.len().to_string();
-            return Err(wrong(
-                "defaultNetworks",
-                &count,
-                &format_args!("name at most {MAX_DEFAULT_NETWORKS}"),
-            ));
-        }
-        Ok(networks)
-    }
-
-    fn global_namespaces(&self) -> Result<Vec<String>, ConfigError> {
-        let text = self
-            .text("globalNamespaces")?
-            .unwrap_or_else(|| "default".into());
-        Ok(text
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned)
-            .collect())
-    }
-
-    fn source(&self) -> Result<Source, ConfigError> {
-        let folder = self.optional_path("manifestDir")?;
-        let socket = self.optional_path("agentSocket")?;
-        let kubeconfig = self.optional_path("kubeconfig")?;
-        match folder {
-            None => Ok(Source::Cluster {
-                agent_socket: socket.unwrap_or_else(|| PathBuf::from("/run/jackfield/agent.sock")),
-                kubeconfig,
-            }),
-            Some(folder) if socket.is_none() && kubeconfig.is_none() => Ok(Source::Folder(folder)),
-            Some(folder) => Err(wrong(
-                "manifestDir",
-                &folder.display().to_string(),
-                &"agentSocket or kubeconfig is there as well; a folder excludes both",
-            )),
-        }
-    }
-
-    fn deadlines(&self) -> Result<Deadlines, ConfigError> {
-        let wire = self
-            .object::<deadlines::Wire>("deadlines")?
-            .unwrap_or_default();
-        Deadlines::try_from(wire).map_err(ConfigError::Deadline)
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.conf
-            .iter()
-            .filter(|(key, _)| !is_known(key))
-            .map(|(key, _)| {
-                if MULTUS_ONLY
-                    .iter()
-                    .any(|known| known.eq_ignore_ascii_case(key))
-                {
-                    format!("key {key:?} of the node configuration has no effect here")
-                } else {
-                    format!("unknown key {key:?} in the node configuration; it is ignored")
-                }
-            })
-            .collect()
-    }
-}
-
-/// The keys that [`NodeConfig::parse`] reads, for the documentation and for the warning.
-pub const KEYS: [&str; 31] = [
-    "clusterNetwork",
-    "delegates",
-    "defaultNetworks",
-    "systemNamespaces",
-    "agentSocket",
-    "kubeconfig",
-    "manifestDir",
-    "confDir",
-    "binDir",
-    "cniDir",
-    "multusNamespace",
-    "namespaceIsolation",
-    "globalNamespaces",
-    "readinessindicatorfile",
-    "auxiliaryCNIChainName",
-    "journalDir",
-    "devInfoDir",
-    "sysfsRoot",
-    "podResourcesSocket",
-    "kubeletCheckpoint",
-    "invalidAnnotation",
-    "verify",
-    "verifyCluster",
-    "undeclared",
-    "npwgVersion",
-    "statusAddresses",
-    "deadlines",
-    "policy",
-    "cniVersion",
-    "cniVersions",
-    "name",
-];
-
-fn is_known(key: &str) -> bool {
-    key.starts_with("cni.dev/")
-        || KEYS
-            .iter()
-            .chain(&ACCEPTED)
-            .any(|known| known.eq_ignore_ascii_case(key))
-}
-
-fn wrong(key: &'static str, value: &str, cause: &dyn fmt::Display) -> ConfigError {
-    ConfigError::Value {
-        key,
-        value: excerpt(value),
-        cause: cause.to_string(),
-    }
-}
-
-/// A value short enough for one line.
-fn excerpt(value: &str) -> String {
-    let mut short: String = value.chars().filter(|c| !c.is_control()).take(80).collect();
-    if short.len() < value.len() {
-        short.push('…');
-    }
-    short
-}
-
-/// What is wrong with the node configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// No version that we speak.
-    #[error(transparent)]
-    Version(cni::VersionError),
-    /// `cniVersion` or `cniVersions` is no text.
-    #[error("{0}; write versions as strings")]
-    VersionType(String),
-    /// A key is missing.
-    #[error("key {key} is missing in the node configuration; {remedy}")]
-    Missing {
-        /// The key.
-        key: &'static str,
-        /// What to write.
-        remedy: &'static str,
-    },
-    /// A key has a wrong value.
-    #[error("key {key} of the node configuration is {value}: {cause}")]
-    Value {
-        /// The key.
-        key: &'static str,
-        /// Its value, shortened.
-        value: String,
-        /// What is wrong, and the remedy.
-        cause: String,
-    },
-    /// A deadline is no duration.
-    #[error("key deadlines of the node configuration: {0}")]
-    Deadline(#[source] DeadlineError),
-}
-
-impl ConfigError {
-    /// The CNI code.
-    pub fn code(&self) -> u32 {
-        match self {
-            ConfigError::Version(_) => cni::code::INCOMPATIBLE_VERSION,
-            ConfigError::VersionType(_) => cni::code::DECODING_FAILURE,
-            _ => cni::code::INVALID_NETWORK_CONFIG,
-        }
-    }
 }

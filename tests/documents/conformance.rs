@@ -107,7 +107,7 @@ impl Conformance {
                     specification.id, tag.section
                 ));
             }
-            [only] => *only,
+            [only] if only.slug().is_empty() => *only,
             several => several
                 .iter()
                 .find(|clause| clause.slug() == slug)

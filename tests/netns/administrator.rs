@@ -121,7 +121,8 @@ fn a_name_that_a_pod_asks_for_is_not_taken_by_the_auxiliary_chain() {
     lab.del();
 }
 
-// clause: CNI-1.1.0 §1 loadOnlyInlinedPlugins: plugins of the sibling folder are appended to the list
+// clause: CNI-1.1.0 §1 aggregation: the sibling folder is appended
+// clause: CNI-1.1.0 §1 inlined plugins
 #[test]
 fn plugins_in_the_folder_of_a_list_are_appended_to_it() {
     let lab = Lab::new();
@@ -308,7 +309,7 @@ fn an_add_waits_for_the_cluster_network() {
     lab.del();
 }
 
-// clause: NPWG-1.0 §4.1.2.1.3 ips go as args.cni
+// clause: NPWG-1.0 §4.1.2.1.3.2 args
 #[test]
 fn version_1_0_passes_ips_and_mac_as_arguments() {
     let mut lab = Lab::new();
@@ -335,7 +336,9 @@ fn version_1_0_passes_ips_and_mac_as_arguments() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §3 DEL and CHECK get the capability arguments and the final result of the ADD
+// clause: CNI-1.1.0 §2 CHECK gives prevResult
+// clause: CNI-1.1.0 §3 check parameters: capability arguments too
+// clause: CNI-1.1.0 §3 delete order: the final result of the ADD
 #[test]
 fn del_and_check_are_told_what_add_was_told() {
     let lab = Lab::new();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, POD};
+use crate::lab::Lab;
 
 // clause: NPWG-1.3 §6 attached
 // clause: CNI-1.1.0 §2 ADD creates
@@ -202,243 +202,6 @@ fn a_chain_runs_in_its_order_and_is_taken_back_in_reverse() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §4.1.2.1.6 passed
-// clause: NPWG-1.3 §4.1.2.1.6.2 priority
-#[test]
-fn cni_args_of_the_pod_win_key_by_key_and_numbers_stay_as_written() {
-    let lab = Lab::new();
-    lab.recorder("argued", "macvlan", "");
-    let mut config = lab.macvlan();
-    config["type"] = json!("argued");
-    config["args"] = json!({ "cni": { "ips": ["10.50.0.9/24"], "theirs": true } });
-    lab.definition("demo/argued", &config);
-    lab.selects(
-        r#"[{ "name": "argued", "cni-args": { "ips": ["10.50.0.10/24"], "big": 18446744073709551617, "exact": 1.10 } }]"#,
-    );
-    lab.add();
-    assert_eq!(lab.pod.addresses("net1"), ["10.50.0.10/24"]);
-    let written = &lab.log("argued.ADD")[0];
-    assert!(written.contains("18446744073709551617"), "{written}");
-    assert!(written.contains("1.10"), "{written}");
-    let args = &lab.recorded("argued", "ADD")[0]["args"]["cni"];
-    assert_eq!(args["theirs"], true);
-    lab.del();
-    lab.assert_nothing_left();
-}
-
-// clause: NPWG-1.3 §4.1.2.1.7.2 runtimeConfig
-// clause: NPWG-1.3 §4.1.2.1.7 configured: by the plugin that declares it
-// clause: NPWG-1.3 §4.1.2.1.8.2 default bursts
-// clause: NPWG-1.3 §4.1.2.1.8 configured: by the plugin that declares it
-// clause: CNI-1.1.0 §3 declared capabilities
-// clause: NPWG-1.3 §4.1.2.1.8.2 runtimeConfig
-#[test]
-fn port_mappings_and_bandwidth_reach_the_plugins_that_declare_them() {
-    let lab = Lab::new();
-    lab.bystander("mapper");
-    lab.bystander("shaper");
-    let mut first = lab.macvlan();
-    first["capabilities"] = json!({ "ips": true });
-    lab.definition(
-        "demo/web",
-        &json!({ "cniVersion": "1.0.0", "name": "web", "plugins": [
-            first,
-            { "type": "mapper", "capabilities": { "portMappings": true } },
-            { "type": "shaper", "capabilities": { "bandwidth": true } } ] }),
-    );
-    lab.selects_json(&json!([{ "name": "web", "ips": ["10.20.0.5/24"],
-        "portMappings": [{ "hostPort": 8080, "containerPort": 80 }],
-        "bandwidth": { "ingressRate": 1_000_000 } }]));
-    lab.add();
-    let mapped = &lab.recorded("mapper", "ADD")[0]["runtimeConfig"];
-    let mapping = json!([{ "hostPort": 8080, "containerPort": 80, "protocol": "tcp" }]);
-    assert_eq!(*mapped, json!({ "portMappings": mapping }));
-    let shaped = &lab.recorded("shaper", "ADD")[0]["runtimeConfig"]["bandwidth"];
-    assert_eq!(shaped["ingressRate"], 1_000_000);
-    assert!(shaped["ingressBurst"].as_u64().unwrap() > 0, "{shaped}");
-    lab.del();
-    let again = &lab.recorded("mapper", "DEL")[0]["runtimeConfig"];
-    assert_eq!(again, mapped, "DEL is told what ADD was told");
-    lab.assert_nothing_left();
-}
-
-// clause: NPWG-1.3 §7.5 the runtime's capability arguments are for the cluster network alone
-#[test]
-fn what_the_runtime_maps_goes_to_the_cluster_network_only() {
-    let mut lab = Lab::new();
-    for name in ["mapper", "other"] {
-        lab.bystander(name);
-    }
-    let chain = |name: &str, first: Value| json!([first, { "type": name, "capabilities": { "portMappings": true } }]);
-    let cluster = chain("mapper", lab.bridge("cni0", "10.10.0.0/24"));
-    lab.cluster_network("1.0.0", cluster.as_array().unwrap());
-    let mut first = lab.macvlan();
-    first["capabilities"] = json!({ "ips": true });
-    lab.definition(
-        "demo/web",
-        &json!({ "cniVersion": "1.0.0", "name": "web", "plugins": chain("other", first) }),
-    );
-    lab.selects_json(&json!([{ "name": "web", "ips": ["10.20.0.5/24"] }]));
-    let mapping = json!([{ "hostPort": 8080, "containerPort": 80, "protocol": "tcp" }]);
-    lab.configure("runtimeConfig", json!({ "portMappings": mapping }));
-    lab.add();
-    assert_eq!(
-        lab.recorded("mapper", "ADD")[0]["runtimeConfig"]["portMappings"],
-        mapping
-    );
-    let other = &lab.recorded("other", "ADD")[0];
-    assert!(
-        other.get("runtimeConfig").is_none_or(|it| it == &json!({})),
-        "{other}"
-    );
-    lab.del();
-    lab.assert_nothing_left();
-}
-
-// clause: NPWG-1.3 §3.4.2 a configuration without a name gets the definition's
-// clause: NPWG-1.3 §3.4.3 not required: its own name stays
-// clause: NPWG-1.3 §4.2.1 created: the name of the network
-// clause: NPWG-1.3 §4.2.1 tuple: the name is the same for DEL
-#[test]
-fn a_network_is_called_by_its_configuration_else_by_its_definition() {
-    let lab = Lab::new();
-    for (definition, own, subnet) in [
-        ("unnamed", None, "10.30.0.0/24"),
-        ("named", Some("own-name"), "10.31.0.0/24"),
-    ] {
-        lab.recorder(definition, "ptp", "");
-        let mut config = lab.ptp(subnet);
-        config["type"] = json!(definition);
-        if let Some(own) = own {
-            config["name"] = json!(own);
-        }
-        lab.definition(&format!("demo/{definition}"), &config);
-    }
-    lab.selects("unnamed,named");
-    lab.add();
-    assert_eq!(lab.recorded("unnamed", "ADD")[0]["name"], "unnamed");
-    assert_eq!(lab.recorded("named", "ADD")[0]["name"], "own-name");
-    lab.del();
-    assert_eq!(lab.recorded("named", "DEL")[0]["name"], "own-name");
-    lab.assert_nothing_left();
-}
-
-// clause: NPWG-1.3 §3.4.1 on disk
-// clause: NPWG-1.3 §3.2 no keys
-#[test]
-fn a_definition_without_configuration_is_found_on_disk_by_name() {
-    let lab = Lab::new();
-    let mut config = lab.ptp("10.30.0.0/24");
-    config["name"] = json!("on-disk");
-    lab.write("conf/whatever.conf", &config.to_string());
-    lab.write(
-        "cluster/nad.yaml",
-        "apiVersion: k8s.cni.cncf.io/v1\nkind: NetworkAttachmentDefinition\n\
-         metadata: { name: on-disk, namespace: demo }\n",
-    );
-    lab.selects("on-disk");
-    lab.add();
-    assert_eq!(lab.pod.addresses("net1"), ["10.30.0.2/24"]);
-    lab.del();
-    lab.assert_nothing_left();
-}
-
-// clause: NPWG-1.3 §4.1.2.1.11 ipam-claim-reference: the claim's addresses
-#[test]
-fn the_addresses_of_a_claim_go_the_way_of_ips() {
-    let lab = Lab::new();
-    lab.definition("demo/storage", &lab.macvlan());
-    lab.write(
-        "cluster/claim.yaml",
-        "apiVersion: k8s.cni.cncf.io/v1alpha1\nkind: IPAMClaim\n\
-         metadata: { name: mine, namespace: demo }\n\
-         spec: { network: storage, interface: net1 }\n\
-         status: { ips: [10.20.0.77/24] }\n",
-    );
-    lab.selects_json(&json!([{ "name": "storage", "ipam-claim-reference": "mine" }]));
-    lab.add();
-    assert_eq!(lab.pod.addresses("net1"), ["10.20.0.77/24"]);
-    lab.del();
-    lab.assert_nothing_left();
-}
-
-#[test]
-fn default_networks_come_before_the_pods_own_and_not_to_system_pods() {
-    let mut lab = Lab::new();
-    lab.definition("kube-system/everyones", &lab.ptp("10.40.0.0/24"));
-    lab.definition("demo/own", &lab.ptp("10.41.0.0/24"));
-    lab.configure("defaultNetworks", json!(["everyones"]));
-    lab.selects("own");
-    lab.add();
-    assert_eq!(lab.pod.addresses("net1"), ["10.40.0.2/24"]);
-    assert_eq!(lab.pod.addresses("net2"), ["10.41.0.2/24"]);
-    lab.del();
-    lab.configure("systemNamespaces", json!(["demo"]));
-    lab.add();
-    assert_eq!(lab.pod.links(), ["eth0", "net1"]);
-    assert_eq!(lab.pod.addresses("net1"), ["10.41.0.3/24"]);
-    lab.del();
-    lab.assert_nothing_left();
-}
-
-#[test]
-fn a_pod_may_replace_its_cluster_network() {
-    let lab = Lab::new();
-    lab.definition("demo/instead", &lab.ptp("10.42.0.0/24"));
-    lab.pod_with(
-        POD,
-        json!({ "v1.multus-cni.io/default-network": "demo/instead" }),
-    );
-    let result = lab.add();
-    assert_eq!(result["ips"][0]["address"], "10.42.0.2/24");
-    assert_eq!(lab.pod.addresses("eth0"), ["10.42.0.2/24"]);
-    let status = lab.status();
-    assert_eq!(status[0]["name"], "demo/instead");
-    assert_eq!(status[0]["default"], true);
-    lab.del();
-    lab.assert_nothing_left();
-}
-
-/// What comes with the call is kubelet's own view: it counts, not what the cluster has.
-#[test]
-fn annotations_that_come_with_the_call_are_believed() {
-    let mut lab = Lab::new();
-    lab.definition("demo/own", &lab.ptp("10.41.0.0/24"));
-    lab.selects("absent-by-now");
-    let annotations = |networks: &str| json!({ "io.kubernetes.cri.pod-annotations": { "k8s.v1.cni.cncf.io/networks": networks } });
-    lab.configure("runtimeConfig", annotations("own"));
-    lab.add();
-    assert_eq!(lab.pod.links(), ["eth0", "net1"]);
-    lab.del();
-    lab.configure("runtimeConfig", annotations(""));
-    std::fs::remove_file(lab.path("cluster/pod-demo-web.json")).unwrap();
-    lab.add();
-    assert_eq!(lab.pod.links(), ["eth0"]);
-    lab.del();
-    lab.assert_nothing_left();
-}
-
-#[test]
-fn the_cluster_network_may_be_inline_or_the_first_of_a_directory() {
-    let mut lab = Lab::new();
-    let conf = lab.path("conf");
-    lab.configure("clusterNetwork", json!(conf));
-    lab.add();
-    assert_eq!(lab.pod.links(), ["eth0"]);
-    lab.del();
-    lab.configure("clusterNetwork", json!("cluster"));
-    lab.add();
-    lab.del();
-    lab.configure("clusterNetwork", Value::Null);
-    let mut inline = lab.ptp("10.43.0.0/24");
-    inline["name"] = json!("inline");
-    lab.configure("delegates", json!([inline]));
-    lab.add();
-    assert_eq!(lab.pod.addresses("eth0"), ["10.43.0.2/24"]);
-    lab.del();
-    lab.assert_nothing_left();
-}
-
 /// The container's name is a hint; the runtime's UID decides whether it is the same pod.
 #[test]
 fn a_pod_of_another_uid_is_another_pod() {
@@ -459,5 +222,67 @@ fn a_pod_of_another_uid_is_another_pod() {
         .run()
         .success();
     lab.del();
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_runtime_without_pods_gets_the_cluster_network_alone() {
+    let mut lab = Lab::new();
+    lab.definition("kube-system/everyones", &lab.ptp("10.40.0.0/24"));
+    lab.configure("defaultNetworks", json!(["everyones"]));
+    lab.selects("absent");
+    for args in ["", "IgnoreUnknown=1", "IgnoreUnknown=1;K8S_POD_NAME=web"] {
+        lab.plugin("ADD").env("CNI_ARGS", args).run().success();
+        assert_eq!(lab.pod.links(), ["eth0"]);
+        lab.del();
+        lab.assert_nothing_left();
+    }
+    assert!(
+        !lab.path("cluster/status").exists(),
+        "there is nobody to tell it of"
+    );
+}
+
+#[test]
+fn an_annotation_with_nothing_in_it_asks_for_nothing() {
+    for annotation in ["", " \n", "[]"] {
+        let lab = Lab::new();
+        lab.selects(annotation);
+        lab.add();
+        assert_eq!(lab.pod.links(), ["eth0"]);
+        assert_eq!(lab.events().len(), 1, "no warning: {:?}", lab.events());
+        lab.del();
+    }
+}
+
+#[test]
+fn as_many_networks_as_are_allowed_are_attached() {
+    let lab = Lab::new();
+    let mut many = lab.macvlan();
+    many["ipam"] = lab.host_local(&["10.21.0.0/24"], false);
+    lab.definition("demo/many", &many);
+    lab.selects(&["many"; 64].join(","));
+    lab.add();
+    assert_eq!(lab.pod.links().len(), 65);
+    assert_eq!(lab.status().len(), 65);
+    lab.check();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+/// The runtime knows what it does: the sandbox is the host's own namespace.
+// clause: CNI-1.1.0 §3 network namespace: CNI_NETNS_OVERRIDE allows the plugin's own
+#[test]
+fn the_nodes_own_namespace_is_attached_where_the_runtime_insists() {
+    let lab = Lab::new();
+    lab.cluster_network("1.0.0", &[lab.macvlan_of_its_own()]);
+    let call = |verb: &str| {
+        let netns = lab.node.path().display().to_string();
+        let call = lab.plugin(verb).env("CNI_NETNS", &netns);
+        call.env("CNI_NETNS_OVERRIDE", "1").run()
+    };
+    call("ADD").success();
+    assert!(lab.node.links().contains(&"eth0".to_owned()));
+    assert_eq!(call("DEL").exit, 0);
     lab.assert_nothing_left();
 }

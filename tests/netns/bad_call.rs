@@ -83,7 +83,7 @@ fn a_configuration_with_a_wrong_value() {
         ),
         (
             "delegates",
-            json!([{}]),
+            json!([{ "type": "bridge", "name": "x" }]),
             7,
             &["clusterNetwork", "delegates"],
         ),
@@ -131,7 +131,7 @@ fn an_unknown_key_is_one_line_on_stderr_and_no_failure() {
     lab.del();
 }
 
-// clause: CNI-1.1.0 §5 Error: code 4 names the environment variables that are wrong
+// clause: CNI-1.1.0 §5 code 4
 #[test]
 fn variables_that_are_missing_or_wrong() {
     let long = "c".repeat(300);
@@ -180,7 +180,8 @@ fn variables_that_are_missing_or_wrong() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §2 VERSION: cniVersion and supportedVersions
+// clause: CNI-1.1.0 §2 VERSION
+// clause: CNI-1.1.0 §5 VERSION: cniVersion and supportedVersions
 #[test]
 fn version_answers_whatever_is_on_stdin() {
     let lab = Lab::new();
@@ -217,5 +218,24 @@ fn an_error_speaks_the_runtimes_version() {
         let outcome = lab.call("ADD");
         outcome.fails(7, &["maybe"]);
         assert_eq!(outcome.json()["cniVersion"], version);
+    }
+}
+
+/// The pod's name becomes part of a path.
+#[test]
+fn a_pods_name_that_is_none_is_refused() {
+    let lab = Lab::new();
+    for (namespace, name, bad) in [
+        ("demo", "../../../etc", "../../../etc"),
+        ("..", "web", "\"..\""),
+        ("demo", "a/b", "a/b"),
+        ("demo", "Web", "Web"),
+    ] {
+        let args = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name}");
+        lab.plugin("ADD")
+            .env("CNI_ARGS", &args)
+            .run()
+            .fails(4, &["CNI_ARGS", bad]);
+        lab.assert_nothing_left();
     }
 }

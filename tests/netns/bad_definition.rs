@@ -64,7 +64,7 @@ fn broken(lab: &Lab) -> Vec<(String, Vec<&'static str>)> {
     ]
 }
 
-// clause: CNI-1.1.0 §3 a plugin is found by its name, never by a path
+// clause: CNI-1.1.0 §1 type: never a path
 #[test]
 fn a_broken_configuration_fails_before_anything_runs() {
     let all = broken(&Lab::new());
@@ -180,5 +180,14 @@ fn manifests_that_are_broken_hide_no_others() {
     lab.selects("absent");
     lab.call("ADD")
         .fails(102, &["demo/absent", "00-broken.yaml"]);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_default_network_that_is_not_there_is_the_administrators_fault() {
+    let mut lab = Lab::new();
+    lab.configure("defaultNetworks", json!(["nowhere"]));
+    lab.call("ADD")
+        .fails(102, &["nowhere (net1)", "correct defaultNetworks"]);
     lab.assert_nothing_left();
 }

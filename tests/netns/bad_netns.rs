@@ -80,7 +80,6 @@ fn a_del_bears_whatever_the_netns_is() {
             let again = lab.plugin("DEL").without("CNI_NETNS").run();
             assert_eq!(again.exit, 0, "{again}");
         }
-        let left = lab.leftovers();
-        assert!(left.with("file").is_empty(), "{left:?}");
+        lab.assert_none_left(&["file", "veth"]);
     }
 }

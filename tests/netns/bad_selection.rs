@@ -68,7 +68,13 @@ fn lab() -> Lab {
     lab
 }
 
-// clause: NPWG-1.3 §4.1.2.1 an invalid annotation is ignored: the pod gets the cluster network
+// clause: NPWG-1.3 §4.1.2.1.3 invalid
+// clause: NPWG-1.3 §4.1.2.1.4 invalid
+// clause: NPWG-1.3 §4.1.2.1.5 invalid
+// clause: NPWG-1.3 §4.1.2.1.7 invalid
+// clause: NPWG-1.3 §4.1.2.1.8 invalid
+// clause: NPWG-1.3 §4.1.2.1.9 once
+// clause: NPWG-1.3 §4.1.2.1.10 invalid
 #[test]
 fn an_invalid_annotation_is_ignored_with_an_event_that_says_why() {
     for (annotation, words) in invalid() {
@@ -207,8 +213,8 @@ fn impossible() -> Vec<(Value, u64, Vec<&'static str>)> {
     ]
 }
 
-// clause: NPWG-1.3 §4.1.2.1.5 a name that is used already fails the attachment
-// clause: NPWG-1.3 §4.1.2.1.3.2 a capability that no plugin declares fails the attachment
+// clause: NPWG-1.3 §4.1.2.1.5 taken
+// clause: NPWG-1.3 §4.1.2.1.3.2 declared
 #[test]
 fn what_cannot_be_attached_fails_before_anything_runs() {
     for strictness in ["ignore", "fail"] {
@@ -231,6 +237,8 @@ fn what_cannot_be_attached_fails_before_anything_runs() {
     }
 }
 
+// clause: CNI-1.1.0 §2 ADD exists
+// clause: NPWG-1.3 §4.1.2.1.5 taken: by somebody else in the pod
 #[test]
 fn a_name_that_the_netns_already_has_fails_before_anything_runs() {
     let mut lab = lab();

@@ -192,3 +192,13 @@ fn disable_check_spares_the_delegates_and_not_the_kernels_view() {
     check(&lab).fails(105, &["10.20.0.5"]);
     lab.del();
 }
+
+/// Same path, another namespace: whatever is in there is not what was attached.
+#[test]
+fn another_netns_under_the_same_name_fails_the_check() {
+    let mut lab = attached(true);
+    lab.renew_pod();
+    check(&lab).failure(105);
+    lab.del();
+    lab.assert_nothing_left();
+}

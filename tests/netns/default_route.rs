@@ -101,7 +101,7 @@ fn result_and_status_say_where_the_default_route_went() {
     lab.del();
 }
 
-// clause: NPWG-1.3 §4.1.2.1.9 default routes of any attachment without the key are flushed
+// clause: NPWG-1.3 §4.1.2.1.9 set: those of any attachment without the key are flushed
 #[test]
 fn default_routes_that_a_later_network_brings_go_too() {
     let lab = dual_stack();

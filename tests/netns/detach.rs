@@ -57,9 +57,7 @@ fn the_netns_may_be_gone() {
     assert_eq!(leases, 2);
     lab.pod.delete();
     lab.del();
-    let left = lab.leftovers();
-    assert!(left.with("file").is_empty(), "{left:?}");
-    assert!(left.with("veth").is_empty(), "{left:?}");
+    lab.assert_none_left(&["file", "veth"]);
 }
 
 // clause: CNI-1.1.0 §2 environment: CNI_NETNS is optional for DEL
@@ -77,8 +75,7 @@ fn the_netns_may_be_unnamed() {
             (0, ""),
             "{outcome}"
         );
-        let left = lab.leftovers();
-        assert!(left.with("file").is_empty(), "{left:?}");
+        lab.assert_none_left(&["file"]);
     }
 }
 

@@ -44,7 +44,8 @@ fn a_version_that_is_unknown_or_no_string_is_refused() {
     each_verb_fails(&lab, &conf, 6, &["cniVersions"]);
 }
 
-// clause: CNI-1.1.0 §3 versions: the highest of cniVersion and cniVersions that both know is spoken
+// clause: CNI-1.1.0 §1 version
+// clause: NPWG-1.3 §7.1 result version
 #[test]
 fn the_highest_version_that_both_know_is_spoken() {
     let lab = Lab::new();
@@ -65,7 +66,7 @@ fn the_highest_version_that_both_know_is_spoken() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §2 CHECK, GC and STATUS are of 0.4.0 and 1.1.0: older configurations do not have them
+// clause: CNI-1.1.0 §1 version: verbs exist from the version that brought them
 #[test]
 fn a_verb_that_the_version_does_not_have_is_refused() {
     let lab = Lab::new();
@@ -277,7 +278,13 @@ fn a_chain_that_is_empty_or_endless_is_refused_before_anything_runs() {
 
 /// NPWG 1.3 §4.1.2.1: "If the value is invalid, the Network Attachment Selection Annotation shall
 /// be invalid and ignored by the implementation", a row each.
-// clause: NPWG-1.3 §4.1.2.1 an invalid value makes the annotation invalid: it is ignored, and said
+// clause: NPWG-1.3 §4.1.2.1.3 invalid
+// clause: NPWG-1.3 §4.1.2.1.4 invalid
+// clause: NPWG-1.3 §4.1.2.1.5 invalid
+// clause: NPWG-1.3 §4.1.2.1.7 invalid
+// clause: NPWG-1.3 §4.1.2.1.8 invalid
+// clause: NPWG-1.3 §4.1.2.1.9 once
+// clause: NPWG-1.3 §4.1.2.1.10 invalid
 #[test]
 fn every_invalid_value_of_an_annotation_is_ignored_or_refused_as_the_node_says() {
     let mut lab = Lab::new();

@@ -74,7 +74,8 @@ fn a_pod_of_multus_is_detached_from_its_cache_which_stays_as_it_is() {
 
 #[test]
 fn either_half_of_the_cache_does_and_damage_costs_only_what_it_hits() {
-    let damages: [(&str, fn(&Lab)); 7] = [
+    type Damage = fn(&Lab);
+    let damages: [(&str, Damage); 7] = [
         ("no delegates", |lab| {
             fs::remove_file(lab.path("multus").join(lab.container())).unwrap()
         }),
@@ -300,7 +301,7 @@ fn a_lost_record_is_named_and_what_the_pod_selects_is_detached() {
         fs::write(entry.path(), "torn").unwrap();
     }
     // Whoever reads it first puts it aside; the DEL that comes later knows all the same.
-    lab.plugin("CHECK").run().failure(100);
+    lab.plugin("CHECK").run().failure(109);
     silent(&lab.plugin("DEL").run());
     assert!(lab.pod.links().is_empty());
     let left = lab.leftovers();

@@ -7,11 +7,12 @@
 //! ```
 
 mod call;
+mod cluster;
+mod delegates;
 mod leftovers;
 mod netns;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -113,145 +114,12 @@ impl Lab {
         };
     }
 
-    /// Writes the cluster network's configuration.
-    pub(crate) fn cluster_network(&self, version: &str, plugins: &[Value]) {
-        let conf = json!({ "cniVersion": version, "name": "cluster", "plugins": plugins });
-        self.write("conf/10-cluster.conflist", &conf.to_string());
-    }
-
-    /// A bridge plugin that takes addresses from `subnet`.
-    pub(crate) fn bridge(&self, bridge: &str, subnet: &str) -> Value {
-        json!({ "type": "bridge", "bridge": bridge, "isGateway": true,
-                "ipam": self.host_local(&[subnet], true) })
-    }
-
-    /// A host-local IPAM section whose leases are the lab's.
-    pub(crate) fn host_local(&self, subnets: &[&str], default_routes: bool) -> Value {
-        let ranges: Vec<Value> = subnets
-            .iter()
-            .map(|subnet| json!([{ "subnet": subnet }]))
-            .collect();
-        let mut ipam =
-            json!({ "type": "host-local", "dataDir": self.path("ipam"), "ranges": ranges });
-        if default_routes {
-            let routes: Vec<Value> = subnets
-                .iter()
-                .map(|subnet| json!({ "dst": if subnet.contains(':') { "::/0" } else { "0.0.0.0/0" } }))
-                .collect();
-            ipam["routes"] = json!(routes);
-        }
-        ipam
-    }
-
-    /// A macvlan plugin that takes `ips` and `mac` from the pod, by static IPAM.
-    pub(crate) fn macvlan(&self) -> Value {
-        json!({ "cniVersion": "1.0.0", "type": "macvlan", "master": UPLINK, "mode": "bridge",
-                "capabilities": { "ips": true, "mac": true }, "ipam": { "type": "static" } })
-    }
-
-    /// A ptp plugin that takes addresses from `subnet`.
-    pub(crate) fn ptp(&self, subnet: &str) -> Value {
-        json!({ "cniVersion": "1.0.0", "type": "ptp", "ipam": self.host_local(&[subnet], false) })
-    }
-
-    /// Puts a NetworkAttachmentDefinition into the cluster; `object` is `namespace/name`.
-    pub(crate) fn definition(&self, object: &str, config: &Value) {
-        self.definition_text(object, &config.to_string());
-    }
-
-    /// The same, with `spec.config` as it is, right or wrong.
-    pub(crate) fn definition_text(&self, object: &str, config: &str) {
-        let (namespace, name) = object.split_once('/').unwrap();
-        let manifest = json!({
-            "apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition",
-            "metadata": { "name": name, "namespace": namespace },
-            "spec": { "config": config },
-        });
-        self.write(
-            &format!("cluster/nad-{namespace}-{name}.json"),
-            &manifest.to_string(),
-        );
-    }
-
-    /// The lab's pod asks for these networks: the annotation's value.
-    pub(crate) fn selects(&self, networks: &str) {
-        self.pod_with(POD, json!({ "k8s.v1.cni.cncf.io/networks": networks }));
-    }
-
-    /// The same, as the JSON form.
-    pub(crate) fn selects_json(&self, networks: &Value) {
-        self.selects(&networks.to_string());
-    }
-
-    /// Puts a pod with annotations into the cluster.
-    pub(crate) fn pod_with(&self, pod: &str, annotations: Value) {
-        let (namespace, name) = pod.split_once('/').unwrap();
-        let manifest = json!({
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": { "name": name, "namespace": namespace, "annotations": annotations },
-        });
-        self.write(
-            &format!("cluster/pod-{namespace}-{name}.json"),
-            &manifest.to_string(),
-        );
-    }
-
     /// Writes a file of the lab.
     pub(crate) fn write(&self, relative: &str, text: &str) -> PathBuf {
         let path = self.path(relative);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
         path
-    }
-
-    /// Puts a shell script into `binDir` as a delegate. `$LAB` in it is the lab's folder, `$REAL`
-    /// the folder of the real plugins; stdin is the plugin configuration.
-    pub(crate) fn delegate(&self, name: &str, script: &str) -> PathBuf {
-        let text = format!(
-            "#!/bin/bash\nLAB={}\nREAL={}\n{script}\n",
-            self.path("").display(),
-            real_plugins().display()
-        );
-        let path = self.write(&format!("bin/{name}"), &text);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    }
-
-    /// A delegate that notes each call in `log/calls` (`VERB interface name`) and its stdin in
-    /// `log/NAME.VERB`, does what `script` says, and is the real plugin otherwise.
-    pub(crate) fn recorder(&self, name: &str, real: &str, script: &str) {
-        let text = format!(
-            "stdin=$(cat)\n\
-             echo \"$CNI_COMMAND $CNI_IFNAME {name}\" >>$LAB/log/calls\n\
-             printf '%s\\n' \"$stdin\" >>$LAB/log/{name}.$CNI_COMMAND\n\
-             {script}\n\
-             exec $REAL/{real} <<<\"$stdin\""
-        );
-        self.delegate(name, &text);
-    }
-
-    /// A plugin for the end of a chain that records like [`Lab::recorder`] and passes on the
-    /// result of those before it.
-    pub(crate) fn bystander(&self, name: &str) {
-        let script = "[ $CNI_COMMAND = ADD ] && jq -c '.prevResult' <<<\"$stdin\"; exit 0";
-        self.recorder(name, "-", script);
-    }
-
-    /// The configurations that a recorder got with a verb.
-    pub(crate) fn recorded(&self, name: &str, verb: &str) -> Vec<Value> {
-        let lines = self.log(&format!("{name}.{verb}"));
-        lines
-            .iter()
-            .map(|line| {
-                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
-            })
-            .collect()
-    }
-
-    /// What the lab's delegates noted in `log/NAME`, line by line.
-    pub(crate) fn log(&self, name: &str) -> Vec<String> {
-        let text = fs::read_to_string(self.path("log").join(name)).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
     }
 
     /// A call of the runtime for the lab's pod.
@@ -328,29 +196,6 @@ impl Lab {
         self.cli(&arguments)
     }
 
-    /// The network-status that the cluster was told.
-    pub(crate) fn status(&self) -> Vec<Value> {
-        let path = self
-            .path("cluster/status")
-            .join(POD)
-            .join("network-status.json");
-        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        serde_json::from_str(&text).unwrap()
-    }
-
-    /// The events that the cluster was told: `type reason message`.
-    pub(crate) fn events(&self) -> Vec<String> {
-        let path = self.path("cluster/status").join(POD).join("events.jsonl");
-        let text = fs::read_to_string(path).unwrap_or_default();
-        text.lines()
-            .map(|line| {
-                let event: Value = serde_json::from_str(line).unwrap();
-                let part = |key: &str| event[key].as_str().unwrap().to_owned();
-                format!("{} {} {}", part("type"), part("reason"), part("message"))
-            })
-            .collect()
-    }
-
     /// The pod's netns vanishes, and another one has its name.
     pub(crate) fn renew_pod(&mut self) {
         self.pod.delete();
@@ -360,6 +205,11 @@ impl Lab {
     /// Takes what is there now as what was there before: for what a test puts in by itself.
     pub(crate) fn set_out(&mut self) {
         self.before = self.leftovers();
+    }
+
+    /// No line of [`Lab::leftovers`] has any of `words`, once the kernel has cleaned up.
+    pub(crate) fn assert_none_left(&self, words: &[&str]) {
+        Leftovers::assert_without(words, || self.leftovers());
     }
 
     /// Nothing but records is left: no link, no lease, no process.

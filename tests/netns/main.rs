@@ -9,6 +9,10 @@
     clippy::panic,
     reason = "a test that cannot go on says so by failing"
 )]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "what the tests call outside of the product needs no deadline"
+)]
 
 #[allow(dead_code, reason = "each behaviour uses its part of the lab")]
 mod lab;
@@ -26,19 +30,25 @@ mod bad_selection;
 mod check;
 mod collect;
 mod command_line;
+mod concurrent;
+mod containerd;
 mod default_route;
 mod detach;
 mod devices;
+mod environment;
 mod every_verb;
+mod explain;
 mod foreign;
 mod kernel_links;
 mod kernel_routes;
+mod networks;
 mod ourselves;
 mod owed;
 mod parameters;
 mod races;
 mod readiness;
 mod reference_runtime;
+mod requests;
 mod status;
 mod unwind;
 mod verification;

@@ -42,26 +42,6 @@ fn a_delegate_is_told_the_same_by_every_verb_on_the_node_itself() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §2 ADD exists
-// clause: NPWG-1.3 §4.1.2.1.5 taken: by somebody else in the pod
-#[test]
-fn an_interface_that_is_there_already_fails_before_anything_runs() {
-    for taken in ["eth0", "net1"] {
-        let mut lab = Lab::new();
-        lab.recorder("recorded", "ptp", "");
-        let mut config = lab.ptp("10.30.0.0/24");
-        config["type"] = json!("recorded");
-        lab.definition("demo/own", &config);
-        lab.selects("own");
-        lab.pod
-            .ip(&format!("link add {taken} type veth peer name other0"));
-        lab.set_out();
-        lab.call("ADD").fails(101, &[taken, "is already there"]);
-        assert!(lab.log("calls").is_empty(), "nothing has run");
-        lab.assert_nothing_left();
-    }
-}
-
 // clause: CNI-1.1.0 §5 sandbox: the value of CNI_NETNS
 // clause: CNI-1.1.0 §2 ADD result
 // clause: CNI-1.1.0 §5 ADD: interfaces, ips and routes
@@ -80,29 +60,25 @@ fn the_result_says_where_the_interface_is() {
     lab.assert_nothing_left();
 }
 
-// clause: CNI-1.1.0 §2 VERSION
-// clause: CNI-1.1.0 §5 VERSION: cniVersion as it was asked, and all that are supported
+// clause: CNI-1.1.0 §2 STATUS not relied on: it was never called
+// clause: CNI-1.1.0 §2 STATUS others go on
 #[test]
-fn version_lists_what_is_spoken_whatever_is_asked() {
-    let lab = Lab::new();
-    for (stdin, echoed) in [
-        (r#"{"cniVersion":"0.4.0"}"#, "0.4.0"),
-        (
-            r#"{"cniVersion":"1.1.0","name":"x","type":"jackfield"}"#,
-            "1.1.0",
-        ),
-        (r#"{"cniVersion":"9.9.9"}"#, "9.9.9"),
-        ("", "1.1.0"),
-        ("{", "1.1.0"),
-    ] {
-        let call = lab.cli(&[]).env("CNI_COMMAND", "VERSION");
-        let answer = call.stdin(stdin.as_bytes()).run().success();
-        assert_eq!(answer["cniVersion"], echoed, "{stdin}");
-        assert_eq!(
-            answer["supportedVersions"],
-            json!([
-                "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"
-            ])
-        );
-    }
+fn a_pod_is_attached_checked_and_detached_whatever_status_says() {
+    let mut lab = Lab::new();
+    lab.configure("cniVersion", json!("1.1.0"));
+    // Injects a fault: a plugin that says it is not available.
+    let unwell =
+        r#"[ $CNI_COMMAND = STATUS ] && { echo '{"code":51,"msg":"no uplink"}'; exit 1; }"#;
+    lab.recorder("unwell", "bridge", unwell);
+    let mut bridge = lab.bridge("cni0", "10.10.0.0/24");
+    bridge["type"] = json!("unwell");
+    lab.cluster_network("1.1.0", &[bridge]);
+    lab.add();
+    lab.call("STATUS").fails(51, &["no uplink"]);
+    lab.check();
+    lab.del();
+    lab.call("STATUS").fails(51, &["no uplink"]);
+    lab.add();
+    lab.del();
+    lab.assert_nothing_left();
 }

@@ -29,6 +29,9 @@ fn at_once(lab: &Lab, one: &str, other: &str) -> (Outcome, Outcome) {
     })
 }
 
+// clause: CNI-1.1.0 §3 serial
+// clause: NPWG-1.3 §7.3
+// clause: CNI-1.1.0 §2 ADD twice: is refused
 #[test]
 fn of_two_adds_one_attaches_and_the_other_is_refused() {
     let lab = slow_lab();
@@ -65,6 +68,7 @@ fn an_add_and_a_del_leave_all_or_nothing() {
     }
 }
 
+// clause: CNI-1.1.0 §2 DEL again: at once
 #[test]
 fn two_dels_both_succeed_and_detach_once() {
     let lab = slow_lab();
@@ -76,6 +80,8 @@ fn two_dels_both_succeed_and_detach_once() {
     assert_eq!(secondary.len(), 1);
 }
 
+// clause: CNI-1.1.0 §3 gc alone
+// clause: CNI-1.1.0 §3 serial: GC beside ADD
 #[test]
 fn a_gc_leaves_a_sandbox_alone_that_somebody_works_on() {
     let mut lab = slow_lab();
@@ -97,6 +103,7 @@ fn a_gc_leaves_a_sandbox_alone_that_somebody_works_on() {
     lab.assert_nothing_left();
 }
 
+// clause: CNI-1.1.0 §3 concurrent
 #[test]
 fn sandboxes_of_different_containers_do_not_wait_for_each_other() {
     let lab = slow_lab();

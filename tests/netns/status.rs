@@ -61,6 +61,8 @@ fn each_attachment_has_an_entry_that_says_what_the_kernel_shows() {
         assert_eq!(entry["ips"], json!(shown));
         assert_eq!(entry["mac"], json!(lab.pod.mac(interface)));
         assert_eq!(entry["default"], json!(interface == "eth0"));
+        let link = lab.pod.show(&format!("link show dev {interface}"));
+        assert_eq!(entry["mtu"], link[0]["mtu"]);
     }
     assert_eq!(by_interface(&status, "eth0")["name"], "cluster");
     let storage = by_interface(&status, "net1");
@@ -159,4 +161,71 @@ fn a_status_that_cannot_be_written_takes_the_attachment_back() {
         &["demo/web", "cluster/status", "make the folder writable"],
     );
     lab.assert_nothing_left();
+}
+
+// clause: NPWG-1.3 §5.1.1 minimal
+#[test]
+fn a_network_that_answers_nothing_has_a_minimal_entry() {
+    let lab = Lab::new();
+    lab.delegate("silent", "[ $CNI_COMMAND = ADD ] && echo '{}'; exit 0");
+    lab.definition(
+        "demo/silent",
+        &json!({ "cniVersion": "1.0.0", "type": "silent" }),
+    );
+    lab.selects("silent");
+    lab.add();
+    let status = lab.status();
+    let entry = status
+        .iter()
+        .find(|entry| entry["name"] == "demo/silent")
+        .unwrap();
+    assert_eq!(entry["default"], false);
+    assert!(
+        entry.get("ips").is_none() && entry.get("mac").is_none(),
+        "{entry}"
+    );
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+// clause: NPWG-1.3 §5.3.3.1 before 0.3.0: of ip4 and ip6
+#[test]
+fn a_result_of_old_has_its_addresses_in_the_entry() {
+    let lab = Lab::new();
+    lab.delegate(
+        "old",
+        "cat >/dev/null\n\
+         in_pod() { nsenter --net=$CNI_NETNS \"$@\"; }\n\
+         if [ $CNI_COMMAND = DEL ]; then in_pod ip link del $CNI_IFNAME; exit 0; fi\n\
+         in_pod ip link add $CNI_IFNAME type veth peer name peer0\n\
+         in_pod ip link set peer0 up; in_pod ip link set $CNI_IFNAME up\n\
+         in_pod ip addr add 10.60.0.5/24 dev $CNI_IFNAME\n\
+         echo '{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.60.0.5/24\",\"gateway\":\"10.60.0.1\"}}'",
+    );
+    lab.definition("demo/old", &json!({ "cniVersion": "0.2.0", "type": "old" }));
+    lab.selects("old");
+    lab.add();
+    let status = lab.status();
+    let entry = status
+        .iter()
+        .find(|entry| entry["name"] == "demo/old")
+        .unwrap();
+    assert_eq!(entry["ips"], json!(["10.60.0.5"]));
+    lab.check();
+    lab.pod.ip("addr del 10.60.0.5/24 dev net1");
+    lab.call("CHECK")
+        .fails(105, &["demo/old (net1)", "10.60.0.5"]);
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_status_that_is_broken_is_replaced() {
+    let lab = Lab::new();
+    for broken in ["", "{", "null", "[1]"] {
+        lab.write(&format!("cluster/status/{POD}/network-status.json"), broken);
+        lab.add();
+        assert_eq!(by_interface(&lab.status(), "eth0")["default"], true);
+        lab.del();
+    }
 }

@@ -37,6 +37,8 @@ const NO_LINK: &str = "in_pod ip link del net1";
 const MORE_THAN_THERE: &str =
     r#"result=$(jq -c '.ips += [{"address":"10.20.0.99/24","interface":0}]' <<<"$result")"#;
 
+// clause: NPWG-1.3 §4.1.2.1.3 assigned: else the attachment fails
+// clause: NPWG-1.3 §4.1.2.1.4 assigned: else the attachment fails
 #[test]
 fn what_was_requested_and_is_not_there_fails_and_is_unwound() {
     let cases: [(&str, &[&str]); 6] = [
@@ -124,6 +126,7 @@ fn what_the_cluster_network_merely_answers_falls_under_verify_cluster() {
     }
 }
 
+// clause: NPWG-1.0 §4.1.2.1.3.2 assigned: else the attachment fails
 #[test]
 fn an_address_that_was_asked_for_by_args_is_verified_too() {
     let mut lab = Lab::new();
@@ -164,5 +167,23 @@ fn each_attachment_is_verified_before_the_next_one_runs() {
     ]));
     lab.call("ADD").fails(105, &["demo/storage (net1)"]);
     assert!(lab.log("calls").is_empty());
+    lab.assert_nothing_left();
+}
+
+/// Somebody else has the address: duplicate address detection says so.
+#[test]
+fn an_address_that_somebody_else_has_fails() {
+    let mut lab = Lab::new();
+    lab.node.ip("addr add 2001:db8:20::5/64 dev switch0 nodad");
+    lab.set_out();
+    lab.definition("demo/storage", &lab.macvlan());
+    lab.selects_json(&json!([{ "name": "storage", "ips": ["2001:db8:20::5/64"] }]));
+    let words = [
+        "demo/storage (net1)",
+        "2001:db8:20::5/64",
+        "somebody else",
+        "choose another",
+    ];
+    lab.call("ADD").fails(105, &words);
     lab.assert_nothing_left();
 }

@@ -1,1 +1,180 @@
+use serde_json::{Value, json};
 
+use super::*;
+
+const CONTAINER: &str = "0123abcd";
+
+fn key() -> Key {
+    Key {
+        container: CONTAINER.parse().unwrap(),
+        ifname: "eth0".parse().unwrap(),
+    }
+}
+
+fn encoded(config: &Value) -> String {
+    BASE64.encode(config.to_string())
+}
+
+fn list() -> Value {
+    json!({ "cniVersion": "1.0.0", "name": "default", "plugins": [
+        { "type": "bridge", "ipam": { "type": "host-local" } }, { "type": "tuning" } ] })
+}
+
+fn macvlan(name: &str) -> Value {
+    json!({ "cniVersion": "1.0.0", "name": name, "type": "macvlan" })
+}
+
+/// A cache with eth0, net1 and the requested data0, whole unless a test damages it.
+fn cache() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let delegates = json!([
+        { "Conf": {"ipam": {}}, "Name": "default", "Bytes": encoded(&list()) },
+        { "Name": "demo/net-a", "macRequest": "02:00:00:00:0a:01", "ipRequest": ["10.9.0.5/24"],
+          "Bytes": encoded(&macvlan("net-a")) },
+        { "Name": "demo/net-b", "ifnameRequest": "data0", "Bytes": encoded(&macvlan("net-b")) },
+    ]);
+    fs::write(dir.path().join(CONTAINER), delegates.to_string()).unwrap();
+    fs::create_dir(dir.path().join("results")).unwrap();
+    result(&dir, "default", "eth0", &list());
+    result(&dir, "net-a", "net1", &macvlan("net-a"));
+    result(&dir, "net-b", "data0", &macvlan("net-b"));
+    dir
+}
+
+fn result(dir: &tempfile::TempDir, network: &str, ifname: &str, config: &Value) {
+    let text = json!({
+        "kind": "cniCacheV1", "containerId": CONTAINER, "config": encoded(config),
+        "ifName": ifname, "networkName": network, "netns": "/run/netns/mcx",
+        "cniArgs": [["IgnoreUnknown", "true"], ["K8S_POD_NAME", "web"], ["K8S_POD_NAME", "web"]],
+        "capabilityArgs": { "mac": "02:00:00:00:0a:09" },
+        "result": { "cniVersion": "1.0.0", "interfaces": [{ "name": ifname, "sandbox": "/x" }],
+                    "ips": [{ "address": "10.9.0.5/24", "interface": 0 }] },
+    });
+    let name = format!("results/{network}-{CONTAINER}-{ifname}");
+    fs::write(dir.path().join(name), text.to_string()).unwrap();
+}
+
+fn names(sandbox: &CachedSandbox) -> Vec<String> {
+    sandbox
+        .attachments
+        .iter()
+        .map(|one| format!("{} {}", one.attachment.ifname, one.attachment.network))
+        .collect()
+}
+
+const ALL: [&str; 3] = ["eth0 default", "net1 net-a", "data0 net-b"];
+
+#[test]
+fn both_halves_together_know_order_arguments_and_results() {
+    let dir = cache();
+    let sandbox = MultusCache::new(dir.path()).read(&key());
+    assert_eq!(names(&sandbox), ALL);
+    assert!(sandbox.damage.is_empty(), "{:?}", sandbox.damage);
+    assert_eq!(sandbox.netns.as_deref(), Some("/run/netns/mcx"));
+    let [eth0, net1, _] = sandbox.attachments.as_slice() else {
+        panic!("three attachments");
+    };
+    assert!(eth0.attachment.is_cluster && !net1.attachment.is_cluster);
+    assert_eq!(eth0.attachment.config.plugins().len(), 2);
+    assert_eq!(net1.attachment.label, "demo/net-a");
+    assert_eq!(
+        net1.args,
+        "IgnoreUnknown=true;K8S_POD_NAME=web;K8S_POD_NAME=web"
+    );
+    let mac = net1.attachment.capability_args.get("mac").unwrap();
+    assert_eq!(
+        mac.get(),
+        "\"02:00:00:00:0a:09\"",
+        "the arguments of the ADD itself"
+    );
+    assert_eq!(net1.result.as_ref().unwrap().ips.len(), 1);
+}
+
+#[test]
+fn the_delegates_alone_know_what_was_requested() {
+    let dir = cache();
+    fs::remove_dir_all(dir.path().join("results")).unwrap();
+    let sandbox = MultusCache::new(dir.path()).read(&key());
+    assert_eq!(names(&sandbox), ALL);
+    let net1 = &sandbox.attachments[1];
+    assert_eq!(
+        net1.attachment.capability_args.get("ips").unwrap().get(),
+        r#"["10.9.0.5/24"]"#
+    );
+    let args = net1
+        .attachment
+        .args(&crate::cni::CniArgs::default())
+        .unwrap();
+    assert_eq!(
+        args.to_string(),
+        "MAC=02:00:00:00:0a:01;IP=10.9.0.5/24;IgnoreUnknown=1"
+    );
+    assert!(net1.result.is_none());
+}
+
+#[test]
+fn the_results_alone_know_everything_but_the_order() {
+    let dir = cache();
+    fs::remove_file(dir.path().join(CONTAINER)).unwrap();
+    let sandbox = MultusCache::new(dir.path()).read(&key());
+    assert_eq!(
+        names(&sandbox),
+        ["eth0 default", "net1 net-a", "data0 net-b"]
+    );
+    assert!(sandbox.attachments[0].attachment.is_cluster);
+    result(&dir, "net-a", "net10", &macvlan("net-a"));
+    result(&dir, "net-a", "net2", &macvlan("net-a"));
+    let sandbox = MultusCache::new(dir.path()).read(&key());
+    let order: Vec<String> = names(&sandbox);
+    assert_eq!(order[1..3], ["net1 net-a", "net2 net-a"], "{order:?}");
+}
+
+#[test]
+fn damage_is_said_and_costs_only_what_it_hits() {
+    let delegates: [(&str, usize); 6] = [
+        ("", 3),
+        ("[", 3),
+        ("{}", 3),
+        ("[null]", 3),
+        (r#"[{"Bytes":"%"}]"#, 3),
+        (r#"[{"Bytes":null,"ifnameRequest":7}]"#, 3),
+    ];
+    for (text, left) in delegates {
+        let dir = cache();
+        fs::write(dir.path().join(CONTAINER), text).unwrap();
+        let sandbox = MultusCache::new(dir.path()).read(&key());
+        assert_eq!(sandbox.attachments.len(), left, "{text}");
+        assert_eq!(sandbox.damage.len(), 1, "{text}: {:?}", sandbox.damage);
+        assert!(sandbox.damage[0].contains(CONTAINER));
+    }
+    let dir = cache();
+    fs::write(
+        dir.path().join(format!("results/net-a-{CONTAINER}-net1")),
+        "{",
+    )
+    .unwrap();
+    let sandbox = MultusCache::new(dir.path()).read(&key());
+    assert_eq!(names(&sandbox), ALL);
+    assert_eq!(sandbox.damage.len(), 1);
+    let deep = "[".repeat(100_000);
+    fs::write(dir.path().join(CONTAINER), deep).unwrap();
+    assert!(MultusCache::new(dir.path()).read(&key()).is_known());
+}
+
+#[test]
+fn a_sandbox_that_multus_never_attached_is_unknown() {
+    let dir = cache();
+    let cache = MultusCache::new(dir.path());
+    for other in ["0123abc", "123abcd", "net", "results"] {
+        let key = Key {
+            container: other.parse().unwrap(),
+            ifname: "eth0".parse().unwrap(),
+        };
+        assert!(!cache.read(&key).is_known(), "{other}");
+        assert!(!cache.has(&key.container), "{other}");
+    }
+    assert_eq!(cache.containers(), [key().container]);
+    let absent = dir.path().join("absent");
+    assert!(!MultusCache::new(&absent).read(&key()).is_known());
+    assert!(MultusCache::new(&absent).containers().is_empty());
+}

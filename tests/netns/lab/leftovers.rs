@@ -44,6 +44,19 @@ impl Leftovers {
         lines.filter(|line| line.contains(word)).collect()
     }
 
+    pub(super) fn assert_without(words: &[&str], look: impl Fn() -> Leftovers) {
+        let since = Instant::now();
+        loop {
+            let now = look();
+            let left: Vec<&str> = words.iter().flat_map(|word| now.with(word)).collect();
+            if left.is_empty() {
+                return;
+            }
+            assert!(since.elapsed() < SETTLES_WITHIN, "left behind: {left:#?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     pub(super) fn assert_same(&self, look: impl Fn() -> Leftovers) {
         let since = Instant::now();
         loop {

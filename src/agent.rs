@@ -1,0 +1,160 @@
+//! The agent: what a node's plugins need to know of the cluster, at microseconds, without
+//! privilege.
+//!
+//! ```text
+//! API server ──watch──▶ cache ──▶ answers ◀──socket── plugin
+//! API server ◀──patch, event── publisher ◀──disk── what the plugins owe
+//! ```
+//!
+//! It keeps this node's pods, as far as networks and devices go, and all definitions. It has no
+//! capability, runs nothing, and writes nowhere but its socket's directory and the directory of
+//! owed writes. It may end at any moment: plugins wait for the next one, or need none.
+
+mod cache;
+mod connection;
+mod http;
+mod knowledge;
+mod log;
+mod metrics;
+mod privileges;
+mod publisher;
+mod serve;
+mod socket;
+mod watch;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::LocalSet;
+use tracing::info;
+
+pub use connection::Credentials;
+pub use log::LogFormat;
+
+use crate::cluster::OwedWrites;
+use crate::cluster::api::ApiError;
+use cache::Cache;
+use connection::Connection;
+use knowledge::Knowledge;
+use metrics::Metrics;
+use publisher::Publisher;
+
+/// How the agent is run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// This node's name in the cluster.
+    pub node: String,
+    /// How the API server is reached.
+    pub credentials: Credentials,
+    /// Where plugins ask.
+    pub socket: PathBuf,
+    /// The journal's directory: owed writes are in there.
+    pub journal_dir: PathBuf,
+    /// Where metrics and health are served.
+    pub metrics: SocketAddr,
+    /// How it writes its log.
+    pub log: LogFormat,
+}
+
+/// Runs the agent until it is told to end.
+///
+/// # Errors
+/// When it cannot start; once it runs, every trouble is logged and tried again.
+pub fn run(options: Options) -> Result<(), AgentError> {
+    // First of all, on the only thread: what is given up now, no thread has later.
+    privileges::give_up()?;
+    log::start(options.log);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(AgentError::Runtime)?;
+    LocalSet::new().block_on(&runtime, live(options))
+}
+
+async fn live(options: Options) -> Result<(), AgentError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(AgentError::Runtime)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(AgentError::Runtime)?;
+    let owed = OwedWrites::new(&options.journal_dir);
+    owed.create_dir().map_err(|cause| AgentError::Directory {
+        path: owed.dir().display().to_string(),
+        cause,
+    })?;
+    let metrics = Rc::new(Metrics::new(options.journal_dir.clone()));
+    let listening = http::listen(options.metrics).await?;
+    let socket = socket::Listening::bind(&options.socket).await?;
+    let connection = Rc::new(Connection::open(options.credentials).await?);
+    let cache = Rc::new(Cache::default());
+    let knowledge = Rc::new(Knowledge {
+        node: options.node.clone(),
+        cache: Rc::clone(&cache),
+        connection: Rc::clone(&connection),
+        metrics: Rc::clone(&metrics),
+    });
+    let publisher = Rc::new(Publisher::new(
+        owed,
+        Rc::clone(&knowledge),
+        Rc::clone(&metrics),
+    ));
+    info!(node = options.node, socket = %options.socket.display(), "the agent has started");
+    tokio::task::spawn_local(watch::pods(
+        Rc::clone(&connection),
+        Rc::clone(&cache),
+        Rc::clone(&publisher),
+        options.node,
+    ));
+    tokio::task::spawn_local(watch::definitions(
+        Rc::clone(&connection),
+        Rc::clone(&cache),
+    ));
+    tokio::task::spawn_local(Rc::clone(&publisher).run());
+    tokio::task::spawn_local(http::serve(listening, Rc::clone(&metrics), cache));
+    tokio::select! {
+        () = serve::serve(&socket, knowledge, publisher, metrics) => {}
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    info!("the agent ends; what it owes stays on disk");
+    Ok(())
+}
+
+/// Why the agent cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// Capabilities could not be given up.
+    #[error(
+        "capabilities cannot be given up: {0}; drop them all in the container's securityContext"
+    )]
+    Privileges(String),
+    /// No runtime.
+    #[error("the agent cannot run: {0}; raise its limit of open files")]
+    Runtime(#[source] std::io::Error),
+    /// A directory cannot be made or used.
+    #[error("{path}: {cause}; mount it writable, owned by root")]
+    Directory {
+        /// The directory.
+        path: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The socket's path is taken.
+    #[error("socket {path}: {cause}")]
+    Socket {
+        /// Its path.
+        path: String,
+        /// What is there, and the remedy.
+        cause: String,
+    },
+    /// The address for metrics is taken.
+    #[error("--metrics {address}: {cause}; name a free address")]
+    Metrics {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The API server's address or the credentials cannot be read.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+}

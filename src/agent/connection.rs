@@ -1,0 +1,56 @@
+//! The connection to the API server, made anew when its credentials have been replaced.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use tracing::info;
+
+use crate::cluster::api::{ApiError, ApiServer};
+
+/// Where credentials come from.
+#[derive(Debug, Clone)]
+pub enum Credentials {
+    /// A kubeconfig.
+    File(PathBuf),
+    /// The service account of the pod that the agent is.
+    InCluster,
+}
+
+/// The API server, by the credentials of now.
+#[derive(Debug)]
+pub(super) struct Connection {
+    credentials: Credentials,
+    server: RefCell<ApiServer>,
+}
+
+impl Connection {
+    /// Reads the credentials; nothing is sent yet.
+    pub(super) async fn open(credentials: Credentials) -> Result<Connection, ApiError> {
+        let server = RefCell::new(open(&credentials).await?);
+        Ok(Connection {
+            credentials,
+            server,
+        })
+    }
+
+    /// The API server.
+    pub(super) fn server(&self) -> ApiServer {
+        self.server.borrow().clone()
+    }
+
+    /// Reads the credentials again, after the API server refused them: tokens expire, and the
+    /// file has a new one by then.
+    pub(super) async fn renew(&self) -> Result<(), ApiError> {
+        let server = open(&self.credentials).await?;
+        *self.server.borrow_mut() = server;
+        info!("the API server refused the credentials; they are read again");
+        Ok(())
+    }
+}
+
+async fn open(credentials: &Credentials) -> Result<ApiServer, ApiError> {
+    match credentials {
+        Credentials::File(path) => ApiServer::from_kubeconfig(path).await,
+        Credentials::InCluster => ApiServer::in_cluster(),
+    }
+}

@@ -1,0 +1,119 @@
+//! Metrics and health over HTTP: `/metrics`, `/healthz`, `/readyz`.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tracing::warn;
+
+use super::AgentError;
+use super::cache::Cache;
+use super::metrics::Metrics;
+
+/// How long a client may take to ask.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Takes the address.
+pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, AgentError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|cause| AgentError::Metrics { address, cause })
+}
+
+/// Serves for ever.
+pub(super) async fn serve(listener: TcpListener, metrics: Rc<Metrics>, cache: Rc<Cache>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (metrics, cache) = (Rc::clone(&metrics), Rc::clone(&cache));
+                tokio::task::spawn_local(converse(stream, metrics, cache));
+            }
+            Err(error) => {
+                warn!("metrics: no connection can be accepted: {error}");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, metrics: Rc<Metrics>, cache: Rc<Cache>) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let (status, text) = page(request.uri().path(), &metrics, &cache);
+        async move { Ok::<_, Infallible>(response(status, text)) }
+    });
+    // A client that goes away is nobody's error.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+fn response(status: StatusCode, text: String) -> Response<String> {
+    let mut response = Response::new(text);
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        header::HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    response
+}
+
+fn page(path: &str, metrics: &Metrics, cache: &Cache) -> (StatusCode, String) {
+    match path {
+        "/metrics" => (StatusCode::OK, metrics.text(cache)),
+        "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
+        "/readyz" => match missing(cache).as_slice() {
+            [] => (StatusCode::OK, "ok\n".to_owned()),
+            missing => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("not listed yet: {}\n", missing.join(", ")),
+            ),
+        },
+        _ => (
+            StatusCode::NOT_FOUND,
+            "there are /metrics, /healthz and /readyz\n".to_owned(),
+        ),
+    }
+}
+
+fn missing(cache: &Cache) -> Vec<&'static str> {
+    [
+        ("pods", cache.pods.is_synced()),
+        ("definitions", cache.definitions.is_synced()),
+    ]
+    .into_iter()
+    .filter(|(_, synced)| !synced)
+    .map(|(kind, _)| kind)
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agent_is_ready_once_both_lists_are_whole() {
+        let metrics = Metrics::new("/nowhere".into());
+        let cache = Cache::default();
+        let (status, text) = page("/readyz", &metrics, &cache);
+        assert_eq!(
+            (status.as_u16(), text.as_str()),
+            (503, "not listed yet: pods, definitions\n")
+        );
+        cache.pods.end();
+        cache.definitions.end();
+        assert_eq!(page("/readyz", &metrics, &cache).0.as_u16(), 200);
+        assert_eq!(page("/healthz", &metrics, &cache).0.as_u16(), 200);
+        assert_eq!(page("/", &metrics, &cache).0.as_u16(), 404);
+    }
+}

@@ -1,0 +1,240 @@
+//! What is counted, for Prometheus.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use super::cache::{Cache, Shelf};
+
+/// What is looked up.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub(super) enum What {
+    /// A pod.
+    Pod,
+    /// A definition.
+    Definition,
+    /// A claim.
+    Claim,
+}
+
+/// Where it was found, or not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub(super) enum Origin {
+    /// In the cache: no request.
+    Cache,
+    /// At the API server: one request.
+    Api,
+}
+
+/// What came of an owed write.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub(super) enum Outcome {
+    /// It was made.
+    Told,
+    /// Its pod is gone.
+    PodGone,
+    /// It is still owed.
+    Failed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LookupLabels {
+    what: What,
+    from: Origin,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QuestionLabels {
+    answered: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PublicationLabels {
+    outcome: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ShelfLabels {
+    kind: &'static str,
+}
+
+/// The agent's counters and gauges.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    registry: Registry,
+    journal_dir: PathBuf,
+    questions: Family<QuestionLabels, Counter>,
+    answer_time: Histogram,
+    refused: Counter,
+    lookups: Family<LookupLabels, Counter>,
+    publications: Family<PublicationLabels, Counter>,
+    owed: Gauge,
+    cached: Family<ShelfLabels, Gauge>,
+    cache_age: Family<ShelfLabels, Gauge>,
+    attachments: Gauge,
+    detachments: Gauge,
+}
+
+impl Metrics {
+    /// Everything at zero; the journal in `journal_dir` is counted, never changed.
+    pub(super) fn new(journal_dir: PathBuf) -> Metrics {
+        let mut metrics = Metrics {
+            registry: Registry::with_prefix("jackfield"),
+            journal_dir,
+            questions: Family::default(),
+            // 50 µs to 1.6 s.
+            answer_time: Histogram::new(exponential_buckets(0.000_05, 2.0, 16)),
+            refused: Counter::default(),
+            lookups: Family::default(),
+            publications: Family::default(),
+            owed: Gauge::default(),
+            cached: Family::default(),
+            cache_age: Family::default(),
+            attachments: Gauge::default(),
+            detachments: Gauge::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("questions", "Questions of plugins", self.questions.clone());
+        registry.register_with_unit(
+            "answer",
+            "Time to answer a question",
+            Unit::Seconds,
+            self.answer_time.clone(),
+        );
+        registry.register(
+            "refused_messages",
+            "Messages that were refused",
+            self.refused.clone(),
+        );
+        registry.register("lookups", "Objects looked up", self.lookups.clone());
+        registry.register(
+            "publications",
+            "Owed writes by outcome",
+            self.publications.clone(),
+        );
+        registry.register(
+            "owed_writes",
+            "Writes to the API server still owed",
+            self.owed.clone(),
+        );
+        registry.register(
+            "cached_objects",
+            "Objects known without asking",
+            self.cached.clone(),
+        );
+        registry.register_with_unit(
+            "cache_age",
+            "Time since the watch was last heard, -1 when never",
+            Unit::Seconds,
+            self.cache_age.clone(),
+        );
+        registry.register(
+            "attachments",
+            "Sandboxes on record",
+            self.attachments.clone(),
+        );
+        registry.register(
+            "owed_detachments",
+            "Detachments still owed",
+            self.detachments.clone(),
+        );
+    }
+
+    pub(super) fn answered(&self, answered: bool, time: Duration) {
+        self.questions
+            .get_or_create(&QuestionLabels { answered })
+            .inc();
+        self.answer_time.observe(time.as_secs_f64());
+    }
+
+    pub(super) fn refused(&self) {
+        self.refused.inc();
+    }
+
+    pub(super) fn looked_up(&self, what: What, from: Origin) {
+        self.lookups
+            .get_or_create(&LookupLabels { what, from })
+            .inc();
+    }
+
+    pub(super) fn published(&self, outcome: Outcome) {
+        self.publications
+            .get_or_create(&PublicationLabels { outcome })
+            .inc();
+    }
+
+    pub(super) fn owed(&self, writes: usize) {
+        self.owed.set(gauge(writes));
+    }
+
+    /// Everything as Prometheus reads it.
+    pub(super) fn text(&self, cache: &Cache) -> String {
+        self.shelf("pod", &cache.pods);
+        self.shelf("definition", &cache.definitions);
+        self.attachments.set(gauge(self.files("sandboxes")));
+        self.detachments.set(gauge(self.files("owed")));
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    fn shelf<T>(&self, kind: &'static str, shelf: &Shelf<T>) {
+        let labels = ShelfLabels { kind };
+        self.cached.get_or_create(&labels).set(gauge(shelf.len()));
+        let age = shelf.heard().map_or(-1, |heard| {
+            i64::try_from(Instant::now().duration_since(heard).as_secs()).unwrap_or(i64::MAX)
+        });
+        self.cache_age.get_or_create(&labels).set(age);
+    }
+
+    fn files(&self, directory: &str) -> usize {
+        fs::read_dir(self.journal_dir.join(directory)).map_or(0, Iterator::count)
+    }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("owed")).unwrap();
+        fs::write(dir.path().join("owed/x"), "").unwrap();
+        let metrics = Metrics::new(dir.path().to_owned());
+        metrics.answered(true, Duration::from_micros(80));
+        metrics.looked_up(What::Pod, Origin::Cache);
+        metrics.published(Outcome::PodGone);
+        metrics.owed(2);
+        let text = metrics.text(&Cache::default());
+        for line in [
+            r#"jackfield_questions_total{answered="true"} 1"#,
+            r#"jackfield_lookups_total{what="Pod",from="Cache"} 1"#,
+            r#"jackfield_publications_total{outcome="PodGone"} 1"#,
+            "jackfield_owed_writes 2",
+            "jackfield_owed_detachments 1",
+            r#"jackfield_cache_age_seconds{kind="pod"} -1"#,
+            "jackfield_answer_seconds_count 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+}

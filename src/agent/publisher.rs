@@ -1,0 +1,344 @@
+//! Making the writes that are owed: each as soon as it can be, none twice, none to another pod.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use tokio::sync::Notify;
+use tracing::{info, warn};
+
+use super::knowledge::Knowledge;
+use super::metrics::{Metrics, Outcome};
+use crate::cluster::api::{ApiError, Occasion, PodView, Published, publish};
+use crate::cluster::{OwedWrite, OwedWrites, PodName, Publication};
+use crate::npwg::ObjectRef;
+
+/// Pods that are told at once.
+const AT_ONCE: usize = 4;
+/// How often the disk is looked at without a reminder: a plugin may have ended before it gave one.
+const RESCAN: Duration = Duration::from_secs(15);
+/// The first pause after a failure; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause while the API server is away.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The longest pause for a pod whose status the API server refuses.
+const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);
+
+/// Writes what plugins owe the cluster.
+#[derive(Debug)]
+pub(super) struct Publisher {
+    owed: OwedWrites,
+    /// What could not be kept on disk; it is lost with the agent.
+    in_memory: RefCell<Vec<OwedWrite>>,
+    kept: Cell<u64>,
+    knowledge: Rc<Knowledge>,
+    metrics: Rc<Metrics>,
+    wake: Notify,
+    /// Since the API server failed as a whole.
+    away: Pause,
+    refused: RefCell<BTreeMap<PodName, Rc<Pause>>>,
+}
+
+impl Publisher {
+    pub(super) fn new(
+        owed: OwedWrites,
+        knowledge: Rc<Knowledge>,
+        metrics: Rc<Metrics>,
+    ) -> Publisher {
+        Publisher {
+            owed,
+            in_memory: RefCell::default(),
+            kept: Cell::new(0),
+            knowledge,
+            metrics,
+            wake: Notify::new(),
+            away: Pause::default(),
+            refused: RefCell::default(),
+        }
+    }
+
+    /// Something is owed.
+    pub(super) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// The API server was heard: no need to wait any longer.
+    pub(super) fn api_server_is_back(&self) {
+        if self.away.is_set() {
+            self.away.clear();
+            self.wake();
+        }
+    }
+
+    /// Keeps what could not be kept on disk.
+    pub(super) fn keep(&self, publication: Publication) {
+        let number = self.kept.get();
+        self.kept.set(number + 1);
+        self.in_memory.borrow_mut().push(OwedWrite {
+            file: format!("memory-{}-{number}", std::process::id()),
+            publication,
+        });
+    }
+
+    /// Makes writes for ever.
+    pub(super) async fn run(self: Rc<Self>) {
+        loop {
+            let pods = self.owed_by_pod();
+            self.metrics.owed(pods.values().map(Vec::len).sum());
+            self.refused
+                .borrow_mut()
+                .retain(|pod, _| pods.contains_key(pod));
+            if self.away.is_over() {
+                futures_util::stream::iter(pods)
+                    .for_each_concurrent(AT_ONCE, |(pod, writes)| self.tell(pod, writes))
+                    .await;
+            }
+            self.metrics
+                .owed(self.owed_by_pod().values().map(Vec::len).sum());
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(self.next()) => {}
+            }
+        }
+    }
+
+    /// What is owed, each pod's oldest first.
+    fn owed_by_pod(&self) -> BTreeMap<PodName, Vec<OwedWrite>> {
+        let (mut writes, broken) = self.owed.list().unwrap_or_else(|error| {
+            let dir = self.owed.dir().display();
+            warn!("owed writes: {dir}: {error}; make it readable to root");
+            Default::default()
+        });
+        for line in broken {
+            warn!("an owed write cannot be read: {line}");
+        }
+        writes.extend(self.in_memory.borrow().iter().cloned());
+        let mut pods: BTreeMap<PodName, Vec<OwedWrite>> = BTreeMap::new();
+        for write in writes {
+            pods.entry(write.publication.pod.clone())
+                .or_default()
+                .push(write);
+        }
+        pods.values_mut()
+            .for_each(|writes| only_the_newest_status(writes));
+        pods
+    }
+
+    async fn tell(&self, pod: PodName, writes: Vec<OwedWrite>) {
+        let pause = self.refused.borrow().get(&pod).cloned();
+        if pause.is_some_and(|pause| !pause.is_over()) || !self.away.is_over() {
+            return;
+        }
+        for write in writes {
+            let occasion = Occasion {
+                node: &self.knowledge.node,
+                id: &write.file,
+            };
+            let view = self.known(&pod);
+            let server = self.knowledge.server();
+            match publish(&server, view.as_ref(), &write.publication, occasion).await {
+                Ok(published) => {
+                    self.away.clear();
+                    self.made(&pod, &write, published);
+                }
+                Err(error) => {
+                    if error.code() == Some(401) {
+                        self.knowledge.renew().await;
+                    }
+                    return self.failed(pod, &error);
+                }
+            }
+        }
+        self.refused.borrow_mut().remove(&pod);
+    }
+
+    fn known(&self, pod: &PodName) -> Option<PodView> {
+        let name = ObjectRef::new(&pod.namespace, &pod.name).ok()?;
+        self.knowledge
+            .cache
+            .pods
+            .get(&name)
+            .map(|view| PodView::clone(&view))
+    }
+
+    fn made(&self, pod: &PodName, write: &OwedWrite, published: Published) {
+        match published {
+            Published::Told => {
+                self.metrics.published(Outcome::Told);
+                let statuses = write.publication.status.as_ref().map_or(0, Vec::len);
+                let (pod, events) = (pod.to_string(), write.publication.events.len());
+                info!(pod, phase = "publish", statuses, events, "told");
+            }
+            Published::PodGone => {
+                self.metrics.published(Outcome::PodGone);
+                let uid = pod.uid.as_deref();
+                info!(
+                    pod = pod.to_string(),
+                    uid,
+                    phase = "publish",
+                    "the pod is gone: nobody is told"
+                );
+            }
+        }
+        self.in_memory
+            .borrow_mut()
+            .retain(|kept| kept.file != write.file);
+        if let Err(error) = self.owed.forget(&write.file) {
+            // It is told again then, which changes nothing: the status is the same by now, and
+            // the event has the same name.
+            warn!(
+                "owed write {} cannot be removed: {error}; make it writable to root",
+                write.file
+            );
+        }
+    }
+
+    fn failed(&self, pod: PodName, error: &ApiError) {
+        self.metrics.published(Outcome::Failed);
+        let pause = if error.is_general() {
+            let least = match error {
+                ApiError::Refused { retry_after, .. } => retry_after.unwrap_or_default(),
+                _ => Duration::ZERO,
+            };
+            self.away.lengthen(LONGEST_PAUSE, least)
+        } else {
+            let mut refused = self.refused.borrow_mut();
+            let pause = Rc::clone(refused.entry(pod.clone()).or_default());
+            pause.lengthen(LONGEST_POD_PAUSE, Duration::ZERO)
+        };
+        let (pod, seconds) = (pod.to_string(), pause.as_secs_f32());
+        warn!(
+            pod,
+            phase = "publish",
+            "still owed, tried again in {seconds:.1} s: {error}"
+        );
+    }
+
+    /// How long nothing is to be done.
+    fn next(&self) -> Duration {
+        let refused = self.refused.borrow();
+        let pauses = refused.values().map(|pause| pause.left());
+        let away = self.away.is_set().then(|| self.away.left());
+        pauses
+            .chain(away)
+            .min()
+            .unwrap_or(RESCAN)
+            .clamp(Duration::from_millis(50), RESCAN)
+    }
+}
+
+/// Of several statuses of one pod only the newest is told; events are, each.
+fn only_the_newest_status(writes: &mut [OwedWrite]) {
+    let newest = writes
+        .iter()
+        .rposition(|write| write.publication.status.is_some());
+    for (index, write) in writes.iter_mut().enumerate() {
+        if Some(index) != newest {
+            write.publication.status = None;
+        }
+    }
+}
+
+/// A pause that doubles with each failure.
+#[derive(Debug, Default)]
+struct Pause {
+    state: Cell<Option<(Instant, Duration)>>,
+}
+
+impl Pause {
+    fn is_set(&self) -> bool {
+        self.state.get().is_some()
+    }
+
+    fn is_over(&self) -> bool {
+        self.left() == Duration::ZERO
+    }
+
+    fn left(&self) -> Duration {
+        self.state.get().map_or(Duration::ZERO, |(until, _)| {
+            until.saturating_duration_since(Instant::now())
+        })
+    }
+
+    fn clear(&self) {
+        self.state.set(None);
+    }
+
+    /// The next pause. Failures of one and the same moment count once. It is stretched by up to a
+    /// quarter, differently on each node: they all lost the API server at once.
+    fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
+        let pause = match self.state.get() {
+            None => FIRST_PAUSE,
+            Some((_, pause)) if !self.is_over() => pause,
+            Some((_, pause)) => pause.saturating_mul(2).min(longest),
+        };
+        let stretch = pause.mul_f32(f32::from(scatter()) / 1024.0);
+        let whole = pause.max(least) + stretch;
+        self.state.set(Some((Instant::now() + whole, pause)));
+        whole
+    }
+}
+
+/// A number below 256 that differs from process to process and from moment to moment.
+fn scatter() -> u8 {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    let [byte, ..] = (now.subsec_nanos() ^ std::process::id()).to_le_bytes();
+    byte
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_statuses_the_newest_is_told_and_of_the_events_each() {
+        let write = |file: &str, status: bool| OwedWrite {
+            file: file.into(),
+            publication: Publication {
+                pod: PodName {
+                    namespace: "a".into(),
+                    name: "b".into(),
+                    uid: None,
+                },
+                status: status.then(Vec::new),
+                events: Vec::new(),
+            },
+        };
+        let mut writes = [write("1", true), write("2", true), write("3", false)];
+        only_the_newest_status(&mut writes);
+        let told: Vec<bool> = writes
+            .iter()
+            .map(|w| w.publication.status.is_some())
+            .collect();
+        assert_eq!(told, [false, true, false]);
+    }
+
+    #[test]
+    fn a_pause_doubles_to_its_limit_and_failures_of_one_moment_count_once() {
+        let pause = Pause::default();
+        assert!(pause.is_over() && !pause.is_set());
+        let first = pause.lengthen(LONGEST_PAUSE, Duration::ZERO);
+        assert!(
+            first >= FIRST_PAUSE && first <= FIRST_PAUSE * 5 / 4,
+            "{first:?}"
+        );
+        assert!(pause.lengthen(LONGEST_PAUSE, Duration::ZERO) < FIRST_PAUSE * 2);
+        for _ in 0..20 {
+            let (_, base) = pause.state.get().unwrap();
+            pause
+                .state
+                .set(Some((Instant::now() - Duration::from_secs(1), base)));
+            pause.lengthen(LONGEST_PAUSE, Duration::ZERO);
+        }
+        assert!(pause.left() <= LONGEST_PAUSE * 5 / 4);
+        assert!(
+            pause.lengthen(LONGEST_PAUSE, Duration::from_secs(600)) >= Duration::from_secs(600)
+        );
+        pause.clear();
+        assert!(pause.is_over());
+    }
+}

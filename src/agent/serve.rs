@@ -1,0 +1,177 @@
+//! Plugins' connections: questions answered, debts noted.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+use tracing::{info, warn};
+
+use super::knowledge::Knowledge;
+use super::metrics::Metrics;
+use super::publisher::Publisher;
+use super::socket::Listening;
+use crate::cluster::Question;
+use crate::cluster::api::answer;
+use crate::cluster::frame::{
+    self, FrameError, FromAgent, HEADER, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent,
+};
+
+/// Connections at once: more wait in the kernel's queue.
+const CONNECTIONS: usize = 512;
+/// How long a message may take to arrive, once it has begun or the connection is new.
+const ARRIVAL: Duration = Duration::from_secs(5);
+/// How long a plugin may hold its connection after an answer: an ADD's longest deadline, and more.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// The pause when the kernel has no descriptor to spare.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What every connection needs.
+struct Desk {
+    knowledge: Rc<Knowledge>,
+    publisher: Rc<Publisher>,
+    metrics: Rc<Metrics>,
+}
+
+/// Serves connections for ever.
+pub(super) async fn serve(
+    socket: &Listening,
+    knowledge: Rc<Knowledge>,
+    publisher: Rc<Publisher>,
+    metrics: Rc<Metrics>,
+) {
+    let desk = Rc::new(Desk {
+        knowledge,
+        publisher,
+        metrics,
+    });
+    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(permit) = Arc::clone(&free).acquire_owned().await else {
+            return;
+        };
+        match socket.listener.accept().await {
+            Ok((stream, _)) => {
+                let desk = Rc::clone(&desk);
+                tokio::task::spawn_local(async move {
+                    desk.converse(stream).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                warn!("no connection can be accepted: {error}; raise the limit of open files");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+impl Desk {
+    async fn converse(&self, mut stream: UnixStream) {
+        let ours = nix::unistd::geteuid().as_raw();
+        match stream.peer_cred() {
+            Ok(peer) if peer.uid() == ours => {}
+            Ok(peer) => {
+                warn!(
+                    uid = peer.uid(),
+                    pid = peer.pid(),
+                    "refused: only root may ask"
+                );
+                self.metrics.refused();
+                let refusal =
+                    FromAgent::Refused("only root may ask; run the plugin as root".into());
+                return send(&mut stream, &refusal).await;
+            }
+            Err(error) => return warn!("a connection without credentials: {error}"),
+        }
+        let mut owes = false;
+        let mut patience = ARRIVAL;
+        while let Ok(Ok(message)) = tokio::time::timeout(patience, receive(&mut stream)).await {
+            match message {
+                Received::Message(ToAgent::Question(question)) => {
+                    let reply = self.answer(&question).await;
+                    send(&mut stream, &reply).await;
+                }
+                Received::Message(ToAgent::Owed) => owes = true,
+                Received::Message(ToAgent::Keep(publication)) => {
+                    self.publisher.keep(publication);
+                    owes = true;
+                    send(&mut stream, &FromAgent::Kept).await;
+                }
+                Received::Nonsense(error) => {
+                    warn!("a message is refused: {error}");
+                    self.metrics.refused();
+                    send(&mut stream, &FromAgent::Refused(error.to_string())).await;
+                    break;
+                }
+                Received::End => break,
+            }
+            patience = PATIENCE;
+        }
+        // The plugin has ended: the runtime has its answer, and the processor is free.
+        if owes {
+            self.publisher.wake();
+        }
+    }
+
+    async fn answer(&self, question: &Question) -> FromAgent {
+        let began = Instant::now();
+        let node = Some(self.knowledge.node.as_str());
+        let answered = answer(self.knowledge.as_ref(), node, question).await;
+        self.metrics.answered(answered.is_ok(), began.elapsed());
+        match answered {
+            Ok(answer) => FromAgent::Answer(Box::new(answer)),
+            Err(error) => {
+                let pod = question.pod.as_ref().map(ToString::to_string);
+                info!(pod, phase = "question", "refused: {error}");
+                FromAgent::Refused(error.to_string())
+            }
+        }
+    }
+}
+
+enum Received {
+    Message(ToAgent),
+    Nonsense(FrameError),
+    End,
+}
+
+/// The next message. One that has begun has to arrive soon.
+async fn receive(stream: &mut UnixStream) -> io::Result<Received> {
+    let mut header = [0; HEADER];
+    if stream.read(&mut header[..1]).await? == 0 {
+        return Ok(Received::End);
+    }
+    let rest = async {
+        stream.read_exact(&mut header[1..]).await?;
+        let length = match frame::length(header, MAX_TO_AGENT) {
+            Ok(length) => length,
+            Err(error) => return Ok(Received::Nonsense(error)),
+        };
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await?;
+        Ok(match serde_json::from_slice(&body) {
+            Ok(message) => Received::Message(message),
+            Err(error) => Received::Nonsense(FrameError::Json(error)),
+        })
+    };
+    match tokio::time::timeout(ARRIVAL, rest).await {
+        Ok(received) => received,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// A plugin that is gone is not told anything any more.
+async fn send(stream: &mut UnixStream, message: &FromAgent) {
+    let frame = frame::encode(message, MAX_FROM_AGENT).or_else(|error| {
+        let refusal =
+            format!("the answer is too large: {error}; name fewer or smaller definitions");
+        frame::encode(&FromAgent::Refused(refusal), MAX_FROM_AGENT)
+    });
+    if let Ok(frame) = frame {
+        let _ = tokio::time::timeout(ARRIVAL, stream.write_all(&frame)).await;
+    }
+}

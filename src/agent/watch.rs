@@ -1,0 +1,193 @@
+//! The watches that fill the cache.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Resource};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use super::cache::{Cache, Shelf};
+use super::connection::Connection;
+use super::publisher::Publisher;
+use crate::cluster::api::PodView;
+use crate::cluster::api::objects::PodObject;
+use crate::npwg::{Definition, ObjectRef};
+
+/// Objects a page of a list: what is in memory at once while a list is read.
+const PAGE: u32 = 100;
+/// The pause before credentials that were refused are read again.
+const CREDENTIALS_PAUSE: Duration = Duration::from_secs(2);
+
+/// Watches this node's pods, for ever. That it hears something shows that the API server is back:
+/// what is owed is tried then.
+pub(super) async fn pods(
+    connection: Rc<Connection>,
+    cache: Rc<Cache>,
+    publisher: Rc<Publisher>,
+    node: String,
+) {
+    let config = watcher::Config::default()
+        .fields(&format!("spec.nodeName={node}"))
+        .page_size(PAGE);
+    let heard = || publisher.api_server_is_back();
+    watch::<PodObject, PodView>(&connection, config, &cache.pods, PodView::from, heard).await;
+}
+
+/// Watches the definitions, for ever.
+pub(super) async fn definitions(connection: Rc<Connection>, cache: Rc<Cache>) {
+    let config = watcher::Config::default().page_size(PAGE);
+    let read = |object: DefinitionObject| {
+        Definition::from_json(&object.to_json()).map_err(|error| error.to_string())
+    };
+    watch(&connection, config, &cache.definitions, read, || {}).await;
+}
+
+async fn watch<K, T>(
+    connection: &Connection,
+    config: watcher::Config,
+    shelf: &Shelf<T>,
+    keep: impl Fn(K) -> T,
+    heard: impl Fn(),
+) where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let kind = K::kind(&()).into_owned();
+    loop {
+        let api: Api<K> = Api::all(connection.server().client());
+        let mut stream = pin!(watcher(api, config.clone()).default_backoff());
+        while let Some(event) = stream.next().await {
+            match event {
+                Ok(event) => {
+                    take(event, shelf, &keep, &kind);
+                    heard();
+                }
+                Err(error) => {
+                    let code = code(&error);
+                    let cause = error.to_string();
+                    let cause = cause.split_whitespace().collect::<Vec<_>>().join(" ");
+                    warn!(kind, "the watch failed and begins again: {cause}");
+                    if code == Some(404) {
+                        // No such resource in this cluster: there is none of it.
+                        shelf.begin();
+                        shelf.end();
+                    }
+                    if code == Some(401) {
+                        break;
+                    }
+                }
+            }
+        }
+        tokio::time::sleep(CREDENTIALS_PAUSE).await;
+        if let Err(error) = connection.renew().await {
+            warn!(kind, "{error}");
+        }
+    }
+}
+
+fn take<K, T>(event: Event<K>, shelf: &Shelf<T>, keep: impl Fn(K) -> T, kind: &str)
+where
+    K: Resource<DynamicType = ()>,
+{
+    match event {
+        Event::Init => shelf.begin(),
+        Event::InitApply(object) => {
+            if let Some(name) = name(&object) {
+                shelf.list(name, keep(object));
+            }
+        }
+        Event::InitDone => {
+            shelf.end();
+            info!(kind, count = shelf.len(), "the list is whole");
+        }
+        Event::Apply(object) => {
+            if let Some(name) = name(&object) {
+                shelf.apply(name, keep(object));
+            }
+        }
+        Event::Delete(object) => {
+            if let Some(name) = name(&object) {
+                shelf.remove(&name);
+            }
+        }
+    }
+}
+
+fn name<K: Resource>(object: &K) -> Option<ObjectRef> {
+    let meta = object.meta();
+    ObjectRef::new(meta.namespace.as_deref()?, meta.name.as_deref()?).ok()
+}
+
+/// The HTTP status behind a failed watch.
+fn code(error: &watcher::Error) -> Option<u16> {
+    use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
+    match error {
+        WatchError(status) => Some(status.code),
+        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => match error {
+            kube::Error::Api(status) => Some(status.code),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A NetworkAttachmentDefinition on the wire.
+#[derive(Debug, Clone, Deserialize)]
+struct DefinitionObject {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Value,
+}
+
+impl DefinitionObject {
+    /// What [`Definition::from_json`] reads of it.
+    fn to_json(&self) -> Value {
+        json!({
+            "metadata": {
+                "name": self.metadata.name,
+                "namespace": self.metadata.namespace,
+                "annotations": self.metadata.annotations,
+            },
+            "spec": self.spec,
+        })
+    }
+}
+
+impl Resource for DefinitionObject {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "NetworkAttachmentDefinition".into()
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        "k8s.cni.cncf.io".into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        "network-attachment-definitions".into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,68 @@
+//! `jackfield agent`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use crate::agent::{self, Credentials, LogFormat, Options};
+
+/// How the agent is run.
+#[derive(Debug, Args)]
+pub(super) struct AgentArgs {
+    /// This node's name in the cluster [default: $NODE_NAME]
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// How to reach the API server [default: as the pod that this is]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Where plugins ask
+    #[arg(long, value_name = "PATH", default_value = "/run/jackfield/agent.sock")]
+    socket: PathBuf,
+    /// The journal: what is still to be told lies in there
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield")]
+    journal_dir: PathBuf,
+    /// Where /metrics, /healthz and /readyz are served
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9321")]
+    metrics: SocketAddr,
+    /// How to write the log, on stderr
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Log::Text)]
+    log: Log,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Log {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Runs until it is told to end.
+pub(super) fn agent(args: &AgentArgs) -> Result<ExitCode, String> {
+    let node = args
+        .node
+        .clone()
+        .or_else(|| std::env::var("NODE_NAME").ok())
+        .filter(|node| !node.is_empty())
+        .ok_or("agent: this node's name is not known; give --node or set NODE_NAME")?;
+    let credentials = args
+        .kubeconfig
+        .clone()
+        .map_or(Credentials::InCluster, Credentials::File);
+    let options = Options {
+        node,
+        credentials,
+        socket: args.socket.clone(),
+        journal_dir: args.journal_dir.clone(),
+        metrics: args.metrics,
+        log: match args.log {
+            Log::Text => LogFormat::Text,
+            Log::Json => LogFormat::Json,
+        },
+    };
+    agent::run(options)
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| format!("agent: {error}"))
+}

@@ -1,0 +1,133 @@
+//! Questions, answered from a cache that may be behind the API server.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::cluster::PodAnnotations;
+use crate::cluster::identity::Identity;
+
+/// A cache and the API server behind it, both as lists.
+#[derive(Default)]
+struct Two {
+    cached: Option<PodView>,
+    fresh: Option<PodView>,
+    asked: RefCell<Vec<String>>,
+}
+
+impl Lookup for Two {
+    async fn pod(&self, _: &str, _: &str) -> Result<Option<PodView>, ApiError> {
+        Ok(self.cached.clone())
+    }
+
+    async fn pod_uncached(&self, _: &str, _: &str) -> Option<Result<Option<PodView>, ApiError>> {
+        self.asked.borrow_mut().push("pod".into());
+        Some(Ok(self.fresh.clone()))
+    }
+
+    async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
+        self.asked.borrow_mut().push(object.to_string());
+        Err("none".into())
+    }
+
+    async fn claim(&self, _: &str, name: &str) -> Found<IpamClaim> {
+        self.asked.borrow_mut().push(format!("claim {name}"));
+        Err("none".into())
+    }
+}
+
+fn pod(uid: &str, node: &str, networks: &str) -> Option<PodView> {
+    Some(PodView {
+        identity: Identity::new(uid, &BTreeMap::new()),
+        node: Some(node.into()),
+        annotations: PodAnnotations {
+            networks: Some(networks.into()),
+            default_network: None,
+        },
+        ..PodView::default()
+    })
+}
+
+fn ask(two: &Two, question: &Question) -> Result<Answer, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime
+        .block_on(answer(two, Some("node-a"), question))
+        .map_err(|error| error.to_string())
+}
+
+fn question(uid: &str) -> Question {
+    Question {
+        pod: Some(PodName {
+            namespace: "a".into(),
+            name: "web".into(),
+            uid: Some(uid.into()),
+        }),
+        multus_namespace: "kube-system".into(),
+        ..Question::default()
+    }
+}
+
+#[test]
+fn a_cached_pod_needs_nobody_else() {
+    let two = Two {
+        cached: pod("u", "node-a", "x, b/y, x"),
+        ..Two::default()
+    };
+    let answer = ask(&two, &question("u")).unwrap();
+    assert_eq!(answer.pod.unwrap().uid.as_deref(), Some("u"));
+    assert_eq!(*two.asked.borrow(), ["a/x", "b/y"]);
+}
+
+#[test]
+fn a_pod_replaced_a_moment_ago_is_found_past_the_cache() {
+    let two = Two {
+        cached: pod("old", "node-a", "x"),
+        fresh: pod("new", "node-a", "y"),
+        ..Two::default()
+    };
+    let answer = ask(&two, &question("new")).unwrap();
+    assert_eq!(answer.definitions[0].0.to_string(), "a/y");
+}
+
+#[test]
+fn another_pod_another_node_and_no_pod_are_refused_after_a_second_look() {
+    let table = [
+        (
+            pod("other", "node-a", "x"),
+            "the runtime has UID u, the cluster other",
+        ),
+        (
+            pod("u", "node-b", "x"),
+            "bound to node node-b, this is node-a",
+        ),
+        (None, "pod a/web is not known in the cluster"),
+    ];
+    for (fresh, expected) in table {
+        let two = Two {
+            cached: fresh.clone(),
+            fresh,
+            ..Two::default()
+        };
+        let error = ask(&two, &question("u")).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(*two.asked.borrow(), ["pod"]);
+    }
+}
+
+#[test]
+fn annotations_that_came_with_the_call_win_and_claims_are_looked_up_in_the_pods_namespace() {
+    let two = Two {
+        cached: pod("u", "node-a", "x"),
+        ..Two::default()
+    };
+    let mut question = question("u");
+    question.annotations = Some(PodAnnotations {
+        networks: Some(r#"[{"name":"z","ipam-claim-reference":"c"}]"#.into()),
+        default_network: None,
+    });
+    let answer = ask(&two, &question).unwrap();
+    assert_eq!(answer.claims[0].0, "c");
+    assert_eq!(*two.asked.borrow(), ["claim c", "a/z"]);
+}

@@ -1,0 +1,195 @@
+//! Pods as the API server writes them, and the little of them that is kept.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::identity::Identity;
+use crate::cluster::{Container, Pod, PodAnnotations};
+use crate::npwg::STATUS_ANNOTATION;
+
+/// A pod on the wire: metadata, and of the specification what [`PodView`] needs.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct PodObject {
+    /// Its metadata.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Option<PodSpec>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodSpec {
+    #[serde(default)]
+    node_name: Option<String>,
+    #[serde(default)]
+    containers: Option<Vec<ContainerSpec>>,
+    #[serde(default)]
+    init_containers: Option<Vec<ContainerSpec>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct ContainerSpec {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    resources: Option<Resources>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Resources {
+    #[serde(default)]
+    requests: Option<BTreeMap<String, serde_json::Value>>,
+}
+
+impl kube::Resource for PodObject {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "Pod".into()
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        "pods".into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// All that is kept of a pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodView {
+    /// The UIDs that it goes by.
+    pub identity: Identity,
+    /// The node that it is bound to.
+    pub node: Option<String>,
+    /// The annotations that select networks.
+    pub annotations: PodAnnotations,
+    /// The network-status that it has now, ours and others'.
+    pub status: Option<String>,
+    /// Whether it has any annotation at all; where it has none, a patch has to make the map.
+    pub has_annotations: bool,
+    /// Its containers that request extended resources, those that run to completion first.
+    pub containers: Vec<Container>,
+}
+
+impl From<PodObject> for PodView {
+    fn from(object: PodObject) -> PodView {
+        let annotations = object.metadata.annotations.unwrap_or_default();
+        let spec = object.spec.unwrap_or_default();
+        let init = spec.init_containers.unwrap_or_default();
+        PodView {
+            identity: Identity::new(&object.metadata.uid.unwrap_or_default(), &annotations),
+            node: spec.node_name.filter(|node| !node.is_empty()),
+            annotations: PodAnnotations::from_map(&annotations),
+            status: annotations.get(STATUS_ANNOTATION).cloned(),
+            has_annotations: !annotations.is_empty(),
+            containers: init
+                .into_iter()
+                .chain(spec.containers.unwrap_or_default())
+                .filter_map(container)
+                .collect(),
+        }
+    }
+}
+
+impl PodView {
+    /// The pod as the plan needs it, under the UID that the runtime asked for.
+    pub fn to_pod(&self, asked: Option<&str>) -> Pod {
+        Pod {
+            uid: Some(asked.unwrap_or(&self.identity.uid).to_owned()),
+            annotations: self.annotations.clone(),
+            devices: BTreeMap::new(),
+            containers: self.containers.clone(),
+        }
+    }
+}
+
+fn container(spec: ContainerSpec) -> Option<Container> {
+    let requests = spec.resources.and_then(|resources| resources.requests)?;
+    let requests: BTreeMap<String, u64> = requests
+        .into_iter()
+        .filter(|(name, _)| is_extended(name))
+        .filter_map(|(name, quantity)| {
+            let quantity = match quantity {
+                serde_json::Value::String(text) => text.parse().ok(),
+                number => number.as_u64(),
+            };
+            quantity
+                .filter(|count| *count > 0)
+                .map(|count| (name, count))
+        })
+        .collect();
+    (!requests.is_empty()).then_some(Container {
+        name: spec.name,
+        requests,
+    })
+}
+
+/// Device plugins' resources have a domain of their own, and whole numbers.
+fn is_extended(resource: &str) -> bool {
+    resource
+        .split_once('/')
+        .is_some_and(|(domain, _)| !domain.is_empty() && !domain.ends_with("kubernetes.io"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_a_pod_only_annotations_identity_and_extended_requests_are_kept() {
+        let object: PodObject = serde_json::from_value(json!({
+            "metadata": {"name": "web", "namespace": "a", "uid": "u", "annotations": {
+                "k8s.v1.cni.cncf.io/networks": "n", "k8s.v1.cni.cncf.io/network-status": "[]",
+                "secret": "x"}},
+            "spec": {"nodeName": "node-a", "containers": [
+                {"name": "app", "env": [{"name": "PASSWORD", "value": "x"}],
+                 "resources": {"requests": {"cpu": "1", "intel.com/sriov": "2",
+                                            "kubernetes.io/batch": "1", "x.io/half": "500m"}}},
+                {"name": "plain", "resources": null}]},
+        }))
+        .unwrap();
+        let view = PodView::from(object);
+        assert_eq!(view.identity.uid, "u");
+        assert_eq!(view.node.as_deref(), Some("node-a"));
+        assert_eq!(view.annotations.networks.as_deref(), Some("n"));
+        assert_eq!(view.status.as_deref(), Some("[]"));
+        assert_eq!(
+            view.containers,
+            [Container {
+                name: "app".into(),
+                requests: BTreeMap::from([("intel.com/sriov".into(), 2)]),
+            }]
+        );
+        assert!(!format!("{view:?}").contains("PASSWORD"));
+    }
+
+    #[test]
+    fn a_pod_of_nulls_is_read() {
+        let object: PodObject =
+            serde_json::from_value(json!({"metadata": {}, "spec": null, "status": 1})).unwrap();
+        assert_eq!(PodView::from(object), PodView::default());
+    }
+}

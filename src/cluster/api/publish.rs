@@ -1,0 +1,242 @@
+//! Telling the cluster: one PATCH of the pod's status, and an event.
+
+use serde_json::{Value, json};
+
+use super::{ApiError, ApiServer, PodView};
+use crate::cluster::{Event, EventKind, PodName, Publication};
+use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
+
+/// How often a patch is made anew when others change the same annotation in between.
+const ATTEMPTS: usize = 5;
+
+/// What came of a publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    /// It is told.
+    Told,
+    /// The pod is gone, or another one has its name: there is nobody to be told of.
+    PodGone,
+}
+
+/// How events are signed and told apart.
+#[derive(Debug, Clone, Copy)]
+pub struct Occasion<'a> {
+    /// The node's name, where it is known.
+    pub node: &'a str,
+    /// What no other publication has: one that is made again makes the same events.
+    pub id: &'a str,
+}
+
+/// Publishes, on the assumption that the pod is as in `view`; `None` when it is not known yet.
+///
+/// The patch tests the pod's UID and the annotation that it replaces, so that it changes no other
+/// pod of that name and nothing that somebody wrote in between (NPWG 1.3 §5.1). The resource
+/// version is no part of that: kubelet writes the status of the same pod at the same time, to
+/// which this is no contradiction. Where a test fails, the pod is read and the patch made anew.
+///
+/// # Errors
+/// [`ApiError`]: it is still owed then. What was told already is not told twice.
+pub async fn publish(
+    server: &ApiServer,
+    view: Option<&PodView>,
+    publication: &Publication,
+    occasion: Occasion<'_>,
+) -> Result<Published, ApiError> {
+    let name = &publication.pod;
+    let Ok(pod) = ObjectRef::new(&name.namespace, &name.name) else {
+        return Ok(Published::PodGone);
+    };
+    let mut current = view
+        .filter(|view| view.identity.is(name.uid.as_deref()))
+        .cloned();
+    let mut attempt = 0;
+    let identified = loop {
+        let view = match current.take() {
+            Some(view) => view,
+            None => match server.pod(&name.namespace, &name.name).await? {
+                Some(view) if view.identity.is(name.uid.as_deref()) => view,
+                _ => return Ok(Published::PodGone),
+            },
+        };
+        let Some(patch) = patch(&view, publication) else {
+            break view;
+        };
+        attempt += 1;
+        match server.patch_pod_status(&pod, &patch).await {
+            Ok(patched) => break patched,
+            Err(error) if error.code() == Some(404) => return Ok(Published::PodGone),
+            // 422: a test failed; 409: somebody wrote between the server's own read and write.
+            Err(error) if matches!(error.code(), Some(409 | 422)) && attempt < ATTEMPTS => {}
+            Err(error) => return Err(error),
+        }
+    };
+    for (number, event) in publication.events.iter().enumerate() {
+        let body = event_body(name, &identified.identity.uid, event, number, occasion);
+        match server.create_event(&name.namespace, &body).await {
+            // 409: an attempt before this one told it. 404: the namespace is gone.
+            Err(error) if !matches!(error.code(), Some(409 | 404)) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(Published::Told)
+}
+
+/// The change, or none where the pod says it already.
+fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
+    let ours = publication.status.as_ref()?;
+    let merged = merge_status(view.status.as_deref(), ours);
+    if view.status.as_deref() == Some(merged.as_str()) {
+        return None;
+    }
+    let key = format!(
+        "/metadata/annotations/{}",
+        STATUS_ANNOTATION.replace('/', "~1")
+    );
+    let uid = json!({"op": "test", "path": "/metadata/uid", "value": view.identity.uid});
+    Some(if view.has_annotations {
+        json!([
+            uid,
+            {"op": "test", "path": key, "value": view.status},
+            {"op": "add", "path": key, "value": merged},
+        ])
+    } else {
+        json!([
+            uid,
+            {"op": "test", "path": "/metadata/annotations", "value": null},
+            {"op": "add", "path": "/metadata/annotations", "value": {STATUS_ANNOTATION: merged}},
+        ])
+    })
+}
+
+/// An event whose name is made of occasion and words, so that telling it twice makes one.
+fn event_body(
+    name: &PodName,
+    uid: &str,
+    event: &Event,
+    number: usize,
+    occasion: Occasion<'_>,
+) -> Value {
+    let reporter = occasion.node;
+    let kind = match event.kind {
+        EventKind::Normal => "Normal",
+        EventKind::Warning => "Warning",
+    };
+    let said = format!("{uid} {} {number} {}", occasion.id, event.message);
+    let sum = crc32fast::hash(said.as_bytes());
+    let more = crc32fast::hash(format!("{sum} {said}").as_bytes());
+    let start = shortened(&name.name, 200).trim_end_matches(['.', '-']);
+    let now = now();
+    json!({
+        "apiVersion": "v1", "kind": "Event",
+        "metadata": {
+            "name": format!("{start}.{sum:08x}{more:08x}"),
+            "namespace": name.namespace,
+        },
+        "involvedObject": {
+            "apiVersion": "v1", "kind": "Pod",
+            "namespace": name.namespace, "name": name.name, "uid": uid,
+        },
+        "type": kind, "reason": event.reason,
+        // The API server refuses more than 1 KiB.
+        "message": shortened(&event.message, 1000),
+        "source": {"component": "jackfield", "host": reporter},
+        "reportingComponent": "jackfield", "reportingInstance": reporter,
+        "firstTimestamp": now, "lastTimestamp": now, "count": 1,
+    })
+}
+
+fn now() -> Value {
+    let now = k8s_openapi::jiff::Timestamp::now();
+    let seconds = k8s_openapi::jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
+    json!(seconds.to_string())
+}
+
+fn shortened(text: &str, limit: usize) -> &str {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::identity::Identity;
+    use crate::npwg::StatusEntry;
+
+    fn publication() -> Publication {
+        Publication {
+            pod: PodName {
+                namespace: "a".into(),
+                name: "web".into(),
+                uid: Some("u".into()),
+            },
+            status: Some(vec![StatusEntry {
+                name: "n".into(),
+                ..StatusEntry::default()
+            }]),
+            events: Vec::new(),
+        }
+    }
+
+    fn view(status: Option<&str>) -> PodView {
+        PodView {
+            identity: Identity {
+                uid: "u".into(),
+                mirrors: None,
+            },
+            status: status.map(str::to_owned),
+            has_annotations: status.is_some(),
+            ..PodView::default()
+        }
+    }
+
+    #[test]
+    fn a_patch_tests_the_uid_and_what_it_replaces() {
+        let patch = patch(&view(Some("[]")), &publication()).unwrap();
+        assert_eq!(
+            patch[0],
+            json!({"op": "test", "path": "/metadata/uid", "value": "u"})
+        );
+        assert_eq!(patch[1]["value"], "[]");
+        assert_eq!(
+            patch[1]["path"],
+            "/metadata/annotations/k8s.v1.cni.cncf.io~1network-status"
+        );
+        assert_eq!(patch[2]["value"], r#"[{"name":"n","default":false}]"#);
+    }
+
+    #[test]
+    fn a_pod_without_annotations_gets_them() {
+        let patch = patch(&view(None), &publication()).unwrap();
+        assert_eq!(patch[1]["value"], Value::Null);
+        assert_eq!(patch[2]["path"], "/metadata/annotations");
+    }
+
+    #[test]
+    fn what_the_pod_says_already_is_not_written_again() {
+        let said = r#"[{"name":"n","default":false}]"#;
+        assert_eq!(patch(&view(Some(said)), &publication()), None);
+    }
+
+    #[test]
+    fn an_events_name_is_valid_and_the_same_on_the_same_occasion() {
+        let on = |id| Occasion { node: "node-a", id };
+        let mut name = publication().pod;
+        name.name = format!("{}.{}", "x".repeat(199), "y".repeat(40));
+        let event = Event::normal("AddedInterface", "é".repeat(800));
+        let first = event_body(&name, "u", &event, 0, on("1"));
+        let name_of = |body: &Value| body["metadata"]["name"].as_str().unwrap().to_owned();
+        assert_eq!(
+            name_of(&first),
+            name_of(&event_body(&name, "u", &event, 0, on("1")))
+        );
+        assert_ne!(
+            name_of(&first),
+            name_of(&event_body(&name, "u", &event, 0, on("2")))
+        );
+        assert!(!name_of(&first).contains(".."), "{first}");
+        assert_eq!(first["message"].as_str().unwrap().len(), 1000);
+    }
+}

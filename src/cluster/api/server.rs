@@ -1,0 +1,249 @@
+//! Requests to the API server, each with a limit in time and an error that names it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use http::{Method, Request, header};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::ApiError;
+use super::answer::Lookup;
+use super::objects::{PodObject, PodView};
+use crate::cluster::Found;
+use crate::npwg::{Definition, IpamClaim, ObjectRef};
+
+/// How long one request may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How long a connection may take: a host that is gone does not answer at all.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// The API group of definitions and, first of all, of claims (NPWG 1.3 §3.1, §8.2.1).
+const GROUP: &str = "/apis/k8s.cni.cncf.io";
+
+/// A connection to the API server.
+#[derive(Clone)]
+pub struct ApiServer {
+    client: Client,
+    address: String,
+}
+
+impl std::fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ApiServer").field(&self.address).finish()
+    }
+}
+
+impl ApiServer {
+    /// The API server that a kubeconfig's current context names.
+    ///
+    /// # Errors
+    /// [`ApiError::Config`] when the file, or one that it names, cannot be used.
+    pub async fn from_kubeconfig(path: &Path) -> Result<ApiServer, ApiError> {
+        let wrong = |cause: &dyn std::fmt::Display| ApiError::Config {
+            source_name: format!("kubeconfig {}", path.display()),
+            cause: one_line(&cause.to_string()),
+        };
+        let kubeconfig = Kubeconfig::read_from(path).map_err(|error| wrong(&error))?;
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+            .await
+            .map_err(|error| wrong(&error))?;
+        ApiServer::new(config).map_err(|error| wrong(&error))
+    }
+
+    /// The API server of the cluster that this process is a pod of.
+    ///
+    /// # Errors
+    /// [`ApiError::Config`] outside of a pod.
+    pub fn in_cluster() -> Result<ApiServer, ApiError> {
+        let wrong = |cause: &dyn std::fmt::Display| ApiError::Config {
+            source_name: "the pod's service account".to_owned(),
+            cause: format!("{cause}; outside of a pod, name a file with --kubeconfig"),
+        };
+        let config = Config::incluster().map_err(|error| wrong(&error))?;
+        ApiServer::new(config).map_err(|error| wrong(&error))
+    }
+
+    fn new(mut config: Config) -> Result<ApiServer, kube::Error> {
+        config.connect_timeout = Some(CONNECT);
+        // Whoever asks knows better when to come back: a plugin's deadline runs, and what is owed
+        // has a backoff of its own.
+        config.default_retry = false;
+        let address = config.cluster_url.to_string();
+        Ok(ApiServer {
+            client: Client::try_from(config)?,
+            address,
+        })
+    }
+
+    /// For watches, which have limits of their own.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// One pod; `None` when there is none of that name.
+    ///
+    /// # Errors
+    /// [`ApiError`]; a name that can be no pod's is no error, there is no such pod.
+    pub async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
+        // Checked before it becomes a part of a URL.
+        let Ok(pod) = ObjectRef::new(namespace, name) else {
+            return Ok(None);
+        };
+        let path = pod_path(&pod);
+        let object: Option<PodObject> = found(self.request(Method::GET, &path, None).await)?;
+        Ok(object.map(PodView::from))
+    }
+
+    /// Changes a pod's status by a JSON Patch (RFC 6902).
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub async fn patch_pod_status(
+        &self,
+        pod: &ObjectRef,
+        patch: &Value,
+    ) -> Result<PodView, ApiError> {
+        let path = format!("{}/status", pod_path(pod));
+        let object: PodObject = self.request(Method::PATCH, &path, Some(patch)).await?;
+        Ok(PodView::from(object))
+    }
+
+    /// Creates an event.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub async fn create_event(&self, namespace: &str, event: &Value) -> Result<(), ApiError> {
+        let path = format!("/api/v1/namespaces/{namespace}/events");
+        let _: serde::de::IgnoredAny = self.request(Method::POST, &path, Some(event)).await?;
+        Ok(())
+    }
+
+    async fn request<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<T, ApiError> {
+        let name = format!("{method} {path}");
+        let content = if method == Method::PATCH {
+            "application/json-patch+json"
+        } else {
+            "application/json"
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::CONTENT_TYPE, content)
+            .header(header::ACCEPT, "application/json")
+            .body(
+                body.map(|body| body.to_string().into_bytes())
+                    .unwrap_or_default(),
+            )
+            .map_err(|error| self.unreachable(&name, error.to_string()))?;
+        let text = match tokio::time::timeout(LIMIT, self.client.request_text(request)).await {
+            Ok(answer) => answer.map_err(|error| self.error(&name, error))?,
+            Err(_) => {
+                let cause = format!("nothing within {} s", LIMIT.as_secs());
+                return Err(self.unreachable(&name, cause));
+            }
+        };
+        serde_json::from_str(&text).map_err(|cause| ApiError::Answer {
+            server: self.address.clone(),
+            request: name,
+            cause: cause.to_string(),
+        })
+    }
+
+    fn unreachable(&self, request: &str, cause: String) -> ApiError {
+        ApiError::Unreachable {
+            server: self.address.clone(),
+            request: request.to_owned(),
+            cause,
+        }
+    }
+
+    fn error(&self, request: &str, error: kube::Error) -> ApiError {
+        match error {
+            kube::Error::Api(status) => ApiError::Refused {
+                server: self.address.clone(),
+                request: request.to_owned(),
+                code: status.code,
+                message: one_line(&status.message),
+                retry_after: status
+                    .details
+                    .map(|details| u64::from(details.retry_after_seconds))
+                    .filter(|seconds| *seconds > 0)
+                    .map(Duration::from_secs),
+            },
+            error => self.unreachable(request, one_line(&causes(&error))),
+        }
+    }
+}
+
+impl Lookup for ApiServer {
+    async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
+        ApiServer::pod(self, namespace, name).await
+    }
+
+    async fn pod_uncached(&self, _: &str, _: &str) -> Option<Result<Option<PodView>, ApiError>> {
+        None
+    }
+
+    async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
+        let (namespace, name) = (object.namespace(), object.name());
+        let path =
+            format!("{GROUP}/v1/namespaces/{namespace}/network-attachment-definitions/{name}");
+        match found::<Value>(self.request(Method::GET, &path, None).await) {
+            Ok(Some(body)) => Definition::from_json(&body).map_err(|error| error.to_string()),
+            Ok(None) => Err(format!(
+                "no NetworkAttachmentDefinition {object} in the cluster"
+            )),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim> {
+        let claim = ObjectRef::new(namespace, name).map_err(|error| error.to_string())?;
+        let path = format!("{GROUP}/v1alpha1/namespaces/{namespace}/ipamclaims/{name}");
+        match found::<Value>(self.request(Method::GET, &path, None).await) {
+            Ok(Some(body)) => IpamClaim::from_json(&body).map_err(|error| error.to_string()),
+            Ok(None) => Err(format!("no IPAMClaim {claim} in the cluster")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+fn pod_path(pod: &ObjectRef) -> String {
+    format!("/api/v1/namespaces/{}/pods/{}", pod.namespace(), pod.name())
+}
+
+/// What is not there is no error.
+fn found<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match answer {
+        Ok(object) => Ok(Some(object)),
+        Err(error) if error.code() == Some(404) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// An error with its causes: the innermost names the reason.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

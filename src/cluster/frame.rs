@@ -1,0 +1,223 @@
+//! What plugin and agent say to each other: one frame a message, over a unix socket.
+//!
+//! ```text
+//! 'J' 'F' │ version, 2 bytes │ length, 4 bytes │ JSON of that length      (big-endian)
+//! ```
+//!
+//! The version is that of the frame and of what messages mean. It changes only when an older side
+//! would misunderstand: keys that are added are ignored by those who do not know them, and keys
+//! that are missing have defaults, so that plugin and agent of neighbouring releases work
+//! together while a node is upgraded.
+
+use std::io::{self, Read};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Publication, Question};
+
+/// The version that is spoken here.
+pub const VERSION: u16 = 1;
+/// The size of what stands before the JSON, in bytes.
+pub const HEADER: usize = 8;
+/// The largest message to the agent, in bytes: two annotations, of 256 KiB in all, escaped.
+pub const MAX_TO_AGENT: usize = 1 << 20;
+/// The largest message from the agent, in bytes: a few of the largest definitions that etcd
+/// keeps, escaped.
+pub const MAX_FROM_AGENT: usize = 16 << 20;
+
+const MAGIC: [u8; 2] = *b"JF";
+
+/// What the plugin says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToAgent {
+    /// A question, to be answered.
+    Question(Question),
+    /// Something is owed on disk. There is no answer: the agent sets to work when the connection
+    /// ends, since then the runtime has its own.
+    Owed,
+    /// Something is to be told that could not be kept on disk; answered by [`FromAgent::Kept`].
+    Keep(Publication),
+}
+
+/// What the agent says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FromAgent {
+    /// The answer to a question.
+    Answer(Box<Answer>),
+    /// It is kept, as long as this agent lives.
+    Kept,
+    /// There is no answer, for a reason in one line.
+    Refused(String),
+}
+
+/// Makes a frame of a message.
+///
+/// # Errors
+/// [`FrameError::TooLarge`] above `limit`: the other side would not read it.
+pub fn encode<T: Serialize>(message: &T, limit: usize) -> Result<Vec<u8>, FrameError> {
+    let mut frame = vec![0; HEADER];
+    serde_json::to_writer(&mut frame, message).map_err(FrameError::Json)?;
+    let length = frame.len() - HEADER;
+    let too_large = FrameError::TooLarge { length, limit };
+    let Ok(written) = u32::try_from(length) else {
+        return Err(too_large);
+    };
+    if length > limit {
+        return Err(too_large);
+    }
+    let header = MAGIC
+        .into_iter()
+        .chain(VERSION.to_be_bytes())
+        .chain(written.to_be_bytes());
+    frame
+        .iter_mut()
+        .zip(header)
+        .for_each(|(to, byte)| *to = byte);
+    Ok(frame)
+}
+
+/// The length of the JSON that follows a header.
+///
+/// # Errors
+/// When it is no header, of another version, or announces more than `limit`.
+pub fn length(header: [u8; HEADER], limit: usize) -> Result<usize, FrameError> {
+    let [j, f, v0, v1, l0, l1, l2, l3] = header;
+    if [j, f] != MAGIC {
+        return Err(FrameError::Foreign);
+    }
+    let theirs = u16::from_be_bytes([v0, v1]);
+    if theirs != VERSION {
+        return Err(FrameError::Version { theirs });
+    }
+    let length = u32::from_be_bytes([l0, l1, l2, l3]) as usize;
+    if length > limit {
+        return Err(FrameError::TooLarge { length, limit });
+    }
+    Ok(length)
+}
+
+/// Reads one message and waits for it.
+///
+/// # Errors
+/// As [`length`], and when the stream ends or does not hold such a message.
+pub fn read<T: DeserializeOwned>(stream: &mut impl Read, limit: usize) -> Result<T, FrameError> {
+    let mut header = [0; HEADER];
+    stream.read_exact(&mut header).map_err(FrameError::Io)?;
+    let mut body = vec![0; length(header, limit)?];
+    stream.read_exact(&mut body).map_err(FrameError::Io)?;
+    serde_json::from_slice(&body).map_err(FrameError::Json)
+}
+
+/// Why a message could not be read or sent.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The stream failed or ended.
+    #[error("{0}")]
+    Io(#[source] io::Error),
+    /// Something else speaks there.
+    #[error("what came is no message of jackfield's")]
+    Foreign,
+    /// The other side is of another release.
+    #[error("it speaks version {theirs}, this is version {VERSION}; bring both to one release")]
+    Version {
+        /// The other side's version.
+        theirs: u16,
+    },
+    /// A message above the limit.
+    #[error("a message of {length} bytes, {limit} are allowed")]
+    TooLarge {
+        /// Its size.
+        length: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The JSON is not the message that was expected.
+    #[error("a message that is not understood ({0}); bring plugin and agent to one release")]
+    Json(#[source] serde_json::Error),
+}
+
+impl FrameError {
+    /// Whether the other side went away in the middle: then it may be asked again.
+    pub fn is_gone(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        matches!(self, FrameError::Io(error)
+            if matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::PodName;
+
+    fn question() -> ToAgent {
+        ToAgent::Question(Question {
+            pod: Some(PodName {
+                namespace: "default".into(),
+                name: "web".into(),
+                uid: Some("u".into()),
+            }),
+            multus_namespace: "kube-system".into(),
+            ..Question::default()
+        })
+    }
+
+    #[test]
+    fn a_message_comes_back_as_it_was() {
+        for message in [question(), ToAgent::Owed] {
+            let frame = encode(&message, MAX_TO_AGENT).unwrap();
+            let read: ToAgent = read(&mut frame.as_slice(), MAX_TO_AGENT).unwrap();
+            assert_eq!(read, message);
+        }
+    }
+
+    #[test]
+    fn a_frame_cut_anywhere_is_an_error_that_says_the_other_side_is_gone() {
+        let frame = encode(&question(), MAX_TO_AGENT).unwrap();
+        for cut in 0..frame.len() {
+            let error = read::<ToAgent>(&mut &frame[..cut], MAX_TO_AGENT).unwrap_err();
+            assert!(error.is_gone(), "{cut}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_too_large_or_of_another_version_is_refused_by_its_header() {
+        let table: [(&[u8; 8], &str); 4] = [
+            (b"GET / HT", "no message"),
+            (
+                b"JF\x00\x02\x00\x00\x00\x01",
+                "speaks version 2, this is version 1",
+            ),
+            (b"JF\x00\x01\xff\xff\xff\xff", "4294967295 bytes"),
+            (
+                b"JF\x00\x01\x00\x10\x00\x01",
+                "1048577 bytes, 1048576 are allowed",
+            ),
+        ];
+        for (header, expected) in table {
+            let error = length(*header, MAX_TO_AGENT).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert!(encode(&"x".repeat(MAX_TO_AGENT), MAX_TO_AGENT).is_err());
+    }
+
+    /// What other releases would write within one version.
+    #[test]
+    fn keys_of_newer_releases_are_ignored_and_keys_that_older_ones_lack_have_defaults() {
+        let newer =
+            r#"{"question":{"pod":{"namespace":"a","name":"b","uid":null,"new":1},"new":[]}}"#;
+        let ToAgent::Question(read) = serde_json::from_str(newer).unwrap() else {
+            panic!("a question");
+        };
+        assert_eq!(read.pod.unwrap().name, "b");
+        assert!(read.networks.is_empty());
+        let older = r#"{"answer":{"pod":{"uid":"u"},"definitions":[]}}"#;
+        let FromAgent::Answer(answer) = serde_json::from_str(older).unwrap() else {
+            panic!("an answer");
+        };
+        assert_eq!(answer.pod.unwrap().uid.as_deref(), Some("u"));
+    }
+}

@@ -1,0 +1,123 @@
+//! Reading keys one by one: lenient in form, strict in value.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::ConfigError;
+use crate::cni::RawObject;
+
+/// The keys with their values still as they are written.
+pub(super) struct Keys<'a> {
+    pub(super) conf: &'a RawObject,
+}
+
+impl Keys<'_> {
+    pub(super) fn read<T: DeserializeOwned>(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<T>, ConfigError> {
+        self.conf.read(key).map_err(|cause| {
+            let value = self
+                .conf
+                .get(key)
+                .map_or_else(String::new, |raw| excerpt(raw.get()));
+            ConfigError::Value {
+                key,
+                value,
+                cause: format!("{cause}; correct its type"),
+            }
+        })
+    }
+
+    /// An object: what derives its reading takes a list for one, too.
+    pub(super) fn object<T: DeserializeOwned>(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<T>, ConfigError> {
+        match self.conf.get(key).map(RawValue::get) {
+            Some(other) if !other.starts_with('{') => {
+                Err(wrong(key, other, &"expected an object; correct its type"))
+            }
+            _ => self.read(key),
+        }
+    }
+
+    /// A string; an empty one is as good as none, as Go has it.
+    pub(super) fn text(&self, key: &'static str) -> Result<Option<String>, ConfigError> {
+        Ok(self.read::<String>(key)?.filter(|text| !text.is_empty()))
+    }
+
+    pub(super) fn required(
+        &self,
+        key: &'static str,
+        remedy: &'static str,
+    ) -> Result<String, ConfigError> {
+        self.text(key)?.ok_or(ConfigError::Missing { key, remedy })
+    }
+
+    pub(super) fn flag(&self, key: &'static str) -> Result<Option<bool>, ConfigError> {
+        self.read(key)
+    }
+
+    pub(super) fn list(&self, key: &'static str) -> Result<Option<Vec<String>>, ConfigError> {
+        self.read(key)
+    }
+
+    pub(super) fn optional_path(&self, key: &'static str) -> Result<Option<PathBuf>, ConfigError> {
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
+        if !text.starts_with('/') || text.contains('\0') {
+            return Err(wrong(key, &text, &"write an absolute path"));
+        }
+        Ok(Some(PathBuf::from(text)))
+    }
+
+    pub(super) fn path(&self, key: &'static str, default: &str) -> Result<PathBuf, ConfigError> {
+        Ok(self
+            .optional_path(key)?
+            .unwrap_or_else(|| PathBuf::from(default)))
+    }
+
+    pub(super) fn choice<T: Copy>(
+        &self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
+        match choices.iter().find(|(name, _)| *name == text) {
+            Some((_, choice)) => Ok(Some(*choice)),
+            None => {
+                let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+                Err(wrong(
+                    key,
+                    &text,
+                    &format_args!("use one of {}", names.join(", ")),
+                ))
+            }
+        }
+    }
+}
+
+/// A value that is wrong, and why.
+pub(super) fn wrong(key: &'static str, value: &str, cause: &dyn fmt::Display) -> ConfigError {
+    ConfigError::Value {
+        key,
+        value: excerpt(value),
+        cause: cause.to_string(),
+    }
+}
+
+/// A value short enough for one line.
+fn excerpt(value: &str) -> String {
+    let mut short: String = value.chars().filter(|c| !c.is_control()).take(80).collect();
+    if short.len() < value.len() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,102 @@
+//! The keys that need more than a type: what they may be, and what excludes what.
+
+use std::path::PathBuf;
+
+use serde_json::value::RawValue;
+
+use super::keys::{Keys, wrong};
+use super::{ClusterNetwork, ConfigError, Source};
+use crate::cni::{NetworkConfig, NetworkName};
+use crate::request::deadlines::{self, Deadlines};
+
+/// The most `defaultNetworks` that a configuration may name.
+const MAX_DEFAULT_NETWORKS: usize = 32;
+
+impl Keys<'_> {
+    /// The cluster network, and what `delegates` has besides it.
+    pub(super) fn cluster_network(
+        &self,
+    ) -> Result<(ClusterNetwork, Vec<Box<RawValue>>), ConfigError> {
+        let named = self.text("clusterNetwork")?;
+        let delegates: Option<Vec<Box<RawValue>>> = self.read("delegates")?;
+        let mut delegates = delegates.unwrap_or_default();
+        if let Some(name) = named.as_ref().filter(|_| !delegates.is_empty()) {
+            let cause = "delegates is there as well; keep one of the two";
+            return Err(wrong("clusterNetwork", name, &cause));
+        }
+        for (index, delegate) in delegates.iter().enumerate() {
+            NetworkConfig::parse(delegate.get().as_bytes()).map_err(|cause| {
+                let cause = format!("delegates[{index}]: {cause}; correct it");
+                wrong("delegates", delegate.get(), &cause)
+            })?;
+        }
+        match named {
+            Some(name) => Ok((ClusterNetwork::Named(name), delegates)),
+            None if delegates.is_empty() => Err(ConfigError::Missing {
+                key: "clusterNetwork",
+                remedy: "name the cluster network's configuration, or put it first in delegates",
+            }),
+            None => {
+                let first = delegates.remove(0);
+                Ok((ClusterNetwork::Inline(first), delegates))
+            }
+        }
+    }
+
+    pub(super) fn auxiliary_chain(&self) -> Result<Option<NetworkName>, ConfigError> {
+        const KEY: &str = "auxiliaryCNIChainName";
+        let name = self.text(KEY)?;
+        name.map(|name| name.parse().map_err(|cause| wrong(KEY, &name, &cause)))
+            .transpose()
+    }
+
+    pub(super) fn default_networks(&self) -> Result<Vec<String>, ConfigError> {
+        let networks = self.list("defaultNetworks")?.unwrap_or_default();
+        if networks.len() > MAX_DEFAULT_NETWORKS {
+            let count = networks.len().to_string();
+            return Err(wrong(
+                "defaultNetworks",
+                &count,
+                &format_args!("name at most {MAX_DEFAULT_NETWORKS}"),
+            ));
+        }
+        Ok(networks)
+    }
+
+    pub(super) fn global_namespaces(&self) -> Result<Vec<String>, ConfigError> {
+        let text = self
+            .text("globalNamespaces")?
+            .unwrap_or_else(|| "default".into());
+        Ok(text
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect())
+    }
+
+    pub(super) fn source(&self) -> Result<Source, ConfigError> {
+        let folder = self.optional_path("manifestDir")?;
+        let socket = self.optional_path("agentSocket")?;
+        let kubeconfig = self.optional_path("kubeconfig")?;
+        match folder {
+            None => Ok(Source::Cluster {
+                agent_socket: socket.unwrap_or_else(|| PathBuf::from("/run/jackfield/agent.sock")),
+                kubeconfig,
+            }),
+            Some(folder) if socket.is_none() && kubeconfig.is_none() => Ok(Source::Folder(folder)),
+            Some(folder) => Err(wrong(
+                "manifestDir",
+                &folder.display().to_string(),
+                &"agentSocket or kubeconfig is there as well; a folder excludes both",
+            )),
+        }
+    }
+
+    pub(super) fn deadlines(&self) -> Result<Deadlines, ConfigError> {
+        let wire = self
+            .object::<deadlines::Wire>("deadlines")?
+            .unwrap_or_default();
+        Deadlines::try_from(wire).map_err(ConfigError::Deadline)
+    }
+}

@@ -1,0 +1,151 @@
+//! Between the agent and the API server: where faults are put.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use kube::Client;
+use kube::client::Body;
+use serde_json::json;
+use tokio::task::{AbortHandle, LocalSet};
+
+use super::Server;
+
+/// What is done to a request instead of passing it on.
+#[derive(Clone)]
+pub(crate) enum Fault {
+    /// The connection ends without an answer.
+    HangUp,
+    /// It is passed on after a pause.
+    Slow(Duration),
+    /// This status, with these words.
+    Answer(u16, &'static str),
+}
+
+type Rule = Box<dyn FnMut(&Method, &str) -> Option<Fault> + Send>;
+
+#[derive(Default)]
+struct State {
+    rule: Option<Rule>,
+    seen: Vec<String>,
+    connections: VecDeque<AbortHandle>,
+}
+
+/// A proxy of the API server, in clear text.
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+impl Proxy {
+    /// Starts one, on a thread that ends with the process.
+    pub(crate) fn start(server: &'static Server) -> Proxy {
+        let state = Arc::new(Mutex::new(State::default()));
+        let (tell, told) = std::sync::mpsc::channel();
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            LocalSet::new().block_on(&runtime, async {
+                let client = super::admin::client(server);
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                tell.send(listener.local_addr().unwrap()).unwrap();
+                loop {
+                    let (stream, _) = listener.accept().await.unwrap();
+                    let (client, state) = (client.clone(), Arc::clone(&shared));
+                    let task = tokio::task::spawn_local(async move {
+                        let service = service_fn(|request| pass(&client, &state, request));
+                        let _ = http1::Builder::new()
+                            .serve_connection(TokioIo::new(stream), service)
+                            .await;
+                    });
+                    shared
+                        .lock()
+                        .unwrap()
+                        .connections
+                        .push_back(task.abort_handle());
+                }
+            });
+        });
+        Proxy {
+            address: told.recv().unwrap(),
+            state,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Puts a fault on the requests for which `rule` has one.
+    pub(crate) fn fault(&self, rule: impl FnMut(&Method, &str) -> Option<Fault> + Send + 'static) {
+        self.state.lock().unwrap().rule = Some(Box::new(rule));
+    }
+
+    /// The API server is down: connections end, and new ones at the first request.
+    pub(crate) fn down(&self) {
+        self.fault(|_, _| Some(Fault::HangUp));
+        self.cut();
+    }
+
+    /// No more faults.
+    pub(crate) fn heal(&self) {
+        self.state.lock().unwrap().rule = None;
+    }
+
+    /// Ends every connection, watches too.
+    pub(crate) fn cut(&self) {
+        for connection in self.state.lock().unwrap().connections.drain(..) {
+            connection.abort();
+        }
+    }
+
+    /// The requests so far, as `METHOD path`.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        self.state.lock().unwrap().seen.clone()
+    }
+}
+
+async fn pass(
+    client: &Client,
+    state: &Mutex<State>,
+    request: Request<Incoming>,
+) -> Result<Response<Either<Body, Full<Bytes>>>, Box<dyn std::error::Error + Send + Sync>> {
+    let fault = {
+        let mut state = state.lock().unwrap();
+        let (method, path) = (request.method().clone(), request.uri().to_string());
+        state.seen.push(format!("{method} {path}"));
+        state.rule.as_mut().and_then(|rule| rule(&method, &path))
+    };
+    match fault {
+        Some(Fault::HangUp) => return Err("hung up".into()),
+        Some(Fault::Answer(code, words)) => return Ok(refusal(code, words)),
+        Some(Fault::Slow(pause)) => tokio::time::sleep(pause).await,
+        None => {}
+    }
+    let (head, body) = request.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let answer = client
+        .send(Request::from_parts(head, Body::from(body.to_vec())))
+        .await?;
+    Ok(answer.map(Either::Left))
+}
+
+fn refusal(code: u16, words: &str) -> Response<Either<Body, Full<Bytes>>> {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": words, "code": code,
+        "reason": "Injected",
+    });
+    let mut response = Response::new(Either::Right(Full::from(status.to_string())));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap();
+    response
+}

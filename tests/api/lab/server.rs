@@ -1,0 +1,155 @@
+//! etcd and kube-apiserver, once for all tests.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use serde_json::Value;
+
+use super::Admin;
+
+/// The API server, with the manifests of `deploy/` applied.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) dir: PathBuf,
+}
+
+impl Server {
+    /// The one that all tests share.
+    pub(crate) fn get() -> &'static Server {
+        static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+        // One that does not start fails each test at once, not each after its own attempt.
+        let server = SERVER.get_or_init(|| std::panic::catch_unwind(Server::start).ok());
+        server.as_ref().expect("the API server did not start")
+    }
+
+    fn start() -> Server {
+        let [port, etcd, peer] = free_ports();
+        let dir = PathBuf::from(format!("/run/jackfield/api-{}", std::process::id()));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "TERM"])
+            .arg(root.join("tests/api/cluster/run"))
+            .arg(&dir)
+            .args([port, etcd, peer].map(|port| port.to_string()))
+            .stdin(Stdio::null());
+        // The signal comes when the thread ends that started it: this one never does.
+        std::thread::spawn(move || {
+            let mut server = command.spawn().expect("setpriv of util-linux");
+            let _ = server.wait();
+            loop {
+                std::thread::park();
+            }
+        });
+        let server = Server { port, dir };
+        server.wait();
+        server.apply(&root.join("deploy/crds"));
+        server.apply(&root.join("deploy"));
+        server.wait_for_policies();
+        server
+    }
+
+    fn wait(&self) {
+        let until = Instant::now() + Duration::from_secs(90);
+        let certificate = self.dir.join("pki/apiserver.crt");
+        let mut last = None;
+        loop {
+            if certificate.exists() {
+                match Admin::new(self, "admin").ready() {
+                    Ok(_) => return,
+                    Err(error) => last = Some(error),
+                }
+            }
+            let log = fs::read_to_string(self.dir.join("kube-apiserver.log")).unwrap_or_default();
+            assert!(
+                Instant::now() < until,
+                "the API server does not start: {last:?}\n{log}"
+            );
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Applies every manifest in a folder.
+    fn apply(&self, folder: &Path) {
+        let admin = Admin::new(self, "admin");
+        let mut files: Vec<PathBuf> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+            .collect();
+        files.sort();
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            for document in text.split("\n---\n") {
+                let object: Value = serde_saphyr::from_str(document).unwrap();
+                admin.create(collection(&object), &object);
+            }
+        }
+    }
+
+    /// A policy holds once the API server has compiled it, which it does not tell.
+    fn wait_for_policies(&self) {
+        let admin = Admin::new(self, "admin");
+        let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+        for policy in ["jackfield-agent-pod-status", "jackfield-agent-events"] {
+            let policy = admin.get(&format!("{policies}/{policy}")).unwrap();
+            assert_eq!(policy["spec"]["failurePolicy"], "Fail");
+        }
+        // A new kind answers 404 at first, then 429.
+        for kind in ["v1/network-attachment-definitions", "v1alpha1/ipamclaims"] {
+            let path = format!("/apis/k8s.cni.cncf.io/{kind}");
+            super::eventually("the kind is served", || {
+                admin.request(Method::GET, &path, "", None).is_ok()
+            });
+        }
+    }
+
+    /// The requests of the agent on `node` so far, as `verb resource code`, reads and writes, but
+    /// not the watches themselves and their first lists.
+    pub(crate) fn requests(&self, node: &str) -> Vec<String> {
+        let log = fs::read_to_string(self.dir.join("audit.log")).unwrap();
+        let mut requests = Vec::new();
+        for line in log.lines() {
+            let entry: Value = serde_json::from_str(line).unwrap();
+            let by = &entry["user"]["extra"]["authentication.kubernetes.io/node-name"][0];
+            let verb = entry["verb"].as_str().unwrap();
+            if by == node && !matches!(verb, "watch" | "list") {
+                let object = &entry["objectRef"];
+                let sub = object["subresource"].as_str().map(|sub| format!("/{sub}"));
+                requests.push(format!(
+                    "{verb} {}{} {}",
+                    object["resource"].as_str().unwrap_or("?"),
+                    sub.unwrap_or_default(),
+                    entry["responseStatus"]["code"],
+                ));
+            }
+        }
+        requests
+    }
+}
+
+fn collection(object: &Value) -> &'static str {
+    match object["kind"].as_str().unwrap() {
+        "ServiceAccount" => "/api/v1/namespaces/kube-system/serviceaccounts",
+        "ClusterRole" => "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "ClusterRoleBinding" => "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+        "CustomResourceDefinition" => "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        "ValidatingAdmissionPolicy" => {
+            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+        }
+        "ValidatingAdmissionPolicyBinding" => {
+            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+        }
+        other => panic!("deploy/ has a {other}: say where it goes"),
+    }
+}
+
+fn free_ports() -> [u16; 3] {
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}

@@ -1,0 +1,174 @@
+//! What is owed to the cluster: told once, to the right pod, beside what others say.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::lab::{Fault, Lab, NETWORKS, STATUS, Sandbox, Server, eventually};
+
+// clause: NPWG-1.3 §5.1 what others write into the status survives
+#[test]
+fn what_others_wrote_into_the_status_survives_even_when_the_cache_has_not_seen_it() {
+    let (lab, _agent) = Lab::with_agent();
+    let uid = lab.pod("web", &json!({}));
+    std::thread::sleep(Duration::from_millis(300));
+    lab.proxy
+        .fault(|_, path| path.contains("watch=true").then_some(Fault::HangUp));
+    lab.proxy.cut();
+    let foreign =
+        json!([{"name": "hotplugged", "interface": "plug0", "example.com/by": "somebody"}]);
+    lab.admin.merge(
+        &format!("{}/web", lab.pods()),
+        &json!({"metadata": {"annotations": {STATUS: foreign.to_string(), "own": "kept"}}}),
+    );
+    lab.add("web", &uid).succeeds();
+    lab.wait_until_told();
+    let status = lab.status("web").unwrap();
+    let names: Vec<&Value> = status
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["name"])
+        .collect();
+    assert_eq!(names, ["cluster", "hotplugged"]);
+    let pod = lab.admin.get(&format!("{}/web", lab.pods())).unwrap();
+    assert_eq!(pod["metadata"]["annotations"]["own"], "kept");
+}
+
+#[test]
+fn a_status_is_never_written_to_another_pod_of_the_same_name() {
+    let (lab, agent) = Lab::with_agent();
+    let first = lab.pod("web", &json!({}));
+    std::thread::sleep(Duration::from_millis(300));
+    // The first write is held up until the pod is another one.
+    lab.proxy
+        .fault(|method, _| (method == "PATCH").then_some(Fault::Slow(Duration::from_secs(2))));
+    lab.add("web", &first).succeeds();
+    lab.delete_pod("web");
+    let second = lab.pod("web", &json!({"own": "x"}));
+    assert_ne!(first, second);
+    eventually("the pod is gone", || {
+        agent.logged(&["the pod is gone", "/web"])
+    });
+    lab.wait_until_told();
+    assert_eq!(lab.status("web"), None);
+    assert_eq!(lab.events("web"), Vec::<Value>::new());
+}
+
+#[test]
+fn what_is_owed_to_a_pod_that_is_gone_is_dropped() {
+    let lab = Lab::new();
+    let uid = lab.pod("web", &json!({}));
+    let sandbox = Sandbox {
+        container: "web",
+        pod: "web",
+        uid: &uid,
+        annotations: Some(json!({})),
+    };
+    lab.call("ADD", &sandbox).succeeds();
+    assert_eq!(lab.owed().len(), 1);
+    lab.delete_pod("web");
+    let agent = lab.start_agent();
+    lab.wait_until_told();
+    assert!(agent.logged(&["the pod is gone", "/web"]));
+    assert_eq!(
+        agent.metric(r#"jackfield_publications_total{outcome="PodGone"}"#),
+        Some(1.0)
+    );
+}
+
+#[test]
+fn of_several_sandboxes_of_one_pod_the_newest_status_is_written_once() {
+    let lab = Lab::new();
+    lab.definition("storage", "10.2.0.5/24");
+    let uid = lab.pod("web", &json!({"own": "x"}));
+    for container in ["first", "second", "third"] {
+        let sandbox = Sandbox {
+            container,
+            pod: "web",
+            uid: &uid,
+            annotations: Some(json!({})),
+        };
+        lab.call("ADD", &sandbox).succeeds();
+        lab.call("DEL", &sandbox).succeeds();
+    }
+    assert_eq!(lab.owed().len(), 3);
+    let _agent = lab.start_agent();
+    lab.wait_until_told();
+    let requests = Server::get().requests(&lab.node);
+    let patches = requests
+        .iter()
+        .filter(|it| it.starts_with("patch pods/status"))
+        .count();
+    assert_eq!(patches, 1, "{requests:?}");
+    assert_eq!(lab.events("web").len(), 3);
+}
+
+#[test]
+fn an_agent_that_dies_between_telling_and_forgetting_tells_nothing_twice() {
+    let lab = Lab::new();
+    let uid = lab.pod("web", &json!({}));
+    let sandbox = Sandbox {
+        container: "web",
+        pod: "web",
+        uid: &uid,
+        annotations: Some(json!({})),
+    };
+    lab.call("ADD", &sandbox).succeeds();
+    let file = lab.owed().remove(0);
+    let kept = std::fs::read(&file).unwrap();
+    let mut agent = lab.start_agent();
+    lab.wait_until_told();
+    agent.kill();
+    std::fs::write(&file, kept).unwrap();
+    let _next = lab.start_agent();
+    lab.wait_until_told();
+    assert_eq!(lab.events("web").len(), 1);
+    let requests = Server::get().requests(&lab.node);
+    let patches = requests.iter().filter(|it| it.starts_with("patch")).count();
+    assert_eq!(patches, 1, "{requests:?}");
+}
+
+#[test]
+fn an_owed_write_that_cannot_be_read_is_put_aside_and_named() {
+    let lab = Lab::new();
+    std::fs::create_dir_all(lab.path("journal/publish")).unwrap();
+    std::fs::write(lab.path("journal/publish/0.json"), "{\"form\":1,").unwrap();
+    let agent = lab.start_agent();
+    eventually("it is put aside", || {
+        lab.path("journal/publish/0.json.unreadable").exists()
+    });
+    assert!(agent.logged(&["owed write cannot be read", "0.json"]));
+}
+
+#[test]
+fn where_nothing_can_be_kept_on_disk_the_agent_keeps_it() {
+    let (lab, _agent) = Lab::with_agent();
+    lab.definition("storage", "10.2.0.5/24");
+    let uid = lab.pod("web", &json!({NETWORKS: "storage"}));
+    // No file can be made in a directory that is a file.
+    std::fs::remove_dir(lab.path("journal/publish")).unwrap();
+    std::fs::write(lab.path("journal/publish"), "").unwrap();
+    lab.add("web", &uid).succeeds();
+    assert_eq!(lab.wait_for_status("web").as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn where_nothing_can_be_kept_and_no_agent_is_there_the_add_fails_and_leaves_nothing() {
+    let lab = Lab::new();
+    let uid = lab.pod("web", &json!({}));
+    std::fs::create_dir_all(lab.path("journal")).unwrap();
+    std::fs::write(lab.path("journal/publish"), "").unwrap();
+    let sandbox = Sandbox {
+        container: "web",
+        pod: "web",
+        uid: &uid,
+        annotations: Some(json!({})),
+    };
+    let directory = lab.path("journal/publish").display().to_string();
+    lab.call("ADD", &sandbox).fails(
+        107,
+        &["/web", &directory, "free space there or start the agent"],
+    );
+    assert_eq!(lab.interfaces("web"), Vec::<String>::new());
+}

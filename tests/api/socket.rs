@@ -1,0 +1,195 @@
+//! The socket against whoever else may talk on it.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use jackfield::cluster::frame::{self, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
+use jackfield::cluster::{PodName, Question};
+use serde_json::json;
+
+use crate::lab::{AgentProcess, Lab, eventually};
+
+fn question(lab: &Lab, pod: &str, uid: &str) -> ToAgent {
+    ToAgent::Question(Question {
+        pod: Some(PodName {
+            namespace: lab.namespace.clone(),
+            name: pod.into(),
+            uid: Some(uid.into()),
+        }),
+        ..Question::default()
+    })
+}
+
+/// Sends bytes; the answer is what comes before the agent hangs up, or within two seconds.
+fn say(lab: &Lab, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = UnixStream::connect(lab.socket()).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(2)))
+        .unwrap();
+    let _ = stream.write_all(bytes);
+    let mut answer = vec![0; 4096];
+    let length = stream.read(&mut answer).unwrap_or_default();
+    answer.truncate(length);
+    answer
+}
+
+fn refusal(answer: &[u8]) -> String {
+    match frame::read(&mut &*answer, MAX_FROM_AGENT).unwrap() {
+        FromAgent::Refused(cause) => cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nonsense_truncated_and_oversized_messages_harm_nobody() {
+    let (lab, agent) = Lab::with_agent();
+    let uid = lab.pod("web", &json!({}));
+    assert!(refusal(&say(&lab, b"GET / HTTP/1.1\r\n\r\n")).contains("no message of jackfield's"));
+    assert!(refusal(&say(&lab, b"JF\x00\x01\xff\xff\xff\xff")).contains("4294967295 bytes"));
+    assert!(refusal(&say(&lab, b"JF\x00\x01\x00\x00\x00\x02{]")).contains("not understood"));
+    let whole = frame::encode(&question(&lab, "web", &uid), MAX_TO_AGENT).unwrap();
+    for cut in [1, 7, 8, whole.len() - 1] {
+        let mut stream = UnixStream::connect(lab.socket()).unwrap();
+        stream.write_all(&whole[..cut]).unwrap();
+    }
+    // Some who connect and say nothing.
+    let silent: Vec<UnixStream> = (0..64)
+        .map(|_| UnixStream::connect(lab.socket()).unwrap())
+        .collect();
+    lab.add("web", &uid).succeeds();
+    drop(silent);
+    assert_eq!(agent.metric("jackfield_refused_messages_total"), Some(3.0));
+}
+
+#[test]
+fn a_plugin_of_another_version_gets_a_line_that_says_so() {
+    let (lab, _agent) = Lab::with_agent();
+    let mut newer = frame::encode(&ToAgent::Owed, MAX_TO_AGENT).unwrap();
+    newer[3] = 2;
+    let answer = refusal(&say(&lab, &newer));
+    assert!(
+        answer.contains("speaks version 2, this is version 1; bring both to one release"),
+        "{answer}"
+    );
+    let unknown = br#""later-invention""#;
+    let mut frame = vec![
+        b'J',
+        b'F',
+        0,
+        1,
+        0,
+        0,
+        0,
+        u8::try_from(unknown.len()).unwrap(),
+    ];
+    frame.extend(unknown);
+    assert!(refusal(&say(&lab, &frame)).contains("bring plugin and agent to one release"));
+}
+
+#[test]
+fn an_agent_of_another_version_gives_the_plugin_a_line_that_says_so() {
+    let lab = Lab::new();
+    let uid = lab.pod("web", &json!({}));
+    std::fs::create_dir_all(lab.path("run")).unwrap();
+    let listener = UnixListener::bind(lab.socket()).unwrap();
+    let newer = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = [0; 64];
+        assert!(stream.read(&mut asked).unwrap() > 0);
+        stream.write_all(b"JF\x00\x02\x00\x00\x00\x02{}").unwrap();
+    });
+    let socket = lab.socket().display().to_string();
+    lab.add("web", &uid).fails(
+        107,
+        &["agent at", &socket, "speaks version 2, this is version 1"],
+    );
+    newer.join().unwrap();
+}
+
+#[test]
+fn an_agent_that_answers_garbage_or_floods_fails_the_add_in_one_line() {
+    for (answer, expected) in [
+        (&b"HTTP/1.1 400"[..], "no message of jackfield's"),
+        (&b"JF\x00\x01\x7f\xff\xff\xff"[..], "2147483647 bytes"),
+        (&b"JF\x00\x01\x00\x00\x00\x02[]"[..], "not understood"),
+    ] {
+        let lab = Lab::new();
+        let uid = lab.pod("web", &json!({}));
+        std::fs::create_dir_all(lab.path("run")).unwrap();
+        let listener = UnixListener::bind(lab.socket()).unwrap();
+        let fake = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 64]).unwrap() > 0);
+            stream.write_all(answer).unwrap();
+            // Until the plugin has read it and goes.
+            let _ = stream.read(&mut [0; 4096]);
+        });
+        lab.add("web", &uid).fails(107, &["agent at", expected]);
+        fake.join().unwrap();
+    }
+}
+
+#[test]
+fn nobody_but_root_may_ask() {
+    let (lab, agent) = Lab::with_agent();
+    let directory = lab.path("run");
+    let mode =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&directory), mode(&lab.socket())), (0o700, 0o600));
+    // Even if somebody opened the doors.
+    for path in [&lab.path(""), &directory, &lab.socket()] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let child = Command::new("setpriv")
+        .args(nobody)
+        .args([
+            "curl",
+            "--silent",
+            "--http0.9",
+            "http://agent/",
+            "--unix-socket",
+        ])
+        .arg(lab.socket())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("only root may ask"), "{text}");
+    assert!(agent.logged(&["only root may ask", "65534"]));
+}
+
+#[test]
+fn a_path_that_is_taken_is_named_and_what_is_there_left_alone() {
+    let lab = Lab::new();
+    std::fs::create_dir_all(lab.path("run")).unwrap();
+    std::fs::write(lab.socket(), "precious").unwrap();
+    let mut agent = AgentProcess::start(&lab);
+    assert_eq!(agent.wait(), Some(1));
+    let socket = lab.socket().display().to_string();
+    assert!(
+        agent.logged(&["socket", &socket, "no socket has this name; remove it"]),
+        "{:?}",
+        agent.log()
+    );
+    assert_eq!(std::fs::read_to_string(lab.socket()).unwrap(), "precious");
+}
+
+#[test]
+fn a_new_agent_waits_for_the_old_one_and_takes_over_without_a_gap_that_fails_an_add() {
+    let (lab, mut old) = Lab::with_agent();
+    let uid = lab.pod("web", &json!({}));
+    let new = AgentProcess::start(&lab);
+    eventually("it waits", || new.logged(&["another agent still listens"]));
+    lab.add("web", &uid).succeeds();
+    lab.del("web", &uid).succeeds();
+    old.signal(nix::sys::signal::Signal::SIGTERM);
+    lab.add("web", &uid).succeeds();
+    assert_eq!(old.wait(), Some(0));
+    new.wait_until_ready();
+    assert!(lab.socket().exists());
+}

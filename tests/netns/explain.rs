@@ -1,0 +1,136 @@
+//! `explain`: what an ADD would do, and every reason why it would fail, without running anything.
+
+use serde_json::{Value, json};
+
+use crate::lab::{Lab, Outcome};
+
+/// A lab whose pod selects two networks.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.definition("demo/storage", &lab.macvlan());
+    lab.definition("demo/management", &lab.ptp("10.30.0.0/24"));
+    lab.selects_json(&json!([
+        { "name": "storage", "ips": ["10.20.0.5/24"], "mac": "02:00:00:00:20:05", "default-route": ["10.20.0.1"] },
+        { "name": "management", "interface": "mgmt0" },
+    ]));
+    lab
+}
+
+/// An explanation that finds nothing wrong, with nothing on stderr.
+fn quiet(outcome: Outcome) -> String {
+    assert_eq!(
+        (outcome.exit, outcome.stderr.as_str()),
+        (0, ""),
+        "{outcome}"
+    );
+    outcome.stdout
+}
+
+#[test]
+fn explain_shows_the_plan_and_runs_nothing() {
+    let lab = lab();
+    lab.recorder("seen", "bridge", "");
+    let mut bridge = lab.bridge("cni0", "10.10.0.0/24");
+    bridge["type"] = json!("seen");
+    lab.cluster_network("1.0.0", &[bridge]);
+    let plan = quiet(lab.command("explain", &[]).run());
+    for words in [
+        "eth0",
+        "cluster",
+        "net1",
+        "demo/storage",
+        "macvlan",
+        "10.20.0.5/24",
+        "02:00:00:00:20:05",
+        "10.20.0.1",
+        "mgmt0",
+        "demo/management",
+        "ptp",
+    ] {
+        assert!(plan.contains(words), "{words:?} is missing in: {plan}");
+    }
+    let parsed: Value =
+        serde_json::from_str(&quiet(lab.command("explain", &["-o", "json"]).run())).unwrap();
+    assert_eq!(parsed["problems"], json!([]));
+    assert_eq!(parsed["attachments"][1]["interface"], "net1");
+    assert_eq!(parsed["attachments"][1]["ips"], json!(["10.20.0.5/24"]));
+    assert!(lab.log("calls").is_empty());
+    assert!(!lab.path("cluster/status").exists(), "no status, no event");
+    lab.assert_nothing_left();
+}
+
+/// Every reason that ADD gives, `explain` gives in the same words, and all of them at once.
+#[test]
+fn explain_finds_what_add_finds() {
+    let mut lab = lab();
+    let mut plain = lab.macvlan();
+    plain["capabilities"] = json!({});
+    lab.definition("demo/plain", &plain);
+    lab.definition(
+        "demo/gone",
+        &json!({ "cniVersion": "1.0.0", "type": "not-installed" }),
+    );
+    lab.definition_text("demo/broken", "{");
+    lab.definition("other/secret", &lab.macvlan());
+    lab.configure("invalidAnnotation", json!("fail"));
+    let findings = [
+        json!([{ "name": "absent" }]),
+        json!([{ "name": "broken" }]),
+        json!([{ "name": "gone" }]),
+        json!([{ "name": "plain", "mac": "02:00:00:00:20:05" }]),
+        json!([{ "name": "secret", "namespace": "other" }]),
+        json!([{ "name": "storage", "interface": "eth0" }]),
+        json!([null]),
+    ];
+    for networks in &findings {
+        lab.selects_json(networks);
+        let outcome = lab.call("ADD");
+        let said = outcome.json()["msg"].as_str().unwrap().to_owned();
+        let code = outcome.json()["code"].to_string();
+        let explained = lab.command("explain", &[]).run();
+        assert_eq!(explained.exit, 1, "{explained}");
+        assert!(
+            explained.stdout.contains(&said),
+            "{said:?} is missing in: {explained}"
+        );
+        assert!(explained.stdout.contains(&code), "{explained}");
+    }
+    lab.selects_json(&json!([{ "name": "absent" }, { "name": "gone" }, { "name": "plain", "mac": "02:00:00:00:20:05" }]));
+    let outcome = lab.command("explain", &["-o", "json"]).run();
+    let explained: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(
+        explained["problems"].as_array().unwrap().len(),
+        3,
+        "{explained}"
+    );
+    lab.assert_nothing_left();
+}
+
+/// What is wrong with the node is found as well.
+#[test]
+fn explain_finds_a_journal_that_cannot_be_written() {
+    let mut lab = lab();
+    // Injects a fault: a file in the directory's place.
+    lab.write("journal", "");
+    lab.set_out();
+    let said = lab.call("ADD").failure(109);
+    let explained = lab.command("explain", &[]).run();
+    assert_eq!(explained.exit, 1, "{explained}");
+    assert!(
+        explained.stdout.contains("(code 109)"),
+        "{said}: {explained}"
+    );
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn an_annotation_that_is_ignored_is_a_note_and_no_problem() {
+    let lab = lab();
+    lab.selects("[null]");
+    let explained = quiet(lab.command("explain", &[]).run());
+    assert!(
+        explained.contains("is ignored") && explained.contains("It would succeed"),
+        "{explained}"
+    );
+    lab.assert_nothing_left();
+}
