@@ -82,6 +82,9 @@ fn for_people(prepared: Option<&Prepared>, problems: &[String]) -> String {
         for binary in binaries.found() {
             out += &format!("     run     {}\n", binary.path().display());
         }
+        if let Some(device) = &attachment.device {
+            out += &format!("     device  {} of {}\n", device.id, device.resource);
+        }
         for (name, value) in attachment.capability_args.iter() {
             out += &format!("     pass    {name} = {}\n", value.get());
         }
@@ -120,7 +123,9 @@ fn proofs(attachment: &Attachment) -> Vec<String> {
     let ips = requested.ips.iter().map(|ip| format!("address {ip}"));
     let mac = requested.mac.iter().map(|mac| format!("MAC {mac}"));
     let guid = requested.guid.iter().map(|guid| format!("GUID {guid}"));
-    ips.chain(mac).chain(guid).collect()
+    let device = attachment.device.iter();
+    let device = device.map(|device| format!("that it is device {}", device.id));
+    ips.chain(mac).chain(guid).chain(device).collect()
 }
 
 fn for_programs(prepared: Option<&Prepared>, problems: &[String]) -> Value {
@@ -134,6 +139,7 @@ fn for_programs(prepared: Option<&Prepared>, problems: &[String]) -> Value {
                 "cluster": attachment.is_cluster,
                 "auxiliary": attachment.is_auxiliary,
                 "plugins": binaries.found().map(Binary::path).collect::<Vec<_>>(),
+                "device": attachment.device.as_ref().map(|device| &device.id),
                 "capabilityArgs": attachment.capability_args,
                 "cniArgs": attachment.cni_args,
                 "ips": attachment.requested.ips.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -227,6 +227,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn containers_come_as_kubelet_has_them_with_what_they_ask_of_device_plugins() {
+        let pod = serde_json::json!({ "spec": {
+            "containers": [
+                { "name": "b", "resources": { "requests": { "cpu": "1", "intel.com/vf": "2" } } },
+                { "name": "a", "resources": { "limits": { "intel.com/vf": 1, "x.com/y": "z" } } },
+                { "name": "none" },
+            ],
+            "initContainers": [{ "name": "i", "resources": { "limits": { "intel.com/vf": "3" } } }],
+        }});
+        let found: Vec<(String, u64)> = containers(&pod)
+            .into_iter()
+            .map(|container| (container.name, container.requests["intel.com/vf"]))
+            .collect();
+        let expected = [("i", 3), ("b", 2), ("a", 1)];
+        assert_eq!(
+            found,
+            expected.map(|(name, count)| (name.to_owned(), count))
+        );
+        assert_eq!(containers(&serde_json::json!({"spec": null})), []);
+    }
+
+    #[test]
     fn half_written_status_files_of_dead_writers_are_swept_and_no_other() {
         let dir = tempfile::tempdir().unwrap();
         let pod = PodName {

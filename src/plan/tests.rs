@@ -802,8 +802,8 @@ fn with_resource(mut story: Story, name: &str, capabilities: &[&str]) -> Story {
     story
 }
 
-// clause: DEVINFO-1.1.0 §5.1.1 CNIDeviceInfoFile goes to plugins that declare the capability
-// clause: DEVINFO-1.1.0 §4.2 the file's name is unique for each attachment
+// clause: DEVINFO-1.1.0 §5.1.1: the full path, for those that declare the capability
+// clause: DEVINFO-1.1.0 §4.2.1 unique
 #[test]
 fn a_device_is_told_by_keys_and_by_capabilities() {
     let story = with_resource(story(), "pods/vf", &["deviceID", "CNIDeviceInfoFile"]);

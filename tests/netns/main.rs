@@ -34,6 +34,7 @@ mod concurrent;
 mod containerd;
 mod default_route;
 mod detach;
+mod devices;
 mod environment;
 mod every_verb;
 mod explain;

@@ -37,6 +37,7 @@ fn header(container: &str) -> Header {
         device_info_file: None,
         requested: Requested {
             mac: Some(RequestedMac::Ethernet(MAC.parse().unwrap())),
+            guid: Some("02:00:00:00:00:00:00:3e".parse().unwrap()),
             ..Requested::default()
         },
         default_route: None,
@@ -68,7 +69,9 @@ fn take(journal: &Journal, header: &Header, what: Exclusive) -> Option<String> {
 fn what_one_sandbox_has_no_other_gets_until_it_is_given_back() {
     let (_dir, journal) = journal();
     let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
-    for what in Exclusive::of(&one.attachments[0]) {
+    let all = Exclusive::of(&one.attachments[0]);
+    assert_eq!(all.len(), 3, "device, MAC and GUID");
+    for what in all {
         assert_eq!(take(&journal, &one, what), None);
         assert_eq!(take(&journal, &one, what), None, "once more is no other");
         assert_eq!(take(&journal, &two, what), Some("one".to_owned()));

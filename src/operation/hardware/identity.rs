@@ -1,0 +1,62 @@
+//! Which device an interface is.
+
+use super::Hardware;
+use crate::kernel::{Link, Netlink, PodLinks};
+
+/// How many links below an interface are looked at: a VLAN on a macvlan on a VF has two.
+const DEEPEST: usize = 4;
+
+/// Kinds of links that are what the link below them is, as far as the device goes.
+const STACKED: [&str; 6] = ["macvlan", "macvtap", "ipvlan", "ipvtap", "vlan", "ipoib"];
+
+impl Hardware<'_> {
+    /// The names of the device that `link` of a pod is: the kernel's own of its parent, and what
+    /// that one stands for. Of a macvlan and its like they are those of the link that it stands
+    /// on; other links of software are no device whatever, and are called by their kind.
+    pub(in crate::operation) fn names(&self, link: &Link, links: &mut dyn PodLinks) -> Vec<String> {
+        let mut at = link.clone();
+        let mut host: Option<Netlink> = None;
+        for _ in 0..DEEPEST {
+            if let Some(name) = &at.parent_name {
+                return self.names_of(at.parent_bus.as_deref().unwrap_or("pci"), name);
+            }
+            let kind = at.kind.as_deref().unwrap_or_default();
+            let Some(lower) = at.lower.filter(|_| STACKED.contains(&kind)) else {
+                let is_software = !kind.is_empty() && !STACKED.contains(&kind);
+                return is_software
+                    .then(|| format!("none (a link of kind {kind})"))
+                    .into_iter()
+                    .collect();
+            };
+            if at.lower_netns.is_some() && host.is_none() {
+                host = Netlink::here().ok();
+            }
+            let below = match &mut host {
+                Some(host) => host.link_at(lower),
+                None => links.link_at(lower),
+            };
+            match below {
+                Ok(Some(below)) => at = below,
+                Ok(None) | Err(_) => break,
+            }
+        }
+        Vec::new()
+    }
+
+    fn names_of(&self, bus: &str, name: &str) -> Vec<String> {
+        let identity = self.sysfs.identity(bus, name);
+        let mut names = vec![name.to_owned()];
+        // A subfunction is not the PCI function that it is a part of.
+        let pci = identity.pci.filter(|_| identity.auxiliary.is_none());
+        for more in identity
+            .vdpa
+            .into_iter()
+            .chain(pci.map(|pci| pci.to_string()))
+        {
+            if !names.contains(&more) {
+                names.push(more);
+            }
+        }
+        names
+    }
+}

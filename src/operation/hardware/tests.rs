@@ -1,0 +1,183 @@
+//! Which device an interface is, by the trees of real and of made-up machines.
+
+use device_info::{Capture, fixtures};
+
+use super::*;
+use crate::cni::RawObject;
+use crate::kernel::Link;
+use crate::kernel::fake::FakeLinks;
+
+fn node(dir: &Path) -> NodeConfig {
+    let conf = serde_json::json!({
+        "cniVersion": "1.0.0", "name": "jackfield", "type": "jackfield", "manifestDir": "/m",
+        "delegates": [{"cniVersion": "1.0.0", "name": "cluster", "type": "bridge"}],
+        "sysfsRoot": dir.join("sys"), "devInfoDir": dir.join("devinfo"),
+    });
+    NodeConfig::parse(&RawObject::parse(conf.to_string().as_bytes()).unwrap()).unwrap()
+}
+
+/// The names of a link with that parent, in the machine `capture`.
+fn names(capture: &Capture, bus: &str, parent: &str) -> Vec<String> {
+    let link = Link {
+        index: 2,
+        parent_bus: Some(bus.to_owned()),
+        parent_name: Some(parent.to_owned()),
+        ..Link::default()
+    };
+    names_of(capture, vec![link])
+}
+
+/// The names of the first of a pod's links.
+fn names_of(capture: &Capture, pod: Vec<Link>) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    capture.build(dir.path()).unwrap();
+    let node = node(dir.path());
+    let link = pod[0].clone();
+    let mut links = FakeLinks {
+        links: pod,
+        ..FakeLinks::default()
+    };
+    Hardware::of(&node).names(&link, &mut links)
+}
+
+#[test]
+fn the_interface_of_a_vf_is_its_pci_function() {
+    let found = names(&fixtures::igb(), "pci", "0000:01:10.0");
+    assert_eq!(found, ["0000:01:10.0"]);
+}
+
+#[test]
+fn a_virtio_interface_is_its_vdpa_device_and_the_function_behind_it() {
+    let found = names(&fixtures::vp_vdpa_virtio(), "virtio", "virtio2");
+    assert_eq!(found, ["virtio2", "vdpapci0", "0000:03:00.0"]);
+    let found = names(&fixtures::vduse(), "virtio", "virtio3");
+    assert_eq!(found, ["virtio3", "vd0"]);
+}
+
+#[test]
+fn a_subfunction_is_not_the_function_that_it_is_a_part_of() {
+    let found = names(
+        &fixtures::unverified_bluefield2(),
+        "auxiliary",
+        "mlx5_core.sf.2",
+    );
+    assert_eq!(found, ["mlx5_core.sf.2"]);
+}
+
+#[test]
+fn a_vlan_over_a_vf_is_that_vf() {
+    let vlan = Link {
+        index: 3,
+        kind: Some("vlan".to_owned()),
+        lower: Some(2),
+        ..Link::default()
+    };
+    let vf = Link {
+        index: 2,
+        parent_bus: Some("pci".to_owned()),
+        parent_name: Some("0000:01:10.2".to_owned()),
+        ..Link::default()
+    };
+    assert_eq!(names_of(&fixtures::igb(), vec![vlan, vf]), ["0000:01:10.2"]);
+}
+
+#[test]
+fn links_of_software_are_no_device_and_unknown_ones_are_unknown() {
+    let of_kind = |kind: &str| Link {
+        index: 3,
+        kind: Some(kind.to_owned()),
+        lower: Some(3),
+        ..Link::default()
+    };
+    let found = names_of(&fixtures::igb(), vec![of_kind("veth")]);
+    assert_eq!(found, ["none (a link of kind veth)"]);
+    let circle = names_of(&fixtures::igb(), vec![of_kind("vlan")]);
+    assert_eq!(circle, [""; 0], "a circle ends");
+    assert_eq!(names_of(&fixtures::igb(), vec![Link::default()]), [""; 0]);
+}
+
+fn attachment(id: &str) -> Attachment {
+    let config = r#"{"cniVersion":"1.0.0","name":"n","type":"sriov"}"#;
+    Attachment {
+        label: "demo/n".to_owned(),
+        is_cluster: false,
+        ifname: "net1".parse().unwrap(),
+        network: "n".parse().unwrap(),
+        config: crate::cni::NetworkConfig::parse(config.as_bytes()).unwrap(),
+        capability_args: crate::cni::CapabilityArgs::default(),
+        cni_args: None,
+        extra_args: Vec::new(),
+        inject: Vec::new(),
+        resource: Some("r".to_owned()),
+        device: Some(AllocatedDevice {
+            id: id.to_owned(),
+            resource: "r".to_owned(),
+            driver: None,
+        }),
+        device_info_file: None,
+        requested: crate::plan::Requested::default(),
+        default_route: None,
+        is_auxiliary: false,
+    }
+}
+
+/// The driver that is noted for a device, or the line against it; `change` happens to the node
+/// first.
+fn inspected(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Result<String, String> {
+    let dir = tempfile::tempdir().unwrap();
+    capture.build(dir.path()).unwrap();
+    change(&dir.path().join("sys/bus/pci/devices").join(id));
+    let mut attachment = attachment(id);
+    let node = node(dir.path());
+    let looked = Hardware::of(&node).inspect(&mut attachment);
+    looked.map_err(|reason| reason.to_string())?;
+    let device = attachment.device.unwrap();
+    Ok(device.driver.unwrap_or_else(|| "unknown".to_owned()))
+}
+
+#[test]
+fn a_device_that_can_be_used_is_noted_with_its_driver() {
+    let cases = [
+        (fixtures::igb(), "0000:01:10.0", "igbvf"),
+        (fixtures::igb_vfio(), "0000:01:10.0", "vfio-pci"),
+        (fixtures::vdpasim(), "vdpasim0", "vhost"),
+        (
+            fixtures::unverified_bluefield2(),
+            "mlx5_core.sf.2",
+            "mlx5_core.sf",
+        ),
+        (fixtures::igb(), "made-up-by-a-plugin", "unknown"),
+    ];
+    for (capture, id, driver) in cases {
+        assert_eq!(
+            inspected(&capture, id, |_| ()),
+            Ok(driver.to_owned()),
+            "{id}"
+        );
+    }
+}
+
+/// What happens to a device, by its directory in sysfs.
+type Change<'a> = &'a dyn Fn(&Path);
+
+#[test]
+fn a_device_unbound_gone_or_on_another_driver_is_refused_by_name() {
+    let id = "0000:01:10.0";
+    let unbound = |device: &Path| std::fs::remove_file(device.join("driver")).unwrap();
+    let gone = |device: &Path| std::fs::remove_file(device).unwrap();
+    let other =
+        |device: &Path| std::fs::write(device.join("driver_override"), "vfio-pci\n").unwrap();
+    let changes: [(&str, Change<'_>); 3] = [
+        ("bound to no driver", &unbound),
+        ("is not there", &gone),
+        (
+            "bound to driver igbvf, and its driver_override is vfio-pci",
+            &other,
+        ),
+    ];
+    for (words, change) in changes {
+        let line = inspected(&fixtures::igb(), id, change).unwrap_err();
+        assert!(line.contains("device 0000:01:10.0 of resource r"), "{line}");
+        assert!(line.contains(words), "{line}");
+    }
+}
