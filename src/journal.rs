@@ -115,7 +115,7 @@ impl Journal {
             Ok(sandbox) if sandbox.header.key() == *key => Ok(Lookup::Found(Box::new(sandbox))),
             Ok(_) => self.quarantine(&path, "it is of another sandbox"),
             Err(ReplayError::CutOff) => match fs::remove_file(&path) {
-                Ok(()) => Ok(Lookup::Absent),
+                Ok(()) => Ok(Lookup::CutOff),
                 Err(cause) => Err(JournalError::io("cannot be removed", &path, &cause)),
             },
             Err(cause) => self.quarantine(&path, &cause.to_string()),
@@ -217,6 +217,9 @@ pub enum Lookup {
     Found(Box<Sandbox>),
     /// Nothing: never attached here, or detached.
     Absent,
+    /// A record without its first line, which is gone now: either nothing was begun, or a power
+    /// loss took what was.
+    CutOff,
     /// Something that was no record; it was put aside.
     Quarantined {
         /// Where it is now.

@@ -77,7 +77,7 @@ fn settle(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let _lock = Lock::take(&context.node.lock_dir, &key.container, until)?;
     match context.node.journal.find(key)? {
         Lookup::Found(sandbox) => detach::detach(context, *sandbox, Detachment::Earlier),
-        Lookup::Absent | Lookup::Quarantined { .. } => Ok(()),
+        Lookup::Absent | Lookup::CutOff | Lookup::Quarantined { .. } => Ok(()),
     }
 }
 

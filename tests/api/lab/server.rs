@@ -40,7 +40,8 @@ impl Server {
             .stdin(Stdio::null());
         // The signal comes when the thread ends that started it: this one never does.
         std::thread::spawn(move || {
-            let _child = command.spawn().expect("setpriv of util-linux");
+            let mut server = command.spawn().expect("setpriv of util-linux");
+            let _ = server.wait();
             loop {
                 std::thread::park();
             }
