@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Context, Failure};
 use crate::cluster::{
-    self,
-    Answer, Catalog, Event, PodAnnotations, PodName, Question, administrators_definitions,
+    self, Answer, Catalog, Event, PodAnnotations, PodName, Question, administrators_definitions,
 };
 use crate::cni::{CapabilityArgs, PluginConfig, RawObject};
 use crate::delegate::{self, Binaries};
@@ -94,7 +93,10 @@ pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachmen
             let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
             (answer, given.or(known).unwrap_or_default())
         }
-        None => (ask(context, None, None, Duration::ZERO)?, PodAnnotations::default()),
+        None => (
+            ask(context, None, None, Duration::ZERO)?,
+            PodAnnotations::default(),
+        ),
     };
     let catalog = Catalog::build(node, &answer);
     let plan = plan::plan(Inputs {

@@ -3,6 +3,13 @@
 //! Everything runs on a node of its own (`scripts/test --only api`): etcd and kube-apiserver are
 //! started once, each test has a namespace, a node name, a network namespace and an agent of its
 //! own, and a proxy between that agent and the API server on which faults are put.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test that cannot go on says so by failing"
+)]
 
 mod attach;
 mod away;

@@ -80,7 +80,8 @@ fn what_an_agent_must_not_do_is_refused() {
     let namespace = &lab.namespace;
     let status = format!("{pods}/web/status");
     let web = lab.admin.get(&format!("{pods}/web")).unwrap();
-    let table: [(&str, Method, String, &str, Option<Value>, &str); 16] = [
+    type Row<'a> = (&'a str, Method, String, &'a str, Option<Value>, &'a str);
+    let table: [Row<'_>; 16] = [
         (
             "another node's pod",
             Method::PATCH,

@@ -40,10 +40,8 @@ impl Server {
             .stdin(Stdio::null());
         // The signal comes when the thread ends that started it: this one never does.
         std::thread::spawn(move || {
-            let _child = command.spawn().expect("setpriv of util-linux");
-            loop {
-                std::thread::park();
-            }
+            let mut child = command.spawn().expect("setpriv of util-linux");
+            let _ = child.wait();
         });
         let server = Server { port, dir };
         server.wait();
