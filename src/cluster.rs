@@ -98,6 +98,13 @@ impl PodAnnotations {
         references
     }
 
+    /// Whether they may have the key `deviceID` anywhere.
+    pub fn may_name_devices(&self) -> bool {
+        let texts = [&self.networks, &self.default_network];
+        let mut texts = texts.into_iter().flatten();
+        texts.any(|text| text.to_ascii_lowercase().contains("deviceid"))
+    }
+
     /// Every claim that the annotations name, by its name in the pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
         let Some(text) = &self.networks else {
@@ -175,6 +182,7 @@ pub struct Pod {
     /// (`jackfield.io/devices` of a manifest).
     pub devices: BTreeMap<String, Vec<String>>,
     /// Its containers that request extended resources, in their order.
+    #[serde(default)]
     pub containers: Vec<Container>,
 }
 

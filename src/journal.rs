@@ -10,6 +10,7 @@
 //! owed/<container>@<ifname>         a detachment that failed: when it is due again
 //! quarantine/…                      what could not be read
 //! adopted/<container>@<ifname>      Multus attached it, and its record was taken over
+//! exclusive/<kind>-<address>        whose a device, a MAC, a GUID is
 //! ```
 //!
 //! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
@@ -18,6 +19,7 @@
 pub mod adopted;
 mod boot;
 pub mod entry;
+pub mod exclusive;
 pub mod lock;
 pub mod multus_cache;
 pub mod owed;
@@ -32,6 +34,7 @@ use std::path::{Path, PathBuf};
 
 pub use boot::boot_id;
 pub use entry::Entry;
+pub use exclusive::Exclusive;
 pub use lock::{Lock, LockError};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
@@ -112,7 +115,7 @@ impl Journal {
             Ok(sandbox) if sandbox.header.key() == *key => Ok(Lookup::Found(Box::new(sandbox))),
             Ok(_) => self.quarantine(&path, "it is of another sandbox"),
             Err(ReplayError::CutOff) => match fs::remove_file(&path) {
-                Ok(()) => Ok(Lookup::Absent),
+                Ok(()) => Ok(Lookup::CutOff),
                 Err(cause) => Err(JournalError::io("cannot be removed", &path, &cause)),
             },
             Err(cause) => self.quarantine(&path, &cause.to_string()),
@@ -214,6 +217,9 @@ pub enum Lookup {
     Found(Box<Sandbox>),
     /// Nothing: never attached here, or detached.
     Absent,
+    /// A record without its first line, which is gone now: either nothing was begun, or a power
+    /// loss took what was.
+    CutOff,
     /// Something that was no record; it was put aside.
     Quarantined {
         /// Where it is now.

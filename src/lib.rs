@@ -4,7 +4,7 @@
 //! CNI plugins attach them one by one, proves over netlink what came of it, and tells it.
 //!
 //! ```text
-//! runtime ──env+stdin──▶ request ──▶ cluster ──▶ npwg ──▶ plan
+//! runtime ──env+stdin──▶ request ──▶ cluster ──▶ npwg ──▶ allocation ──▶ plan
 //!                                                          │ journal (before the first delegate)
 //! runtime ◀──one JSON── result ◀── publish ◀── npwg::status ◀── verify ◀── delegate (serial)
 //! ```
@@ -19,6 +19,8 @@ pub mod npwg;
 pub mod request;
 
 pub mod cluster;
+
+pub mod allocation;
 
 pub mod plan;
 

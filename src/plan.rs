@@ -6,14 +6,16 @@
 
 pub mod attachment;
 mod capabilities;
+mod devices;
 mod error;
 mod restrictions;
 
 pub use attachment::{Attachment, Requested};
 pub use error::{Place, PlanError, Reason};
 
+use crate::allocation::Allocation;
 use crate::cluster::{Answer, Catalog, Event, Network, PodAnnotations, PodName};
-use crate::cni::{CapabilityArgs, InterfaceName, NetworkConfig, NetworkName};
+use crate::cni::{CapabilityArgs, ContainerId, InterfaceName, NetworkConfig, NetworkName};
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, SelectionError};
 use crate::request::NodeConfig;
 
@@ -36,6 +38,8 @@ pub struct Plan {
 pub struct Inputs<'a> {
     /// The node configuration.
     pub node: &'a NodeConfig,
+    /// `CNI_CONTAINERID`.
+    pub container: &'a ContainerId,
     /// `CNI_IFNAME`: the cluster network's interface.
     pub ifname: &'a InterfaceName,
     /// The pod, where the runtime names one.
@@ -46,6 +50,8 @@ pub struct Inputs<'a> {
     pub answer: &'a Answer,
     /// The networks with their configurations.
     pub catalog: &'a Catalog,
+    /// The devices that kubelet gave the pod.
+    pub allocation: &'a Allocation,
     /// The runtime's own capability arguments: the cluster network's alone (NPWG 1.3 §7.5).
     pub runtime_config: CapabilityArgs,
 }
@@ -68,6 +74,7 @@ pub fn plan(inputs: Inputs<'_>) -> Plan {
     planner.selected_networks();
     planner.auxiliary_chain();
     planner.check_interface_names();
+    planner.devices();
     planner.plan
 }
 
@@ -310,6 +317,9 @@ impl<'a> Planner<'a> {
             cni_args: None,
             extra_args: Vec::new(),
             inject: Vec::new(),
+            resource: network.resource.clone(),
+            device: None,
+            device_info_file: None,
             requested: Requested::default(),
             default_route: None,
             is_auxiliary: false,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use crate::cluster::{Agent, Cluster, Folder};
 use crate::cni::{self, RawObject, Verb, Version};
-use crate::delegate::{DEPTH_VARIABLE, Depth, Ours, Processes};
+use crate::delegate::{DEPTH_VARIABLE, Depth, DepthError, Ours, Processes};
 use crate::journal::Journal;
 use crate::kernel::Netlink;
 use crate::operation::{self, Context, Failure, Node};
@@ -47,11 +47,27 @@ fn answer(version: &mut Version) -> Result<String, Failure> {
     {
         *version = spoken;
     }
+    if let Err(circle) = depth() {
+        return refused(call.verb, circle);
+    }
     let request = Request::parse(call, &stdin)?;
     for warning in &request.node.warnings {
         note(warning);
     }
     with_node(&request.node, |node| run(node, &request))
+}
+
+fn depth() -> Result<Depth, DepthError> {
+    Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())
+}
+
+/// What a Jackfield below another one answers. Its ADD is always refused, so there is nothing to
+/// detach: a DEL that failed would stay owed for ever.
+fn refused(verb: Verb, circle: DepthError) -> Result<String, Failure> {
+    match verb {
+        Verb::Del | Verb::Gc => Ok(String::new()),
+        Verb::Add | Verb::Check | Verb::Status | Verb::Version => Err(circle.into()),
+    }
 }
 
 /// Acts on the node that `config` describes, with everything real behind its seams.
@@ -73,7 +89,7 @@ pub fn with_node<T>(
             &config.journal_dir,
         )),
     };
-    let depth = Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())?;
+    let depth = depth()?;
     act(&Node {
         cluster: cluster.as_ref(),
         exec: &Processes::new(depth),

@@ -77,6 +77,22 @@ impl Catalog {
         }
     }
 
+    /// The resources whose devices the networks use, each once.
+    pub fn resources(&self) -> Vec<&str> {
+        let defaults = self.defaults.iter().map(|(_, found)| found);
+        let selected = self.selected.iter().map(|(_, found)| found);
+        let found = std::iter::once(&self.cluster)
+            .chain(defaults)
+            .chain(selected);
+        let mut resources: Vec<&str> = found
+            .flatten()
+            .filter_map(|network| network.resource.as_deref())
+            .collect();
+        resources.sort_unstable();
+        resources.dedup();
+        resources
+    }
+
     /// The network of a definition that an annotation names.
     pub fn selected(&self, object: &ObjectRef) -> Found<&Network> {
         match self.selected.iter().find(|(known, _)| known == object) {

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
+use serde_json::Value;
 
 use super::manifests::{Manifest, Manifests};
 use super::{
-    Answer, Cluster, ClusterError, Event, Found, Pod, PodAnnotations, PodName, Publication,
-    Question,
+    Answer, Cluster, ClusterError, Container, Event, Found, Pod, PodAnnotations, PodName,
+    Publication, Question,
 };
 use crate::npwg::{Definition, IpamClaim, ObjectRef, StatusEntry, merge_status};
 
@@ -160,8 +161,38 @@ fn pod(manifests: &Manifests, name: &PodName) -> Option<Pod> {
             .get(DEVICES)
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default(),
-        containers: Vec::new(),
+        containers: containers(&manifest.body),
     })
+}
+
+/// The containers that request extended resources, those that run to completion first, as kubelet
+/// has them. A name with `/` is an extended resource's; what counts is the limit, which for these
+/// is the request.
+fn containers(pod: &Value) -> Vec<Container> {
+    let lists = ["/spec/initContainers", "/spec/containers"].map(|place| pod.pointer(place));
+    let specs = lists.into_iter().flatten().filter_map(Value::as_array);
+    let mut containers = Vec::new();
+    for spec in specs.flatten() {
+        let limits = ["/resources/requests", "/resources/limits"].map(|place| spec.pointer(place));
+        let limits = limits.into_iter().flatten().filter_map(Value::as_object);
+        let requests: BTreeMap<String, u64> = limits
+            .flatten()
+            .filter(|(resource, _)| resource.contains('/'))
+            .filter_map(|(resource, count)| Some((resource.clone(), number(count)?)))
+            .collect();
+        if let Some(name) = spec.get("name").and_then(Value::as_str)
+            && !requests.is_empty()
+        {
+            let name = name.to_owned();
+            containers.push(Container { name, requests });
+        }
+    }
+    containers
+}
+
+/// A quantity of an extended resource: a whole number, with or without quotes.
+fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
 /// What others wrote stays: foreign entries and keys with a period (NPWG 1.3 §5.1).

@@ -188,13 +188,16 @@ pub enum RequestError {
 
 /// Keys of a plugin's object that are not passed on as they are: what the runtime sets itself,
 /// and what only a runtime may set.
-const OURS: [&str; 6] = [
+const OURS: [&str; 7] = [
     "cniVersion",
     "name",
     "cniVersions",
     "capabilities",
     "runtimeConfig",
     "prevResult",
+    // A path that a definition brings along would let it write anywhere as root: plugins get the
+    // one that is theirs by capability (DEVINFO 1.1.0 §5.1.1).
+    "CNIDeviceInfoFile",
 ];
 
 impl PluginConfig {

@@ -35,7 +35,7 @@ fn a_record_whose_header_was_cut_off_anywhere_is_as_if_never_begun() {
         fs::write(&path, &whole[..length]).unwrap();
         assert!(journal.keys().unwrap().is_empty(), "{length} bytes");
         assert!(path.exists(), "a list leaves alone what is being written");
-        assert!(matches!(journal.find(&key()).unwrap(), Lookup::Absent));
+        assert!(matches!(journal.find(&key()).unwrap(), Lookup::CutOff));
         assert_eq!(files(dir.path()), [""; 0], "{length} bytes");
     }
     journal.begin(&header()).unwrap();

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use super::default_route;
 use super::delegates::Delegates;
 use super::detach::{self, Detachment};
+use super::exclusive;
+use super::hardware::Hardware;
 use super::prepare::{Prepared, prepare};
-use super::proof;
+use super::proof::{self, Shown};
 use super::{Context, Failure, status};
 use crate::cluster::{Event, Publication};
 use crate::cni::CniResult;
@@ -64,6 +66,9 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
             .collect(),
     );
     let entry = context.node.journal.begin(&header)?;
+    if let Err(taken) = exclusive::take(context, &header) {
+        return Err(never_begun(context, &header, taken));
+    }
     let mut adding = Adding {
         context,
         netns: &netns,
@@ -71,11 +76,24 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
         entry,
         sandbox: Sandbox::planned(header),
         events: prepared.events.clone(),
-        mtus: Vec::new(),
+        shown: Vec::new(),
     };
     match adding.attach_all(&prepared) {
         Ok(added) => Ok(added),
         Err(cause) => Err(adding.unwind(cause)),
+    }
+}
+
+/// Takes back a record of which nothing was begun, the devices that it already had with it.
+fn never_begun(context: &Context<'_>, header: &Header, cause: Failure) -> Failure {
+    let journal = &context.node.journal;
+    journal.give_back(header);
+    match journal.forget(&header.key()) {
+        Ok(()) => cause,
+        Err(cleanup) => Failure::Unwinding {
+            cause: Box::new(cause),
+            cleanup: Box::new(cleanup.into()),
+        },
     }
 }
 
@@ -151,7 +169,7 @@ struct Adding<'a> {
     entry: Entry,
     sandbox: Sandbox,
     events: Vec<Event>,
-    mtus: Vec<Option<u32>>,
+    shown: Vec<Shown>,
 }
 
 impl Adding<'_> {
@@ -160,6 +178,9 @@ impl Adding<'_> {
         for (index, (attachment, binaries)) in prepared.attachments.iter().enumerate() {
             self.step(&[Step::Started(index)])?;
             self.sandbox.progress[index].started = true;
+            if attachment.device_info_file.is_some() {
+                Hardware::of(&self.context.request.node).write_file(attachment)?;
+            }
             let result = self.delegates(&time, attachment, binaries)?.add()?;
             self.step(&[Step::Attached(index, &result)])?;
             self.sandbox.progress[index].result = Some(result);
@@ -171,7 +192,7 @@ impl Adding<'_> {
         }
         let mut results = default_route::reflected(&self.sandbox);
         let addresses = self.context.request.node.status_addresses;
-        let status = status::entries(&self.sandbox, &results, &self.mtus, addresses);
+        let status = status::entries(&self.sandbox, &results, &self.shown, addresses);
         // Complete first: nothing is told of an ADD that then fails for want of its last record.
         self.step(&[Step::Complete])?;
         self.publish(prepared, &status)?;
@@ -201,7 +222,7 @@ impl Adding<'_> {
         let until = self.context.deadline;
         let proof = proof::prove(node, attachment, result, Masters::Any, self.links, until)?;
         self.events.extend(proof.warnings);
-        self.mtus.push(proof.mtu);
+        self.shown.push(proof.shown);
         Ok(())
     }
 

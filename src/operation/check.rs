@@ -33,7 +33,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         });
     }
     let mut links = (context.node.links)(&netns)?;
-    let mut mtus = Vec::with_capacity(sandbox.progress.len());
+    let mut shown = Vec::with_capacity(sandbox.progress.len());
     let results = default_route::reflected(&sandbox);
     for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
         let result = results[index].as_ref();
@@ -50,25 +50,29 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
             context.note(&warning.message);
         }
         check_routes(context, &sandbox, index, links.as_mut())?;
-        mtus.push(proof.mtu);
+        shown.push(proof.shown);
     }
     let addresses = context.request.node.status_addresses;
-    Ok(status::entries(&sandbox, &results, &mtus, addresses))
+    Ok(status::entries(&sandbox, &results, &shown, addresses))
 }
 
 /// The sandbox's record, or what stands for it where somebody else attached it.
 fn on_record(context: &Context<'_>, key: &Key) -> Result<Sandbox, Failure> {
-    let lost = match context.node.journal.find(key)? {
-        Lookup::Found(sandbox) => return Ok(*sandbox),
-        Lookup::Absent => context.node.journal.is_lost(key),
-        Lookup::Quarantined { .. } => true,
+    let not_on_record = || Failure::NotOnRecord {
+        container: key.container.to_string(),
+        ifname: key.ifname.to_string(),
     };
-    match unrecorded::find(context, key, lost)? {
+    match context.node.journal.find(key)? {
+        Lookup::Found(sandbox) => return Ok(*sandbox),
+        Lookup::Absent if !context.node.journal.is_lost(key) => {}
+        // What was attached is not known any more, so nothing can be compared.
+        Lookup::Absent | Lookup::CutOff | Lookup::Quarantined { .. } => {
+            return Err(not_on_record());
+        }
+    }
+    match unrecorded::find(context, key, false)? {
         Some(unrecorded) if unrecorded.is_attached => Ok(unrecorded.sandbox),
-        _ => Err(Failure::NotOnRecord {
-            container: key.container.to_string(),
-            ifname: key.ifname.to_string(),
-        }),
+        _ => Err(not_on_record()),
     }
 }
 

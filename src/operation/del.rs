@@ -29,6 +29,7 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
             let lost = context.node.journal.is_lost(key);
             without_record(context, key, lost)
         }
+        Lookup::CutOff => without_record(context, key, true),
         Lookup::Quarantined { file, cause } => {
             context.note(&format!(
                 "the record of container {} was damaged ({cause}) and is now {file}; \

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::delegates::Delegates;
+use super::hardware::Hardware;
 use super::{Context, Failure, default_route};
 use crate::cni::CniArgs;
 use crate::delegate::Binaries;
@@ -33,6 +34,7 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
         context.node.cluster.sweep(pod);
     }
     if debts.is_empty() {
+        context.node.journal.give_back(&sandbox.header);
         return Ok(context.node.journal.forget(&key)?);
     }
     let owed = Failure::Owed(debts.iter().map(ToString::to_string).collect());
@@ -111,5 +113,6 @@ fn detach_one(
     {
         default_route::undo(&progress.routes, netns, context.node.links);
     }
-    outcome
+    // Its plugins may look at it once more, as long as they have something to do.
+    outcome.and_then(|()| Hardware::remove_file(attachment))
 }

@@ -120,6 +120,22 @@ pub enum Failure {
         /// What differs.
         findings: Vec<Finding>,
     },
+    /// What is told of a device is not so.
+    #[error("{place}: {cause}")]
+    DeviceInfo {
+        /// The network.
+        place: Place,
+        /// What, and the remedy.
+        cause: String,
+    },
+    /// The file of a device cannot be written or removed.
+    #[error("{place}: {cause}")]
+    DeviceFile {
+        /// The network.
+        place: Place,
+        /// What, and the remedy.
+        cause: String,
+    },
     /// A gateway was refused.
     #[error("{place}: default-route {route}: {cause}; name a gateway in reach of the interface")]
     Gateway {
@@ -234,10 +250,13 @@ impl Failure {
                     _ => code::DELEGATE,
                 }
             }
-            Failure::Verification { .. } | Failure::Gateway { .. } | Failure::Route { .. } => {
-                code::VERIFICATION
+            Failure::Verification { .. }
+            | Failure::DeviceInfo { .. }
+            | Failure::Gateway { .. }
+            | Failure::Route { .. } => code::VERIFICATION,
+            Failure::Kernel(_) | Failure::Ourselves(_) | Failure::DeviceFile { .. } => {
+                code::IO_FAILURE
             }
-            Failure::Kernel(_) | Failure::Ourselves(_) => code::IO_FAILURE,
             Failure::Owed(_) => code::TEARDOWN_INCOMPLETE,
             Failure::Unwinding { cause, .. } => cause.code(),
         }

@@ -101,7 +101,7 @@ fn collect(context: &Context<'_>, key: &Key) -> Result<bool, Failure> {
             detach::detach(context, *sandbox, Detachment::Earlier)?;
             Ok(true)
         }
-        Lookup::Absent | Lookup::Quarantined { .. } => Ok(false),
+        Lookup::Absent | Lookup::CutOff | Lookup::Quarantined { .. } => Ok(false),
     }
 }
 

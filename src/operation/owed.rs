@@ -31,7 +31,7 @@ pub(super) fn try_one(context: &Context<'_>, but: Option<&Key>) {
             context.note(&format!("owed: container {}: {line}", key.container));
         }
         // Somebody else has settled it.
-        Ok(Lookup::Absent) => drop(node.journal.forget(&key)),
+        Ok(Lookup::Absent | Lookup::CutOff) => drop(node.journal.forget(&key)),
         Ok(Lookup::Quarantined { .. }) | Err(_) => {}
     }
 }

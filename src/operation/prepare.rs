@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::hardware::Hardware;
 use super::{Context, Failure};
+use crate::allocation::{Allocation, Sources, gather};
 use crate::cluster::{
     self, Answer, Catalog, Event, PodAnnotations, PodName, Question, administrators_definitions,
 };
@@ -12,7 +14,7 @@ use crate::cni::{CapabilityArgs, PluginConfig, RawObject};
 use crate::delegate::{self, Binaries};
 use crate::npwg::ObjectRef;
 use crate::plan::{self, Attachment, Inputs, PlanError, Reason};
-use crate::request::ClusterNetwork;
+use crate::request::{ClusterNetwork, NodeConfig};
 
 /// The capability by which a runtime hands over the pod's annotations.
 const RUNTIME_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
@@ -42,7 +44,7 @@ pub struct Prepared {
 /// When no plan can be made at all; nothing has been done then.
 pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     let node = &context.request.node;
-    let (_, ifname) = context.request.call.attachment()?;
+    let (container, ifname) = context.request.call.attachment()?;
     wait_until_ready(node.readiness_indicator.as_deref(), context.deadline)?;
     let pod = pod_name(context)?;
     let given = given_annotations(context)?;
@@ -54,15 +56,26 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
     let annotations = given.or(known).unwrap_or_default();
     let catalog = Catalog::build(node, &answer);
-    let plan = plan::plan(Inputs {
+    let allocation = allocation(
         node,
+        pod.as_ref(),
+        &annotations,
+        &answer,
+        &catalog,
+        context.deadline,
+    );
+    let mut plan = plan::plan(Inputs {
+        node,
+        container: &container,
         ifname: &ifname,
         pod: pod.as_ref(),
         annotations: &annotations,
         answer: &answer,
         catalog: &catalog,
+        allocation: &allocation,
         runtime_config: runtime_config(context)?,
     });
+    inspect_devices(node, &mut plan);
     let mut prepared = Prepared {
         pod,
         attachments: Vec::new(),
@@ -81,7 +94,7 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
 /// When not even the cluster network's configuration is found.
 pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachment>, Failure> {
     let node = &context.request.node;
-    let (_, ifname) = context.request.call.attachment()?;
+    let (container, ifname) = context.request.call.attachment()?;
     let pod = pod_name(context).ok().flatten();
     let given = given_annotations(context).ok().flatten();
     let known = all
@@ -99,13 +112,23 @@ pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachmen
         ),
     };
     let catalog = Catalog::build(node, &answer);
+    let allocation = allocation(
+        node,
+        pod.as_ref(),
+        &annotations,
+        &answer,
+        &catalog,
+        Instant::now(),
+    );
     let plan = plan::plan(Inputs {
         node,
+        container: &container,
         ifname: &ifname,
         pod: pod.as_ref(),
         annotations: &annotations,
         answer: &answer,
         catalog: &catalog,
+        allocation: &allocation,
         runtime_config: runtime_config(context).unwrap_or_default(),
     });
     let mut attachments = plan.attachments;
@@ -116,6 +139,43 @@ pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachmen
         return Err(problem.into());
     }
     Ok(attachments)
+}
+
+/// What kubelet gave the pod, where one of its networks uses devices; nobody is asked otherwise.
+fn allocation(
+    node: &NodeConfig,
+    pod: Option<&PodName>,
+    annotations: &PodAnnotations,
+    answer: &Answer,
+    catalog: &Catalog,
+    until: Instant,
+) -> Allocation {
+    let resources = catalog.resources();
+    let everything = annotations.may_name_devices();
+    if resources.is_empty() && !everything {
+        return Allocation::default();
+    }
+    let sources = Sources {
+        name: pod,
+        pod: answer.pod.as_ref(),
+        checkpoint: &node.kubelet_checkpoint,
+        everything,
+        until,
+    };
+    gather(&sources, &resources)
+}
+
+/// Looks whether every device can be used, before anything runs.
+fn inspect_devices(node: &NodeConfig, plan: &mut plan::Plan) {
+    let mut hardware = None;
+    for attachment in &mut plan.attachments {
+        if attachment.device.is_some() {
+            let hardware = hardware.get_or_insert_with(|| Hardware::of(node));
+            if let Err(reason) = hardware.inspect(attachment) {
+                plan.problems.push(attachment.problem(reason));
+            }
+        }
+    }
 }
 
 /// The alternate readiness method: no attachment before the cluster network is ready.

@@ -3,7 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::Failure;
+use super::hardware::Hardware;
 use crate::cluster::Event;
 use crate::cni::CniResult;
 use crate::kernel::PodLinks;
@@ -19,14 +22,24 @@ const DAD_WITHIN: Duration = Duration::from_secs(5);
 pub struct Proof {
     /// Findings that are allowed, but should be known.
     pub warnings: Vec<Event>,
+    /// What the pod's owner is told of it.
+    pub shown: Shown,
+}
+
+/// What network-status says of an attachment besides its result.
+#[derive(Debug, Clone, Default)]
+pub struct Shown {
     /// The interface's MTU, where it was looked at.
     pub mtu: Option<u32>,
+    /// Its device, completed and held against the machine (NPWG 1.3 §5.3.7).
+    pub device_info: Option<Value>,
 }
 
 /// Looks at the pod's interface and judges it. `masters` are those that may have enslaved it.
 ///
 /// # Errors
-/// [`Failure::Verification`] with every finding that is not allowed.
+/// [`Failure::Verification`] with every finding that is not allowed, [`Failure::DeviceInfo`] when
+/// what would be told of the device is not so.
 pub fn prove(
     node: &NodeConfig,
     attachment: &Attachment,
@@ -43,20 +56,42 @@ pub fn prove(
     if attachment.is_auxiliary {
         return Ok(Proof::default());
     }
+    let hardware = attachment.device_info_file.as_ref();
+    let hardware = hardware.map(|_| Hardware::of(node));
+    let told = hardware
+        .as_ref()
+        .map(|it| it.told(attachment))
+        .transpose()?;
+    let told = told.unwrap_or_default();
+    let mut shown = Shown {
+        mtu: None,
+        device_info: told.device_info,
+    };
     if node.verify == Strictness::Off && answered == Strictness::Off {
-        return Ok(Proof::default());
+        let warnings = Vec::new();
+        return Ok(Proof { warnings, shown });
     }
     let intended = Intended {
         requested: &attachment.requested,
         answered: result,
+        device: hardware.as_ref().and_then(|it| it.expected(attachment)),
+        in_user_space: told.in_user_space || has_socket(result),
         masters,
         ..Intended::new(&attachment.ifname)
     };
     let until = deadline.min(Instant::now() + DAD_WITHIN);
-    let observed = verify::observe(links, &intended, until)?;
+    let mut observed = verify::observe(links, &intended, until)?;
+    let mut findings = Vec::new();
+    if let Some(hardware) = &hardware {
+        findings = hardware.findings(attachment);
+        if let Some(link) = observed.link.as_ref().filter(|_| intended.device.is_some()) {
+            observed.device = hardware.names(link, links);
+        }
+    }
+    findings.extend(verify::judge(&intended, &observed));
     let mut grave = Vec::new();
     let mut warnings = Vec::new();
-    for finding in verify::judge(&intended, &observed) {
+    for finding in findings {
         let strictness = match finding.weight {
             Weight::Requested => node.verify,
             Weight::Answered => answered,
@@ -73,12 +108,20 @@ pub fn prove(
         }
     }
     if grave.is_empty() {
-        let mtu = observed.link.map(|link| link.mtu);
-        return Ok(Proof { warnings, mtu });
+        shown.mtu = observed.link.map(|link| link.mtu);
+        return Ok(Proof { warnings, shown });
     }
     let place = attachment.place();
     Err(Failure::Verification {
         place,
         findings: grave,
+    })
+}
+
+/// Whether the answer names a socket instead of an interface (CNI 1.1.0 §5: `socketPath`).
+fn has_socket(result: Option<&CniResult>) -> bool {
+    result.is_some_and(|result| {
+        let mut interfaces = result.interfaces.iter();
+        interfaces.any(|interface| interface.socket_path.is_some())
     })
 }

@@ -1,31 +1,32 @@
 //! What a sandbox's network-status says: one entry per attachment (NPWG 1.3 §5).
 
+use super::proof::Shown;
 use crate::cluster::Event;
 use crate::cni::CniResult;
 use crate::journal::{Attached, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
 use crate::plan::Attachment;
 
-/// The entries, made of `results` and of what `mtus` say where a result does not, one per attachment
-/// in its order.
+/// The entries, made of `results` and of what was `shown` of each attachment, one per attachment in
+/// its order.
 pub fn entries(
     sandbox: &Sandbox,
     results: &[Option<CniResult>],
-    mtus: &[Option<u32>],
+    shown: &[Shown],
     addresses: StatusAddresses,
 ) -> Vec<StatusEntry> {
-    let entry = |((attachment, result), mtu): ((&Attachment, &Option<CniResult>), &Option<u32>)| {
+    let entry = |((attachment, result), shown): ((&Attachment, &Option<CniResult>), &Shown)| {
         let mut entry = StatusEntry::from_result(StatusSource {
             name: &attachment.label,
             is_default: attachment.is_cluster,
             result: result.as_ref(),
             ifname: &attachment.ifname,
             requested_default_route: attachment.default_route.as_deref(),
-            device_info: None,
+            device_info: shown.device_info.clone(),
             addresses,
         });
         if entry.interface.is_some() {
-            entry.mtu = entry.mtu.or(*mtu);
+            entry.mtu = entry.mtu.or(shown.mtu);
         }
         entry
     };
@@ -34,7 +35,7 @@ pub fn entries(
         .attachments
         .iter()
         .zip(results)
-        .zip(mtus)
+        .zip(shown)
         .filter(|((attachment, _), _)| !attachment.is_auxiliary)
         .map(entry)
         .collect()

@@ -1,11 +1,13 @@
 //! One attachment, with everything that its delegates are told.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::error::{Place, PlanError, Reason};
+use crate::allocation::AllocatedDevice;
 use crate::cni::{
     ArgsError, CapabilityArgs, CniArgs, InterfaceName, NetworkConfig, NetworkName, RawObject,
 };
@@ -41,6 +43,16 @@ pub struct Attachment {
     pub extra_args: Vec<(String, String)>,
     /// Keys put into each plugin's configuration: `deviceID`, `pciBusID`.
     pub inject: Vec<(String, Box<RawValue>)>,
+    /// The resource whose devices the network uses (`k8s.v1.cni.cncf.io/resourceName`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// The device that belongs to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<AllocatedDevice>,
+    /// The file in which its plugins are told of the device and tell of it (DEVINFO 1.1.0 §4.2,
+    /// §5.1.1): removed with the attachment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_info_file: Option<PathBuf>,
     /// What the pod asked for, and is therefore verified.
     pub requested: Requested,
     /// The gateways that become the pod's default routes; `Some` of none clears them.
@@ -107,6 +119,9 @@ pub struct Requested {
     pub mac: Option<RequestedMac>,
     /// `infiniband-guid`.
     pub guid: Option<Guid>,
+    /// `deviceID`, which Multus knows and the specification does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
 }
 
 /// A configuration is kept byte for byte: numbers and unknown keys stay as they were written.

@@ -29,6 +29,7 @@ impl Rules<'_> {
         attachment.requested.ips = self.addresses(selection, attachment)?;
         attachment.requested.mac = selection.mac;
         attachment.requested.guid = selection.infiniband_guid;
+        attachment.requested.device.clone_from(&selection.device_id);
         let given = selection
             .capability_args()
             .map_err(|cause| Reason::Network(cause.to_string()))?;

@@ -68,6 +68,12 @@ pub enum Reason {
     /// Too few devices, or none of that name.
     #[error("{0}")]
     Devices(String),
+    /// What the device's files say is not so, or they cannot be trusted.
+    #[error("{0}")]
+    DeviceInfo(String),
+    /// Something that only one sandbox of a node may ask for is another's.
+    #[error("{0}")]
+    Duplicate(String),
     /// Isolation or policy.
     #[error("{0}")]
     Restricted(String),
@@ -77,9 +83,11 @@ impl PlanError {
     /// The CNI code (SURFACES §4).
     pub fn code(&self) -> u32 {
         match self.reason {
-            Reason::Annotation { .. } | Reason::Interface(_) | Reason::TwoAddresses(_) => {
-                code::SELECTION
-            }
+            Reason::Annotation { .. }
+            | Reason::Interface(_)
+            | Reason::TwoAddresses(_)
+            | Reason::Duplicate(_) => code::SELECTION,
+            Reason::DeviceInfo(_) => code::VERIFICATION,
             Reason::Network(_) => code::NETWORK,
             Reason::Undeclared { .. } => code::CAPABILITY,
             Reason::Devices(_) => code::DEVICES,

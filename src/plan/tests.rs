@@ -16,6 +16,7 @@ struct Story {
     namespace: Option<&'static str>,
     annotations: PodAnnotations,
     runtime_config: Value,
+    allocation: Allocation,
 }
 
 /// A pod of the namespace `pods`, and a cluster network of one bridge.
@@ -32,6 +33,7 @@ fn story() -> Story {
         namespace: Some("pods"),
         annotations: PodAnnotations::default(),
         runtime_config: json!({}),
+        allocation: Allocation::default(),
     }
 }
 
@@ -106,11 +108,13 @@ impl Story {
         let runtime_config = RawObject::parse(self.runtime_config.to_string().as_bytes()).unwrap();
         plan(Inputs {
             node: &node,
+            container: &"c1".parse().unwrap(),
             ifname: &"eth0".parse().unwrap(),
             pod: pod.as_ref(),
             annotations: &self.annotations,
             answer: &answer,
             catalog: &catalog,
+            allocation: &self.allocation,
             runtime_config: CapabilityArgs::from(&runtime_config),
         })
     }
@@ -785,4 +789,117 @@ fn an_attachment_reads_back_from_the_journal_as_it_was() {
     let back: Attachment = serde_json::from_str(&text).unwrap();
     assert_eq!(back.config.raw(), config);
     assert_eq!(serde_json::to_string(&back).unwrap(), text);
+}
+
+/// The definition `name`, whose devices are those of the resource `r`.
+fn with_resource(mut story: Story, name: &str, capabilities: &[&str]) -> Story {
+    story = story.macvlan(name, capabilities);
+    let definition = story.definitions.last_mut().unwrap();
+    definition["metadata"]["annotations"] = json!({"k8s.v1.cni.cncf.io/resourceName": "r"});
+    let ids = ["0000:01:10.0", "0000:01:10.2"].map(str::to_owned);
+    let supply = crate::allocation::Supply::Devices(ids.to_vec());
+    story.allocation.set("r", supply);
+    story
+}
+
+// clause: DEVINFO-1.1.0 §5.1.1 CNIDeviceInfoFile goes to plugins that declare the capability
+// clause: DEVINFO-1.1.0 §4.2 the file's name is unique for each attachment
+#[test]
+fn a_device_is_told_by_keys_and_by_capabilities() {
+    let story = with_resource(story(), "pods/vf", &["deviceID", "CNIDeviceInfoFile"]);
+    let attachment = story.networks("vf").second();
+    let device = attachment.device.unwrap();
+    assert_eq!(
+        (device.id.as_str(), device.resource.as_str()),
+        ("0000:01:10.0", "r")
+    );
+    let injected: Vec<(&str, &str)> = attachment
+        .inject
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.get()))
+        .collect();
+    let id = "\"0000:01:10.0\"";
+    assert_eq!(injected, [("deviceID", id), ("pciBusID", id)]);
+    let path = "/var/run/k8s.cni.cncf.io/devinfo/cni/pods-vf-c1_net1";
+    assert_eq!(attachment.device_info_file.unwrap().to_str(), Some(path));
+    let args = &attachment.capability_args;
+    assert_eq!(args.get("deviceID").unwrap().get(), id);
+    let told = args.get("CNIDeviceInfoFile").unwrap().get();
+    assert_eq!(told, format!("{path:?}"));
+}
+
+#[test]
+fn a_plugin_that_declares_the_file_gets_one_without_any_device() {
+    let story = story()
+        .macvlan("pods/user", &["CNIDeviceInfoFile"])
+        .networks("user");
+    let attachment = story.second();
+    assert!(attachment.device.is_none() && attachment.inject.is_empty());
+    assert!(attachment.device_info_file.is_some());
+    let story = story_without_devices().second();
+    assert!(story.device_info_file.is_none() && story.capability_args.is_empty());
+}
+
+fn story_without_devices() -> Story {
+    story().macvlan("pods/net", &[]).networks("net")
+}
+
+#[test]
+fn default_and_secondary_networks_share_one_allocation() {
+    let mut story = with_resource(story(), "pods/vf", &[]);
+    story = story
+        .default_network(r#"[{"name":"vf","namespace":"pods"}]"#)
+        .networks("vf");
+    let plan = story.plan();
+    let devices: Vec<&str> = plan
+        .attachments
+        .iter()
+        .map(|it| it.device.as_ref().unwrap().id.as_str())
+        .collect();
+    assert_eq!(devices, ["0000:01:10.0", "0000:01:10.2"]);
+}
+
+#[test]
+fn devices_that_do_not_suffice_are_code_104() {
+    let story = with_resource(story(), "pods/vf", &[]).networks("vf,vf,vf");
+    let (code, line) = story.problem();
+    assert_eq!(code, 104);
+    assert!(line.contains("network pods/vf (net3)"), "{line}");
+    assert!(
+        line.contains("resource r: 3 of the pod's networks"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_device_that_is_not_the_pods_is_code_104() {
+    let vf = |id: &str| {
+        let networks = json!([{"name": "vf", "deviceID": id}]);
+        with_resource(story(), "pods/vf", &[]).networks(networks)
+    };
+    assert_eq!(
+        vf("0000:01:10.2").second().device.unwrap().id,
+        "0000:01:10.2"
+    );
+    let (code, line) = vf("0000:09:00.0").problem();
+    assert_eq!(code, 104);
+    assert!(line.contains("0000:09:00.0"), "{line}");
+}
+
+#[test]
+fn what_is_wrong_with_the_checkpoint_fails_only_the_network_that_needs_it() {
+    let torn = || {
+        let mut story = with_resource(story(), "pods/vf", &[]).macvlan("pods/net", &[]);
+        let cause = "kubelet's checkpoint /k is torn: x; restart kubelet".to_owned();
+        let supply = crate::allocation::Supply::Unknown(cause);
+        story.allocation.set("r", supply);
+        story
+    };
+    assert_eq!(torn().networks("net").plan().problems, []);
+    let (code, line) = torn().networks("net,vf").problem();
+    assert_eq!(code, 104);
+    assert!(
+        line.contains("pods/vf (net2): kubelet's checkpoint /k is torn"),
+        "{line}"
+    );
 }

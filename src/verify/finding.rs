@@ -88,6 +88,22 @@ pub enum What {
         /// The allocated one.
         expected: String,
     },
+    /// The allocated device is bound to another driver than it was, or gone.
+    Driver {
+        /// The device.
+        device: String,
+        /// The driver that it was bound to.
+        expected: String,
+        /// The one that it is bound to, if any.
+        found: Option<String>,
+    },
+    /// The allocated device cannot be opened by the program that is to drive it.
+    NoCharacterDevice {
+        /// The device.
+        device: String,
+        /// Its driver.
+        driver: String,
+    },
     /// Another hardware address.
     HardwareAddress {
         /// The right one.
@@ -191,6 +207,27 @@ impl fmt::Display for What {
                 f,
                 "the kernel does not say which device it is, allocated was {expected}; use \
                  Linux 5.14 or later"
+            ),
+            Self::Driver {
+                device,
+                expected,
+                found: Some(found),
+            } => write!(
+                f,
+                "device {device} is bound to driver {found}, it was attached on {expected}; bind \
+                 it to {expected}"
+            ),
+            Self::Driver {
+                device, expected, ..
+            } => write!(
+                f,
+                "device {device} is unbound or gone, it was attached on driver {expected}; bind \
+                 it again, or recreate the pod"
+            ),
+            Self::NoCharacterDevice { device, driver } => write!(
+                f,
+                "device {device} on driver {driver} has no character device; load the driver's \
+                 module and see whether udev makes it"
             ),
             Self::HardwareAddress {
                 expected,

@@ -43,6 +43,7 @@ static NOTHING: Requested = Requested {
     ips: Vec::new(),
     mac: None,
     guid: None,
+    device: None,
 };
 
 impl<'a> Intended<'a> {
@@ -113,7 +114,7 @@ impl<'a> Intended<'a> {
 
     /// Whether something was asked for that only an interface can show.
     pub(super) fn asks(&self) -> bool {
-        let Requested { ips, mac, guid } = self.requested;
+        let Requested { ips, mac, guid, .. } = self.requested;
         !ips.is_empty() || mac.is_some() || guid.is_some() || self.device.is_some()
     }
 }

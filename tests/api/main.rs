@@ -8,7 +8,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
-    reason = "a test that cannot go on says so by failing"
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on says so by failing, and may wait for what it calls"
 )]
 
 mod attach;

@@ -80,8 +80,8 @@ fn what_an_agent_must_not_do_is_refused() {
     let namespace = &lab.namespace;
     let status = format!("{pods}/web/status");
     let web = lab.admin.get(&format!("{pods}/web")).unwrap();
-    type Row<'a> = (&'a str, Method, String, &'a str, Option<Value>, &'a str);
-    let table: [Row<'_>; 16] = [
+    type Refused<'a> = (&'a str, Method, String, &'a str, Option<Value>, &'a str);
+    let table: [Refused<'_>; 16] = [
         (
             "another node's pod",
             Method::PATCH,

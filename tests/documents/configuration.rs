@@ -111,6 +111,21 @@ fn wrong_values_are_answered_as_documented() {
 }
 
 #[test]
+fn a_value_of_a_wrong_type_is_answered_with_its_key_and_a_remedy() {
+    for key in KEYS {
+        let wrong = if key == "delegates" {
+            json!({ "clusterNetwork": null, "delegates": 7 })
+        } else {
+            json!({ key: 7 })
+        };
+        let error = read(&wrong).unwrap_err();
+        assert!(error.contains(key) && error.contains('7'), "{key}: {error}");
+        assert!(error.contains(';') || error.contains(": "), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
 fn keys_of_multus_own_process_are_warned_about() {
     for key in MULTUS_ONLY {
         let warnings = read(&json!({ key: "x" })).unwrap().warnings;

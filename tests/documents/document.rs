@@ -58,6 +58,24 @@ impl Document {
     }
 }
 
+/// Every file of `src` by its path, with what is before its tests.
+pub(crate) fn sources() -> Vec<(String, String)> {
+    let (mut folders, mut found) = (vec![root().join("src")], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+                found.push((path.display().to_string(), code.to_owned()));
+            }
+        }
+    }
+    found
+}
+
 fn cells(line: &str) -> Vec<String> {
     let line = line.trim().trim_start_matches('|').trim_end_matches('|');
     let line = line.replace("\\|", "\u{0}");

@@ -1,10 +1,11 @@
-//! `docs/errors.md`: every code, from the table that the code itself uses.
+//! `docs/errors.md`: every code, from the table that the code itself uses; and what
+//! `docs/troubleshooting.md` says about codes and events.
 
 use std::fmt::Write;
 
 use jackfield::cni::code::TABLE;
 
-use crate::document::{Document, cell};
+use crate::document::{Document, cell, sources};
 
 const PREFACE: &str = "# Error codes
 
@@ -50,4 +51,26 @@ fn troubleshooting_speaks_of_every_code() {
             code.name
         );
     }
+}
+
+#[test]
+fn troubleshooting_speaks_of_every_event() {
+    let text = Document::of("docs/troubleshooting.md").text();
+    let mut reasons = 0;
+    for (file, source) in sources() {
+        for call in ["Event::warning(", "Event::normal("] {
+            for rest in source.split(call).skip(1) {
+                let Some(reason) = rest.trim_start().strip_prefix('"') else {
+                    continue;
+                };
+                let reason = reason.split('"').next().unwrap();
+                assert!(
+                    text.contains(&format!("| `{reason}` |")),
+                    "docs/troubleshooting.md does not explain the event {reason} of {file}"
+                );
+                reasons += 1;
+            }
+        }
+    }
+    assert!(reasons > 3, "no event was found in the sources");
 }

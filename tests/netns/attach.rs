@@ -271,7 +271,7 @@ fn as_many_networks_as_are_allowed_are_attached() {
 }
 
 /// The runtime knows what it does: the sandbox is the host's own namespace.
-// clause: CNI-1.1.0 §2 Parameters: CNI_NETNS_OVERRIDE allows the plugin's own netns
+// clause: CNI-1.1.0 §3 network namespace: CNI_NETNS_OVERRIDE allows the plugin's own
 #[test]
 fn the_nodes_own_namespace_is_attached_where_the_runtime_insists() {
     let lab = Lab::new();

@@ -22,7 +22,9 @@ fn curious() -> Lab {
     lab
 }
 
-// clause: CNI-1.1.0 §2 Parameters: what a plugin is told in its environment
+// clause: CNI-1.1.0 §2 parameters: what a plugin is told in its environment
+// clause: CNI-1.1.0 §3 attachment parameters
+// clause: CNI-1.1.0 §4 environment: written from scratch
 #[test]
 fn a_delegate_gets_the_parameters_of_its_call_and_nobodys_secrets() {
     let lab = curious();

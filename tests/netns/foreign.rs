@@ -301,7 +301,7 @@ fn a_lost_record_is_named_and_what_the_pod_selects_is_detached() {
         fs::write(entry.path(), "torn").unwrap();
     }
     // Whoever reads it first puts it aside; the DEL that comes later knows all the same.
-    lab.plugin("CHECK").run().failure(100);
+    lab.plugin("CHECK").run().failure(109);
     silent(&lab.plugin("DEL").run());
     assert!(lab.pod.links().is_empty());
     let left = lab.leftovers();

@@ -57,18 +57,19 @@ fn by_a_copy_of_the_binary() {
     std::fs::copy(US, lab.path("bin/copy")).unwrap();
     let mut config = lab.conf().clone();
     config["type"] = json!("copy");
-    lab.definition("demo/loop", &config);
-    lab.selects("loop");
-    let outcome = lab.call("ADD");
-    outcome.fails(100, &["demo/loop (net1)", "copy"]);
-    assert!(
-        outcome.took < Duration::from_secs(20),
-        "no waiting for the lock: {:?}",
-        outcome.took
-    );
-    // The copy refuses DEL as well: a DEL by which nothing was ever attached owes nothing.
-    let again = lab.call("DEL");
-    assert!(again.took < Duration::from_secs(20), "{:?}", again.took);
+    // One that could run, and one that says nothing.
+    for config in [config, json!({ "cniVersion": "1.0.0", "type": "copy" })] {
+        lab.definition("demo/loop", &config);
+        lab.selects("loop");
+        let outcome = lab.call("ADD");
+        outcome.fails(100, &["demo/loop (net1)", "copy", "delegate"]);
+        assert!(
+            outcome.took < Duration::from_secs(20),
+            "no waiting for the lock: {:?}",
+            outcome.took
+        );
+        lab.assert_nothing_left();
+    }
 }
 
 /// A → B → A: through another plugin that delegates.
@@ -83,4 +84,5 @@ fn by_another_plugin_that_delegates_back() {
     let outcome = lab.call("ADD");
     outcome.fails(100, &["demo/loop (net1)", "between"]);
     assert!(outcome.took < Duration::from_secs(20), "{:?}", outcome.took);
+    lab.assert_nothing_left();
 }

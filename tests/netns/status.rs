@@ -163,7 +163,7 @@ fn a_status_that_cannot_be_written_takes_the_attachment_back() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §5.1.1 without a result there is a minimal entry
+// clause: NPWG-1.3 §5.1.1 minimal
 #[test]
 fn a_network_that_answers_nothing_has_a_minimal_entry() {
     let lab = Lab::new();
@@ -188,7 +188,7 @@ fn a_network_that_answers_nothing_has_a_minimal_entry() {
     lab.assert_nothing_left();
 }
 
-// clause: NPWG-1.3 §5.3.3.1 ips of a result before 0.3.0 come from ip4 and ip6
+// clause: NPWG-1.3 §5.3.3.1 before 0.3.0: of ip4 and ip6
 #[test]
 fn a_result_of_old_has_its_addresses_in_the_entry() {
     let lab = Lab::new();

@@ -169,3 +169,21 @@ fn each_attachment_is_verified_before_the_next_one_runs() {
     assert!(lab.log("calls").is_empty());
     lab.assert_nothing_left();
 }
+
+/// Somebody else has the address: duplicate address detection says so.
+#[test]
+fn an_address_that_somebody_else_has_fails() {
+    let mut lab = Lab::new();
+    lab.node.ip("addr add 2001:db8:20::5/64 dev switch0 nodad");
+    lab.set_out();
+    lab.definition("demo/storage", &lab.macvlan());
+    lab.selects_json(&json!([{ "name": "storage", "ips": ["2001:db8:20::5/64"] }]));
+    let words = [
+        "demo/storage (net1)",
+        "2001:db8:20::5/64",
+        "somebody else",
+        "choose another",
+    ];
+    lab.call("ADD").fails(105, &words);
+    lab.assert_nothing_left();
+}

@@ -28,6 +28,7 @@ fn prove(pod: &Sandbox, later: Option<&[InterfaceName]>) -> Vec<Finding> {
         ips: vec!["2001:db8::5/64".parse().unwrap()],
         mac: Some(RequestedMac::parse("02:00:00:00:00:01", Dialect::V1_3).unwrap()),
         guid: None,
+        device: None,
     };
     let intended = Intended {
         requested: &requested,

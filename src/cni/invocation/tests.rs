@@ -54,8 +54,6 @@ const CHAIN: &str = r#"{"name":"x","cniVersion":"1.1.0","plugins":[
 // clause: CNI-1.1.0 §3 capabilities: not passed on
 // clause: CNI-1.1.0 §3 runtimeConfig: capabilities that are declared and given
 // clause: CNI-1.1.0 §3 declared capabilities: and no others
-// clause: CNI-1.1.0 §3 declared capabilities: and no others
-// clause: CNI-1.1.0 §3 declared capabilities: and no others
 // clause: CNI-1.1.0 §3 first prevResult
 // clause: CNI-1.1.0 §1 pass-through: every byte of them
 // clause: CNI-1.1.0 §1 preserve: every byte of them

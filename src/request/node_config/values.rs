@@ -20,6 +20,10 @@ impl Keys<'_> {
         let named = self.text("clusterNetwork")?;
         let delegates: Option<Vec<Box<RawValue>>> = self.read("delegates")?;
         let mut delegates = delegates.unwrap_or_default();
+        if let Some(name) = named.as_ref().filter(|_| !delegates.is_empty()) {
+            let cause = "delegates is there as well; keep one of the two";
+            return Err(wrong("clusterNetwork", name, &cause));
+        }
         for (index, delegate) in delegates.iter().enumerate() {
             NetworkConfig::parse(delegate.get().as_bytes()).map_err(|cause| {
                 let cause = format!("delegates[{index}]: {cause}; correct it");
@@ -27,12 +31,7 @@ impl Keys<'_> {
             })?;
         }
         match named {
-            Some(name) if delegates.is_empty() => Ok((ClusterNetwork::Named(name), delegates)),
-            Some(name) => Err(wrong(
-                "clusterNetwork",
-                &name,
-                &"delegates is there as well; keep one of the two",
-            )),
+            Some(name) => Ok((ClusterNetwork::Named(name), delegates)),
             None if delegates.is_empty() => Err(ConfigError::Missing {
                 key: "clusterNetwork",
                 remedy: "name the cluster network's configuration, or put it first in delegates",

@@ -81,6 +81,7 @@ impl Asked {
             ips: self.ips.clone(),
             mac: self.mac,
             guid: self.guid,
+            device: None,
         };
         let intended = Intended {
             requested: &requested,

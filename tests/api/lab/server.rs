@@ -40,8 +40,11 @@ impl Server {
             .stdin(Stdio::null());
         // The signal comes when the thread ends that started it: this one never does.
         std::thread::spawn(move || {
-            let mut child = command.spawn().expect("setpriv of util-linux");
-            let _ = child.wait();
+            let mut server = command.spawn().expect("setpriv of util-linux");
+            let _ = server.wait();
+            loop {
+                std::thread::park();
+            }
         });
         let server = Server { port, dir };
         server.wait();

@@ -1,0 +1,89 @@
+//! kubelet's devices: which a pod was given, and which of them belongs to which of its networks.
+//!
+//! ```text
+//! jackfield.io/devices (embedded cluster) ─┐
+//! kubelet's checkpoint, by the pod's UID ──┴─▶ Allocation ──▶ assign ──▶ one device per network
+//! ```
+//!
+//! There is one allocation for all networks of a pod, the cluster network among them. The pairing
+//! is decided once and stands in the journal from then on: kubelet itself lists devices in an
+//! order that changes from call to call.
+
+mod assign;
+mod checkpoint;
+mod device;
+mod gather;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use device_info::{PciAddress, natural_order};
+
+pub use assign::{AssignError, Wish, assign};
+pub use checkpoint::{Checkpoint, CheckpointError};
+pub use device::AllocatedDevice;
+pub use gather::{Sources, gather};
+
+/// What a pod was given, resource by resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allocation {
+    supplies: BTreeMap<String, Supply>,
+}
+
+/// What is known of one resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Supply {
+    /// The pod's devices, in the order in which its networks get them.
+    Devices(Vec<String>),
+    /// It counts something else than devices (a bridge, a licence): networks go without.
+    NoDevices,
+    /// It could not be found out, and why.
+    Unknown(String),
+}
+
+impl Allocation {
+    /// Sets what is known of a resource.
+    pub fn set(&mut self, resource: &str, supply: Supply) {
+        self.supplies.insert(resource.to_owned(), supply);
+    }
+
+    /// What is known of a resource.
+    pub fn supply(&self, resource: &str) -> Option<&Supply> {
+        self.supplies.get(resource)
+    }
+
+    /// The resource that a device of the pod belongs to.
+    pub fn resource_of(&self, id: &str) -> Option<&str> {
+        let has = |supply: &Supply| match supply {
+            Supply::Devices(ids) => ids.iter().any(|own| same(own, id)),
+            Supply::NoDevices | Supply::Unknown(_) => false,
+        };
+        let mut supplies = self.supplies.iter();
+        supplies
+            .find(|(_, supply)| has(supply))
+            .map(|(resource, _)| resource.as_str())
+    }
+}
+
+/// The order in which devices are given away: PCI addresses as numbers, so that `0000:01:02.0`
+/// comes before `0000:01:10.0` and the domain `ffff` before `10000`; other identifiers with their
+/// numbers as numbers.
+fn numeric(left: &str, right: &str) -> Ordering {
+    match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
+        (Ok(left), Ok(right)) => left.cmp(&right),
+        (Ok(_), Err(_)) => Ordering::Less,
+        (Err(_), Ok(_)) => Ordering::Greater,
+        (Err(_), Err(_)) => natural_order(left, right),
+    }
+}
+
+/// Whether two identifiers mean the same device: hexadecimal digits may be written large.
+fn same(left: &str, right: &str) -> bool {
+    match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
+        (Ok(left), Ok(right)) => left == right,
+        _ => left == right,
+    }
+}
+
+#[cfg(test)]
+mod tests;

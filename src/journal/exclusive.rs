@@ -1,0 +1,152 @@
+//! What only one sandbox of a node may have: a PCI device, a hardware address, a GUID.
+//!
+//! ```text
+//! exclusive/device-0000:01:10.0          ─▶ the name of the record that has it
+//! exclusive/mac-02:00:00:00:00:01
+//! exclusive/guid-02:00:00:00:00:00:00:01
+//! ```
+//!
+//! One symbolic link for each: its target is whole as soon as it is there, and finding a holder is
+//! one `readlink`, however many records there are. The records stay the truth: a link to a record
+//! that is gone, or that has no such thing, is nobody's, so a process that is ended between the
+//! two leaves nothing that would have to be cleaned up by hand.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+
+use device_info::{Guid, PciAddress};
+
+use super::steps::{Header, Sandbox};
+use super::{Journal, JournalError, Key};
+use crate::npwg::RequestedMac;
+use crate::plan::Attachment;
+
+/// Something that only one sandbox of a node may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclusive {
+    /// A PCI device.
+    Device(PciAddress),
+    /// A hardware address that a pod asks for.
+    Mac(RequestedMac),
+    /// A GUID that a pod asks for.
+    Guid(Guid),
+}
+
+impl Exclusive {
+    /// What an attachment needs for itself alone.
+    pub fn of(attachment: &Attachment) -> Vec<Exclusive> {
+        let device = attachment.device.as_ref().and_then(|device| device.pci());
+        let requested = &attachment.requested;
+        let device = device.map(Exclusive::Device).into_iter();
+        let mac = requested.mac.map(Exclusive::Mac);
+        device
+            .chain(mac)
+            .chain(requested.guid.map(Exclusive::Guid))
+            .collect()
+    }
+
+    fn file_name(&self) -> String {
+        match self {
+            Exclusive::Device(address) => format!("device-{address}"),
+            Exclusive::Mac(mac) => format!("mac-{mac}"),
+            Exclusive::Guid(guid) => format!("guid-{guid}"),
+        }
+    }
+
+    fn is_of(self, header: &Header) -> bool {
+        let mut attachments = header.attachments.iter();
+        attachments.any(|attachment| Exclusive::of(attachment).contains(&self))
+    }
+}
+
+impl fmt::Display for Exclusive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exclusive::Device(address) => write!(f, "device {address}"),
+            Exclusive::Mac(mac) => write!(f, "MAC {mac}"),
+            Exclusive::Guid(guid) => write!(f, "GUID {guid}"),
+        }
+    }
+}
+
+impl Journal {
+    /// Takes `what` for the sandbox `key`, whose record is there already.
+    ///
+    /// Returns the sandbox that has it, when that is another one; nothing is taken then.
+    ///
+    /// # Errors
+    /// Code 109.
+    pub fn take(&self, key: &Key, what: Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
+        let dir = self.exclusive();
+        let link = dir.join(what.file_name());
+        let failed = |cause: io::Error| JournalError::io("cannot be written", &link, &cause);
+        let own = key.file_name();
+        let _only = lock(&dir).map_err(failed)?;
+        match fs::read_link(&link) {
+            Ok(name) if name == Path::new(&own) => return Ok(None),
+            Ok(name) => {
+                if let Some(holder) = self.holder(&name, what)? {
+                    return Ok(Some(holder));
+                }
+                fs::remove_file(&link).map_err(failed)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(cause) => return Err(failed(cause)),
+        }
+        symlink(own, &link).map_err(failed)?;
+        Ok(None)
+    }
+
+    /// Gives back what the sandbox of `header` had for itself alone; its record goes next.
+    pub fn give_back(&self, header: &Header) {
+        let own = header.key().file_name();
+        for what in header.attachments.iter().flat_map(Exclusive::of) {
+            let link = self.exclusive().join(what.file_name());
+            if fs::read_link(&link).is_ok_and(|name| name == Path::new(&own)) {
+                // What stays is nobody's as soon as the record is gone.
+                let _ = fs::remove_file(&link);
+            }
+        }
+    }
+
+    /// The sandbox that has it by its record.
+    fn holder(&self, name: &Path, what: Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
+        let path = self.sandboxes().join(name);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(cause) => return Err(JournalError::io("cannot be read", &path, &cause)),
+        };
+        Ok(Sandbox::replay(&bytes)
+            .ok()
+            .filter(|sandbox| what.is_of(&sandbox.header))
+            .map(Box::new))
+    }
+
+    fn exclusive(&self) -> PathBuf {
+        self.dir.join("exclusive")
+    }
+}
+
+/// One process at a time: between reading a link and replacing it nobody else may.
+fn lock(dir: &Path) -> io::Result<File> {
+    let open = || File::open(dir);
+    let file = open().or_else(|error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(error);
+        }
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)?;
+        open()
+    })?;
+    file.lock()?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests;

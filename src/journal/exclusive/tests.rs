@@ -1,0 +1,127 @@
+//! Whose something is, also after processes that were ended half way.
+
+use super::*;
+use crate::allocation::AllocatedDevice;
+use crate::plan::Requested;
+
+const DEVICE: &str = "0000:01:10.0";
+const MAC: &str = "02:00:00:00:00:01";
+
+fn device() -> Exclusive {
+    Exclusive::Device(DEVICE.parse().unwrap())
+}
+
+/// A sandbox whose only attachment has the device and the MAC.
+fn header(container: &str) -> Header {
+    let key = Key {
+        container: container.parse().unwrap(),
+        ifname: "eth0".parse().unwrap(),
+    };
+    let config = r#"{"cniVersion":"1.0.0","name":"n","type":"sriov"}"#;
+    let attachment = Attachment {
+        label: "demo/n".to_owned(),
+        is_cluster: false,
+        ifname: "net1".parse().unwrap(),
+        network: "n".parse().unwrap(),
+        config: crate::cni::NetworkConfig::parse(config.as_bytes()).unwrap(),
+        capability_args: crate::cni::CapabilityArgs::default(),
+        cni_args: None,
+        extra_args: Vec::new(),
+        inject: Vec::new(),
+        resource: None,
+        device: Some(AllocatedDevice {
+            id: DEVICE.to_owned(),
+            resource: "r".to_owned(),
+            driver: None,
+        }),
+        device_info_file: None,
+        requested: Requested {
+            mac: Some(RequestedMac::Ethernet(MAC.parse().unwrap())),
+            ..Requested::default()
+        },
+        default_route: None,
+        is_auxiliary: false,
+    };
+    let text = String::new;
+    Header::new(text(), &key, text(), text(), text(), None, vec![attachment])
+}
+
+fn journal() -> (tempfile::TempDir, Journal) {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    (dir, journal)
+}
+
+fn begun(journal: &Journal, container: &str) -> Header {
+    let header = header(container);
+    journal.begin(&header).unwrap();
+    header
+}
+
+/// The container that keeps `what` from another one, if any does.
+fn take(journal: &Journal, header: &Header, what: Exclusive) -> Option<String> {
+    let holder = journal.take(&header.key(), what).unwrap();
+    holder.map(|sandbox| sandbox.header.container.to_string())
+}
+
+#[test]
+fn what_one_sandbox_has_no_other_gets_until_it_is_given_back() {
+    let (_dir, journal) = journal();
+    let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
+    for what in Exclusive::of(&one.attachments[0]) {
+        assert_eq!(take(&journal, &one, what), None);
+        assert_eq!(take(&journal, &one, what), None, "once more is no other");
+        assert_eq!(take(&journal, &two, what), Some("one".to_owned()));
+    }
+    journal.give_back(&two);
+    assert_eq!(
+        take(&journal, &two, device()),
+        Some("one".to_owned()),
+        "not two's to give"
+    );
+    journal.give_back(&one);
+    journal.forget(&one.key()).unwrap();
+    for what in Exclusive::of(&one.attachments[0]) {
+        assert_eq!(take(&journal, &two, what), None);
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_behind_is_nobodys() {
+    let (_dir, journal) = journal();
+    let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
+    assert_eq!(take(&journal, &one, device()), None);
+    // Killed between forgetting the record and nothing: the link is still there.
+    journal.forget(&one.key()).unwrap();
+    assert_eq!(take(&journal, &two, device()), None);
+}
+
+#[test]
+fn a_record_without_the_device_does_not_have_it() {
+    let (_dir, journal) = journal();
+    let one = begun(&journal, "one");
+    assert_eq!(take(&journal, &one, device()), None);
+    journal.forget(&one.key()).unwrap();
+    let mut other = header("one");
+    other.attachments.clear();
+    journal.begin(&other).unwrap();
+    let two = begun(&journal, "two");
+    assert_eq!(take(&journal, &two, device()), None);
+}
+
+#[test]
+fn of_many_processes_at_once_one_gets_the_device() {
+    let (_dir, journal) = journal();
+    let headers: Vec<Header> = (0..8)
+        .map(|number| begun(&journal, &format!("c{number}")))
+        .collect();
+    let winners = std::thread::scope(|scope| {
+        let takes: Vec<_> = headers
+            .iter()
+            .map(|header| scope.spawn(|| take(&journal, header, device()).is_none()))
+            .collect();
+        let won = takes.into_iter().map(|take| take.join().unwrap());
+        won.filter(|won| *won).count()
+    });
+    assert_eq!(winners, 1);
+}

@@ -1,0 +1,105 @@
+//! What only one sandbox of the node may have is taken before anything runs.
+
+use std::time::{Duration, Instant};
+
+use super::detach::{self, Detachment};
+use super::{Context, Failure};
+use crate::allocation::Checkpoint;
+use crate::journal::{Exclusive, Header, Key, Lock, Lookup, Sandbox, boot_id};
+use crate::plan::{Attachment, Reason};
+
+/// How long somebody else's work on the sandbox that has it is waited for.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// Takes every device, and every MAC and GUID that is asked for, for the sandbox of `header`.
+///
+/// A sandbox that is only waiting for its DEL is detached first: one of an earlier boot, an older
+/// one of the same pod, and one whose device kubelet has given to this pod by now.
+///
+/// # Errors
+/// Code 104 for a device, 101 for an address, both with the holder's name; nothing has run then.
+pub(super) fn take(context: &Context<'_>, header: &Header) -> Result<(), Failure> {
+    for attachment in &header.attachments {
+        for what in Exclusive::of(attachment) {
+            take_one(context, header, attachment, what)?;
+        }
+    }
+    Ok(())
+}
+
+fn take_one(
+    context: &Context<'_>,
+    header: &Header,
+    attachment: &Attachment,
+    what: Exclusive,
+) -> Result<(), Failure> {
+    let (journal, key) = (&context.node.journal, header.key());
+    let Some(holder) = journal.take(&key, what)? else {
+        return Ok(());
+    };
+    if !is_over(context, header, &holder, what) {
+        return Err(refused(attachment, what, &holder).into());
+    }
+    settle(context, &holder.header.key())?;
+    match journal.take(&key, what)? {
+        None => Ok(()),
+        Some(holder) => Err(refused(attachment, what, &holder).into()),
+    }
+}
+
+/// Whether the holder is a sandbox that nobody uses any more, its DEL being late.
+fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: Exclusive) -> bool {
+    let uid = |header: &Header| header.pod.as_ref().and_then(|pod| pod.uid.clone());
+    let (ours, theirs) = (uid(header), uid(&holder.header));
+    if holder.header.boot != boot_id() {
+        return true;
+    }
+    let (Some(ours), Some(theirs)) = (ours, theirs) else {
+        return false;
+    };
+    if ours == theirs {
+        return holder.header.container != header.container;
+    }
+    let Exclusive::Device(address) = what else {
+        return false;
+    };
+    let Ok(checkpoint) = Checkpoint::read(&context.request.node.kubelet_checkpoint) else {
+        return false;
+    };
+    let id = address.to_string();
+    let is_given_to = |uid: &str| checkpoint.holders(&id).any(|holder| holder == uid);
+    is_given_to(&ours) && !is_given_to(&theirs)
+}
+
+/// Detaches what an earlier sandbox still has. Its own DEL will find nothing left to do.
+fn settle(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
+    let until = context.deadline.min(Instant::now() + BUSY);
+    let _lock = Lock::take(&context.node.lock_dir, &key.container, until)?;
+    match context.node.journal.find(key)? {
+        Lookup::Found(sandbox) => detach::detach(context, *sandbox, Detachment::Earlier),
+        Lookup::Absent | Lookup::CutOff | Lookup::Quarantined { .. } => Ok(()),
+    }
+}
+
+fn refused(attachment: &Attachment, what: Exclusive, holder: &Sandbox) -> crate::plan::PlanError {
+    let header = &holder.header;
+    let place = header.attachments.iter();
+    let place = place
+        .filter(|other| Exclusive::of(other).contains(&what))
+        .map(|other| format!(", network {} ({})", other.label, other.ifname))
+        .next()
+        .unwrap_or_default();
+    let pod = header.pod.as_ref().map_or_else(String::new, |pod| {
+        format!("pod {}/{}, ", pod.namespace, pod.name)
+    });
+    let whose = format!("{pod}container {}{place}", header.container);
+    attachment.problem(match what {
+        Exclusive::Device(_) => Reason::Devices(format!(
+            "{what} is in use by {whose}; wait until that one is deleted, or see with jackfield \
+             doctor why it stays"
+        )),
+        Exclusive::Mac(_) | Exclusive::Guid(_) => Reason::Duplicate(format!(
+            "{what} is already that of {whose} on this node; ask for another"
+        )),
+    })
+}

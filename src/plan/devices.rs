@@ -1,0 +1,108 @@
+//! Which device goes to which attachment, and how its plugins are told.
+
+use device_info::{CniFileName, DeviceInfoDir};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::attachment::Attachment;
+use super::error::Reason;
+use super::{Inputs, Planner};
+use crate::allocation::{AllocatedDevice, Wish, assign};
+use crate::npwg::ObjectRef;
+
+/// By which plugins are told of their device, and of its file (DEVINFO 1.1.0 §5.1.1).
+const DEVICE_ID: &str = "deviceID";
+const DEVICE_INFO_FILE: &str = "CNIDeviceInfoFile";
+
+impl Planner<'_> {
+    /// Gives each attachment its device: one allocation for all networks of the pod, the cluster
+    /// network among them.
+    pub(super) fn devices(&mut self) {
+        let attachments = &self.plan.attachments;
+        let wishes: Vec<Wish<'_>> = attachments.iter().map(wish).collect();
+        let nobody = wishes.iter().all(|wish| *wish == Wish::default());
+        let given = if nobody {
+            Vec::new()
+        } else {
+            assign(self.inputs.allocation, &wishes)
+        };
+        let mut given = given.into_iter();
+        for attachment in &mut self.plan.attachments {
+            let told = match given.next() {
+                Some(Err(cause)) => Err(Reason::Devices(cause.to_string())),
+                Some(Ok(device)) => tell(&self.inputs, attachment, device),
+                None => tell(&self.inputs, attachment, None),
+            };
+            if let Err(reason) = told {
+                self.plan.problems.push(attachment.problem(reason));
+            }
+        }
+    }
+}
+
+/// The plugins that run for every pod make no interface, so they use no device.
+fn wish(attachment: &Attachment) -> Wish<'_> {
+    if attachment.is_auxiliary {
+        return Wish::default();
+    }
+    Wish {
+        resource: attachment.resource.as_deref(),
+        device: attachment.requested.device.as_deref(),
+    }
+}
+
+/// Puts the device into what the plugins will be told: the keys that Multus puts into each
+/// plugin's configuration, and the capabilities for those that declare them.
+fn tell(
+    inputs: &Inputs<'_>,
+    attachment: &mut Attachment,
+    device: Option<AllocatedDevice>,
+) -> Result<(), Reason> {
+    let wants_file = attachment.config.declares(DEVICE_INFO_FILE);
+    if device.is_none() && !wants_file {
+        return Ok(());
+    }
+    let file = info_file(inputs, attachment)?;
+    let args = &mut attachment.capability_args;
+    args.set(DEVICE_INFO_FILE, text(&file.1)?);
+    attachment.device_info_file = Some(file.0);
+    if let Some(device) = device {
+        let id = text(&device.id)?;
+        args.set(DEVICE_ID, id.clone());
+        attachment.inject.push((DEVICE_ID.to_owned(), id.clone()));
+        attachment.inject.push(("pciBusID".to_owned(), id));
+        attachment.device = Some(device);
+    }
+    Ok(())
+}
+
+/// The file of one attachment, unique on the node, as path and as text.
+fn info_file(
+    inputs: &Inputs<'_>,
+    attachment: &Attachment,
+) -> Result<(std::path::PathBuf, String), Reason> {
+    let object = attachment.label.parse::<ObjectRef>().ok();
+    let (namespace, name) = object.as_ref().map_or_else(
+        || {
+            (
+                inputs.node.multus_namespace.as_str(),
+                attachment.network.as_str(),
+            )
+        },
+        |object| (object.namespace(), object.name()),
+    );
+    let (container, ifname) = (inputs.container.as_str(), attachment.ifname.as_str());
+    let file = CniFileName::of_attachment(namespace, name, container, ifname)
+        .map_err(|cause| Reason::Devices(cause.to_string()))?;
+    let path = DeviceInfoDir::at(&inputs.node.dev_info_dir).cni_path(&file);
+    match path.to_str() {
+        Some(text) => Ok((path.clone(), text.to_owned())),
+        None => Err(Reason::Devices(format!(
+            "devInfoDir {} is no UTF-8; choose another",
+            inputs.node.dev_info_dir.display()
+        ))),
+    }
+}
+
+fn text(value: &str) -> Result<Box<RawValue>, Reason> {
+    to_raw_value(value).map_err(|cause| Reason::Devices(cause.to_string()))
+}
