@@ -4,9 +4,7 @@ use serde_json::json;
 
 use crate::lab::{Lab, NETWORKS, Sandbox, Server, eventually};
 
-// clause: NPWG-1.3 §5 name: on the pod
-// clause: NPWG-1.3 §5 list
-// clause: NPWG-1.3 §5.1 source: every attachment
+// clause: NPWG-1.3 §5.1 source: the status of every attachment is written to the pod
 #[test]
 fn an_add_costs_no_read_one_status_and_one_event_and_a_del_nothing() {
     let (lab, _agent) = Lab::with_agent();

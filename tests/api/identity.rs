@@ -72,7 +72,7 @@ fn a_name_that_would_change_the_url_is_no_pods() {
         annotations: None,
     };
     lab.call("ADD", &sandbox)
-        .fails(107, &["is not known in the cluster"]);
+        .fails(4, &["cannot be the name of an object"]);
     assert!(
         lab.proxy
             .seen()

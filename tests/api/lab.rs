@@ -313,6 +313,12 @@ fn bridge(name: &str, address: &str) -> Value {
            "ipam": {"type": "static", "addresses": [{"address": address}]}})
 }
 
+/// The program under test: this build's, or the one that JACKFIELD names.
+pub(crate) fn binary() -> String {
+    let given = std::env::var("JACKFIELD").ok();
+    given.unwrap_or_else(|| env!("CARGO_BIN_EXE_jackfield").to_owned())
+}
+
 /// The reference plugins.
 fn cni_bin() -> PathBuf {
     let dir = std::env::var_os("CNI_BIN").expect("CNI_BIN: run scripts/test --only api");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{Fault, Lab, NETWORKS, STATUS, Sandbox, Server, eventually};
 
-// clause: NPWG-1.3 §5.1 others: what they write survives
+// clause: NPWG-1.3 §5.1 others: what others write into the status survives
 #[test]
 fn what_others_wrote_into_the_status_survives_even_when_the_cache_has_not_seen_it() {
     let (lab, _agent) = Lab::with_agent();

@@ -65,6 +65,19 @@ fn nonsense_truncated_and_oversized_messages_harm_nobody() {
 }
 
 #[test]
+fn a_name_that_would_change_the_url_of_a_request_is_no_pods() {
+    let (lab, _agent) = Lab::with_agent();
+    let asked = question(&lab, "../../../../v1/secrets?x=", "u");
+    let answer = refusal(&say(&lab, &frame::encode(&asked, MAX_TO_AGENT).unwrap()));
+    assert!(answer.contains("is not known in the cluster"), "{answer}");
+    let seen = lab.proxy.seen();
+    assert!(
+        seen.iter().all(|request| !request.contains("secrets")),
+        "{seen:?}"
+    );
+}
+
+#[test]
 fn a_plugin_of_another_version_gets_a_line_that_says_so() {
     let (lab, _agent) = Lab::with_agent();
     let mut newer = frame::encode(&ToAgent::Owed, MAX_TO_AGENT).unwrap();
@@ -158,9 +171,13 @@ fn nobody_but_root_may_ask() {
         .spawn()
         .unwrap();
     let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("only root may ask"), "{text}");
-    assert!(agent.logged(&["only root may ask", "65534"]));
+    assert!(
+        !String::from_utf8_lossy(&output.stdout).contains("answer"),
+        "{output:?}"
+    );
+    eventually("it is refused", || {
+        agent.logged(&["only root may ask", "65534"])
+    });
 }
 
 #[test]

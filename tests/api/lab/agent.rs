@@ -38,7 +38,7 @@ impl AgentProcess {
             .local_addr()
             .unwrap()
             .port();
-        let child = Command::new(env!("CARGO_BIN_EXE_jackfield"))
+        let child = Command::new(super::binary())
             .args(["agent", "--node", &lab.node, "--log", "json"])
             .args(["--metrics", &format!("127.0.0.1:{port}")])
             .arg("--kubeconfig")

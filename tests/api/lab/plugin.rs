@@ -90,9 +90,9 @@ impl Lab {
             "K8S_POD_UID={};IgnoreUnknown=1;K8S_POD_NAMESPACE={};K8S_POD_NAME={}",
             sandbox.uid, self.namespace, sandbox.pod
         );
-        let binary = env!("CARGO_BIN_EXE_jackfield");
+        let binary = super::binary();
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace, binary]);
+        command.args(["netns", "exec", &self.namespace, &binary]);
         if self.beside_the_api_server {
             command = Command::new(binary);
         }
