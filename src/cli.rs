@@ -1,4 +1,4 @@
-//! The command line: for people, and for scripts with `-o json` (SURFACES §3).
+//! The command line: for people, and for scripts with `-o json`.
 
 mod agent;
 mod devices;

@@ -1,4 +1,4 @@
-//! The embedded cluster: a folder of manifests in, files below `status/` out (SURFACES §2).
+//! The embedded cluster: a folder of manifests in, files below `status/` out.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What Multus keeps of the pods that it attached, read and never written (SURFACES: `cniDir`).
+//! What Multus keeps of the pods that it attached, read and never written (key `cniDir`).
 //!
 //! ```text
 //! <cniDir>/<container>                                the delegates, in order of attachment

@@ -1,4 +1,4 @@
-//! Why a verb failed, and the one table from causes to CNI codes (SURFACES §4).
+//! Why a verb failed, and the one table from causes to CNI codes (`docs/errors.md`).
 
 use crate::cluster::ClusterError;
 use crate::cni::{self, code};

@@ -1,5 +1,5 @@
 //! Whether an attachment is what was asked for and what was answered, and what becomes of it if
-//! not (SURFACES: `verify`, `verifyCluster`).
+//! not (keys `verify`, `verifyCluster`).
 
 use std::time::{Duration, Instant};
 

@@ -80,7 +80,7 @@ pub enum Reason {
 }
 
 impl PlanError {
-    /// The CNI code (SURFACES §4).
+    /// The CNI code (`docs/errors.md`).
     pub fn code(&self) -> u32 {
         match self.reason {
             Reason::Annotation { .. }

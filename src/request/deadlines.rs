@@ -1,4 +1,4 @@
-//! How long each verb may take (SURFACES: `deadlines`).
+//! How long each verb may take (key `deadlines`).
 
 use std::time::Duration;
 

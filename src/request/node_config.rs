@@ -1,4 +1,4 @@
-//! The node configuration: the CNI conf that the runtime hands over on stdin (SURFACES §1).
+//! The node configuration: the CNI conf that the runtime hands over on stdin (`docs/configuration.md`).
 //!
 //! It is lenient where Multus is, since Multus' configurations move over by a change of `type`:
 //! keys in any case, `null` for absent, unknown keys warned about and ignored. A wrong value is

@@ -1,4 +1,4 @@
-//! What the pods of a namespace may select (SURFACES: `policy`; NPWG 1.3 §7.4).
+//! What the pods of a namespace may select (key `policy`; NPWG 1.3 §7.4).
 
 use std::collections::BTreeMap;
 
