@@ -2,7 +2,7 @@
 
 use super::keys::Keys;
 
-/// The keys that [`NodeConfig::parse`] reads, for the documentation and for the warning.
+/// The keys that [`NodeConfig::parse`](super::NodeConfig::parse) reads, for the documentation and for the warning.
 pub const KEYS: [&str; 31] = [
     "clusterNetwork",
     "delegates",
