@@ -143,7 +143,8 @@ fn a_definition_that_is_not_there_fails_the_add_with_its_name() {
     lab.add("web", &uid)
         .fails(102, &["no NetworkAttachmentDefinition", &name]);
     assert_eq!(lab.interfaces("web"), Vec::<String>::new());
-    assert!(lab.owed().is_empty());
+    lab.wait_until_told();
+    assert_eq!(lab.events("web")[0]["reason"], "NoNetworkFound");
 }
 
 #[test]
