@@ -167,6 +167,7 @@ fn nobody_but_root_may_ask() {
             "--unix-socket",
         ])
         .arg(lab.socket())
+        .env_clear()
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
