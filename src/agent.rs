@@ -6,8 +6,8 @@
 //! API server ◀──patch, event── publisher ◀──disk── what the plugins owe
 //! ```
 //!
-//! It keeps this node's pods, as far as networks and devices go, and all definitions. It has no
-//! capability, runs nothing, and writes nowhere but its socket's directory and the directory of
+//! It keeps this node's pods, as far as networks and devices go, its ResourceSlices, and all
+//! definitions, and asks kubelet for a pod's devices. It has no capability, runs nothing, and writes nowhere but its socket's directory and the directory of
 //! owed writes. It may end at any moment: plugins wait for the next one, or need none.
 
 mod cache;
@@ -22,6 +22,7 @@ mod serve;
 mod socket;
 mod watch;
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -91,6 +92,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
         cache: Rc::clone(&cache),
         connection: Rc::clone(&connection),
         metrics: Rc::clone(&metrics),
+        kubelet: RefCell::default(),
     });
     let publisher = Rc::new(Publisher::new(
         owed,
@@ -102,6 +104,11 @@ async fn live(options: Options) -> Result<(), AgentError> {
         Rc::clone(&connection),
         Rc::clone(&cache),
         Rc::clone(&publisher),
+        options.node.clone(),
+    ));
+    tokio::task::spawn_local(watch::slices(
+        Rc::clone(&connection),
+        Rc::clone(&cache),
         options.node,
     ));
     tokio::task::spawn_local(watch::definitions(

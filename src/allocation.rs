@@ -1,9 +1,14 @@
 //! kubelet's devices: which a pod was given, and which of them belongs to which of its networks.
 //!
 //! ```text
-//! jackfield.io/devices (embedded cluster) ─┐
-//! kubelet's checkpoint, by the pod's UID ──┴─▶ Allocation ──▶ assign ──▶ one device per network
+//! jackfield.io/devices (embedded cluster) ────┐
+//! kubelet's pod-resources, by the pod's name ─┤
+//! kubelet's own record, by the pod's UID ─────┴─▶ Allocation ──▶ assign ──▶ one device per network
 //! ```
+//!
+//! A device counts as the pod's when kubelet's own record says so under the pod's UID: the API
+//! knows no UIDs, so that a pod of before with the same name could be meant, and it answers empty
+//! lists while kubelet starts.
 //!
 //! There is one allocation for all networks of a pod, the cluster network among them. The pairing
 //! is decided once and stands in the journal from then on: kubelet itself lists devices in an
@@ -11,7 +16,9 @@
 
 mod assign;
 mod checkpoint;
+mod claims;
 mod device;
+mod evidence;
 mod gather;
 
 use std::cmp::Ordering;
@@ -21,20 +28,27 @@ use device_info::{PciAddress, natural_order};
 
 pub use assign::{AssignError, Wish, assign};
 pub use checkpoint::{Checkpoint, CheckpointError};
-pub use device::AllocatedDevice;
+pub use device::{AllocatedDevice, Origin};
 pub use gather::{Sources, gather};
 
 /// What a pod was given, resource by resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allocation {
     supplies: BTreeMap<String, Supply>,
+    /// What surprises people who look at where the devices come from, a line each.
+    pub remarks: Vec<String>,
 }
 
 /// What is known of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Supply {
-    /// The pod's devices, in the order in which its networks get them.
-    Devices(Vec<String>),
+    /// The pod's devices.
+    Devices {
+        /// Their identifiers, in the order in which its networks get them.
+        ids: Vec<String>,
+        /// Who says so.
+        origin: Origin,
+    },
     /// It counts something else than devices (a bridge, a licence): networks go without.
     NoDevices,
     /// It could not be found out, and why.
@@ -55,7 +69,7 @@ impl Allocation {
     /// The resource that a device of the pod belongs to.
     pub fn resource_of(&self, id: &str) -> Option<&str> {
         let has = |supply: &Supply| match supply {
-            Supply::Devices(ids) => ids.iter().any(|own| same(own, id)),
+            Supply::Devices { ids, .. } => ids.iter().any(|own| same(own, id)),
             Supply::NoDevices | Supply::Unknown(_) => false,
         };
         let mut supplies = self.supplies.iter();

@@ -10,6 +10,7 @@ pub mod agent;
 pub mod api;
 pub mod catalog;
 pub mod conf_dir;
+mod devices;
 pub mod folder;
 pub mod frame;
 pub mod identity;
@@ -18,6 +19,7 @@ pub mod owed_writes;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,7 @@ pub use conf_dir::{ConfDirError, OnDisk};
 pub use folder::Folder;
 pub use owed_writes::{OwedWrite, OwedWrites};
 
+use crate::kubelet::PodDevices;
 use crate::npwg::{
     DEFAULT_NETWORK_ANNOTATION, Definition, Dialect, IpamClaim, NETWORKS_ANNOTATION, ObjectRef,
     Selection, StatusEntry,
@@ -132,6 +135,9 @@ pub struct Question {
     pub multus_namespace: String,
     /// How annotations are read.
     pub dialect: Dialect,
+    /// Where kubelet is to be asked for the pod's devices (`podResourcesSocket`), should one of
+    /// its networks use any; `None` when they do not matter.
+    pub kubelet: Option<PathBuf>,
     /// How long to wait for somebody who answers: an agent may just be starting.
     #[serde(skip)]
     pub patience: Duration,
@@ -150,6 +156,9 @@ pub struct Answer {
     pub definitions: Vec<(ObjectRef, Found<Definition>)>,
     /// Every claim that was named, by its name.
     pub claims: Vec<(String, Found<IpamClaim>)>,
+    /// What kubelet says of the pod's devices; `None` where it was not asked, since no network
+    /// uses any.
+    pub kubelet: Option<PodDevices>,
 }
 
 impl Answer {
@@ -184,6 +193,8 @@ pub struct Pod {
     /// Its containers that request extended resources, in their order.
     #[serde(default)]
     pub containers: Vec<Container>,
+    /// Whether it has resource claims (DRA), whatever they are for.
+    pub has_claims: bool,
 }
 
 /// A container that devices may have been allocated to.
@@ -193,6 +204,10 @@ pub struct Container {
     pub name: String,
     /// How many devices it asks for, by the resource's name.
     pub requests: BTreeMap<String, u64>,
+    /// Whether it runs to completion before the others start: kubelet hands its devices on to
+    /// them. A side-car does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_first: bool,
 }
 
 /// What became of an ADD.

@@ -18,6 +18,8 @@ pub mod npwg;
 // What is asked, what is known, what is to be done.
 pub mod request;
 
+pub mod kubelet;
+
 pub mod cluster;
 
 pub mod allocation;

@@ -6,16 +6,18 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use crate::cluster::Found;
-use crate::cluster::api::PodView;
+use crate::cluster::api::{PodView, SliceView};
 use crate::npwg::{Definition, ObjectRef};
 
-/// This node's pods and all definitions.
+/// This node's pods and ResourceSlices, and all definitions.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     /// This node's pods.
     pub(super) pods: Shelf<PodView>,
     /// The cluster's definitions; one that cannot be read is there with the reason.
     pub(super) definitions: Shelf<Found<Definition>>,
+    /// What DRA drivers have on this node.
+    pub(super) slices: Shelf<SliceView>,
 }
 
 /// Objects of one kind, as a watch shows them.
@@ -43,6 +45,11 @@ impl<T> Shelf<T> {
     /// The object of that name, if it is known.
     pub(super) fn get(&self, object: &ObjectRef) -> Option<Rc<T>> {
         self.objects.borrow().get(object).cloned()
+    }
+
+    /// All objects that are known.
+    pub(super) fn all(&self) -> Vec<Rc<T>> {
+        self.objects.borrow().values().cloned().collect()
     }
 
     /// How many objects are known.

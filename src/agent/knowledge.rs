@@ -1,5 +1,7 @@
 //! Look-ups: in the cache, and for what is not there yet once at the API server.
 
+use std::cell::RefCell;
+use std::path::Path;
 use std::rc::Rc;
 
 use tracing::warn;
@@ -8,7 +10,8 @@ use super::cache::Cache;
 use super::connection::Connection;
 use super::metrics::{Metrics, Origin, What};
 use crate::cluster::Found;
-use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView};
+use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView, SliceView};
+use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
 /// All that the agent can find out.
@@ -22,6 +25,8 @@ pub(super) struct Knowledge {
     pub(super) connection: Rc<Connection>,
     /// What is counted.
     pub(super) metrics: Rc<Metrics>,
+    /// The connection to kubelet, as the last question named it.
+    pub(super) kubelet: RefCell<Option<Rc<PodResources>>>,
 }
 
 impl Knowledge {
@@ -91,5 +96,21 @@ impl Lookup for Knowledge {
     async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim> {
         self.metrics.looked_up(What::Claim, Origin::Api);
         self.server().claim(namespace, name).await
+    }
+
+    fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
+        let mut kept = self.kubelet.borrow_mut();
+        match &*kept {
+            Some(kubelet) if kubelet.socket() == socket => Rc::clone(kubelet),
+            _ => Rc::clone(kept.insert(Rc::new(PodResources::at(socket)))),
+        }
+    }
+
+    async fn slices(&self, _: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
+        Ok(self.cache.slices.all())
+    }
+
+    async fn slices_uncached(&self, node: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>> {
+        Some(self.server().slices(node).await)
     }
 }

@@ -123,7 +123,14 @@ impl Desk {
         let answered = answer(self.knowledge.as_ref(), node, question).await;
         self.metrics.answered(answered.is_ok(), began.elapsed());
         match answered {
-            Ok(answer) => FromAgent::Answer(Box::new(answer)),
+            Ok(answer) => {
+                let failure = answer.kubelet.as_ref().and_then(|it| it.failure.as_ref());
+                if let Some(failure) = failure {
+                    let pod = question.pod.as_ref().map(ToString::to_string);
+                    warn!(pod, phase = "devices", "{failure}");
+                }
+                FromAgent::Answer(Box::new(answer))
+            }
             Err(error) => {
                 let pod = question.pod.as_ref().map(ToString::to_string);
                 info!(pod, phase = "question", "refused: {error}");

@@ -20,12 +20,15 @@ use tracing::{info, warn};
 use super::cache::{Cache, Shelf};
 use super::connection::Connection;
 use super::publisher::Publisher;
-use crate::cluster::api::PodView;
 use crate::cluster::api::objects::PodObject;
+use crate::cluster::api::slices::SliceObject;
+use crate::cluster::api::{PodView, SliceView};
 use crate::npwg::{Definition, ObjectRef};
 
 /// Objects a page of a list: what is in memory at once while a list is read.
 const PAGE: u32 = 100;
+/// Where objects of the cluster as a whole are kept, which are in no namespace.
+const NO_NAMESPACE: &str = "cluster";
 /// The pause before credentials that were refused are read again.
 const CREDENTIALS_PAUSE: Duration = Duration::from_secs(2);
 
@@ -51,6 +54,15 @@ pub(super) async fn definitions(connection: Rc<Connection>, cache: Rc<Cache>) {
         Definition::from_json(&object.to_json()).map_err(|error| error.to_string())
     };
     watch(&connection, config, &cache.definitions, read, || {}).await;
+}
+
+/// Watches what DRA drivers have on this node, for ever.
+pub(super) async fn slices(connection: Rc<Connection>, cache: Rc<Cache>, node: String) {
+    let config = watcher::Config::default()
+        .fields(&format!("spec.nodeName={node}"))
+        .page_size(PAGE);
+    let shelf = &cache.slices;
+    watch::<SliceObject, SliceView>(&connection, config, shelf, SliceView::from, || {}).await;
 }
 
 async fn watch<K, T>(
@@ -125,7 +137,8 @@ where
 
 fn name<K: Resource>(object: &K) -> Option<ObjectRef> {
     let meta = object.meta();
-    ObjectRef::new(meta.namespace.as_deref()?, meta.name.as_deref()?).ok()
+    let namespace = meta.namespace.as_deref().unwrap_or(NO_NAMESPACE);
+    ObjectRef::new(namespace, meta.name.as_deref()?).ok()
 }
 
 /// The HTTP status behind a failed watch.

@@ -28,7 +28,7 @@ pub fn assign(
                 return Err(AssignError::Twice { id: id.to_owned() });
             }
             taken.push(id);
-            Ok(device(id, resource))
+            Ok(device(allocation, id, resource))
         }));
     }
     let given = wishes.iter().zip(named).map(|(wish, named)| match named {
@@ -41,7 +41,11 @@ pub fn assign(
     given.collect()
 }
 
-fn device(id: &str, resource: &str) -> AllocatedDevice {
+fn device(allocation: &Allocation, id: &str, resource: &str) -> AllocatedDevice {
+    let origin = match allocation.supply(resource) {
+        Some(Supply::Devices { origin, .. }) => Some(*origin),
+        _ => None,
+    };
     AllocatedDevice {
         // One spelling: other plugins compare text.
         id: id
@@ -49,6 +53,7 @@ fn device(id: &str, resource: &str) -> AllocatedDevice {
             .map_or_else(|_| id.to_owned(), |address| address.to_string()),
         resource: resource.to_owned(),
         driver: None,
+        origin,
     }
 }
 
@@ -58,24 +63,32 @@ fn owner<'a>(
     resource: Option<&str>,
     id: &str,
 ) -> Result<&'a str, AssignError> {
-    if let Some(Supply::Unknown(cause)) = resource.and_then(|it| allocation.supply(it)) {
-        return Err(AssignError::Unknown(cause.clone()));
-    }
-    allocation
+    let owner = allocation
         .resource_of(id)
-        .filter(|owner| resource.is_none_or(|resource| resource == *owner))
-        .ok_or_else(|| AssignError::NotOwned {
+        .filter(|owner| resource.is_none_or(|resource| resource == *owner));
+    if let Some(owner) = owner {
+        return Ok(owner);
+    }
+    let concerned = allocation.supplies.iter();
+    let mut concerned =
+        concerned.filter(|(name, _)| resource.is_none_or(|resource| resource == name.as_str()));
+    Err(concerned
+        .find_map(|(_, supply)| match supply {
+            Supply::Unknown(cause) => Some(AssignError::Unknown(cause.clone())),
+            Supply::Devices { .. } | Supply::NoDevices => None,
+        })
+        .unwrap_or_else(|| AssignError::NotOwned {
             id: id.to_owned(),
             resource: resource.map(str::to_owned),
             own: own(allocation, resource),
-        })
+        }))
 }
 
 fn own(allocation: &Allocation, resource: Option<&str>) -> Vec<String> {
     let of = allocation.supplies.iter();
     let of = of.filter(|(name, _)| resource.is_none_or(|resource| resource == name.as_str()));
     of.filter_map(|(_, supply)| match supply {
-        Supply::Devices(ids) => Some(ids.iter().cloned()),
+        Supply::Devices { ids, .. } => Some(ids.iter().cloned()),
         Supply::NoDevices | Supply::Unknown(_) => None,
     })
     .flatten()
@@ -89,7 +102,7 @@ fn next<'a>(
     taken: &mut Vec<&'a str>,
 ) -> Result<Option<AllocatedDevice>, AssignError> {
     match allocation.supply(resource) {
-        Some(Supply::Devices(ids)) => {
+        Some(Supply::Devices { ids, .. }) => {
             let free = ids
                 .iter()
                 .find(|id| !taken.iter().any(|other| same(other, id)));
@@ -102,7 +115,7 @@ fn next<'a>(
                 });
             };
             taken.push(id);
-            Ok(Some(device(id, resource)))
+            Ok(Some(device(allocation, id, resource)))
         }
         Some(Supply::NoDevices) => Ok(None),
         Some(Supply::Unknown(cause)) => Err(AssignError::Unknown(cause.clone())),

@@ -14,7 +14,6 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::numeric;
-use crate::cluster::Container;
 
 /// The most that is read: some hundred bytes a container with devices.
 const MAX_FILE: u64 = 16 << 20;
@@ -51,27 +50,8 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError`] with the file and what to do.
     pub fn read(path: &Path) -> Result<Checkpoint, CheckpointError> {
-        let shown = || path.display().to_string();
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes))
-            .map_err(|cause| match cause.kind() {
-                io::ErrorKind::NotFound => CheckpointError::Missing { path: shown() },
-                _ => CheckpointError::Io {
-                    path: shown(),
-                    cause: cause.to_string(),
-                },
-            })?;
-        Checkpoint::parse(&bytes).map_err(|problem| match problem {
-            Problem::Torn(cause) => CheckpointError::Torn {
-                path: shown(),
-                cause,
-            },
-            Problem::Version(cause) => CheckpointError::Version {
-                path: shown(),
-                cause,
-            },
-        })
+        let bytes = read(path)?;
+        Checkpoint::parse(&bytes).map_err(|problem| problem.at(path))
     }
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Checkpoint, Problem> {
@@ -104,10 +84,10 @@ impl Checkpoint {
     }
 
     /// The devices of a pod, resource by resource, in the order in which its networks get them:
-    /// containers as `order` has them, numerically within each.
-    pub fn devices_of(&self, pod: &str, order: &[Container]) -> BTreeMap<String, Vec<String>> {
+    /// containers as `order` names them, numerically within each.
+    pub fn devices_of(&self, pod: &str, order: &[&str]) -> BTreeMap<String, Vec<String>> {
         let place = |name: &str| {
-            let known = order.iter().position(|container| container.name == name);
+            let known = order.iter().position(|container| *container == name);
             known.unwrap_or(order.len())
         };
         let mut entries: Vec<&Entry> = self.entries.iter().filter(|it| it.pod == pod).collect();
@@ -144,6 +124,22 @@ impl Checkpoint {
     }
 }
 
+/// Reads a file of kubelet's.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, CheckpointError> {
+    let shown = || path.display().to_string();
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes))
+        .map_err(|cause| match cause.kind() {
+            io::ErrorKind::NotFound => CheckpointError::Missing { path: shown() },
+            _ => CheckpointError::Io {
+                path: shown(),
+                cause: cause.to_string(),
+            },
+        })?;
+    Ok(bytes)
+}
+
 /// Identifiers by NUMA node, or, before Kubernetes 1.20, in one list; `null` where there are none.
 fn of_all_nodes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
@@ -164,6 +160,17 @@ fn of_all_nodes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::E
 pub(super) enum Problem {
     Torn(String),
     Version(String),
+}
+
+impl Problem {
+    /// The error about the file `path`.
+    pub(super) fn at(self, path: &Path) -> CheckpointError {
+        let path = path.display().to_string();
+        match self {
+            Problem::Torn(cause) => CheckpointError::Torn { path, cause },
+            Problem::Version(cause) => CheckpointError::Version { path, cause },
+        }
+    }
 }
 
 /// Why kubelet's checkpoint cannot be used.

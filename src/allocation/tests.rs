@@ -1,12 +1,9 @@
 //! kubelet's checkpoints as Kubernetes 1.36 writes them, broken ones, and who gets which device.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::{Duration, Instant};
-
 use super::checkpoint::Problem;
+use super::claims::Claims;
 use super::*;
-use crate::cluster::{Container, Pod, PodName};
+use crate::kubelet::DynamicDevice;
 
 /// One pod with one VF.
 const ONE: &[u8] = include_bytes!("tests/checkpoint.json");
@@ -19,7 +16,8 @@ fn allocation(supplies: &[(&str, &[&str])]) -> Allocation {
     let mut allocation = Allocation::default();
     for (resource, ids) in supplies {
         let ids = ids.iter().map(|id| (*id).to_owned()).collect();
-        allocation.set(resource, Supply::Devices(ids));
+        let origin = Origin::PodResources;
+        allocation.set(resource, Supply::Devices { ids, origin });
     }
     allocation
 }
@@ -40,16 +38,6 @@ fn given(allocation: &Allocation, wishes: &[Wish<'_>]) -> Vec<String> {
         Err(error) => error.to_string(),
     };
     assign(allocation, wishes).into_iter().map(word).collect()
-}
-
-fn container(name: &str, requests: &[(&str, u64)]) -> Container {
-    Container {
-        name: name.to_owned(),
-        requests: requests
-            .iter()
-            .map(|(resource, count)| ((*resource).to_owned(), *count))
-            .collect(),
-    }
 }
 
 #[test]
@@ -80,8 +68,7 @@ fn containers_come_in_their_order_and_devices_numerically_within_each() {
         {"PodUID":"u","ContainerName":"first","ResourceName":"s","DeviceIDs":null}
     ],"RegisteredDevices":{"r":null}},"Checksum":1}"#;
     let checkpoint = Checkpoint::parse(text.as_bytes()).unwrap();
-    let order = [container("first", &[]), container("second", &[])];
-    let devices = checkpoint.devices_of("u", &order);
+    let devices = checkpoint.devices_of("u", &["first", "second"]);
     let expected = [
         "0000:01:02.4",
         "0000:01:10.0",
@@ -236,117 +223,63 @@ fn a_resource_that_is_no_device_gives_none_and_fails_nobody() {
     assert_eq!(given(&none, &[wish("br", ""), wish("br", "")]), ["-", "-"]);
 }
 
-/// What is gathered of resource `r`, with the checkpoint `text`, and the time that it took.
-fn gathered(text: Option<&str>, pod: &Pod, uid: Option<&str>) -> (Supply, Duration) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("checkpoint");
-    if let Some(text) = text {
-        std::fs::write(&path, text).unwrap();
+#[test]
+fn what_could_not_be_found_out_is_the_reason_against_a_device_that_the_pod_names() {
+    let mut unknown = Allocation::default();
+    unknown.set("r", Supply::Unknown("torn".to_owned()));
+    assert_eq!(
+        given(&unknown, &[wish("", "d1"), wish("r", "d1")]),
+        ["torn", "torn"]
+    );
+}
+
+#[test]
+fn a_device_says_where_it_comes_from() {
+    let two = allocation(&[("r", &["d1", "d2"])]);
+    for given in assign(&two, &[wish("r", ""), wish("r", "d1")]) {
+        assert_eq!(given.unwrap().unwrap().origin, Some(Origin::PodResources));
     }
-    let name = PodName {
-        namespace: "n".to_owned(),
-        name: "p".to_owned(),
-        uid: uid.map(str::to_owned),
-    };
-    let begin = Instant::now();
-    let sources = Sources {
-        name: Some(&name),
-        pod: Some(pod),
-        checkpoint: &path,
-        everything: false,
-        until: begin + Duration::from_millis(200),
-    };
-    let supply = gather(&sources, &["r"]).supply("r").unwrap().clone();
-    (supply, begin.elapsed())
 }
 
-const REGISTERED: &str = r#"{"Data":{"PodDeviceEntries":[
-    {"PodUID":"old","ContainerName":"c","ResourceName":"r","DeviceIDs":{"0":["d1"]}},
-    {"PodUID":"new","ContainerName":"c","ResourceName":"r","DeviceIDs":{"0":["d2"]}}
-    ],"RegisteredDevices":{"r":["d1","d2"]}},"Checksum":1}"#;
+/// kubelet's record of claims, with one of pod [`CLAIMANT`].
+const CLAIMS: &[u8] = include_bytes!("tests/dra_manager_state");
+const CLAIMANT: &str = "7a2fba40-fde6-4eec-8398-725d66d38d8d";
 
 #[test]
-fn a_deleted_pod_of_the_same_name_has_another_uid_and_lends_nothing() {
-    let supply = gathered(Some(REGISTERED), &Pod::default(), Some("new")).0;
-    assert_eq!(supply, Supply::Devices(vec!["d2".to_owned()]));
-    let pod = Pod {
-        uid: Some("old".to_owned()),
-        ..Pod::default()
+fn a_real_kubelets_record_of_claims_is_read_by_the_pods_uid() {
+    let claims = Claims::parse(CLAIMS).unwrap();
+    let device = |claim: &str, device: &str| DynamicDevice {
+        claim: claim.to_owned(),
+        driver: "vf.example.com".to_owned(),
+        pool: "pool-a".to_owned(),
+        device: device.to_owned(),
+        identity: None,
     };
-    let supply = gathered(Some(REGISTERED), &pod, Some("new")).0;
-    assert_eq!(
-        supply,
-        Supply::Devices(vec!["d2".to_owned()]),
-        "the runtime's counts"
-    );
-    let Supply::Unknown(line) = gathered(Some(REGISTERED), &Pod::default(), None).0 else {
-        panic!("without any UID nothing is known");
-    };
-    assert!(
-        line.contains("resource r") && line.contains("K8S_POD_UID"),
-        "{line}"
-    );
+    let own = device("default/drapod--vf1", "vf1");
+    assert!(claims.has(CLAIMANT, &own));
+    assert!(!claims.has("another", &own));
+    assert!(!claims.has(CLAIMANT, &device("default/drapod--vf1", "vf2")));
+    assert!(!claims.has(CLAIMANT, &device("other/drapod--vf1", "vf1")));
 }
 
 #[test]
-fn a_stale_checkpoint_is_waited_for_while_a_container_asks_for_more() {
-    let pod = Pod {
-        containers: vec![container("c", &[("r", 1)])],
-        ..Pod::default()
-    };
-    let (supply, waited) = gathered(Some(REGISTERED), &pod, Some("third"));
-    assert_eq!(supply, Supply::Devices(Vec::new()));
-    assert!(waited >= Duration::from_millis(200), "{waited:?}");
-    let (_, waited) = gathered(Some(REGISTERED), &Pod::default(), Some("third"));
-    assert!(
-        waited < Duration::from_millis(150),
-        "nobody asks: {waited:?}"
-    );
-}
-
-#[test]
-fn a_resource_that_no_device_plugin_registers_counts_no_devices() {
-    let text = r#"{"Data":{"PodDeviceEntries":[],"RegisteredDevices":{"other":[]}}}"#;
-    assert_eq!(
-        gathered(Some(text), &Pod::default(), Some("u")).0,
-        Supply::NoDevices
-    );
-}
-
-#[test]
-fn without_a_checkpoint_the_embedded_cluster_says_it_all() {
-    let pod = Pod {
-        devices: BTreeMap::from([("s".to_owned(), vec!["e1".to_owned()])]),
-        ..Pod::default()
-    };
-    assert_eq!(gathered(None, &pod, None).0, Supply::Devices(Vec::new()));
-    let Supply::Unknown(line) = gathered(None, &Pod::default(), Some("u")).0 else {
-        panic!("nobody knows");
-    };
-    assert!(
-        line.contains("kubelet's checkpoint") && line.contains("not there"),
-        "{line}"
-    );
-}
-
-#[test]
-fn devices_of_a_manifest_are_put_into_numeric_order_without_any_checkpoint() {
-    let ids = ["0000:01:10.0", "0000:01:02.0"].map(str::to_owned);
-    let pod = Pod {
-        devices: BTreeMap::from([("r".to_owned(), ids.to_vec())]),
-        ..Pod::default()
-    };
-    let sources = Sources {
-        name: None,
-        pod: Some(&pod),
-        checkpoint: Path::new("/nonexistent"),
-        everything: false,
-        until: Instant::now(),
-    };
-    let allocation = gather(&sources, &["r"]);
-    let expected = ["0000:01:02.0", "0000:01:10.0"].map(str::to_owned);
-    assert_eq!(
-        allocation.supply("r"),
-        Some(&Supply::Devices(expected.to_vec()))
-    );
+fn a_record_of_claims_torn_or_of_an_unknown_version_is_said_to_be_one() {
+    for length in 0..CLAIMS.len() {
+        assert!(
+            matches!(Claims::parse(&CLAIMS[..length]), Err(Problem::Torn(_))),
+            "{length}"
+        );
+    }
+    for text in [
+        "{}",
+        r#"{"Data":{}}"#,
+        r#"{"Data":"{"}"#,
+        r#"{"version":"v1","entries":[]}"#,
+        r#"{"Data":"{\"ClaimInfoStateList\":[{\"ClaimName\":7}]}"}"#,
+    ] {
+        let parsed = Claims::parse(text.as_bytes());
+        assert!(matches!(parsed, Err(Problem::Version(_))), "{text}");
+    }
+    let none = r#"{"Data":"{\"ClaimInfoStateList\":null}"}"#;
+    assert!(Claims::parse(none.as_bytes()).is_ok(), "no claims at all");
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::pod::{line, read_request};
 use super::{ExplainArgs, Output, print};
+use crate::allocation::Origin;
 use crate::delegate::Binary;
 use crate::kernel::capabilities;
 use crate::operation::prepare::{Prepared, prepare};
@@ -83,7 +84,12 @@ fn for_people(prepared: Option<&Prepared>, problems: &[String]) -> String {
             out += &format!("     run     {}\n", binary.path().display());
         }
         if let Some(device) = &attachment.device {
-            out += &format!("     device  {} of {}\n", device.id, device.resource);
+            let origin = device.origin.iter();
+            let origin: String = origin.map(|origin| format!(", from {origin}")).collect();
+            out += &format!(
+                "     device  {} of {}{origin}\n",
+                device.id, device.resource
+            );
         }
         for (name, value) in attachment.capability_args.iter() {
             out += &format!("     pass    {name} = {}\n", value.get());
@@ -140,6 +146,7 @@ fn for_programs(prepared: Option<&Prepared>, problems: &[String]) -> Value {
                 "auxiliary": attachment.is_auxiliary,
                 "plugins": binaries.found().map(Binary::path).collect::<Vec<_>>(),
                 "device": attachment.device.as_ref().map(|device| &device.id),
+                "deviceFrom": attachment.device.as_ref().and_then(|device| device.origin).map(Origin::as_str),
                 "capabilityArgs": attachment.capability_args,
                 "cniArgs": attachment.cni_args,
                 "ips": attachment.requested.ips.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 
+use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
 use super::{Answer, Api, Cluster, ClusterError, OwedWrites, Publication, Question};
 
@@ -165,7 +166,11 @@ impl Cluster for Agent {
         let message = ToAgent::Question(question.clone());
         loop {
             match (self.exchange(&message), &self.api) {
-                (Ok(FromAgent::Answer(answer)), _) => return Ok(*answer),
+                (Ok(FromAgent::Answer(mut answer)), _) => {
+                    // An agent of an older release does not ask kubelet.
+                    ask_kubelet(question, &mut answer);
+                    return Ok(*answer);
+                }
                 (Ok(FromAgent::Refused(cause)), _) => {
                     return Err(ClusterError::Agent {
                         socket: self.socket.display().to_string(),

@@ -8,6 +8,7 @@ pub mod error;
 pub mod objects;
 pub mod publish;
 pub mod server;
+pub mod slices;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ pub use error::ApiError;
 pub use objects::PodView;
 pub use publish::{Occasion, Published, publish};
 pub use server::ApiServer;
+pub use slices::SliceView;
 
 use super::{Answer, Cluster, ClusterError, Publication, Question};
 

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::devices::ask_kubelet;
 use super::manifests::{Manifest, Manifests};
 use super::{
     Answer, Cluster, ClusterError, Container, Event, Found, Pod, PodAnnotations, PodName,
@@ -87,6 +88,7 @@ impl Cluster for Folder {
                 answer.definitions.push((object, found));
             }
         }
+        ask_kubelet(question, &mut answer);
         Ok(answer)
     }
 
@@ -162,6 +164,11 @@ fn pod(manifests: &Manifests, name: &PodName) -> Option<Pod> {
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default(),
         containers: containers(&manifest.body),
+        has_claims: manifest
+            .body
+            .pointer("/spec/resourceClaims")
+            .and_then(Value::as_array)
+            .is_some_and(|claims| !claims.is_empty()),
     })
 }
 
@@ -169,10 +176,13 @@ fn pod(manifests: &Manifests, name: &PodName) -> Option<Pod> {
 /// has them. A name with `/` is an extended resource's; what counts is the limit, which for these
 /// is the request.
 fn containers(pod: &Value) -> Vec<Container> {
-    let lists = ["/spec/initContainers", "/spec/containers"].map(|place| pod.pointer(place));
-    let specs = lists.into_iter().flatten().filter_map(Value::as_array);
+    let lists = [("/spec/initContainers", true), ("/spec/containers", false)];
+    let specs = lists.into_iter().flat_map(|(place, is_init)| {
+        let specs = pod.pointer(place).and_then(Value::as_array);
+        specs.into_iter().flatten().map(move |spec| (spec, is_init))
+    });
     let mut containers = Vec::new();
-    for spec in specs.flatten() {
+    for (spec, is_init) in specs {
         let limits = ["/resources/requests", "/resources/limits"].map(|place| spec.pointer(place));
         let limits = limits.into_iter().flatten().filter_map(Value::as_object);
         let requests: BTreeMap<String, u64> = limits
@@ -183,8 +193,11 @@ fn containers(pod: &Value) -> Vec<Container> {
         if let Some(name) = spec.get("name").and_then(Value::as_str)
             && !requests.is_empty()
         {
-            let name = name.to_owned();
-            containers.push(Container { name, requests });
+            containers.push(Container {
+                name: name.to_owned(),
+                requests,
+                ends_first: is_init && spec.get("restartPolicy") != Some(&json!("Always")),
+            });
         }
     }
     containers
@@ -234,16 +247,25 @@ mod tests {
                 { "name": "a", "resources": { "limits": { "intel.com/vf": 1, "x.com/y": "z" } } },
                 { "name": "none" },
             ],
-            "initContainers": [{ "name": "i", "resources": { "limits": { "intel.com/vf": "3" } } }],
+            "initContainers": [
+                { "name": "i", "resources": { "limits": { "intel.com/vf": "3" } } },
+                { "name": "s", "restartPolicy": "Always",
+                  "resources": { "limits": { "intel.com/vf": 1 } } },
+            ],
         }});
-        let found: Vec<(String, u64)> = containers(&pod)
+        let found: Vec<(String, u64, bool)> = containers(&pod)
             .into_iter()
-            .map(|container| (container.name, container.requests["intel.com/vf"]))
+            .map(|it| (it.name, it.requests["intel.com/vf"], it.ends_first))
             .collect();
-        let expected = [("i", 3), ("b", 2), ("a", 1)];
+        let expected = [
+            ("i", 3, true),
+            ("s", 1, false),
+            ("b", 2, false),
+            ("a", 1, false),
+        ];
         assert_eq!(
             found,
-            expected.map(|(name, count)| (name.to_owned(), count))
+            expected.map(|(name, count, ends_first)| (name.to_owned(), count, ends_first))
         );
         assert_eq!(containers(&serde_json::json!({"spec": null})), []);
     }

@@ -50,19 +50,22 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     let given = given_annotations(context)?;
     let left = context.deadline.saturating_duration_since(Instant::now());
     let patience = cluster::AGENT_WAIT.min(left / 2);
-    let answer = ask(context, pod.as_ref(), given.as_ref(), patience)?;
+    let question = question(context, pod.as_ref(), given.as_ref(), patience);
+    let answer = ask(context, question.as_ref())?;
     check_identity(pod.as_ref(), &answer)?;
     let pod = pod.map(|pod| with_uid(pod, &answer));
     let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
     let annotations = given.or(known).unwrap_or_default();
     let catalog = Catalog::build(node, &answer);
     let allocation = allocation(
-        node,
-        pod.as_ref(),
-        &annotations,
-        &answer,
-        &catalog,
-        context.deadline,
+        context,
+        question,
+        &Known {
+            pod: pod.as_ref(),
+            annotations: &annotations,
+            answer: &answer,
+            catalog: &catalog,
+        },
     );
     let mut plan = plan::plan(Inputs {
         node,
@@ -76,11 +79,13 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
         runtime_config: runtime_config(context)?,
     });
     inspect_devices(node, &mut plan);
+    let mut remarks = plan.remarks;
+    remarks.extend(allocation.remarks);
     let mut prepared = Prepared {
         pod,
         attachments: Vec::new(),
         events: plan.events,
-        remarks: plan.remarks,
+        remarks,
         problems: plan.problems,
     };
     prepared.find_programs(context, plan.attachments);
@@ -98,27 +103,29 @@ pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachmen
     let pod = pod_name(context).ok().flatten();
     let given = given_annotations(context).ok().flatten();
     let known = all
-        .then(|| ask(context, pod.as_ref(), given.as_ref(), Duration::ZERO).ok())
-        .flatten()
+        .then(|| question(context, pod.as_ref(), given.as_ref(), Duration::ZERO))
+        .and_then(|question| ask(context, without_kubelet(question).as_ref()).ok())
         .filter(|answer| check_identity(pod.as_ref(), answer).is_ok());
     let (answer, annotations) = match known {
         Some(answer) => {
             let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
             (answer, given.or(known).unwrap_or_default())
         }
-        None => (
-            ask(context, None, None, Duration::ZERO)?,
-            PodAnnotations::default(),
-        ),
+        None => {
+            let question = question(context, None, None, Duration::ZERO);
+            (ask(context, question.as_ref())?, PodAnnotations::default())
+        }
     };
     let catalog = Catalog::build(node, &answer);
     let allocation = allocation(
-        node,
-        pod.as_ref(),
-        &annotations,
-        &answer,
-        &catalog,
-        Instant::now(),
+        context,
+        None,
+        &Known {
+            pod: pod.as_ref(),
+            annotations: &annotations,
+            answer: &answer,
+            catalog: &catalog,
+        },
     );
     let plan = plan::plan(Inputs {
         node,
@@ -141,28 +148,42 @@ pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachmen
     Ok(attachments)
 }
 
+/// What is known of a pod.
+struct Known<'a> {
+    pod: Option<&'a PodName>,
+    annotations: &'a PodAnnotations,
+    answer: &'a Answer,
+    catalog: &'a Catalog,
+}
+
 /// What kubelet gave the pod, where one of its networks uses devices; nobody is asked otherwise.
-fn allocation(
-    node: &NodeConfig,
-    pod: Option<&PodName>,
-    annotations: &PodAnnotations,
-    answer: &Answer,
-    catalog: &Catalog,
-    until: Instant,
-) -> Allocation {
-    let resources = catalog.resources();
-    let everything = annotations.may_name_devices();
+/// With a `question` it is waited until kubelet knows, and the question is asked again.
+fn allocation(context: &Context<'_>, question: Option<Question>, known: &Known<'_>) -> Allocation {
+    let resources = known.catalog.resources();
+    let everything = known.annotations.may_name_devices();
     if resources.is_empty() && !everything {
         return Allocation::default();
     }
+    let until = match question {
+        Some(_) => context.deadline,
+        None => Instant::now(),
+    };
     let sources = Sources {
-        name: pod,
-        pod: answer.pod.as_ref(),
-        checkpoint: &node.kubelet_checkpoint,
+        name: known.pod,
+        pod: known.answer.pod.as_ref(),
+        told: known.answer.kubelet.as_ref(),
+        checkpoint: &context.request.node.kubelet_checkpoint,
         everything,
         until,
     };
-    gather(&sources, &resources)
+    let question = question.map(|question| Question {
+        patience: Duration::ZERO,
+        ..question
+    });
+    gather(&sources, &resources, &mut || {
+        let answer = context.node.cluster.ask(question.as_ref()?).ok()?;
+        answer.kubelet
+    })
 }
 
 /// Looks whether every device can be used, before anything runs.
@@ -234,31 +255,46 @@ pub(super) fn is_on_disk(network: &ClusterNetwork) -> bool {
     }
 }
 
-/// Asks the cluster, unless there is nothing to ask: a pod whose annotations came with the call
-/// and that selects nothing needs neither agent nor API.
-fn ask(
+/// What the cluster is asked, unless there is nothing to ask: a pod whose annotations came with
+/// the call and that selects nothing needs neither agent nor API.
+fn question(
     context: &Context<'_>,
     pod: Option<&PodName>,
     given: Option<&PodAnnotations>,
     patience: Duration,
-) -> Result<Answer, Failure> {
+) -> Option<Question> {
     let node = &context.request.node;
     let selects_nothing = given.is_some_and(|given| *given == PodAnnotations::default());
     if is_on_disk(&node.cluster_network)
         && (pod.is_none() || selects_nothing)
         && node.default_networks.is_empty()
     {
-        return Ok(Answer::default());
+        return None;
     }
-    let question = Question {
+    Some(Question {
         pod: pod.cloned(),
         annotations: given.cloned(),
         networks: administrators_definitions(node),
         multus_namespace: node.multus_namespace.clone(),
         dialect: node.dialect,
+        kubelet: Some(node.pod_resources_socket.clone()),
         patience,
-    };
-    Ok(context.node.cluster.ask(&question)?)
+    })
+}
+
+/// A question that does not wait for kubelet.
+fn without_kubelet(question: Option<Question>) -> Option<Question> {
+    question.map(|question| Question {
+        kubelet: None,
+        ..question
+    })
+}
+
+fn ask(context: &Context<'_>, question: Option<&Question>) -> Result<Answer, Failure> {
+    match question {
+        Some(question) => Ok(context.node.cluster.ask(question)?),
+        None => Ok(Answer::default()),
+    }
 }
 
 /// CNI_ARGS are a hint: the pod of that name must be the one that the runtime means.

@@ -797,7 +797,10 @@ fn with_resource(mut story: Story, name: &str, capabilities: &[&str]) -> Story {
     let definition = story.definitions.last_mut().unwrap();
     definition["metadata"]["annotations"] = json!({"k8s.v1.cni.cncf.io/resourceName": "r"});
     let ids = ["0000:01:10.0", "0000:01:10.2"].map(str::to_owned);
-    let supply = crate::allocation::Supply::Devices(ids.to_vec());
+    let supply = crate::allocation::Supply::Devices {
+        ids: ids.to_vec(),
+        origin: crate::allocation::Origin::Manifest,
+    };
     story.allocation.set("r", supply);
     story
 }

@@ -1,9 +1,13 @@
 //! Answering a question: from the API server alone, or from what the agent has of it.
 
+use std::path::Path;
+use std::rc::Rc;
+
 use futures_util::future::join_all;
 
-use super::{ApiError, PodView};
-use crate::cluster::{Answer, ClusterError, Found, PodName, Question};
+use super::{ApiError, PodView, SliceView, slices};
+use crate::cluster::{Answer, ClusterError, Found, PodName, Question, devices};
+use crate::kubelet::{PodDevices, PodResources};
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
 /// Where objects are looked up.
@@ -27,6 +31,18 @@ pub trait Lookup {
 
     /// A claim, or why there is none.
     async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim>;
+
+    /// kubelet's pod-resources API behind a socket.
+    fn kubelet(&self, socket: &Path) -> Rc<PodResources>;
+
+    /// The ResourceSlices of a node, as they are known.
+    ///
+    /// # Errors
+    /// When the API server had to be asked and did not answer.
+    async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError>;
+
+    /// The same, past any cache; `None` where [`Lookup::slices`] was that already.
+    async fn slices_uncached(&self, node: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>>;
 }
 
 /// Answers a question on the node called `node`, where that is known.
@@ -49,10 +65,11 @@ pub async fn answer(
         }
     };
     want(question.networks.clone());
+    let mut bound_to = None;
     if let Some(name) = &question.pod {
-        let mut pod = identified(lookup, node, name)
-            .await?
-            .to_pod(name.uid.as_deref());
+        let view = identified(lookup, node, name).await?;
+        let mut pod = view.to_pod(name.uid.as_deref());
+        bound_to = view.node;
         if let Some(given) = &question.annotations {
             pod.annotations = given.clone();
         }
@@ -74,7 +91,42 @@ pub async fn answer(
         (object, found)
     }))
     .await;
+    let node = node.or(bound_to.as_deref()).unwrap_or_default();
+    answer.kubelet = kubelet(lookup, node, question, &answer).await;
     Ok(answer)
+}
+
+/// What kubelet says of the pod's devices, where a network uses any, with those of DRA drivers
+/// identified.
+async fn kubelet(
+    lookup: &impl Lookup,
+    node: &str,
+    question: &Question,
+    answer: &Answer,
+) -> Option<PodDevices> {
+    let (name, socket) = (question.pod.as_ref()?, question.kubelet.as_ref()?);
+    let resources = devices::wanted(answer)?;
+    let kubelet = lookup.kubelet(socket);
+    let mut devices = kubelet
+        .devices_of(&name.namespace, &name.name, &resources)
+        .await;
+    if !slices::concern(&devices) {
+        return Some(devices);
+    }
+    let mut found = lookup.slices(node).await;
+    let is_complete = matches!(&found, Ok(slices) if slices::identify(slices, &mut devices));
+    if !is_complete && let Some(fresh) = lookup.slices_uncached(node).await {
+        if let Ok(slices) = &fresh {
+            slices::identify(slices, &mut devices);
+        }
+        found = fresh;
+    }
+    if let Err(error) = found
+        && devices.dynamic().any(|device| device.identity.is_none())
+    {
+        devices.failure.get_or_insert(error.to_string());
+    }
+    Some(devices)
 }
 
 /// The pod that the runtime means. What a cache says against it is asked once more, uncached: a

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::identity::Identity;
@@ -30,12 +31,17 @@ struct PodSpec {
     containers: Option<Vec<ContainerSpec>>,
     #[serde(default)]
     init_containers: Option<Vec<ContainerSpec>>,
+    #[serde(default)]
+    resource_claims: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ContainerSpec {
     #[serde(default)]
     name: String,
+    #[serde(default)]
+    restart_policy: Option<String>,
     #[serde(default)]
     resources: Option<Resources>,
 }
@@ -90,6 +96,9 @@ pub struct PodView {
     pub has_annotations: bool,
     /// Its containers that request extended resources, those that run to completion first.
     pub containers: Vec<Container>,
+    /// Whether it has resource claims (DRA).
+    #[serde(default)]
+    pub has_claims: bool,
 }
 
 impl From<PodObject> for PodView {
@@ -105,9 +114,18 @@ impl From<PodObject> for PodView {
             has_annotations: !annotations.is_empty(),
             containers: init
                 .into_iter()
-                .chain(spec.containers.unwrap_or_default())
-                .filter_map(container)
+                .map(|spec| (spec, true))
+                .chain(
+                    spec.containers
+                        .unwrap_or_default()
+                        .into_iter()
+                        .map(|spec| (spec, false)),
+                )
+                .filter_map(|(spec, is_init)| container(spec, is_init))
                 .collect(),
+            has_claims: spec
+                .resource_claims
+                .is_some_and(|claims| !claims.is_empty()),
         }
     }
 }
@@ -120,11 +138,13 @@ impl PodView {
             annotations: self.annotations.clone(),
             devices: BTreeMap::new(),
             containers: self.containers.clone(),
+            has_claims: self.has_claims,
         }
     }
 }
 
-fn container(spec: ContainerSpec) -> Option<Container> {
+fn container(spec: ContainerSpec, is_init: bool) -> Option<Container> {
+    let ends_first = is_init && spec.restart_policy.as_deref() != Some("Always");
     let requests = spec.resources.and_then(|resources| resources.requests)?;
     let requests: BTreeMap<String, u64> = requests
         .into_iter()
@@ -142,6 +162,7 @@ fn container(spec: ContainerSpec) -> Option<Container> {
     (!requests.is_empty()).then_some(Container {
         name: spec.name,
         requests,
+        ends_first,
     })
 }
 
@@ -164,7 +185,11 @@ mod tests {
             "metadata": {"name": "web", "namespace": "a", "uid": "u", "annotations": {
                 "k8s.v1.cni.cncf.io/networks": "n", "k8s.v1.cni.cncf.io/network-status": "[]",
                 "secret": "x"}},
-            "spec": {"nodeName": "node-a", "containers": [
+            "spec": {"nodeName": "node-a", "resourceClaims": [{"name": "nic"}], "initContainers": [
+                {"name": "first", "resources": {"requests": {"intel.com/sriov": "1"}}},
+                {"name": "beside", "restartPolicy": "Always",
+                 "resources": {"requests": {"intel.com/sriov": "1"}}},
+            ], "containers": [
                 {"name": "app", "env": [{"name": "PASSWORD", "value": "x"}],
                  "resources": {"requests": {"cpu": "1", "intel.com/sriov": "2",
                                             "kubernetes.io/batch": "1", "x.io/half": "500m"}}},
@@ -176,13 +201,20 @@ mod tests {
         assert_eq!(view.node.as_deref(), Some("node-a"));
         assert_eq!(view.annotations.networks.as_deref(), Some("n"));
         assert_eq!(view.status.as_deref(), Some("[]"));
+        let container = |name: &str, count, ends_first| Container {
+            name: name.into(),
+            requests: BTreeMap::from([("intel.com/sriov".into(), count)]),
+            ends_first,
+        };
         assert_eq!(
             view.containers,
-            [Container {
-                name: "app".into(),
-                requests: BTreeMap::from([("intel.com/sriov".into(), 2)]),
-            }]
+            [
+                container("first", 1, true),
+                container("beside", 1, false),
+                container("app", 2, false)
+            ]
         );
+        assert!(view.has_claims);
         assert!(!format!("{view:?}").contains("PASSWORD"));
     }
 

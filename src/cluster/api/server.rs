@@ -1,6 +1,7 @@
 //! Requests to the API server, each with a limit in time and an error that names it.
 
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use http::{Method, Request, header};
@@ -12,7 +13,9 @@ use serde_json::Value;
 use super::ApiError;
 use super::answer::Lookup;
 use super::objects::{PodObject, PodView};
+use super::slices::{SliceObject, SliceView};
 use crate::cluster::Found;
+use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
 /// How long one request may take.
@@ -22,6 +25,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// The API group of definitions and, first of all, of claims (NPWG 1.3 §3.1, §8.2.1).
 const GROUP: &str = "/apis/k8s.cni.cncf.io";
+/// What DRA drivers have on the nodes.
+const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
 
 /// A connection to the API server.
 #[derive(Clone)]
@@ -213,6 +218,29 @@ impl Lookup for ApiServer {
             Ok(None) => Err(format!("no IPAMClaim {claim} in the cluster")),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
+        Rc::new(PodResources::at(socket))
+    }
+
+    async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
+        #[derive(serde::Deserialize)]
+        struct List {
+            #[serde(default)]
+            items: Vec<SliceObject>,
+        }
+        let path = format!("{SLICES}?fieldSelector=spec.nodeName%3D{node}");
+        // A cluster without that API has no devices of this kind.
+        let list: Option<List> = found(self.request(Method::GET, &path, None).await)?;
+        let slices = list.map(|list| list.items).unwrap_or_default().into_iter();
+        Ok(slices
+            .map(|slice| Rc::new(SliceView::from(slice)))
+            .collect())
+    }
+
+    async fn slices_uncached(&self, _: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>> {
+        None
     }
 }
 

@@ -33,6 +33,7 @@ fn header(container: &str) -> Header {
             id: DEVICE.to_owned(),
             resource: "r".to_owned(),
             driver: None,
+            origin: None,
         }),
         device_info_file: None,
         requested: Requested {

@@ -113,6 +113,7 @@ fn attachment(id: &str) -> Attachment {
             id: id.to_owned(),
             resource: "r".to_owned(),
             driver: None,
+            origin: None,
         }),
         device_info_file: None,
         requested: crate::plan::Requested::default(),

@@ -34,6 +34,21 @@ impl Lookup for Two {
         self.asked.borrow_mut().push(format!("claim {name}"));
         Err("none".into())
     }
+
+    fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
+        self.asked.borrow_mut().push("kubelet".into());
+        Rc::new(PodResources::at(socket))
+    }
+
+    async fn slices(&self, _: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
+        self.asked.borrow_mut().push("slices".into());
+        Ok(Vec::new())
+    }
+
+    async fn slices_uncached(&self, _: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>> {
+        self.asked.borrow_mut().push("slices of now".into());
+        Some(Ok(Vec::new()))
+    }
 }
 
 fn pod(uid: &str, node: &str, networks: &str) -> Option<PodView> {

@@ -1,0 +1,89 @@
+//! kubelet's own record of claims (DRA): `dra_manager_state`, beside the directory of the devices'
+//! checkpoint.
+//!
+//! Like that one it knows pods by their UIDs, which the pod-resources API does not.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::CheckpointError;
+use super::checkpoint::{Problem, read};
+use crate::kubelet::DynamicDevice;
+
+/// The claims that kubelet has prepared on this node.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Claims {
+    #[serde(rename = "ClaimInfoStateList")]
+    claims: Option<Vec<Claim>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Claim {
+    claim_name: String,
+    namespace: String,
+    #[serde(rename = "PodUIDs")]
+    pods: Option<BTreeMap<String, serde::de::IgnoredAny>>,
+    driver_state: Option<BTreeMap<String, Driver>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Driver {
+    devices: Option<Vec<Device>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Device {
+    pool_name: String,
+    device_name: String,
+}
+
+/// The file as such: its content is JSON text in JSON.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct File {
+    data: String,
+}
+
+impl Claims {
+    /// The file of the kubelet whose devices' checkpoint is `checkpoint`.
+    pub(super) fn path(checkpoint: &Path) -> PathBuf {
+        let root = checkpoint.parent().and_then(Path::parent);
+        root.unwrap_or(Path::new("/")).join("dra_manager_state")
+    }
+
+    /// Reads it.
+    pub(super) fn read(path: &Path) -> Result<Claims, CheckpointError> {
+        let bytes = read(path)?;
+        Claims::parse(&bytes).map_err(|problem| problem.at(path))
+    }
+
+    pub(super) fn parse(bytes: &[u8]) -> Result<Claims, Problem> {
+        let whole: serde_json::Value =
+            serde_json::from_slice(bytes).map_err(|cause| Problem::Torn(cause.to_string()))?;
+        let version = |cause: serde_json::Error| Problem::Version(cause.to_string());
+        let file = File::deserialize(whole).map_err(version)?;
+        serde_json::from_str(&file.data).map_err(version)
+    }
+
+    /// Whether a device was prepared for a claim of the pod with this UID.
+    pub(super) fn has(&self, uid: &str, device: &DynamicDevice) -> bool {
+        self.claims.iter().flatten().any(|claim| {
+            let name = device.claim.split_once('/');
+            let pods = claim.pods.as_ref();
+            let drivers = claim.driver_state.as_ref();
+            let driver = drivers.and_then(|drivers| drivers.get(&device.driver));
+            name == Some((claim.namespace.as_str(), claim.claim_name.as_str()))
+                && pods.is_some_and(|pods| pods.contains_key(uid))
+                && driver
+                    .into_iter()
+                    .flat_map(|it| it.devices.iter().flatten())
+                    .any(|it| it.pool_name == device.pool && it.device_name == device.device)
+        })
+    }
+}

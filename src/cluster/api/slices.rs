@@ -1,0 +1,271 @@
+//! ResourceSlices (resource.k8s.io/v1): what the devices of DRA drivers are on the node.
+//!
+//! kubelet tells a device's driver, pool and name, which are words between driver and scheduler.
+//! What it is on the node stands in its attributes: `k8s.cni.cncf.io/deviceID`, else
+//! `resource.kubernetes.io/pciBusID`; and `k8s.cni.cncf.io/resourceName`, which is the
+//! `k8s.v1.cni.cncf.io/resourceName` of the definitions that mean it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::kubelet::{DynamicDevice, Identity, PodDevices};
+
+const RESOURCE_NAME: &str = "k8s.cni.cncf.io/resourceName";
+const DEVICE_ID: &str = "k8s.cni.cncf.io/deviceID";
+const PCI_BUS_ID: &str = "resource.kubernetes.io/pciBusID";
+
+/// A slice on the wire.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct SliceObject {
+    /// Its metadata.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Option<SliceSpec>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct SliceSpec {
+    driver: String,
+    pool: PoolSpec,
+    devices: Option<Vec<DeviceSpec>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct PoolSpec {
+    name: String,
+    generation: i64,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct DeviceSpec {
+    name: String,
+    attributes: Option<BTreeMap<String, Value>>,
+}
+
+impl kube::Resource for SliceObject {
+    type DynamicType = ();
+    type Scope = ClusterResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "ResourceSlice".into()
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        "resource.k8s.io".into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        "resourceslices".into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// All that is kept of a slice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SliceView {
+    driver: String,
+    pool: String,
+    generation: i64,
+    devices: Vec<(String, Identity)>,
+}
+
+impl From<SliceObject> for SliceView {
+    fn from(object: SliceObject) -> SliceView {
+        let spec = object.spec.unwrap_or_default();
+        let devices = spec.devices.unwrap_or_default().into_iter();
+        SliceView {
+            driver: spec.driver,
+            pool: spec.pool.name,
+            generation: spec.pool.generation,
+            devices: devices
+                .map(|device| {
+                    let identity = identity(&device.attributes.unwrap_or_default());
+                    (device.name, identity)
+                })
+                .collect(),
+        }
+    }
+}
+
+fn identity(attributes: &BTreeMap<String, Value>) -> Identity {
+    let text = |name: &str| {
+        let value = attributes.get(name)?.get("string")?.as_str()?;
+        Some(value.to_owned()).filter(|value| !value.is_empty())
+    };
+    Identity {
+        resource: text(RESOURCE_NAME),
+        id: text(DEVICE_ID).or_else(|| text(PCI_BUS_ID)),
+    }
+}
+
+/// Whether slices can add anything to what kubelet says.
+pub(super) fn concern(devices: &PodDevices) -> bool {
+    devices.on_node.is_some() || devices.dynamic().next().is_some()
+}
+
+/// Says what the devices of DRA drivers are, and which resources they belong to; whether all of
+/// them were found.
+pub(super) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bool {
+    let mut is_complete = true;
+    for device in devices.dynamic_mut() {
+        device.identity = find(slices, device).cloned();
+        is_complete &= device.identity.is_some();
+    }
+    if let Some(names) = &mut devices.on_node {
+        let identities = slices.iter().flat_map(|slice| &slice.devices);
+        for resource in identities.filter_map(|(_, identity)| identity.resource.as_ref()) {
+            if !names.contains(resource) {
+                names.push(resource.clone());
+            }
+        }
+    }
+    is_complete
+}
+
+/// A driver that changes its pool writes slices of a higher generation first: those of an older
+/// one count no longer.
+fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a Identity> {
+    let of_pool = || {
+        slices
+            .iter()
+            .filter(|slice| slice.driver == device.driver && slice.pool == device.pool)
+    };
+    let newest = of_pool().map(|slice| slice.generation).max()?;
+    of_pool()
+        .filter(|slice| slice.generation == newest)
+        .flat_map(|slice| &slice.devices)
+        .find(|(name, _)| *name == device.device)
+        .map(|(_, identity)| identity)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::kubelet::ContainerDevices;
+
+    fn slice(generation: i64, devices: &Value) -> Rc<SliceView> {
+        let object: SliceObject = serde_json::from_value(json!({
+            "metadata": {"name": "node-a-vf.example.com"},
+            "spec": {"driver": "vf.example.com", "nodeName": "node-a", "devices": devices,
+                     "pool": {"name": "pool-a", "generation": generation, "resourceSliceCount": 1}},
+        }))
+        .unwrap();
+        Rc::new(SliceView::from(object))
+    }
+
+    fn claimed(names: &[&str]) -> PodDevices {
+        let dynamic = names.iter().map(|name| DynamicDevice {
+            claim: "default/c".into(),
+            driver: "vf.example.com".into(),
+            pool: "pool-a".into(),
+            device: (*name).into(),
+            identity: None,
+        });
+        PodDevices {
+            containers: vec![ContainerDevices {
+                name: "c".into(),
+                dynamic: dynamic.collect(),
+                ..ContainerDevices::default()
+            }],
+            ..PodDevices::default()
+        }
+    }
+
+    fn identities(devices: &PodDevices) -> Vec<Option<Identity>> {
+        devices.dynamic().map(|it| it.identity.clone()).collect()
+    }
+
+    #[test]
+    fn a_device_is_what_its_attributes_say_device_id_before_pci_bus_id() {
+        let devices = json!([
+            {"name": "vf0", "attributes": {
+                "k8s.cni.cncf.io/resourceName": {"string": "example.com/vf"},
+                "k8s.cni.cncf.io/deviceID": {"string": "mlx5_core.sf.4"},
+                "resource.kubernetes.io/pciBusID": {"string": "0000:01:10.0"}}},
+            {"name": "vf1", "attributes": {
+                "resource.kubernetes.io/pciBusID": {"string": "0000:01:10.1"}, "x": {"int": 1}}},
+            {"name": "vf2"},
+            {"name": "vf3", "attributes": {"k8s.cni.cncf.io/deviceID": {"int": 3}}},
+        ]);
+        let mut found = claimed(&["vf0", "vf1", "vf2", "vf3"]);
+        assert!(concern(&found) && identify(&[slice(1, &devices)], &mut found));
+        let identity = |resource: Option<&str>, id: Option<&str>| {
+            Some(Identity {
+                resource: resource.map(str::to_owned),
+                id: id.map(str::to_owned),
+            })
+        };
+        let expected = [
+            identity(Some("example.com/vf"), Some("mlx5_core.sf.4")),
+            identity(None, Some("0000:01:10.1")),
+            identity(None, None),
+            identity(None, None),
+        ];
+        assert_eq!(identities(&found), expected);
+    }
+
+    #[test]
+    fn a_slice_of_an_older_generation_and_of_another_pool_says_nothing() {
+        let of = |id: &str| json!([{"name": "vf0", "attributes": {"k8s.cni.cncf.io/deviceID": {"string": id}}}]);
+        let slices = [slice(1, &of("old")), slice(2, &of("new"))];
+        let mut found = claimed(&["vf0"]);
+        assert!(identify(&slices, &mut found));
+        assert_eq!(
+            identities(&found)[0].as_ref().unwrap().id.as_deref(),
+            Some("new")
+        );
+        let slices = [slice(1, &of("old")), slice(2, &json!([]))];
+        assert!(!identify(&slices, &mut found));
+        assert_eq!(identities(&found), [None]);
+        assert!(!identify(&[], &mut claimed(&["vf0"])));
+    }
+
+    #[test]
+    fn resources_of_dra_drivers_are_resources_of_the_node() {
+        let devices = json!([{"name": "vf0", "attributes": {
+            "k8s.cni.cncf.io/resourceName": {"string": "example.com/vf"}}}]);
+        let mut found = PodDevices {
+            on_node: Some(vec!["other.com/x".into()]),
+            ..PodDevices::default()
+        };
+        assert!(concern(&found) && identify(&[slice(1, &devices)], &mut found));
+        assert_eq!(found.is_on_node("example.com/vf"), Some(true));
+        assert_eq!(found.is_on_node("other.com/y"), Some(false));
+        assert!(!concern(&PodDevices::default()));
+    }
+
+    #[test]
+    fn a_slice_of_nulls_is_read() {
+        let object: SliceObject =
+            serde_json::from_value(json!({"metadata": {}, "spec": null})).unwrap();
+        assert_eq!(SliceView::from(object), SliceView::default());
+        let object: SliceObject = serde_json::from_value(
+            json!({"spec": {"devices": null, "driver": "d", "pool": {"name": "p"}}}),
+        )
+        .unwrap();
+        assert_eq!(SliceView::from(object).driver, "d");
+    }
+}

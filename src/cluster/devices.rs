@@ -1,0 +1,115 @@
+//! Whether a pod's devices matter to an answer, and kubelet's words about them.
+
+use super::{Answer, Question};
+use crate::kubelet;
+
+/// The resources whose devices the pod's networks use, besides those that the cluster itself
+/// knows; `None` when nobody has to be asked: most pods use none.
+pub(super) fn wanted(answer: &Answer) -> Option<Vec<&str>> {
+    let pod = answer.pod.as_ref()?;
+    let definitions = answer.definitions.iter();
+    let mut resources: Vec<&str> = definitions
+        .filter_map(|(_, found)| found.as_ref().ok()?.resource_name.as_deref())
+        .filter(|resource| !pod.devices.contains_key(*resource))
+        .collect();
+    resources.sort_unstable();
+    resources.dedup();
+    let names_one = pod.annotations.may_name_devices() && pod.devices.is_empty();
+    (names_one || !resources.is_empty()).then_some(resources)
+}
+
+/// Asks kubelet, where the answer needs it and nobody has asked yet.
+pub(super) fn ask_kubelet(question: &Question, answer: &mut Answer) {
+    let (Some(name), Some(socket)) = (&question.pod, &question.kubelet) else {
+        return;
+    };
+    if answer.kubelet.is_none()
+        && let Some(resources) = wanted(answer)
+    {
+        let devices = kubelet::ask(socket, &name.namespace, &name.name, &resources);
+        answer.kubelet = Some(devices);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::cluster::{Pod, PodAnnotations};
+    use crate::npwg::Definition;
+
+    fn answer(resource: Option<&str>, annotation: &str, manifest: &[&str]) -> Answer {
+        let definition = Definition {
+            object: "a/n".parse().unwrap(),
+            config: None,
+            resource_name: resource.map(str::to_owned),
+        };
+        let devices: BTreeMap<String, Vec<String>> = manifest
+            .iter()
+            .map(|resource| ((*resource).to_owned(), Vec::new()))
+            .collect();
+        Answer {
+            pod: Some(Pod {
+                annotations: PodAnnotations {
+                    networks: Some(annotation.to_owned()),
+                    default_network: None,
+                },
+                devices,
+                ..Pod::default()
+            }),
+            definitions: vec![("a/n".parse().unwrap(), Ok(definition))],
+            ..Answer::default()
+        }
+    }
+
+    #[test]
+    fn kubelet_is_asked_only_when_a_network_uses_devices_that_nobody_else_knows() {
+        let named = r#"[{"name":"n","deviceID":"0000:01:10.0"}]"#;
+        for (resource, annotation, manifest, expected) in [
+            (None, "n", &[][..], None),
+            (Some("r"), "n", &[], Some(vec!["r"])),
+            (Some("r"), "n", &["r"], None),
+            (Some("r"), "n", &["s"], Some(vec!["r"])),
+            (None, named, &[], Some(vec![])),
+            (None, named, &["r"], None),
+        ] {
+            let answer = answer(resource, annotation, manifest);
+            assert_eq!(
+                wanted(&answer),
+                expected,
+                "{resource:?} {annotation} {manifest:?}"
+            );
+        }
+        assert_eq!(wanted(&Answer::default()), None);
+    }
+
+    #[test]
+    fn what_an_agent_has_asked_is_not_asked_again_and_what_nobody_wants_to_know_neither() {
+        let socket = Some("/nonexistent/kubelet.sock".into());
+        let pod = crate::cluster::PodName {
+            namespace: "a".into(),
+            name: "web".into(),
+            uid: None,
+        };
+        let asking = Question {
+            pod: Some(pod),
+            kubelet: socket,
+            ..Question::default()
+        };
+        let mut asked = answer(Some("r"), "n", &[]);
+        ask_kubelet(&asking, &mut asked);
+        let failure = asked.kubelet.as_ref().unwrap().failure.clone().unwrap();
+        assert!(failure.contains("/nonexistent/kubelet.sock"), "{failure}");
+        asked.kubelet = Some(kubelet::PodDevices::default());
+        ask_kubelet(&asking, &mut asked);
+        assert_eq!(asked.kubelet, Some(kubelet::PodDevices::default()));
+        let silent = Question {
+            kubelet: None,
+            ..asking
+        };
+        let mut unasked = answer(Some("r"), "n", &[]);
+        ask_kubelet(&silent, &mut unasked);
+        assert_eq!(unasked.kubelet, None);
+    }
+}

@@ -1,0 +1,42 @@
+//! What kubelet says of a pod's devices: its pod-resources API, over gRPC on a unix socket.
+//!
+//! ```text
+//! Get ──Unimplemented, disabled──▶ List ──▶ PodDevices: container by container, in kubelet's order
+//! GetAllocatableResources ─────────▶ which resources have devices at all
+//! ```
+//!
+//! The API knows names, no UIDs, and answers an empty list, without an error, for a moment after
+//! kubelet's start: what it says is evidence, to be held against kubelet's own record by
+//! [`allocation`](crate::allocation).
+
+mod devices;
+mod error;
+mod grpc;
+mod message;
+mod pod_resources;
+
+use std::path::Path;
+
+pub use devices::{ContainerDevices, DynamicDevice, Identity, PodDevices, Resource};
+pub use error::KubeletError;
+pub use pod_resources::PodResources;
+
+/// Asks kubelet for the devices of a pod, and waits for the answer: for whoever has no runtime.
+///
+/// `resources` are those that matter: which of them have devices on this node at all is asked
+/// only when the pod has none of one.
+pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(async {
+            let kubelet = PodResources::at(socket);
+            kubelet.devices_of(namespace, name, resources).await
+        }),
+        Err(cause) => PodDevices::unknown(&KubeletError::of(socket, grpc::CallError::Io(cause))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

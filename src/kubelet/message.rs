@@ -1,0 +1,89 @@
+//! The messages of `v1.PodResourcesLister`, as far as devices go: the field numbers of kubelet's
+//! `podresources/v1/api.proto`. What else is in them is skipped.
+
+/// Which pod is meant.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct GetRequest {
+    #[prost(string, tag = "1")]
+    pub(super) pod_name: String,
+    #[prost(string, tag = "2")]
+    pub(super) pod_namespace: String,
+}
+
+/// That pod.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct GetResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) pod_resources: Option<PodResources>,
+}
+
+/// A request that says nothing.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Empty {}
+
+/// Every pod of the node.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ListResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) pod_resources: Vec<PodResources>,
+}
+
+/// One pod.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct PodResources {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(string, tag = "2")]
+    pub(super) namespace: String,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) containers: Vec<ContainerResources>,
+}
+
+/// One container.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ContainerResources {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) devices: Vec<DevicesOfResource>,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) dynamic_resources: Vec<DynamicResource>,
+}
+
+/// Some devices of one resource: `ContainerDevices` in kubelet's words.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct DevicesOfResource {
+    #[prost(string, tag = "1")]
+    pub(super) resource_name: String,
+    #[prost(string, repeated, tag = "2")]
+    pub(super) device_ids: Vec<String>,
+}
+
+/// A claim (DRA) that was prepared for a container.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct DynamicResource {
+    #[prost(string, tag = "2")]
+    pub(super) claim_name: String,
+    #[prost(string, tag = "3")]
+    pub(super) claim_namespace: String,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) claim_resources: Vec<ClaimResource>,
+}
+
+/// One device of a claim.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ClaimResource {
+    #[prost(string, tag = "2")]
+    pub(super) driver_name: String,
+    #[prost(string, tag = "3")]
+    pub(super) pool_name: String,
+    #[prost(string, tag = "4")]
+    pub(super) device_name: String,
+}
+
+/// What device plugins offer on this node.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct AllocatableResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) devices: Vec<DevicesOfResource>,
+}
