@@ -94,6 +94,9 @@ impl<'a> Evidence<'a> {
         let is_device = checkpoint.is_registered(resource)
             || self.told_ids(resource).next().is_some()
             || self.told.and_then(|told| told.is_on_node(resource)) == Some(true);
+        if !is_device && asked > 0 && self.is_told_of_the_node() {
+            return Verdict::certain(Supply::NoDevices);
+        }
         if let Some(cause) = self.claims_are_open() {
             return Verdict::for_now(resource, &cause);
         }
@@ -281,8 +284,28 @@ impl<'a> Evidence<'a> {
         ))
     }
 
+    /// Whether kubelet, which knows the pod, has told which resources have devices on this node.
+    fn is_told_of_the_node(&self) -> bool {
+        self.told
+            .is_some_and(|told| told.is_known() && told.failure.is_none() && told.on_node.is_some())
+    }
+
     /// A resource that neither kubelet nor a driver has devices of.
     fn no_device(&self, resource: &str, asked: u64) -> Verdict {
+        let dynamic: Vec<String> = self
+            .told
+            .into_iter()
+            .flat_map(PodDevices::dynamic)
+            .map(|device| format!("{} of driver {}", device.device, device.driver))
+            .collect();
+        if asked == 0 && !dynamic.is_empty() {
+            let cause = format!(
+                "none of the devices of the pod's claims ({}) has it as its attribute \
+                 k8s.cni.cncf.io/resourceName; correct the definition's annotation or the driver",
+                dynamic.join(", ")
+            );
+            return Verdict::certain(unknown(resource, &cause));
+        }
         let is_certain = self
             .told
             .is_some_and(|told| told.is_known() && told.failure.is_none());

@@ -204,6 +204,18 @@ impl Lab {
         self.definition_of(name, &plugin);
     }
 
+    /// A definition in the lab's namespace whose network uses devices of a resource.
+    pub(crate) fn definition_with_devices(&self, name: &str, address: &str, resource: &str) {
+        self.definition_of(name, &bridge(name, address));
+        let path = format!(
+            "/apis/k8s.cni.cncf.io/v1/namespaces/{}/network-attachment-definitions/{name}",
+            self.namespace
+        );
+        let annotation = json!({"k8s.v1.cni.cncf.io/resourceName": resource});
+        self.admin
+            .merge(&path, &json!({"metadata": {"annotations": annotation}}));
+    }
+
     fn definition_of(&self, name: &str, plugin: &Value) {
         let config = json!({"cniVersion": "1.0.0", "name": name, "plugins": [plugin]});
         self.admin.create(

@@ -14,9 +14,12 @@
 
 mod attach;
 mod away;
+mod devices;
 mod faults;
 mod identity;
 mod lab;
+#[path = "../fakes/pod_resources.rs"]
+mod pod_resources;
 mod publish;
 mod rights;
 mod socket;

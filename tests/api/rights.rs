@@ -32,6 +32,8 @@ fn what_the_agent_does_is_allowed() {
     );
     let definitions = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions";
     assert!(agent.get(definitions).is_some());
+    let slices = "/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName";
+    assert!(agent.get(&format!("{slices}={}", lab.node)).is_some());
     let claim = format!("/apis/k8s.cni.cncf.io/v1alpha1/namespaces/{namespace}/ipamclaims/none");
     assert!(agent.get(&claim).is_none(), "404, not 403");
     agent.merge(
@@ -81,7 +83,7 @@ fn what_an_agent_must_not_do_is_refused() {
     let status = format!("{pods}/web/status");
     let web = lab.admin.get(&format!("{pods}/web")).unwrap();
     type Refused<'a> = (&'a str, Method, String, &'a str, Option<Value>, &'a str);
-    let table: [Refused<'_>; 16] = [
+    let table: [Refused<'_>; 17] = [
         (
             "another node's pod",
             Method::PATCH,
@@ -198,6 +200,14 @@ fn what_an_agent_must_not_do_is_refused() {
                      "metadata": {"name": "x"}, "spec": {}}),
             ),
             "cannot create",
+        ),
+        (
+            "offering a device",
+            Method::POST,
+            "/apis/resource.k8s.io/v1/resourceslices".into(),
+            json_type,
+            Some(json!({"metadata": {"name": "x"}, "spec": {}})),
+            "cannot create resource \"resourceslices\"",
         ),
         (
             "an event of another node",

@@ -16,6 +16,8 @@
 
 #[allow(dead_code, reason = "each behaviour uses its part of the lab")]
 mod lab;
+#[path = "../fakes/pod_resources.rs"]
+mod pod_resources;
 mod sandbox;
 
 mod administrator;
@@ -41,6 +43,7 @@ mod explain;
 mod foreign;
 mod kernel_links;
 mod kernel_routes;
+mod kubelet;
 mod networks;
 mod ourselves;
 mod owed;

@@ -186,8 +186,11 @@ fn told(containers: &[&str]) -> PodDevices {
     }
 }
 
+/// What a slice says of a device: its resource and its identifier.
+type Sliced<'a> = Option<(Option<&'a str>, Option<&'a str>)>;
+
 /// Devices of claim `n/nic`, as kubelet tells of them, with what slices say.
-fn dynamic(devices: &[(&str, Option<(Option<&str>, Option<&str>)>)]) -> PodDevices {
+fn dynamic(devices: &[(&str, Sliced<'_>)]) -> PodDevices {
     let dynamic = devices.iter().map(|(name, identity)| DynamicDevice {
         claim: "n/nic".to_owned(),
         driver: DRIVER.to_owned(),
@@ -483,7 +486,23 @@ fn a_claim_for_something_else_gives_a_network_nothing() {
     case.told = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
     assert_eq!(case.ids().0, [""; 0], "too few, says the plan");
     assert!(!case.waited());
+    case.told.as_mut().unwrap().on_node = Some(Vec::new());
+    let data = json!({"PodDeviceEntries": [], "RegisteredDevices": {}});
+    let mut case = case.broken(&json!({"Data": data, "Checksum": 1}).to_string());
+    case.fails(&[
+        "gpu0 of driver vf.example.com",
+        "k8s.cni.cncf.io/resourceName",
+    ]);
+    // A container that asks for a counter gets it, whatever else the pod claims.
+    case.pod.containers = vec![container("c", 1, false)];
+    case.told = Some(PodDevices {
+        on_node: Some(Vec::new()),
+        ..dynamic(&[("gpu0", None)])
+    });
+    assert_eq!(case.supply(), Supply::NoDevices);
+    case.pod.containers.clear();
     // Named by itself it is the pod's own all the same.
+    case.told = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
     case.everything = true;
     let allocation = case.allocation();
     assert_eq!(allocation.resource_of("0000:09:00.0"), Some(DRIVER));
