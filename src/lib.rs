@@ -39,4 +39,6 @@ pub mod operation;
 pub mod plugin;
 
 pub mod agent;
+
 pub mod cli;
+pub mod node;
