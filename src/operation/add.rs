@@ -10,10 +10,11 @@ use super::hardware::Hardware;
 use super::prepare::{Prepared, prepare};
 use super::proof::{self, Shown};
 use super::{Context, Failure, status};
-use crate::cluster::{Event, Publication};
+use crate::boot::boot_id;
+use crate::cluster::{Event, EventKind, Publication};
 use crate::cni::CniResult;
 use crate::delegate::Binaries;
-use crate::journal::{Entry, Header, Key, Lock, Lookup, Sandbox, Step, boot_id};
+use crate::journal::{Entry, Header, Key, Lock, Lookup, Sandbox, Step};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
 use crate::plan::{Attachment, PlanError, Reason};
@@ -44,6 +45,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     capabilities::require()?;
     let netns = open_netns(context)?;
     let prepared = prepare(&with_time_to_unwind(context))?;
+    note_warnings(context, &prepared.events);
     if let Some(problem) = prepared.problems.first() {
         tell_problems(context, &prepared);
         return Err(problem.clone().into());
@@ -124,6 +126,15 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
             status: None,
             events,
         });
+    }
+}
+
+/// What the pod's owner is warned about, whoever made the call should know too.
+fn note_warnings(context: &Context<'_>, events: &[Event]) {
+    for event in events {
+        if event.kind == EventKind::Warning {
+            context.note(&event.message);
+        }
     }
 }
 
@@ -221,6 +232,7 @@ impl Adding<'_> {
         let node = &self.context.request.node;
         let until = self.context.deadline;
         let proof = proof::prove(node, attachment, result, Masters::Any, self.links, until)?;
+        note_warnings(self.context, &proof.warnings);
         self.events.extend(proof.warnings);
         self.shown.push(proof.shown);
         Ok(())
