@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::value::RawValue;
+
 use super::default_route;
 use super::delegates::Delegates;
 use super::detach::{self, Detachment};
@@ -53,7 +55,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
     settle_earlier(context, &key, &netns)?;
     let mut links = (context.node.links)(&netns)?;
-    check_free(&prepared, links.as_mut())?;
+    let previous = previous_result(context)?;
+    check_free(&prepared, previous.as_ref(), links.as_mut())?;
     let header = Header::new(
         boot_id(),
         &key,
@@ -77,6 +80,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
         links: links.as_mut(),
         entry,
         sandbox: Sandbox::planned(header),
+        previous,
         events: prepared.events.clone(),
         shown: Vec::new(),
     };
@@ -161,11 +165,25 @@ fn settle_earlier(context: &Context<'_>, key: &Key, netns: &PodNetns) -> Result<
     detach::detach(context, *sandbox, Detachment::Earlier)
 }
 
+/// `prevResult`: what the plugins before us did, where the runtime has us in a chain.
+fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> {
+    let request = context.request;
+    let raw = request.stdin.get("prevResult").map(RawValue::get);
+    raw.map(|text| CniResult::parse(text.as_bytes(), request.node.version))
+        .transpose()
+        .map_err(Failure::PrevResult)
+}
+
 /// Names that the netns already has, be it as an alternative name, fail before anything runs
-/// (NPWG 1.3 §4.1.2.1.5).
-fn check_free(prepared: &Prepared, links: &mut dyn PodLinks) -> Result<(), Failure> {
+/// (NPWG 1.3 §4.1.2.1.5). Behind other plugins the cluster network's may be theirs.
+fn check_free(
+    prepared: &Prepared,
+    previous: Option<&CniResult>,
+    links: &mut dyn PodLinks,
+) -> Result<(), Failure> {
     for (attachment, _) in &prepared.attachments {
-        if links.link(&attachment.ifname)?.is_some() {
+        let may_be_there = attachment.is_cluster && previous.is_some();
+        if !may_be_there && links.link(&attachment.ifname)?.is_some() {
             return Err(attachment.taken().into());
         }
     }
@@ -179,6 +197,7 @@ struct Adding<'a> {
     links: &'a mut dyn PodLinks,
     entry: Entry,
     sandbox: Sandbox,
+    previous: Option<CniResult>,
     events: Vec<Event>,
     shown: Vec<Shown>,
 }
@@ -192,7 +211,8 @@ impl Adding<'_> {
             if attachment.device_info_file.is_some() {
                 Hardware::of(&self.context.request.node).write_file(attachment)?;
             }
-            let result = self.delegates(&time, attachment, binaries)?.add()?;
+            let previous = self.previous(attachment);
+            let result = self.delegates(&time, attachment, binaries)?.add(previous)?;
             self.step(&[Step::Attached(index, &result)])?;
             self.sandbox.progress[index].result = Some(result);
             self.prove(index, attachment)?;
@@ -212,6 +232,16 @@ impl Adding<'_> {
             .and_then(Option::take)
             .unwrap_or_default();
         Ok(Added { result, status })
+    }
+
+    /// What stands before an attachment's first plugin: before the cluster network's, whoever the
+    /// runtime called before us (CNI 1.1.0 §2 ADD).
+    fn previous(&self, attachment: &Attachment) -> Option<CniResult> {
+        if attachment.is_cluster {
+            return self.previous.clone();
+        }
+        // Plugins that are written to be chained want something in front of them.
+        attachment.is_auxiliary.then(CniResult::default)
     }
 
     fn delegates<'b>(

@@ -27,6 +27,9 @@ pub enum Failure {
     /// `runtimeConfig` is wrong.
     #[error("runtimeConfig: {0}; the runtime must hand over an object")]
     RuntimeConfig(#[source] cni::JsonError),
+    /// `prevResult` is none.
+    #[error("prevResult: {0}; the runtime must hand over the result of the plugin before")]
+    PrevResult(#[source] cni::ResultError),
     /// The netns cannot be used.
     #[error(transparent)]
     Netns(#[from] NetnsError),
@@ -217,6 +220,7 @@ impl Failure {
             Failure::RuntimeConfig(_) | Failure::Depth(_) | Failure::ValidAttachments(_) => {
                 code::INVALID_NETWORK_CONFIG
             }
+            Failure::PrevResult(_) => code::DECODING_FAILURE,
             Failure::NotAvailable(cause) => match cause.delegates_code() {
                 Some(passed @ (code::TRY_AGAIN_LATER | code::LIMITED_CONNECTIVITY)) => passed,
                 _ => code::NOT_AVAILABLE,
