@@ -18,6 +18,7 @@ pub mod npwg;
 // What is asked, what is known, what is to be done.
 pub mod request;
 
+mod boot;
 pub mod cluster;
 
 pub mod allocation;
@@ -40,5 +41,6 @@ pub mod plugin;
 
 pub mod agent;
 
-pub mod cli;
 pub mod node;
+
+pub mod cli;

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::detach::{self, Detachment};
 use super::{Context, Failure};
-use crate::journal::{Header, Key, Lock, Lookup, boot_id};
+use crate::boot::boot_id;
+use crate::journal::{Header, Key, Lock, Lookup};
 use crate::kernel::PodNetns;
 
 /// How long one sandbox may take.
