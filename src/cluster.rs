@@ -11,6 +11,7 @@ pub mod api;
 pub mod catalog;
 pub mod conf_dir;
 mod devices;
+mod error;
 pub mod folder;
 pub mod frame;
 pub mod identity;
@@ -28,6 +29,7 @@ pub use agent::{AGENT_WAIT, Agent};
 pub use api::{Api, ApiError};
 pub use catalog::{Catalog, Network, administrators_definitions};
 pub use conf_dir::{ConfDirError, OnDisk};
+pub use error::ClusterError;
 pub use folder::Folder;
 pub use owed_writes::{OwedWrite, OwedWrites};
 
@@ -289,106 +291,5 @@ pub trait Cluster {
     /// Takes away what a process that was ended while it published for the pod left half made.
     fn sweep(&self, pod: &PodName) {
         let _ = pod;
-    }
-}
-
-/// Why the cluster did not answer.
-#[derive(Debug, thiserror::Error)]
-pub enum ClusterError {
-    /// The folder cannot be read.
-    #[error("manifestDir {folder}: {cause}; make the folder readable or correct the key")]
-    Folder {
-        /// The folder.
-        folder: String,
-        /// Why.
-        cause: String,
-    },
-    /// No such pod.
-    #[error("pod {pod} is not known in {place}; create it there first")]
-    UnknownPod {
-        /// Namespace and name.
-        pod: String,
-        /// Where it was looked for.
-        place: String,
-    },
-    /// The outcome could not be written.
-    #[error("status of pod {pod}: {path}: {cause}; make the folder writable")]
-    Status {
-        /// Namespace and name.
-        pod: String,
-        /// The file.
-        path: String,
-        /// Why.
-        cause: String,
-    },
-    /// Another pod of that name.
-    #[error(
-        "pod {pod}: the runtime has UID {asked}, the cluster {known}; wait for the pod to be recreated"
-    )]
-    OtherPod {
-        /// Namespace and name.
-        pod: String,
-        /// K8S_POD_UID.
-        asked: String,
-        /// The cluster's.
-        known: String,
-    },
-    /// The pod is bound to another node.
-    #[error(
-        "pod {pod} is bound to node {node}, this is {ours}; start the agent with --node {node}, or correct the pod"
-    )]
-    OtherNode {
-        /// Namespace and name.
-        pod: String,
-        /// Its node.
-        node: String,
-        /// The agent's.
-        ours: String,
-    },
-    /// The API server did not do what it was asked for.
-    #[error(transparent)]
-    Api(#[from] ApiError),
-    /// The agent gave no answer.
-    #[error("agent at {socket}: {cause}")]
-    Agent {
-        /// The socket.
-        socket: String,
-        /// Its reason, with the remedy.
-        cause: String,
-    },
-    /// Somebody else listens on the agent's socket.
-    #[error(
-        "agentSocket {socket} belongs to user {uid}, not to root; remove it and restart the agent"
-    )]
-    Untrusted {
-        /// The socket.
-        socket: String,
-        /// Who listens.
-        uid: u32,
-    },
-    /// What is to be told can be kept nowhere.
-    #[error("status of pod {pod}: {path}: {cause}; free space there or start the agent")]
-    Owed {
-        /// Namespace and name.
-        pod: String,
-        /// The directory.
-        path: String,
-        /// Why.
-        cause: String,
-    },
-    /// Nobody to ask.
-    #[error("the agent does not answer on {socket}: {cause}; start it or set kubeconfig")]
-    NoAgent {
-        /// The socket.
-        socket: String,
-        /// Why.
-        cause: String,
-    },
-}
-
-impl ClusterError {
-    /// Whether the runtime should try again later (code 11).
-    pub fn is_transient(&self) -> bool {
-        matches!(self, ClusterError::NoAgent { .. })
     }
 }

@@ -17,7 +17,6 @@
 //! what the file says is then only about leases and devices.
 
 pub mod adopted;
-mod boot;
 pub mod entry;
 pub mod exclusive;
 pub mod lock;
@@ -32,7 +31,6 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-pub use boot::boot_id;
 pub use entry::Entry;
 pub use exclusive::Exclusive;
 pub use lock::{Lock, LockError};
@@ -166,17 +164,27 @@ impl Journal {
         Ok(keys)
     }
 
-    /// Whether the journal could be written now, for STATUS and for the pre-flight checks.
+    /// Makes the journal's directories and looks whether it can be written now: an ADD would.
+    ///
+    /// # Errors
+    /// Code 109 with the directory and the reason.
+    pub fn make_ready(&self) -> Result<(), JournalError> {
+        let dir = self.sandboxes();
+        self.make_dirs()
+            .map_err(|cause| JournalError::io("cannot be made", &dir, &cause))?;
+        self.check_writable()
+    }
+
+    /// Whether the journal could be written, as far as can be told without making anything.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.
     pub fn check_writable(&self) -> Result<(), JournalError> {
         let dir = self.sandboxes();
-        self.make_dirs()
-            .map_err(|cause| JournalError::io("cannot be made", &dir, &cause))?;
+        let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(&dir);
         let flags = nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK;
-        nix::unistd::access(&dir, flags)
-            .map_err(|cause| JournalError::io("cannot be written", &dir, &cause.into()))
+        nix::unistd::access(there, flags)
+            .map_err(|cause| JournalError::io("cannot be written", there, &cause.into()))
     }
 
     /// The key in a record's header: a name alone may have been cut.

@@ -20,6 +20,7 @@ pub mod request;
 
 pub mod kubelet;
 
+mod boot;
 pub mod cluster;
 
 pub mod allocation;
@@ -41,4 +42,7 @@ pub mod operation;
 pub mod plugin;
 
 pub mod agent;
+
+pub mod node;
+
 pub mod cli;

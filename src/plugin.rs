@@ -3,8 +3,11 @@
 //! Whatever happens, a panic included, the runtime gets one document: libcni drops stderr as soon
 //! as stdout holds something, so the cause has to be in there (CNI 1.1.0 §2, §5).
 
+mod log;
+
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use crate::cluster::{Agent, Cluster, Folder};
 use crate::cni::{self, RawObject, Verb, Version};
@@ -12,6 +15,7 @@ use crate::delegate::{DEPTH_VARIABLE, Depth, DepthError, Ours, Processes};
 use crate::journal::Journal;
 use crate::kernel::Netlink;
 use crate::operation::{self, Context, Failure, Node};
+use crate::request::log::Level;
 use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
 /// Where the sandboxes' locks are.
@@ -51,10 +55,40 @@ fn answer(version: &mut Version) -> Result<String, Failure> {
         return refused(call.verb, circle);
     }
     let request = Request::parse(call, &stdin)?;
-    for warning in &request.node.warnings {
-        note(warning);
+    let log = &request.node.log;
+    request.node.warnings.iter().for_each(|line| log.warn(line));
+    let begun = Instant::now();
+    let outcome = with_node(&request.node, |node| run(node, &request));
+    match &outcome {
+        Ok(_) => log.write(Level::Verbose, || {
+            format!("{}: done in {:.1?}", named(&request.call), begun.elapsed())
+        }),
+        Err(failure) => log.write(Level::Error, || {
+            let error = failure.to_cni();
+            format!(
+                "{}: {} (code {})",
+                named(&request.call),
+                error.msg,
+                error.code
+            )
+        }),
     }
-    with_node(&request.node, |node| run(node, &request))
+    outcome
+}
+
+/// The call as the log has it: what was asked, and of which pod.
+fn named(call: &Call) -> String {
+    let given = |key| call.args.get(key).unwrap_or("-");
+    let pod = format!("{}/{}", given("K8S_POD_NAMESPACE"), given("K8S_POD_NAME"));
+    match call.attachment() {
+        Ok((container, ifname)) => {
+            format!(
+                "{} pod {pod}, container {container}, interface {ifname}",
+                call.verb
+            )
+        }
+        Err(_) => call.verb.to_string(),
+    }
 }
 
 fn depth() -> Result<Depth, DepthError> {
@@ -67,6 +101,16 @@ fn refused(verb: Verb, circle: DepthError) -> Result<String, Failure> {
     match verb {
         Verb::Del | Verb::Gc => Ok(String::new()),
         Verb::Add | Verb::Check | Verb::Status | Verb::Version => Err(circle.into()),
+    }
+}
+
+/// Takes away what calls leave in `/run/jackfield` between them, once there are no more calls.
+pub fn forget_locks() {
+    let locks = std::path::Path::new(LOCK_DIR);
+    let _ = std::fs::remove_dir(locks);
+    if let Some(run) = locks.parent() {
+        let _ = std::fs::remove_file(run.join("cluster-answered"));
+        let _ = std::fs::remove_dir(run);
     }
 }
 
@@ -105,33 +149,47 @@ fn run(node: &Node<'_>, request: &Request) -> Result<String, Failure> {
     match request.call.verb {
         Verb::Add => {
             let context = Context::new(node, request, limits.add);
-            let added = operation::add::add(&context)?;
+            let outcome = operation::add::add(&context);
+            warn_of_notes(&context);
+            let added = outcome?;
+            for entry in &added.status {
+                let line = || format!("{}: {}", named(&request.call), serde_json::json!(entry));
+                request.node.log.write(Level::Debug, line);
+            }
             Ok(added.result.to_json(request.node.version)?)
         }
         Verb::Del => {
             let context = Context::new(node, request, limits.del);
-            say_notes(&context, operation::del::del(&context))
+            without_answer(&context, operation::del::del(&context))
         }
         Verb::Check => {
             let context = Context::new(node, request, limits.check);
-            say_notes(&context, operation::check::check(&context))
+            without_answer(&context, operation::check::check(&context))
         }
         Verb::Gc => {
             let context = Context::new(node, request, limits.gc);
-            say_notes(&context, operation::gc::gc(&context))
+            without_answer(&context, operation::gc::gc(&context))
         }
         Verb::Status => {
             let context = Context::new(node, request, limits.status);
-            say_notes(&context, operation::readiness::status(&context))
+            without_answer(&context, operation::readiness::status(&context))
         }
         Verb::Version => Ok(supported_versions()),
     }
 }
 
 /// The verbs without an answer: what is worth knowing goes to stderr, whatever became of them.
-fn say_notes<T>(context: &Context<'_>, outcome: Result<T, Failure>) -> Result<String, Failure> {
-    context.notes().iter().for_each(|warning| note(warning));
+fn without_answer<T>(
+    context: &Context<'_>,
+    outcome: Result<T, Failure>,
+) -> Result<String, Failure> {
+    warn_of_notes(context);
     outcome.map(|_| String::new())
+}
+
+fn warn_of_notes(context: &Context<'_>) {
+    let log = &context.request.node.log;
+    context.notes().iter().for_each(|line| log.warn(line));
 }
 
 /// The answer to VERSION: the version asked in, and all that we speak (CNI 1.1.0 §5 VERSION
@@ -160,10 +218,6 @@ fn write(document: &str) {
     if !document.is_empty() {
         let _ = io::stdout().lock().write_all(document.as_bytes());
     }
-}
-
-fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "jackfield: {line}");
 }
 
 /// A panic is a defect of ours; the runtime still gets its one document and a DEL will clean up.

@@ -10,6 +10,7 @@
 
 pub mod call;
 pub mod deadlines;
+pub mod log;
 pub mod node_config;
 pub mod policy;
 pub mod stdin;

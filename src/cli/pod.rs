@@ -16,7 +16,10 @@ pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, String> {
         args.pod.namespace, args.pod.name
     ));
     let added = with_node(&request.node, |node| {
-        operation::add::add(&Context::new(node, &request, request.node.deadlines.add))
+        let context = Context::new(node, &request, request.node.deadlines.add);
+        let added = operation::add::add(&context);
+        context.notes().iter().for_each(|line| note(line));
+        added
     });
     let added = added.map_err(|failure| line(&failure))?;
     show(args.output, &added.status);
@@ -94,8 +97,8 @@ pub(super) fn read_request(
             .map(|(_, value)| value.clone()),
     })
     .map_err(|error| error.to_string())?;
-    let request =
-        Request::parse(call, &conf).map_err(|error| format!("{}: {error}", node.conf.display()))?;
+    let request = Request::parse(call, &super::node::on_stdin(&conf))
+        .map_err(|error| format!("{}: {error}", node.conf.display()))?;
     request.node.warnings.iter().for_each(|line| note(line));
     Ok(request)
 }

@@ -69,7 +69,7 @@ impl Cluster for Api {
         runtime.block_on(async {
             let name = &publication.pod;
             let view = server.pod(&name.namespace, &name.name).await?;
-            let id = crate::journal::boot_id() + &std::process::id().to_string();
+            let id = crate::boot::boot_id() + &std::process::id().to_string();
             let occasion = Occasion { node: "", id: &id };
             publish(server, view.as_ref(), publication, occasion).await?;
             Ok(())

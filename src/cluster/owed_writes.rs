@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::Publication;
-use crate::journal::boot_id;
+use crate::boot::boot_id;
 
 /// The form of the files; one of another form is left to the release that knows it.
 const FORM: u32 = 1;

@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::ioctl_fionbio;
 
-/// How much is read at once; a CNI result fits into one read.
-const CHUNK: usize = 16 * 1024;
+/// How much is read at once; a CNI result fits into one read, and the buffer is wiped for each.
+const CHUNK: usize = 4 * 1024;
 
 /// What a delegate gets on its standard input.
 ///

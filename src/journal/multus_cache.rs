@@ -9,19 +9,23 @@
 //! arguments and the result. Either may be gone or damaged; what the other one says is used then,
 //! since whatever is not detached leaks.
 
+mod delegate;
+mod result_file;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Key;
 use crate::cni::{
-    CapabilityArgs, CniResult, ContainerId, InterfaceName, NetworkConfig, NetworkName, RawObject,
+    CapabilityArgs, CniResult, ContainerId, InterfaceName, NetworkConfig, NetworkName,
 };
 use crate::plan::{Attachment, Requested};
+use delegate::Delegate;
+use result_file::ResultFile;
 
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -107,7 +111,7 @@ impl<'a> MultusCache<'a> {
         let sandboxes = files(self.dir).filter_map(|path| name_of(&path).parse().ok());
         let results = files(&self.dir.join("results"));
         let results =
-            results.filter_map(|path| read_result(&path).ok()?.container_id?.parse().ok());
+            results.filter_map(|path| ResultFile::read(&path).ok()?.container_id?.parse().ok());
         let mut containers: Vec<ContainerId> = sandboxes.chain(results).collect();
         containers.sort();
         containers.dedup();
@@ -159,7 +163,7 @@ impl<'a> MultusCache<'a> {
             if !name_of(&path).contains(&part) {
                 continue;
             }
-            match read_result(&path) {
+            match ResultFile::read(&path) {
                 Ok(result) if result.container_id.as_deref() == Some(container.as_str()) => {
                     results.push(result);
                 }
@@ -168,149 +172,6 @@ impl<'a> MultusCache<'a> {
             }
         }
         results
-    }
-}
-
-/// One element of the sandbox's file. What it names besides is in `Bytes`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Delegate {
-    #[serde(rename = "Name")]
-    name: Option<String>,
-    #[serde(rename = "ifnameRequest")]
-    ifname: Option<String>,
-    #[serde(rename = "macRequest")]
-    mac: Option<String>,
-    #[serde(rename = "infinibandGUIDRequest")]
-    guid: Option<String>,
-    #[serde(rename = "ipRequest")]
-    ips: Option<Vec<String>>,
-    #[serde(rename = "deviceID")]
-    device: Option<String>,
-    #[serde(rename = "Bytes")]
-    config: Option<String>,
-}
-
-impl Delegate {
-    fn attachment(self, position: usize, key: &Key) -> Result<CachedAttachment, String> {
-        let ifname: InterfaceName = match self.ifname.as_deref().filter(|name| !name.is_empty()) {
-            Some(name) => name.parse().map_err(|cause| format!("{cause}"))?,
-            None if position == 0 => key.ifname.clone(),
-            None => InterfaceName::numbered("net", position),
-        };
-        let config = config(self.config.as_deref())?;
-        let label = self.name.unwrap_or_default();
-        let object = label.rsplit('/').next().unwrap_or_default();
-        let network = network_name(&config, object)?;
-        let mut args = CapabilityArgs::new();
-        let mut extra_args = Vec::new();
-        let texts = [
-            ("mac", Some("MAC"), self.mac),
-            ("infinibandGUID", None, self.guid),
-            ("deviceID", None, self.device),
-        ];
-        for (capability, variable, value) in texts {
-            let Some(value) = value.filter(|value| !value.is_empty()) else {
-                continue;
-            };
-            args.insert(capability, &value)
-                .map_err(|cause| cause.to_string())?;
-            extra_args.extend(variable.map(|variable| (variable.to_owned(), value)));
-        }
-        if let Some(ips) = self.ips.filter(|ips| !ips.is_empty()) {
-            args.insert("ips", &ips)
-                .map_err(|cause| cause.to_string())?;
-            extra_args.push(("IP".to_owned(), ips.join(",")));
-        }
-        let is_cluster = position == 0;
-        let mut attachment = bare(label, is_cluster, ifname, network, config);
-        attachment.capability_args = args;
-        attachment.extra_args = extra_args;
-        Ok(CachedAttachment {
-            attachment,
-            args: String::new(),
-            result: None,
-        })
-    }
-}
-
-/// A file of libcni's cache.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ResultFile {
-    #[serde(skip)]
-    path: PathBuf,
-    container_id: Option<String>,
-    config: Option<String>,
-    if_name: Option<String>,
-    network_name: Option<String>,
-    netns: Option<String>,
-    cni_args: Option<Vec<Vec<String>>>,
-    capability_args: Option<RawObject>,
-    result: Option<Box<RawValue>>,
-}
-
-impl ResultFile {
-    fn is_of(&self, ifname: &InterfaceName) -> bool {
-        self.if_name.as_deref() == Some(ifname.as_str())
-    }
-
-    /// `net2` before `net10`.
-    fn sort_key(&self) -> (usize, String) {
-        let name = self.if_name.clone().unwrap_or_default();
-        (name.len(), name)
-    }
-
-    fn netns(&self) -> Option<String> {
-        self.netns.clone().filter(|netns| !netns.is_empty())
-    }
-
-    fn args(&self) -> String {
-        let pairs = self.cni_args.iter().flatten();
-        let pairs = pairs.filter_map(|pair| match pair.as_slice() {
-            [key, value] if !key.is_empty() => Some(format!("{key}={value}")),
-            _ => None,
-        });
-        pairs.collect::<Vec<_>>().join(";")
-    }
-
-    /// Adds to `cached` what only this file knows: these are the very arguments of the ADD.
-    fn complete(self, cached: &mut CachedAttachment) {
-        let args = self.args();
-        if !args.is_empty() {
-            cached.args = args;
-            cached.attachment.extra_args.clear();
-        }
-        if let Some(given) = &self.capability_args {
-            cached.attachment.capability_args = CapabilityArgs::from(given);
-        }
-        cached.result = self.result(&cached.attachment.config);
-    }
-
-    fn result(&self, config: &NetworkConfig) -> Option<CniResult> {
-        let raw = self.result.as_ref()?;
-        CniResult::parse(raw.get().as_bytes(), config.version()).ok()
-    }
-
-    fn attachment(self, key: &Key) -> Result<CachedAttachment, String> {
-        let blame = |cause: String| format!("{}: {cause}", self.path.display());
-        let ifname: InterfaceName = self
-            .if_name
-            .as_deref()
-            .unwrap_or_default()
-            .parse()
-            .map_err(|cause| blame(format!("ifName: {cause}")))?;
-        let config = config(self.config.as_deref()).map_err(blame)?;
-        let label = self.network_name.clone().unwrap_or_default();
-        let network = network_name(&config, &label).map_err(blame)?;
-        let is_cluster = ifname == key.ifname;
-        let mut cached = CachedAttachment {
-            attachment: bare(label, is_cluster, ifname, network, config),
-            args: String::new(),
-            result: None,
-        };
-        self.complete(&mut cached);
-        Ok(cached)
     }
 }
 
@@ -356,12 +217,6 @@ fn network_name(config: &NetworkConfig, other: &str) -> Result<NetworkName, Stri
         Some(name) => Ok(name.clone()),
         None => other.parse().map_err(|cause| format!("{cause}")),
     }
-}
-
-fn read_result(path: &Path) -> Result<ResultFile, String> {
-    let mut result: ResultFile = read_json(path)?;
-    result.path = path.to_owned();
-    Ok(result)
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {

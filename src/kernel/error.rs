@@ -45,6 +45,16 @@ pub enum KernelError {
         /// What was asked of it, with its object.
         action: String,
     },
+    /// The kernel said something that is no message.
+    #[error(
+        "{action}: the kernel's answer cannot be read: {cause}; report it with the kernel's version"
+    )]
+    Garbled {
+        /// What was asked, with its object.
+        action: String,
+        /// What is wrong with the answer.
+        cause: String,
+    },
     /// What was to be listed changed faster than it could be read.
     #[error("{action}: it changed while being read, {attempts} times in a row; try again")]
     Unsteady {

@@ -1,6 +1,7 @@
 //! A link, as `RTM_NEWLINK` describes it.
 
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+use nix::libc;
 
 /// What the kernel says of one network interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,22 @@ impl Link {
     /// `ARPHRD_INFINIBAND`: the address has 20 octets, of which the last 8 are the port's GUID.
     pub const INFINIBAND: u16 = 32;
 }
+
+/// The attributes that are read: others are dropped before the message is taken apart, so one that
+/// is missing here never shows.
+pub(super) const READ: [u16; 11] = [
+    libc::IFLA_ADDRESS,
+    libc::IFLA_IFNAME,
+    libc::IFLA_MTU,
+    libc::IFLA_LINK,
+    libc::IFLA_MASTER,
+    libc::IFLA_LINKINFO,
+    libc::IFLA_CARRIER,
+    libc::IFLA_LINK_NETNSID,
+    libc::IFLA_PERM_ADDRESS,
+    libc::IFLA_PARENT_DEV_NAME,
+    libc::IFLA_PARENT_DEV_BUS_NAME,
+];
 
 impl From<LinkMessage> for Link {
     fn from(message: LinkMessage) -> Self {
@@ -129,6 +146,29 @@ mod tests {
             parent_name: Some("0000:01:10.0".to_owned()),
         };
         assert_eq!(link, expected);
+    }
+
+    #[test]
+    fn no_attribute_that_is_judged_later_is_dropped_before() {
+        use netlink_packet_core::Nla;
+        let judged = [
+            LinkAttribute::IfName("ib0".to_owned()),
+            LinkAttribute::Mtu(4092),
+            LinkAttribute::Address(vec![2; 20]),
+            LinkAttribute::PermAddress(vec![3; 20]),
+            LinkAttribute::Carrier(1),
+            LinkAttribute::Controller(4),
+            LinkAttribute::Link(5),
+            LinkAttribute::LinkNetNsId(0),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::MacVlan)]),
+            LinkAttribute::ParentDevBusName("pci".to_owned()),
+            LinkAttribute::ParentDevName("0000:01:10.0".to_owned()),
+        ];
+        let mut kinds = judged.map(|attribute| attribute.kind() & 0x3fff);
+        let mut read = READ;
+        kinds.sort_unstable();
+        read.sort_unstable();
+        assert_eq!(kinds, read);
     }
 
     #[test]

@@ -1,14 +1,16 @@
-//! The kernel itself, asked over rtnetlink.
+//! The kernel itself, asked over rtnetlink: the crate of that name makes the questions, and
+//! [`exchange`] puts them.
 
 mod exchange;
 
 use std::time::Duration;
 
 use netlink_packet_route::address::AddressMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkExtentMask};
 use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteType};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::libc;
+use rtnetlink::LinkUnspec;
 
 use crate::cni::InterfaceName;
 
@@ -18,8 +20,8 @@ use exchange::{Exchange, Failure, Kind};
 
 /// A netlink socket in one network namespace.
 ///
-/// It stays in that namespace whatever thread uses it, and keeps it alive; nothing runs between
-/// calls. It blocks on a runtime of its own, so it must not be used from within another one.
+/// It stays in that namespace whatever thread uses it, and keeps it alive. It blocks, so on a runtime
+/// that has other things to do it needs a thread of its own.
 #[derive(Debug)]
 pub struct Netlink {
     exchange: Exchange,
@@ -61,17 +63,14 @@ impl Netlink {
         index: u32,
         name: Option<&str>,
     ) -> Result<Vec<Link>, Failure> {
-        let mut message = LinkMessage::default();
-        message.header.index = index;
         // Counters are half of an answer and cost the kernel a walk over every CPU. Virtual
         // functions are not asked for, so they are not in it.
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
-        message.attributes.push(mask);
+        let mut message = LinkUnspec::new_with_index(index).append_extra_attribute(mask);
         if let Some(name) = name {
-            let name = LinkAttribute::IfName(name.to_owned());
-            message.attributes.push(name);
+            message = message.name(name);
         }
-        let request = RouteNetlinkMessage::GetLink(message);
+        let request = RouteNetlinkMessage::GetLink(message.build());
         self.exchange.ask(request, kind, |answer| match answer {
             RouteNetlinkMessage::NewLink(link) => Some(Link::from(link)),
             _ => None,

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::value::RawValue;
+
 use super::default_route;
 use super::delegates::Delegates;
 use super::detach::{self, Detachment};
@@ -10,10 +12,11 @@ use super::hardware::Hardware;
 use super::prepare::{Prepared, prepare};
 use super::proof::{self, Shown};
 use super::{Context, Failure, status};
-use crate::cluster::{Event, Publication};
+use crate::boot::boot_id;
+use crate::cluster::{Event, EventKind, Publication};
 use crate::cni::CniResult;
 use crate::delegate::Binaries;
-use crate::journal::{Entry, Header, Key, Lock, Lookup, Sandbox, Step, boot_id};
+use crate::journal::{Entry, Header, Key, Lock, Lookup, Sandbox, Step};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
 use crate::plan::{Attachment, PlanError, Reason};
@@ -44,6 +47,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     capabilities::require()?;
     let netns = open_netns(context)?;
     let prepared = prepare(&with_time_to_unwind(context))?;
+    note_warnings(context, &prepared.events);
     if let Some(problem) = prepared.problems.first() {
         tell_problems(context, &prepared);
         return Err(problem.clone().into());
@@ -51,7 +55,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
     settle_earlier(context, &key, &netns)?;
     let mut links = (context.node.links)(&netns)?;
-    check_free(&prepared, links.as_mut())?;
+    let previous = previous_result(context)?;
+    check_free(&prepared, previous.as_ref(), links.as_mut())?;
     let header = Header::new(
         boot_id(),
         &key,
@@ -75,6 +80,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
         links: links.as_mut(),
         entry,
         sandbox: Sandbox::planned(header),
+        previous,
         events: prepared.events.clone(),
         shown: Vec::new(),
     };
@@ -127,6 +133,15 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     }
 }
 
+/// What the pod's owner is warned about, whoever made the call should know too.
+fn note_warnings(context: &Context<'_>, events: &[Event]) {
+    for event in events {
+        if event.kind == EventKind::Warning {
+            context.note(&event.message);
+        }
+    }
+}
+
 /// The time until which something new may be begun.
 fn with_time_to_unwind<'a>(context: &Context<'a>) -> Context<'a> {
     let left = context.deadline.saturating_duration_since(Instant::now());
@@ -150,11 +165,25 @@ fn settle_earlier(context: &Context<'_>, key: &Key, netns: &PodNetns) -> Result<
     detach::detach(context, *sandbox, Detachment::Earlier)
 }
 
+/// `prevResult`: what the plugins before us did, where the runtime has us in a chain.
+fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> {
+    let request = context.request;
+    let raw = request.stdin.get("prevResult").map(RawValue::get);
+    raw.map(|text| CniResult::parse(text.as_bytes(), request.node.version))
+        .transpose()
+        .map_err(Failure::PrevResult)
+}
+
 /// Names that the netns already has, be it as an alternative name, fail before anything runs
-/// (NPWG 1.3 §4.1.2.1.5).
-fn check_free(prepared: &Prepared, links: &mut dyn PodLinks) -> Result<(), Failure> {
+/// (NPWG 1.3 §4.1.2.1.5). Behind other plugins the cluster network's may be theirs.
+fn check_free(
+    prepared: &Prepared,
+    previous: Option<&CniResult>,
+    links: &mut dyn PodLinks,
+) -> Result<(), Failure> {
     for (attachment, _) in &prepared.attachments {
-        if links.link(&attachment.ifname)?.is_some() {
+        let may_be_there = attachment.is_cluster && previous.is_some();
+        if !may_be_there && links.link(&attachment.ifname)?.is_some() {
             return Err(attachment.taken().into());
         }
     }
@@ -168,6 +197,7 @@ struct Adding<'a> {
     links: &'a mut dyn PodLinks,
     entry: Entry,
     sandbox: Sandbox,
+    previous: Option<CniResult>,
     events: Vec<Event>,
     shown: Vec<Shown>,
 }
@@ -181,7 +211,8 @@ impl Adding<'_> {
             if attachment.device_info_file.is_some() {
                 Hardware::of(&self.context.request.node).write_file(attachment)?;
             }
-            let result = self.delegates(&time, attachment, binaries)?.add()?;
+            let previous = self.previous(attachment);
+            let result = self.delegates(&time, attachment, binaries)?.add(previous)?;
             self.step(&[Step::Attached(index, &result)])?;
             self.sandbox.progress[index].result = Some(result);
             self.prove(index, attachment)?;
@@ -203,6 +234,16 @@ impl Adding<'_> {
         Ok(Added { result, status })
     }
 
+    /// What stands before an attachment's first plugin: before the cluster network's, whoever the
+    /// runtime called before us (CNI 1.1.0 §2 ADD).
+    fn previous(&self, attachment: &Attachment) -> Option<CniResult> {
+        if attachment.is_cluster {
+            return self.previous.clone();
+        }
+        // Plugins that are written to be chained want something in front of them.
+        attachment.is_auxiliary.then(CniResult::default)
+    }
+
     fn delegates<'b>(
         &'b self,
         time: &'b Context<'b>,
@@ -221,6 +262,7 @@ impl Adding<'_> {
         let node = &self.context.request.node;
         let until = self.context.deadline;
         let proof = proof::prove(node, attachment, result, Masters::Any, self.links, until)?;
+        note_warnings(self.context, &proof.warnings);
         self.events.extend(proof.warnings);
         self.shown.push(proof.shown);
         Ok(())

@@ -42,12 +42,10 @@ impl<'a> Delegates<'a> {
         })
     }
 
-    /// ADD of the whole chain.
-    pub(super) fn add(&self) -> Result<CniResult, Failure> {
-        // Plugins that are written to be chained want something in front of them.
-        let first = self.attachment.is_auxiliary.then(CniResult::default);
+    /// ADD of the whole chain; `previous` is what stood before it.
+    pub(super) fn add(&self, previous: Option<CniResult>) -> Result<CniResult, Failure> {
         let exec = self.context.node.exec;
-        let added = self.chain().add_behind(exec, &self.parameters(), first);
+        let added = self.chain().add_behind(exec, &self.parameters(), previous);
         added.map_err(|error| Failure::delegate(self.attachment, error))
     }
 

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use super::detach::{self, Detachment};
 use super::{Context, Failure};
 use crate::allocation::Checkpoint;
-use crate::journal::{Exclusive, Header, Key, Lock, Lookup, Sandbox, boot_id};
+use crate::boot::boot_id;
+use crate::journal::{Exclusive, Header, Key, Lock, Lookup, Sandbox};
 use crate::plan::{Attachment, Reason};
 
 /// How long somebody else's work on the sandbox that has it is waited for.

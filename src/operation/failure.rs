@@ -27,6 +27,9 @@ pub enum Failure {
     /// `runtimeConfig` is wrong.
     #[error("runtimeConfig: {0}; the runtime must hand over an object")]
     RuntimeConfig(#[source] cni::JsonError),
+    /// `prevResult` is none.
+    #[error("prevResult: {0}; the runtime must hand over the result of the plugin before")]
+    PrevResult(#[source] cni::ResultError),
     /// The netns cannot be used.
     #[error(transparent)]
     Netns(#[from] NetnsError),
@@ -217,12 +220,9 @@ impl Failure {
             Failure::RuntimeConfig(_) | Failure::Depth(_) | Failure::ValidAttachments(_) => {
                 code::INVALID_NETWORK_CONFIG
             }
-            Failure::NotAvailable(cause) => match cause.code() {
-                passed @ (code::TRY_AGAIN_LATER | code::LIMITED_CONNECTIVITY)
-                    if matches!(**cause, Failure::Delegate { .. }) =>
-                {
-                    passed
-                }
+            Failure::PrevResult(_) => code::DECODING_FAILURE,
+            Failure::NotAvailable(cause) => match cause.delegates_code() {
+                Some(passed @ (code::TRY_AGAIN_LATER | code::LIMITED_CONNECTIVITY)) => passed,
                 _ => code::NOT_AVAILABLE,
             },
             Failure::Several(causes) => causes.first().map_or(code::DELEGATE, Failure::code),
@@ -240,16 +240,10 @@ impl Failure {
             | Failure::Incomplete { .. } => code::JOURNAL,
             Failure::Delegates { .. } | Failure::Result(_) => code::DELEGATE,
             Failure::Delegate { cause, .. } if cause.cause.is_of_record() => code::JOURNAL,
-            Failure::Delegate { cause, .. } => {
-                match cause.cause.delegate_error().map(|error| error.code) {
-                    Some(
-                        passed @ (code::TRY_AGAIN_LATER
-                        | code::NOT_AVAILABLE
-                        | code::LIMITED_CONNECTIVITY),
-                    ) => passed,
-                    _ => code::DELEGATE,
-                }
-            }
+            Failure::Delegate { .. } => match self.delegates_code() {
+                Some(code::TRY_AGAIN_LATER) => code::TRY_AGAIN_LATER,
+                _ => code::DELEGATE,
+            },
             Failure::Verification { .. }
             | Failure::DeviceInfo { .. }
             | Failure::Gateway { .. }
@@ -268,6 +262,14 @@ impl Failure {
             code: self.code(),
             msg: one_line(&self.to_string()),
             details: one_line(&self.details()),
+        }
+    }
+
+    /// The code that a plugin gave, where one did.
+    fn delegates_code(&self) -> Option<u32> {
+        match self {
+            Failure::Delegate { cause, .. } => cause.cause.delegate_error().map(|error| error.code),
+            _ => None,
         }
     }
 

@@ -37,7 +37,7 @@ pub fn status(context: &Context<'_>) -> Result<Ready, Failure> {
 fn look(context: &Context<'_>) -> Result<Ready, Failure> {
     let node = &context.request.node;
     capabilities::require()?;
-    context.node.journal.check_writable()?;
+    context.node.journal.make_ready()?;
     if let Some(file) = &node.readiness_indicator
         && !file.exists()
     {

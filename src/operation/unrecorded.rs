@@ -9,10 +9,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{Context, Failure, prepare};
+use crate::boot::boot_id;
 use crate::cni::CniResult;
-use crate::journal::{
-    Attached, CachedSandbox, Header, Journal, Key, MultusCache, Sandbox, boot_id,
-};
+use crate::journal::{Attached, CachedSandbox, Header, Journal, Key, MultusCache, Sandbox};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::cluster::{EventKind, Pod};
 use crate::cni::RawObject;
-use crate::npwg::{Definition, IpamClaim};
+use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, Definition, IpamClaim, NETWORKS_ANNOTATION};
 
 /// Everything that a plan is made from, in words; a plan is [`Story::plan`].
 #[derive(Clone)]

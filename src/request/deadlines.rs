@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use crate::cni::RawObject;
 
 /// Upper bounds for the verbs and for one call of one plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,34 +34,32 @@ impl Default for Deadlines {
     }
 }
 
-/// The key as it is written: each entry optional, `null` as good as absent.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Wire {
-    add: Option<String>,
-    del: Option<String>,
-    check: Option<String>,
-    gc: Option<String>,
-    status: Option<String>,
-    delegate: Option<String>,
-}
+/// The verbs that have a deadline, and the call of a plugin.
+pub(super) const KEYS: [&str; 6] = ["add", "del", "check", "gc", "status", "delegate"];
 
-impl TryFrom<Wire> for Deadlines {
+impl TryFrom<&RawObject> for Deadlines {
     type Error = DeadlineError;
 
-    fn try_from(wire: Wire) -> Result<Self, Self::Error> {
+    /// Each entry is optional, `null` as good as absent.
+    fn try_from(wire: &RawObject) -> Result<Self, Self::Error> {
         let default = Deadlines::default();
-        let read = |key, text: Option<String>, default| match text {
+        let read = |key: &'static str, default| match wire.get(key) {
             None => Ok(default),
-            Some(text) => duration(&text).ok_or(DeadlineError { key, text }),
+            Some(raw) => serde_json::from_str::<String>(raw.get())
+                .ok()
+                .and_then(|text| duration(&text))
+                .ok_or_else(|| DeadlineError {
+                    key,
+                    value: raw.get().to_owned(),
+                }),
         };
         Ok(Deadlines {
-            add: read("add", wire.add, default.add)?,
-            del: read("del", wire.del, default.del)?,
-            check: read("check", wire.check, default.check)?,
-            gc: read("gc", wire.gc, default.gc)?,
-            status: read("status", wire.status, default.status)?,
-            delegate: read("delegate", wire.delegate, default.delegate)?,
+            add: read("add", default.add)?,
+            del: read("del", default.del)?,
+            check: read("check", default.check)?,
+            gc: read("gc", default.gc)?,
+            status: read("status", default.status)?,
+            delegate: read("delegate", default.delegate)?,
         })
     }
 }
@@ -74,10 +72,10 @@ fn duration(text: &str) -> Option<Duration> {
 
 /// A deadline that is no duration.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{key}: {text:?} is no duration above zero; write it as 500ms, 2s or 1m30s")]
+#[error("{key}: {value} is no duration above zero; write it as \"500ms\", \"2s\" or \"1m30s\"")]
 pub struct DeadlineError {
     key: &'static str,
-    text: String,
+    value: String,
 }
 
 #[cfg(test)]
@@ -105,11 +103,8 @@ mod tests {
 
     #[test]
     fn what_is_not_given_keeps_its_default() {
-        let wire = Wire {
-            add: Some("9s".into()),
-            ..Wire::default()
-        };
-        let deadlines = Deadlines::try_from(wire).unwrap();
+        let wire = RawObject::parse(br#"{"Add": "9s", "gc": null}"#).unwrap();
+        let deadlines = Deadlines::try_from(&wire).unwrap();
         assert_eq!(
             deadlines,
             Deadlines {

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use serde_json::value::RawValue;
 
 use super::deadlines::Deadlines;
-use super::policy::{self, Policy};
+use super::log::Log;
+use super::policy::Policy;
 use crate::cni::{self, NetworkName, RawObject, Version};
 use crate::npwg::{Dialect, StatusAddresses};
 
@@ -84,6 +85,8 @@ pub struct NodeConfig {
     pub deadlines: Deadlines,
     /// `policy`.
     pub policy: Policy,
+    /// `logFile`, `logLevel`, `logToStderr`, `logOptions`.
+    pub log: Log,
     /// What was ignored, a line each.
     pub warnings: Vec<String>,
 }
@@ -217,10 +220,8 @@ impl NodeConfig {
                 )?
                 .unwrap_or(StatusAddresses::Address),
             deadlines: keys.deadlines()?,
-            policy: keys
-                .object::<policy::Wire>("policy")?
-                .unwrap_or_default()
-                .into(),
+            policy: keys.policy()?,
+            log: keys.log()?,
             warnings: keys.warnings(),
         })
     }

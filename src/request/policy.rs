@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::cni::{JsonError, RawObject};
 
 /// Which namespaces may select what by annotation. The cluster network and `defaultNetworks` are
 /// the administrator's own and exempt.
@@ -12,52 +14,57 @@ pub struct Policy {
 }
 
 /// What one namespace may select; an empty list allows everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
     /// Plugin types (the IPAM plugin's included) that may run.
-    #[serde(deserialize_with = "null_as_empty")]
     pub types: Vec<String>,
     /// Definitions as `namespace/name` that may be named.
-    #[serde(deserialize_with = "null_as_empty")]
     pub networks: Vec<String>,
     /// Keys (`ipam.dataDir`, `sysctl`) that no plugin's configuration may hold.
-    #[serde(deserialize_with = "null_as_empty")]
     pub deny_keys: Vec<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Wire {
-    #[serde(deserialize_with = "rules")]
-    namespaces: Option<BTreeMap<String, Rule>>,
-}
+/// The keys of a rule.
+pub(super) const KEYS: [&str; 3] = ["types", "networks", "denyKeys"];
 
-/// A rule is an object; what derives its reading would take a list for one, too.
-fn rules<'de, D: serde::Deserializer<'de>>(
-    input: D,
-) -> Result<Option<BTreeMap<String, Rule>>, D::Error> {
-    use serde::de::Error;
-    let raw: Option<BTreeMap<String, Option<crate::cni::RawObject>>> = Option::deserialize(input)?;
-    raw.map(|raw| {
-        let rule = |(namespace, rule): (String, Option<crate::cni::RawObject>)| {
-            let text = rule.unwrap_or_default().to_string();
-            let rule = serde_json::from_str(&text)
-                .map_err(|cause| D::Error::custom(format!("namespace {namespace}: {cause}")))?;
-            Ok((namespace, rule))
+impl TryFrom<&RawObject> for Policy {
+    type Error = PolicyError;
+
+    fn try_from(wire: &RawObject) -> Result<Self, Self::Error> {
+        let namespaces: RawObject = wire
+            .read("namespaces")
+            .map_err(|cause| PolicyError(cause.to_string()))?
+            .unwrap_or_default();
+        let rule = |(namespace, raw): (&str, &RawValue)| {
+            let rule = Rule::read(raw.get())
+                .map_err(|cause| PolicyError(format!("namespace {namespace}: {cause}")))?;
+            Ok((namespace.to_owned(), rule))
         };
-        raw.into_iter().map(rule).collect()
-    })
-    .transpose()
-}
-
-impl From<Wire> for Policy {
-    fn from(wire: Wire) -> Self {
-        Policy {
-            namespaces: wire.namespaces.unwrap_or_default(),
-        }
+        Ok(Policy {
+            namespaces: namespaces.iter().map(rule).collect::<Result<_, _>>()?,
+        })
     }
 }
+
+impl Rule {
+    fn read(text: &str) -> Result<Rule, JsonError> {
+        if text == "null" {
+            return Ok(Rule::default());
+        }
+        let wire = RawObject::parse(text.as_bytes())?;
+        let list = |key| Ok::<_, JsonError>(wire.read(key)?.unwrap_or_default());
+        Ok(Rule {
+            types: list("types")?,
+            networks: list("networks")?,
+            deny_keys: list("denyKeys")?,
+        })
+    }
+}
+
+/// A policy that cannot be read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{0}; correct its type")]
+pub struct PolicyError(String);
 
 impl Policy {
     /// The rule for pods of `namespace`: its own, which replaces that of `*`, else that of `*`.
@@ -68,22 +75,20 @@ impl Policy {
     }
 }
 
-fn null_as_empty<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
-    Ok(Option::<Vec<String>>::deserialize(input)?.unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_namespaces_own_rule_replaces_the_one_for_all() {
-        let wire: Wire = serde_json::from_str(
-            r#"{"namespaces": {"*": {"types": ["macvlan"], "denyKeys": null},
-                               "telco": {"networks": ["telco/a"]}}}"#,
+        let wire = RawObject::parse(
+            br#"{"Namespaces": {"*": {"types": ["macvlan"], "denyKeys": null},
+                               "telco": {"Networks": ["telco/a"]}, "free": null}}"#,
         )
         .unwrap();
-        let policy = Policy::from(wire);
+        let policy = Policy::try_from(&wire).unwrap();
+        assert_eq!(policy.rule("telco").unwrap().networks, ["telco/a"]);
+        assert_eq!(policy.rule("free").unwrap(), &Rule::default());
         assert_eq!(policy.rule("other").unwrap().types, ["macvlan"]);
         assert!(policy.rule("telco").unwrap().types.is_empty());
         assert!(Policy::default().rule("telco").is_none());

@@ -12,10 +12,11 @@ use crate::document::Document;
 const NAME: &str = "docs/configuration.md";
 
 /// Keys without a default; absent they are nothing.
-const NO_DEFAULT: [(&str, &str); 4] = [
+const NO_DEFAULT: [(&str, &str); 5] = [
     ("kubeconfig", "kubeconfig: None"),
     ("manifestDir", "source: Cluster"),
     ("readinessindicatorfile", "readiness_indicator: None"),
+    ("logFile", "log: Log { file: None"),
     ("auxiliaryCNIChainName", "auxiliary_chain: None"),
 ];
 
@@ -137,4 +138,22 @@ fn keys_of_multus_own_process_are_warned_about() {
         assert!(warnings.is_empty(), "{key}: {warnings:?}");
     }
     assert!(read(&json!({"vrify": 1})).unwrap().warnings[0].contains("unknown key \"vrify\""));
+}
+
+#[test]
+fn a_misspelt_key_inside_of_a_key_is_warned_about() {
+    let inside = json!({
+        "deadlines": {"ad": "5s", "DEL": "5s"},
+        "policy": {"namespace": {}, "namespaces": {"*": {"denykeys": [], "deny_keys": ["sysctl"]}}},
+    });
+    let warnings = read(&inside).unwrap().warnings.join("\n");
+    for (key, place) in [
+        ("ad", "deadlines"),
+        ("namespace", "policy"),
+        ("deny_keys", "policy.namespaces.*"),
+    ] {
+        let line = format!("unknown key {key:?} in {place} of the node configuration");
+        assert!(warnings.contains(&line), "{warnings}");
+    }
+    assert_eq!(warnings.lines().count(), 3, "{warnings}");
 }

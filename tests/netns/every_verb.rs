@@ -204,14 +204,12 @@ fn nulls_and_other_spellings_of_keys_are_as_good_as_the_documented_ones() {
 #[test]
 fn keys_without_effect_are_named_once_and_harm_nothing() {
     let mut lab = Lab::new();
-    lab.configure("logFile", json!("/var/log/multus.log"));
-    lab.configure("logLevel", json!("debug"));
-    lab.configure("logToStderr", json!(true));
-    lab.configure("logOptions", json!({ "maxAge": 5 }));
+    lab.configure("retryDeleteOnError", json!(true));
+    lab.configure("socketDir", json!("/run/multus"));
     lab.configure("colour", json!("blue"));
     let outcome = lab.call("ADD");
     assert_eq!(outcome.exit, 0, "{outcome}");
-    for key in ["logFile", "logLevel", "logToStderr", "logOptions"] {
+    for key in ["retryDeleteOnError", "socketDir"] {
         let line = format!("key {key:?} of the node configuration has no effect here");
         assert_eq!(outcome.stderr.matches(&line).count(), 1, "{outcome}");
     }
@@ -220,6 +218,38 @@ fn keys_without_effect_are_named_once_and_harm_nothing() {
         "{outcome}"
     );
     lab.del();
+}
+
+#[test]
+fn the_log_file_has_a_line_for_each_call_and_stderr_is_quiet_on_demand() {
+    let mut lab = Lab::new();
+    let file = lab.path("jackfield.log");
+    lab.configure("logFile", json!(file));
+    lab.configure("logLevel", json!("debug"));
+    lab.configure("logToStderr", json!(false));
+    lab.configure(
+        "logOptions",
+        json!({ "maxSize": 5, "MaxAge": 5, "compress": true }),
+    );
+    lab.configure("colour", json!("blue"));
+    for (verb, exit) in [("ADD", 0), ("ADD", 1), ("DEL", 0)] {
+        let outcome = lab.call(verb);
+        assert_eq!((outcome.exit, &*outcome.stderr), (exit, ""), "{outcome}");
+    }
+    let log = std::fs::read_to_string(&file).unwrap();
+    for (line, times) in [
+        ("[error] unknown key \"colour\"", 3),
+        ("[debug] ADD pod demo/web", 1),
+        ("[verbose] ADD pod demo/web", 1),
+        (
+            "is attached already; the runtime must send DEL first (code 101)",
+            1,
+        ),
+        ("[verbose] DEL pod demo/web", 1),
+    ] {
+        assert_eq!(log.matches(line).count(), times, "{line}: {log}");
+    }
+    lab.assert_nothing_left();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::sandbox::sandbox;
 use jackfield::cni::InterfaceName;
-use jackfield::kernel::{Address, KernelError, Link, Netlink, NetnsError, PodLinks, PodNetns};
+use jackfield::kernel::{Address, Link, Netlink, NetnsError, PodLinks, PodNetns};
 
 fn name(text: &str) -> InterfaceName {
     text.parse().unwrap()
@@ -172,31 +172,6 @@ fn a_namespace_stays_usable_after_its_path_is_gone() {
     assert!(matches!(error, NetnsError::Missing { .. }), "{error}");
     let mut netlink = Netlink::in_netns(&netns).unwrap();
     assert!(netlink.link(&name("net1")).unwrap().is_some());
-}
-
-#[test]
-fn an_answer_that_comes_too_late_is_an_error_and_not_the_next_questions_answer() {
-    let pod = sandbox();
-    pod.ip("link add net1 type veth peer name peer1");
-    let mut netlink = pod.netlink();
-    let mut late = 0;
-    // Without patience the answer may still win against the clock, so it is tried until it has
-    // lost a few times.
-    let give_up = Instant::now() + Duration::from_secs(30);
-    while late < 3 && Instant::now() < give_up {
-        netlink.set_patience(Duration::ZERO);
-        match netlink.link(&name("peer1")) {
-            Ok(link) => assert_eq!(link.unwrap().name, "peer1"),
-            Err(error) => {
-                assert!(matches!(error, KernelError::Silent { .. }), "{error}");
-                assert!(error.to_string().starts_with("reading interface peer1: "));
-                late += 1;
-            }
-        }
-        netlink.set_patience(Duration::from_secs(5));
-        assert_eq!(link(&mut netlink, "net1").name, "net1");
-    }
-    assert!(late > 0, "no answer came late");
 }
 
 #[test]

@@ -42,6 +42,32 @@ fn a_delegate_is_told_the_same_by_every_verb_on_the_node_itself() {
     lab.assert_nothing_left();
 }
 
+// clause: CNI-1.1.0 §2 ADD prevResult: the cluster network's plugins stand behind it
+// clause: CNI-1.1.0 §5 prevResult
+#[test]
+fn behind_another_plugin_its_result_goes_on_and_comes_out_again() {
+    let mut lab = Lab::new();
+    lab.pod.ip("link add eth0 type bridge");
+    lab.pod.ip("addr add 10.77.0.5/24 dev eth0");
+    lab.pod.ip("link set eth0 up");
+    lab.cluster_network("1.0.0", &[json!({ "type": "tuning", "mtu": 1400 })]);
+    let previous = json!({ "cniVersion": "1.0.0",
+        "interfaces": [{ "name": "eth0", "sandbox": lab.pod.path() }],
+        "ips": [{ "address": "10.77.0.5/24", "interface": 0 }],
+        "dns": { "domain": "example.org" } });
+    lab.configure("prevResult", json!({ "ips": [{ "address": "none" }] }));
+    lab.call("ADD").fails(6, &["prevResult", "none"]);
+    lab.configure("prevResult", previous.clone());
+    let result = lab.add();
+    assert_eq!(result["ips"], previous["ips"], "{result}");
+    assert_eq!(result["dns"], previous["dns"], "{result}");
+    assert_eq!(result["interfaces"][0]["name"], "eth0", "{result}");
+    assert!(lab.pod.ip("link show eth0").contains("mtu 1400"));
+    lab.del();
+    lab.pod.ip("link del eth0");
+    lab.assert_nothing_left();
+}
+
 // clause: CNI-1.1.0 §5 sandbox: the value of CNI_NETNS
 // clause: CNI-1.1.0 §2 ADD result
 // clause: CNI-1.1.0 §5 ADD: interfaces, ips and routes

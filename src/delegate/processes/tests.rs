@@ -270,7 +270,7 @@ fn a_plugin_that_floods_stderr_still_answers() {
 // Injects a fault: stderr without end, from a plugin that never answers.
 #[test]
 fn a_flood_on_stderr_does_not_outlast_the_deadline() {
-    let plugin = Plugin::script("exec yes '' >&2");
+    let plugin = Plugin::script("exec tr '\\0' . < /dev/zero >&2");
     let start = Instant::now();
     let error = plugin
         .exec(Verb::Add, "{}", Duration::from_millis(300))

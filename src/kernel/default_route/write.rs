@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use netlink_packet_route::route::{
-    RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteNextHop, RouteNextHopFlags,
-    RouteType, RouteVia,
+    RouteAttribute, RouteMessage, RouteNextHop, RouteNextHopFlags, RouteVia,
 };
+use rtnetlink::RouteMessageBuilder;
 
 use crate::kernel::KernelError;
 
@@ -24,43 +24,40 @@ impl DefaultRoute {
                 interface: name.to_owned(),
             })
         };
-        let mut message = RouteMessage::default();
-        message.header = RouteHeader {
-            address_family: address_family(self.family),
-            table: RouteHeader::RT_TABLE_MAIN,
-            protocol: self.protocol.into(),
-            scope: self.scope.into(),
-            kind: RouteType::Unicast,
-            tos: self.tos,
-            ..RouteHeader::default()
-        };
-        let attributes = &mut message.attributes;
+        let mut route = RouteMessageBuilder::<IpAddr>::new()
+            .protocol(self.protocol.into())
+            .scope(self.scope.into())
+            .tos(self.tos);
+        route.get_mut().header.address_family = address_family(self.family);
         if let Some(from) = self.from {
+            let message = route.get_mut();
             message.header.source_prefix_length = from.prefix_len();
-            attributes.push(RouteAttribute::Source(from.addr().into()));
+            let source = RouteAttribute::Source(from.addr().into());
+            message.attributes.push(source);
         }
         if let Some(metric) = self.metric {
-            attributes.push(RouteAttribute::Priority(metric));
+            route = route.priority(metric);
         }
         if let Some(address) = self.prefsrc {
-            attributes.push(RouteAttribute::PrefSource(address.into()));
+            let source = RouteAttribute::PrefSource(address.into());
+            route.get_mut().attributes.push(source);
         }
         if let Some(seconds) = self.expires {
-            attributes.push(RouteAttribute::Expires(seconds));
+            route = route.expires(seconds);
         }
         match (self.next_hop_id, self.next_hops.as_slice()) {
-            (Some(id), _) => attributes.push(RouteAttribute::NhId(id)),
+            (Some(id), _) => route = route.nhid(id),
             (None, [only]) => {
                 if only.onlink {
-                    message.header.flags = RouteFlags::Onlink;
+                    route = route.onlink();
                 }
                 if only.gateway.is_none() && only.interface.is_none() {
                     return Err(self.error("it leads nowhere"));
                 }
                 if let Some(name) = &only.interface {
-                    attributes.push(RouteAttribute::Oif(index(name)?));
+                    route = route.output_interface(index(name)?);
                 }
-                attributes.extend(self.way(only));
+                route.get_mut().attributes.extend(self.way(only));
             }
             (None, []) => return Err(self.error("it leads nowhere")),
             (None, several) => {
@@ -68,11 +65,12 @@ impl DefaultRoute {
                     .iter()
                     .map(|hop| self.write_hop(hop, &mut index))
                     .collect::<Result<_, _>>()?;
-                attributes.push(RouteAttribute::MultiPath(hops));
+                route = route.multipath(hops);
             }
         }
-        let rest = &mut self.rest.iter();
-        attributes.extend(rest.map(RouteAttribute::from));
+        let mut message = route.build();
+        let rest = self.rest.iter().map(RouteAttribute::from);
+        message.attributes.extend(rest);
         Ok(message)
     }
 

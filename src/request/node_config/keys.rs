@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
 use super::ConfigError;
 use crate::cni::RawObject;
@@ -32,17 +31,9 @@ impl Keys<'_> {
         })
     }
 
-    /// An object: what derives its reading takes a list for one, too.
-    pub(super) fn object<T: DeserializeOwned>(
-        &self,
-        key: &'static str,
-    ) -> Result<Option<T>, ConfigError> {
-        match self.conf.get(key).map(RawValue::get) {
-            Some(other) if !other.starts_with('{') => {
-                Err(wrong(key, other, &"expected an object; correct its type"))
-            }
-            _ => self.read(key),
-        }
+    /// An object; an empty one where there is none.
+    pub(super) fn object(&self, key: &'static str) -> Result<RawObject, ConfigError> {
+        Ok(self.read(key)?.unwrap_or_default())
     }
 
     /// A string; an empty one is as good as none, as Go has it.

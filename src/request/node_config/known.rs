@@ -1,9 +1,11 @@
 //! Which keys there are, for the documentation and for the warning about others.
 
 use super::keys::Keys;
+use crate::cni::RawObject;
+use crate::request::{deadlines, log, policy};
 
 /// The keys that [`NodeConfig::parse`](super::NodeConfig::parse) reads, for the documentation and for the warning.
-pub const KEYS: [&str; 31] = [
+pub const KEYS: [&str; 35] = [
     "clusterNetwork",
     "delegates",
     "defaultNetworks",
@@ -32,6 +34,10 @@ pub const KEYS: [&str; 31] = [
     "statusAddresses",
     "deadlines",
     "policy",
+    "logFile",
+    "logLevel",
+    "logToStderr",
+    "logOptions",
     "cniVersion",
     "cniVersions",
     "name",
@@ -62,18 +68,43 @@ pub const ACCEPTED: [&str; 12] = [
 ];
 
 /// Keys that Multus has for its own process; they have no effect here.
-pub const MULTUS_ONLY: [&str; 6] = [
-    "logFile",
-    "logLevel",
-    "logToStderr",
-    "logOptions",
-    "retryDeleteOnError",
-    "socketDir",
-];
+pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 
 impl Keys<'_> {
-    /// A line for each key that does nothing.
+    /// A line for each key that does nothing, those inside of `deadlines` and `policy` too: a
+    /// misspelt restriction is none.
     pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.of_the_whole();
+        let mut inside = |place: &str, object: &RawObject, known: &[&str]| {
+            let keys = object.iter().map(|(key, _)| key);
+            let unknown = keys.filter(|key| !known.iter().any(|it| it.eq_ignore_ascii_case(key)));
+            warnings.extend(unknown.map(|key| {
+                format!("unknown key {key:?} in {place} of the node configuration; it is ignored")
+            }));
+        };
+        let object = |of: &RawObject, key: &str| of.read::<RawObject>(key).ok().flatten();
+        if let Some(deadlines) = object(self.conf, "deadlines") {
+            inside("deadlines", &deadlines, &deadlines::KEYS);
+        }
+        if let Some(options) = object(self.conf, "logOptions") {
+            inside("logOptions", &options, &log::OPTIONS);
+        }
+        if let Some(policy) = object(self.conf, "policy") {
+            inside("policy", &policy, &["namespaces"]);
+            let namespaces = object(&policy, "namespaces").unwrap_or_default();
+            for (namespace, _) in namespaces.iter() {
+                let rule = object(&namespaces, namespace).unwrap_or_default();
+                inside(
+                    &format!("policy.namespaces.{namespace}"),
+                    &rule,
+                    &policy::KEYS,
+                );
+            }
+        }
+        warnings
+    }
+
+    fn of_the_whole(&self) -> Vec<String> {
         self.conf
             .iter()
             .filter(|(key, _)| !is_known(key))

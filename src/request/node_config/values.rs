@@ -7,7 +7,9 @@ use serde_json::value::RawValue;
 use super::keys::{Keys, wrong};
 use super::{ClusterNetwork, ConfigError, Source};
 use crate::cni::{NetworkConfig, NetworkName};
-use crate::request::deadlines::{self, Deadlines};
+use crate::request::deadlines::Deadlines;
+use crate::request::log::{Level, Log, Rotation};
+use crate::request::policy::Policy;
 
 /// The most `defaultNetworks` that a configuration may name.
 const MAX_DEFAULT_NETWORKS: usize = 32;
@@ -93,10 +95,26 @@ impl Keys<'_> {
         }
     }
 
+    pub(super) fn log(&self) -> Result<Log, ConfigError> {
+        let options = self.object("logOptions")?;
+        Ok(Log {
+            file: self.optional_path("logFile")?,
+            level: self
+                .choice("logLevel", &Level::NAMES)?
+                .unwrap_or(Level::Error),
+            to_stderr: self.flag("logToStderr")?.unwrap_or(true),
+            rotation: Rotation::try_from(&options)
+                .map_err(|cause| wrong("logOptions", &options.to_string(), &cause))?,
+        })
+    }
+
+    pub(super) fn policy(&self) -> Result<Policy, ConfigError> {
+        let wire = self.object("policy")?;
+        Policy::try_from(&wire).map_err(|cause| wrong("policy", &wire.to_string(), &cause))
+    }
+
     pub(super) fn deadlines(&self) -> Result<Deadlines, ConfigError> {
-        let wire = self
-            .object::<deadlines::Wire>("deadlines")?
-            .unwrap_or_default();
-        Deadlines::try_from(wire).map_err(ConfigError::Deadline)
+        let wire = self.object("deadlines")?;
+        Deadlines::try_from(&wire).map_err(ConfigError::Deadline)
     }
 }

@@ -1,0 +1,70 @@
+//! What Multus delegated: its own file of a sandbox, a list with an element for each network.
+
+use serde::Deserialize;
+
+use super::{CachedAttachment, bare, config, network_name};
+use crate::cni::{CapabilityArgs, InterfaceName};
+use crate::journal::Key;
+
+/// One element of the sandbox's file. What it names besides is in `Bytes`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Delegate {
+    #[serde(rename = "Name")]
+    name: Option<String>,
+    #[serde(rename = "ifnameRequest")]
+    ifname: Option<String>,
+    #[serde(rename = "macRequest")]
+    mac: Option<String>,
+    #[serde(rename = "infinibandGUIDRequest")]
+    guid: Option<String>,
+    #[serde(rename = "ipRequest")]
+    ips: Option<Vec<String>>,
+    #[serde(rename = "deviceID")]
+    device: Option<String>,
+    #[serde(rename = "Bytes")]
+    config: Option<String>,
+}
+
+impl Delegate {
+    pub(super) fn attachment(self, position: usize, key: &Key) -> Result<CachedAttachment, String> {
+        let ifname: InterfaceName = match self.ifname.as_deref().filter(|name| !name.is_empty()) {
+            Some(name) => name.parse().map_err(|cause| format!("{cause}"))?,
+            None if position == 0 => key.ifname.clone(),
+            None => InterfaceName::numbered("net", position),
+        };
+        let config = config(self.config.as_deref())?;
+        let label = self.name.unwrap_or_default();
+        let object = label.rsplit('/').next().unwrap_or_default();
+        let network = network_name(&config, object)?;
+        let mut args = CapabilityArgs::new();
+        let mut extra_args = Vec::new();
+        let texts = [
+            ("mac", Some("MAC"), self.mac),
+            ("infinibandGUID", None, self.guid),
+            ("deviceID", None, self.device),
+        ];
+        for (capability, variable, value) in texts {
+            let Some(value) = value.filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            args.insert(capability, &value)
+                .map_err(|cause| cause.to_string())?;
+            extra_args.extend(variable.map(|variable| (variable.to_owned(), value)));
+        }
+        if let Some(ips) = self.ips.filter(|ips| !ips.is_empty()) {
+            args.insert("ips", &ips)
+                .map_err(|cause| cause.to_string())?;
+            extra_args.push(("IP".to_owned(), ips.join(",")));
+        }
+        let is_cluster = position == 0;
+        let mut attachment = bare(label, is_cluster, ifname, network, config);
+        attachment.capability_args = args;
+        attachment.extra_args = extra_args;
+        Ok(CachedAttachment {
+            attachment,
+            args: String::new(),
+            result: None,
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! What came of it: libcni's file of one attachment, with arguments and result.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{CachedAttachment, bare, config, network_name, read_json};
+use crate::cni::{CapabilityArgs, CniResult, InterfaceName, NetworkConfig, RawObject};
+use crate::journal::Key;
+
+/// A file of libcni's cache.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ResultFile {
+    #[serde(skip)]
+    path: PathBuf,
+    pub(super) container_id: Option<String>,
+    config: Option<String>,
+    if_name: Option<String>,
+    network_name: Option<String>,
+    netns: Option<String>,
+    cni_args: Option<Vec<Vec<String>>>,
+    capability_args: Option<RawObject>,
+    result: Option<Box<RawValue>>,
+}
+
+impl ResultFile {
+    /// Reads one.
+    pub(super) fn read(path: &Path) -> Result<ResultFile, String> {
+        let mut result: ResultFile = read_json(path)?;
+        result.path = path.to_owned();
+        Ok(result)
+    }
+
+    pub(super) fn is_of(&self, ifname: &InterfaceName) -> bool {
+        self.if_name.as_deref() == Some(ifname.as_str())
+    }
+
+    /// `net2` before `net10`.
+    pub(super) fn sort_key(&self) -> (usize, String) {
+        let name = self.if_name.clone().unwrap_or_default();
+        (name.len(), name)
+    }
+
+    pub(super) fn netns(&self) -> Option<String> {
+        self.netns.clone().filter(|netns| !netns.is_empty())
+    }
+
+    pub(super) fn args(&self) -> String {
+        let pairs = self.cni_args.iter().flatten();
+        let pairs = pairs.filter_map(|pair| match pair.as_slice() {
+            [key, value] if !key.is_empty() => Some(format!("{key}={value}")),
+            _ => None,
+        });
+        pairs.collect::<Vec<_>>().join(";")
+    }
+
+    /// Adds to `cached` what only this file knows: these are the very arguments of the ADD.
+    pub(super) fn complete(self, cached: &mut CachedAttachment) {
+        let args = self.args();
+        if !args.is_empty() {
+            cached.args = args;
+            cached.attachment.extra_args.clear();
+        }
+        if let Some(given) = &self.capability_args {
+            cached.attachment.capability_args = CapabilityArgs::from(given);
+        }
+        cached.result = self.result(&cached.attachment.config);
+    }
+
+    fn result(&self, config: &NetworkConfig) -> Option<CniResult> {
+        let raw = self.result.as_ref()?;
+        CniResult::parse(raw.get().as_bytes(), config.version()).ok()
+    }
+
+    pub(super) fn attachment(self, key: &Key) -> Result<CachedAttachment, String> {
+        let blame = |cause: String| format!("{}: {cause}", self.path.display());
+        let ifname: InterfaceName = self
+            .if_name
+            .as_deref()
+            .unwrap_or_default()
+            .parse()
+            .map_err(|cause| blame(format!("ifName: {cause}")))?;
+        let config = config(self.config.as_deref()).map_err(blame)?;
+        let label = self.network_name.clone().unwrap_or_default();
+        let network = network_name(&config, &label).map_err(blame)?;
+        let is_cluster = ifname == key.ifname;
+        let mut cached = CachedAttachment {
+            attachment: bare(label, is_cluster, ifname, network, config),
+            args: String::new(),
+            result: None,
+        };
+        self.complete(&mut cached);
+        Ok(cached)
+    }
+}

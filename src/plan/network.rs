@@ -1,0 +1,38 @@
+//! A network's configuration and its name.
+
+use super::error::Reason;
+use crate::cluster::Network;
+use crate::cni::{NetworkConfig, NetworkName};
+
+/// A network's name and its configuration.
+///
+/// # Errors
+/// [`Reason::Network`] when the configuration is invalid, or has no name and no definition that
+/// lends it one.
+pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
+    let config = parse(network)?;
+    let name = name(network, &config)?;
+    Ok((name, config))
+}
+
+fn parse(network: &Network) -> Result<NetworkConfig, Reason> {
+    NetworkConfig::parse(network.text.as_bytes()).map_err(|cause| {
+        let remedy = "; correct the configuration there";
+        Reason::Network(format!("{}: {cause}{remedy}", network.origin))
+    })
+}
+
+/// The configuration's own name, else the definition's (NPWG 1.3 §3.4.2, §3.4.3).
+fn name(network: &Network, config: &NetworkConfig) -> Result<NetworkName, Reason> {
+    match (config.name(), &network.object) {
+        (Some(name), _) => Ok(name.clone()),
+        (None, Some(object)) => object
+            .name()
+            .parse()
+            .map_err(|cause| Reason::Network(format!("{}: {cause}", network.origin))),
+        (None, None) => Err(Reason::Network(format!(
+            "{} has no name; add the key name",
+            network.origin
+        ))),
+    }
+}

@@ -1,0 +1,188 @@
+//! The networks of a pod, one after the other in the order of the plan.
+
+use super::attachment::{Attachment, Requested};
+use super::error::{PlanError, Reason};
+use super::network::read;
+use super::{Inputs, Plan, capabilities};
+use crate::cluster::Network;
+use crate::cni::{CapabilityArgs, InterfaceName};
+use crate::npwg::Selection;
+
+/// A plan in the making.
+pub(super) struct Planner<'a> {
+    pub(super) inputs: Inputs<'a>,
+    pub(super) plan: Plan,
+    /// How many networks came before the next one, attachable or not.
+    pub(super) position: usize,
+}
+
+impl<'a> Planner<'a> {
+    /// An empty plan.
+    pub(super) fn new(inputs: Inputs<'a>) -> Planner<'a> {
+        Planner {
+            inputs,
+            plan: Plan {
+                attachments: Vec::new(),
+                events: Vec::new(),
+                remarks: Vec::new(),
+                problems: Vec::new(),
+            },
+            position: 0,
+        }
+    }
+
+    /// Takes an attachment into the plan, or the reason against it.
+    pub(super) fn take(&mut self, attachment: Result<Attachment, PlanError>) {
+        self.position += 1;
+        match attachment {
+            Ok(attachment) => self.plan.attachments.push(attachment),
+            Err(problem) => self.plan.problems.push(problem),
+        }
+    }
+
+    pub(super) fn cluster_network(&mut self) {
+        let attachment = match self.default_network_annotation() {
+            Some(selection) => {
+                self.remark_on(&selection);
+                self.replaced_cluster_network(&selection)
+            }
+            None => self.own_cluster_network(),
+        };
+        let runtime_config = std::mem::take(&mut self.inputs.runtime_config);
+        self.take(attachment.map(|mut attachment| {
+            let requested = std::mem::replace(&mut attachment.capability_args, runtime_config);
+            for (name, value) in requested.iter() {
+                attachment.capability_args.set(name, value.to_owned());
+            }
+            attachment
+        }));
+    }
+
+    pub(super) fn own_cluster_network(&self) -> Result<Attachment, PlanError> {
+        let ifname = self.inputs.ifname;
+        let network = self.inputs.catalog.cluster.as_ref().map_err(|cause| {
+            let label = self.inputs.node.cluster_network.label();
+            let cause = format!("{cause}; correct clusterNetwork of the node configuration");
+            Reason::Network(cause).at(label, Some(ifname.as_str()))
+        })?;
+        self.attachment(network, ifname.clone(), None, true)
+    }
+
+    pub(super) fn further_delegates(&mut self) {
+        let catalog = self.inputs.catalog;
+        for network in &catalog.further {
+            let attachment = self.attachment(network, self.next_ifname(), None, false);
+            self.take(attachment);
+        }
+    }
+
+    /// The administrator's chain for every pod, on its own so that it cannot hamper the cluster
+    /// network. Its name in the pod is a formality, so it makes way for everybody else's.
+    pub(super) fn auxiliary_chain(&mut self) {
+        let Some(found) = &self.inputs.catalog.auxiliary else {
+            return;
+        };
+        let taken = |name: &InterfaceName| {
+            let mut attachments = self.plan.attachments.iter();
+            attachments.any(|attachment| attachment.ifname == *name)
+        };
+        let ifname = (self.position..)
+            .map(|number| InterfaceName::numbered("net", number))
+            .find(|name| !taken(name))
+            .unwrap_or_else(|| self.next_ifname());
+        let attachment =
+            match found {
+                Ok(network) => self.attachment(network, ifname, None, false),
+                Err(cause) => Err(Reason::Network(cause.clone())
+                    .at("auxiliaryCNIChainName", Some(ifname.as_str()))),
+            };
+        self.take(attachment.map(|attachment| Attachment {
+            is_auxiliary: true,
+            ..attachment
+        }));
+    }
+
+    pub(super) fn default_networks(&mut self) {
+        let Some(pod) = self.inputs.pod else { return };
+        if self.inputs.node.system_namespaces.contains(&pod.namespace) {
+            return;
+        }
+        let catalog = self.inputs.catalog;
+        for (name, found) in &catalog.defaults {
+            let ifname = self.next_ifname();
+            let network = found.as_ref().map_err(|cause| {
+                let cause = format!("{cause}; correct defaultNetworks of the node configuration");
+                Reason::Network(cause).at(name, Some(ifname.as_str()))
+            });
+            let attachment =
+                network.and_then(|network| self.attachment(network, ifname, None, false));
+            self.take(attachment);
+        }
+    }
+
+    pub(super) fn attachment(
+        &self,
+        network: &Network,
+        ifname: InterfaceName,
+        selection: Option<&Selection>,
+        is_cluster: bool,
+    ) -> Result<Attachment, PlanError> {
+        let blame = |reason: Reason| reason.at(&network.place(), Some(ifname.as_str()));
+        let (name, config) = read(network).map_err(blame)?;
+        let label = network
+            .object
+            .as_ref()
+            .map_or_else(|| name.to_string(), ToString::to_string);
+        let mut attachment = Attachment {
+            label,
+            is_cluster,
+            ifname: ifname.clone(),
+            network: name,
+            config,
+            capability_args: CapabilityArgs::default(),
+            cni_args: None,
+            extra_args: Vec::new(),
+            inject: Vec::new(),
+            resource: network.resource.clone(),
+            device: None,
+            device_info_file: None,
+            requested: Requested::default(),
+            default_route: None,
+            is_auxiliary: false,
+        };
+        if let Some(selection) = selection {
+            let rules = capabilities::Rules {
+                node: self.inputs.node,
+                answer: self.inputs.answer,
+            };
+            rules
+                .apply(selection, &mut attachment)
+                .map_err(|reason| attachment.problem(reason))?;
+        }
+        Ok(attachment)
+    }
+
+    /// `net1`, `net2`, … by position (NPWG 1.3 §4.2.1).
+    pub(super) fn next_ifname(&self) -> InterfaceName {
+        InterfaceName::numbered("net", self.position)
+    }
+
+    pub(super) fn check_interface_names(&mut self) {
+        let attachments = &self.plan.attachments;
+        for (index, attachment) in attachments.iter().enumerate() {
+            let earlier = attachments.iter().take(index);
+            if let Some(other) = earlier
+                .into_iter()
+                .find(|other| other.ifname == attachment.ifname)
+            {
+                let text = format!(
+                    "{} is already used by network {}",
+                    attachment.ifname, other.label
+                );
+                self.plan
+                    .problems
+                    .push(attachment.problem(Reason::Interface(text)));
+            }
+        }
+    }
+}

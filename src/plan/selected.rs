@@ -1,0 +1,157 @@
+//! What the pod itself selects by annotation: read, looked up, and allowed.
+
+use super::attachment::Attachment;
+use super::error::{PlanError, Reason};
+use super::planner::Planner;
+use super::{Inputs, restrictions};
+use crate::cluster::{Event, Network};
+use crate::cni::InterfaceName;
+use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, SelectionError};
+
+impl<'a> Planner<'a> {
+    /// Multus' annotation: one network instead of the cluster network, under the same isolation
+    /// and policy as any other that a pod names.
+    pub(super) fn replaced_cluster_network(
+        &self,
+        selection: &Selection,
+    ) -> Result<Attachment, PlanError> {
+        let ifname = self.inputs.ifname.clone();
+        self.isolate(selection, &ifname)?;
+        let network = self.definition(selection, &ifname)?;
+        let attachment = self.attachment(network, ifname, Some(selection), true)?;
+        self.restrict(&attachment, selection)?;
+        Ok(attachment)
+    }
+
+    /// What the annotation does that its author may not expect.
+    pub(super) fn remark_on(&mut self, selection: &Selection) {
+        let Inputs {
+            node,
+            annotations,
+            ifname,
+            ..
+        } = &self.inputs;
+        let text = annotations.default_network.as_deref().unwrap_or_default();
+        let network = &selection.network;
+        let mut remarks = vec![format!(
+            "annotation {DEFAULT_NETWORK_ANNOTATION}: {network} is attached instead of clusterNetwork {}",
+            node.cluster_network.label()
+        )];
+        if !text.contains(network.namespace()) {
+            remarks.push(format!(
+                "annotation {DEFAULT_NETWORK_ANNOTATION}: {} has no namespace, so it is looked up in \
+                 multusNamespace {}, not in the pod's",
+                network.name(),
+                node.multus_namespace
+            ));
+        }
+        if let Some(interface) = &selection.interface {
+            remarks.push(format!(
+                "annotation {DEFAULT_NETWORK_ANNOTATION}: interface {interface} is ignored, \
+                 the runtime names this one: {ifname}"
+            ));
+        }
+        self.plan.remarks.extend(remarks);
+    }
+
+    pub(super) fn default_network_annotation(&mut self) -> Option<Selection> {
+        let text = self.inputs.annotations.default_network.as_ref()?;
+        let node = self.inputs.node;
+        match Selection::parse_default_network(text, &node.multus_namespace, node.dialect) {
+            Ok(selection) => Some(selection),
+            Err(error) => {
+                self.invalid(DEFAULT_NETWORK_ANNOTATION, &error);
+                None
+            }
+        }
+    }
+
+    pub(super) fn selected_networks(&mut self) {
+        let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
+            return;
+        };
+        let selections = match Selection::parse_list(text, &pod.namespace, self.inputs.node.dialect)
+        {
+            Ok(selections) => selections,
+            Err(error) => return self.invalid(NETWORKS_ANNOTATION, &error),
+        };
+        for selection in selections {
+            for key in &selection.unknown_keys {
+                let network = &selection.network;
+                let message = format!(
+                    "annotation {NETWORKS_ANNOTATION}: network {network}: key {key:?} is unknown and ignored"
+                );
+                self.plan.events.push(Event::warning("UnknownKey", message));
+            }
+            let attachment = self.selected(&selection);
+            self.take(attachment);
+        }
+    }
+
+    fn selected(&self, selection: &Selection) -> Result<Attachment, PlanError> {
+        let ifname = selection
+            .interface
+            .clone()
+            .unwrap_or_else(|| self.next_ifname());
+        self.isolate(selection, &ifname)?;
+        let network = self.definition(selection, &ifname)?;
+        let attachment = self.attachment(network, ifname, Some(selection), false)?;
+        self.restrict(&attachment, selection)?;
+        Ok(attachment)
+    }
+
+    /// An invalid annotation is ignored, and said (NPWG 1.3 §4.1.2.1), unless the node's
+    /// administrator wants such pods refused.
+    fn invalid(&mut self, key: &'static str, error: &SelectionError) {
+        let cause = error.to_string();
+        if self.inputs.node.fail_invalid_annotation {
+            let reason = Reason::Annotation { key, cause };
+            return self.plan.problems.push(PlanError {
+                place: None,
+                reason,
+            });
+        }
+        let message = format!("annotation {key} is ignored: {cause}");
+        self.plan
+            .events
+            .push(Event::warning("InvalidAnnotation", message));
+    }
+
+    fn definition(
+        &self,
+        selection: &Selection,
+        ifname: &InterfaceName,
+    ) -> Result<&'a Network, PlanError> {
+        self.inputs
+            .catalog
+            .selected(&selection.network)
+            .map_err(|cause| {
+                Reason::Network(format!("{cause}; create it or correct the annotation"))
+                    .at(&selection.network.to_string(), Some(ifname.as_str()))
+            })
+    }
+
+    /// Isolation comes before anything is read, so that no message tells a pod what is in a
+    /// namespace that it may not use.
+    fn isolate(&self, selection: &Selection, ifname: &InterfaceName) -> Result<(), PlanError> {
+        let Some(pod) = self.inputs.pod else {
+            return Ok(());
+        };
+        restrictions::isolation(self.inputs.node, &pod.namespace, &selection.network)
+            .map_err(|reason| reason.at(&selection.network.to_string(), Some(ifname.as_str())))
+    }
+
+    fn restrict(&self, attachment: &Attachment, selection: &Selection) -> Result<(), PlanError> {
+        let Some(pod) = self.inputs.pod else {
+            return Ok(());
+        };
+        restrictions::check(
+            self.inputs.node,
+            &pod.namespace,
+            &selection.network,
+            &attachment.config,
+            selection.cni_args.as_ref(),
+        )
+        .map_err(|reason| attachment.problem(reason))
+    }
+}

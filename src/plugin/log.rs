@@ -1,0 +1,169 @@
+//! What a call leaves to read: warnings on stderr, and lines in `logFile` where one is named.
+//!
+//! The log is for people and never stands in a call's way: what cannot be written is not.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::request::log::{Level, Log, Rotation};
+
+const MEGABYTE: u64 = 1 << 20;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Log {
+    /// A line that somebody should read: on stderr, and in the file from `error` on.
+    pub(super) fn warn(&self, line: &str) {
+        if self.to_stderr {
+            let _ = writeln!(io::stderr().lock(), "jackfield: {line}");
+        }
+        self.write(Level::Error, || line.to_owned());
+    }
+
+    /// A line for the file alone.
+    pub(super) fn write(&self, level: Level, line: impl FnOnce() -> String) {
+        let Some(file) = self.file.as_deref().filter(|_| level <= self.level) else {
+            return;
+        };
+        let now = humantime::format_rfc3339_millis(SystemTime::now());
+        let text = format!("{now} [{}] {}\n", level.name(), line());
+        let _ = append(file, &text, self.rotation);
+    }
+}
+
+/// One write, so that lines of several calls do not run into each other.
+fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
+    let open = || {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600).open(path)
+    };
+    let mut file = open()?;
+    if file.metadata()?.len() + text.len() as u64 > rotation.max_size * MEGABYTE {
+        rotate(path, file, rotation)?;
+        file = open()?;
+    }
+    file.write_all(text.as_bytes())
+}
+
+/// Puts the file aside under the time of day, unless another call just did.
+fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
+    let file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| errno)?;
+    let (held, there) = (file.metadata()?, fs::metadata(path)?);
+    if (held.dev(), held.ino()) == (there.dev(), there.ino()) {
+        let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        let time = now.trim_end_matches('Z').replace(':', "-");
+        fs::rename(path, aside(path, &time))?;
+        forget_old(path, rotation)?;
+    }
+    Ok(())
+}
+
+/// `jackfield-2026-11-21T08-15-00.000.log` for `jackfield.log`.
+fn aside(path: &Path, time: &str) -> PathBuf {
+    let mut name = stem(path);
+    name.push(time);
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+fn stem(path: &Path) -> OsString {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push("-");
+    name
+}
+
+fn forget_old(path: &Path, rotation: Rotation) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let stem = stem(path);
+    let is_old = |name: &Path| {
+        let bytes = name.as_os_str().as_encoded_bytes();
+        let rest = bytes.strip_prefix(stem.as_encoded_bytes());
+        rest.is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
+            && name.extension() == path.extension()
+    };
+    let mut old: Vec<PathBuf> = fs::read_dir(dir)?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| is_old(Path::new(name))))
+        .collect();
+    // The names are times: the newest first.
+    old.sort_unstable_by(|a, b| b.cmp(a));
+    let now = SystemTime::now();
+    for (number, path) in (1..).zip(old) {
+        let age = fs::metadata(&path)?
+            .modified()
+            .map(|then| now.duration_since(then));
+        let days = age
+            .ok()
+            .and_then(Result::ok)
+            .map_or(0, |age| age.as_secs() / DAY.as_secs());
+        let is_too_many = rotation.max_backups != 0 && number > rotation.max_backups;
+        let is_too_old = rotation.max_age != 0 && days >= rotation.max_age;
+        if is_too_many || is_too_old {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(dir: &Path, level: Level) -> Log {
+        Log {
+            file: Some(dir.join("jackfield.log")),
+            level,
+            to_stderr: false,
+            rotation: Rotation {
+                max_size: 1,
+                max_age: 0,
+                max_backups: 2,
+            },
+        }
+    }
+
+    #[test]
+    fn the_file_gets_what_its_level_asks_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path(), Level::Verbose);
+        log.write(Level::Debug, || "too much".into());
+        log.write(Level::Verbose, || "ADD".into());
+        log.warn("unknown key");
+        let text = fs::read_to_string(dir.path().join("jackfield.log")).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(lines[0].ends_with("Z [verbose] ADD"), "{text}");
+        assert!(lines[1].ends_with("Z [error] unknown key"), "{text}");
+    }
+
+    #[test]
+    fn a_full_file_is_put_aside_and_the_oldest_are_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path(), Level::Error);
+        let line = "x".repeat(600 << 10);
+        for other in ["jackfield-notes.log", "jackfield-1.txt"] {
+            fs::write(dir.path().join(other), "").unwrap();
+        }
+        for _ in 0..6 {
+            log.write(Level::Error, || line.clone());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let count = fs::read_dir(dir.path()).unwrap().count();
+        assert_eq!(count, 2 + 1 + 2, "two of others, the log, two old ones");
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_is_nobodys_error() {
+        let log = log(Path::new("/proc/self/nowhere"), Level::Debug);
+        log.write(Level::Error, || "lost".into());
+    }
+}
