@@ -3,6 +3,8 @@
 mod agent;
 mod devices;
 mod explain;
+mod install;
+mod manual;
 mod node;
 mod pod;
 mod table;
@@ -11,7 +13,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::cni::InterfaceName;
 
@@ -28,10 +30,10 @@ const LONG: &str = "Jackfield is a CNI plugin that attaches pods to several netw
     people. They act as the runtime would, for one pod.";
 
 const AFTER: &str = "Examples:\n  \
-    jackfield explain --conf 00-jackfield.conf --pod demo/web\n  \
-    jackfield attach  --conf 00-jackfield.conf --pod demo/web --netns /run/netns/web\n  \
-    jackfield check   --conf 00-jackfield.conf --pod demo/web --netns /run/netns/web -o json\n  \
-    jackfield detach  --conf 00-jackfield.conf --pod demo/web --netns /run/netns/web\n\n\
+    jackfield explain --conf 00-jackfield.conflist --pod demo/web\n  \
+    jackfield attach  --conf 00-jackfield.conflist --pod demo/web --netns /run/netns/web\n  \
+    jackfield check   --conf 00-jackfield.conflist --pod demo/web --netns /run/netns/web -o json\n  \
+    jackfield detach  --conf 00-jackfield.conflist --pod demo/web --netns /run/netns/web\n\n\
     Exit: 0 done, 1 failed or findings, 2 wrong usage.";
 
 #[derive(Debug, Subcommand)]
@@ -50,10 +52,18 @@ enum Command {
     Explain(ExplainArgs),
     /// Run the node's agent: answer plugins, tell the cluster what they did
     Agent(agent::AgentArgs),
+    /// Put binary and configuration on this node, in front of the cluster network
+    Install(install::InstallArgs),
+    /// Take away what install put there, and put back what was there before
+    Uninstall(install::UninstallArgs),
     /// List this node's network hardware: PFs with their VFs, representors, vDPA, RDMA
     Devices(DevicesArgs),
     /// Describe this node's network hardware, redacted, as a test fixture
     Capture,
+    /// Print the completions for a shell
+    Completions(manual::CompletionsArgs),
+    /// Print the manual page
+    Man,
 }
 
 /// A pod and the configuration that it is attached by.
@@ -177,6 +187,10 @@ pub fn main() -> ExitCode {
         Command::Agent(args) => agent::agent(args),
         Command::Devices(args) => devices::devices(args),
         Command::Capture => devices::capture(),
+        Command::Install(args) => install::install(args),
+        Command::Uninstall(args) => install::uninstall(args),
+        Command::Completions(args) => manual::completions(args, &mut Cli::command()),
+        Command::Man => manual::man(Cli::command()),
     };
     match outcome {
         Ok(code) => code,

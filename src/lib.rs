@@ -40,4 +40,7 @@ pub mod operation;
 pub mod plugin;
 
 pub mod agent;
+
+pub mod node;
+
 pub mod cli;

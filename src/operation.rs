@@ -26,6 +26,7 @@ mod owed;
 pub mod prepare;
 pub mod proof;
 pub mod readiness;
+pub mod retire;
 pub mod status;
 mod unrecorded;
 

@@ -1,5 +1,6 @@
 //! `gc`, `status`: the runtime's part, played for the whole node.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -7,6 +8,7 @@ use super::pod::line;
 use super::{GcArgs, NodeArgs, StatusArgs, note, print};
 use crate::cni::{RawObject, ValidAttachment};
 use crate::delegate::Ran;
+use crate::node::conf::OurConf;
 use crate::operation::{self, Context};
 use crate::plugin::with_node;
 use crate::request::{Call, Request};
@@ -77,6 +79,19 @@ pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What the runtime would hand over of a file: of a list that begins with us our own part, and
+/// anything else as it is.
+pub(super) fn on_stdin(file: &[u8]) -> Cow<'_, [u8]> {
+    let list = RawObject::parse(file).ok();
+    let ours = list
+        .filter(|list| list.contains("plugins"))
+        .and_then(|list| OurConf::read(&list));
+    match ours {
+        Some(ours) => ours.on_stdin().to_string().into_bytes().into(),
+        None => file.into(),
+    }
+}
+
 /// The request that the runtime would make, with `change` made to the configuration. The verbs
 /// are those of CNI 1.1.0, whatever version the configuration is in: nobody else is asked to
 /// understand it.
@@ -88,8 +103,8 @@ fn request(
     let file = node.conf.display();
     let conf = std::fs::read(&node.conf)
         .map_err(|cause| format!("--conf {file}: {cause}; name a readable file"))?;
-    let mut conf =
-        RawObject::parse(&conf).map_err(|cause| format!("{file}: {cause}; correct it"))?;
+    let mut conf = RawObject::parse(&on_stdin(&conf))
+        .map_err(|cause| format!("{file}: {cause}; correct it"))?;
     change(&mut conf);
     let call = Call::read(|wanted| match wanted {
         "CNI_COMMAND" => Some(verb.to_owned()),

@@ -97,8 +97,8 @@ pub(super) fn read_request(
             .map(|(_, value)| value.clone()),
     })
     .map_err(|error| error.to_string())?;
-    let request =
-        Request::parse(call, &conf).map_err(|error| format!("{}: {error}", node.conf.display()))?;
+    let request = Request::parse(call, &super::node::on_stdin(&conf))
+        .map_err(|error| format!("{}: {error}", node.conf.display()))?;
     request.node.warnings.iter().for_each(|line| note(line));
     Ok(request)
 }

@@ -49,6 +49,7 @@ mod races;
 mod readiness;
 mod reference_runtime;
 mod requests;
+mod setup;
 mod status;
 mod unwind;
 mod verification;

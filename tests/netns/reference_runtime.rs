@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::lab::{Lab, POD, real_plugins};
 
 /// `$CNITOOL`, else where the scripts put it.
-fn cnitool() -> PathBuf {
+pub(crate) fn cnitool() -> PathBuf {
     if let Some(path) = std::env::var_os("CNITOOL") {
         return path.into();
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ const HANGS_AFTER: Duration = Duration::from_secs(120);
 /// A run, about to be made.
 pub(crate) struct Call {
     netns: String,
+    program: PathBuf,
     before: Vec<String>,
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
@@ -27,6 +29,7 @@ impl Call {
     pub(crate) fn in_netns(netns: &Netns) -> Call {
         Call {
             netns: netns.name().to_owned(),
+            program: env!("CARGO_BIN_EXE_jackfield").into(),
             before: Vec::new(),
             arguments: Vec::new(),
             variables: Vec::new(),
@@ -66,9 +69,15 @@ impl Call {
         self
     }
 
+    /// Another copy of the binary.
+    pub(crate) fn program(mut self, path: &Path) -> Call {
+        self.program = path.to_owned();
+        self
+    }
+
     /// The binary and its arguments, for a shell.
     pub(crate) fn words(&self) -> Vec<String> {
-        let mut words = vec![env!("CARGO_BIN_EXE_jackfield").to_owned()];
+        let mut words = vec![self.program.display().to_string()];
         words.extend(self.arguments.iter().cloned());
         words
     }
@@ -84,7 +93,7 @@ impl Call {
         let mut child = Command::new("ip")
             .args(["netns", "exec", &self.netns])
             .args(&self.before)
-            .arg(env!("CARGO_BIN_EXE_jackfield"))
+            .arg(&self.program)
             .args(&self.arguments)
             .env_clear()
             .env(

@@ -1,0 +1,111 @@
+//! `install`, `uninstall`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::note;
+use crate::cni::RawObject;
+use crate::node::install::{self, Options};
+use crate::node::{Place, guard, uninstall};
+
+/// Where a node's files are.
+#[derive(Debug, Args)]
+struct PlaceArgs {
+    /// Where the container runtime looks for its network
+    #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d")]
+    conf_dir: PathBuf,
+    /// Where plugins' binaries are
+    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
+    bin_dir: PathBuf,
+    /// Below what the host's directories are mounted here
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    host_root: PathBuf,
+}
+
+impl PlaceArgs {
+    fn place(&self, cluster_conf_dir: Option<&PathBuf>) -> Result<Place, String> {
+        let place = Place {
+            host_root: self.host_root.clone(),
+            conf_dir: self.conf_dir.clone(),
+            cluster_conf_dir: cluster_conf_dir.unwrap_or(&self.conf_dir).clone(),
+            bin_dir: self.bin_dir.clone(),
+        };
+        for (flag, dir) in [
+            ("--host-root", &place.host_root),
+            ("--conf-dir", &place.conf_dir),
+            ("--cluster-conf-dir", &place.cluster_conf_dir),
+            ("--bin-dir", &place.bin_dir),
+        ] {
+            if !dir.is_absolute() {
+                return Err(format!("{flag} {}: write an absolute path", dir.display()));
+            }
+        }
+        Ok(place)
+    }
+}
+
+/// How to install.
+#[derive(Debug, Args)]
+pub(super) struct InstallArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Where the cluster network's configuration comes to [default: --conf-dir]
+    #[arg(long, value_name = "DIR")]
+    cluster_conf_dir: Option<PathBuf>,
+    /// A node configuration to install; clusterNetwork is found where it names none
+    #[arg(long, value_name = "FILE")]
+    conf: Option<PathBuf>,
+    /// How long to wait for the cluster network's configuration; with --watch as long as it takes
+    #[arg(long, value_name = "DURATION", default_value = "5m")]
+    wait: humantime::Duration,
+    /// Stay, and keep binary and configuration as they were installed
+    #[arg(long)]
+    watch: bool,
+    /// Replace a newer binary too; pods that it attached may then be unknown
+    #[arg(long)]
+    allow_downgrade: bool,
+}
+
+/// How to uninstall.
+#[derive(Debug, Args)]
+pub(super) struct UninstallArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Directories with CNI plugins, besides binDir
+    #[arg(long, value_name = "DIRS", default_value = "/opt/cni/bin")]
+    cni_path: String,
+    /// Detach the pods that still run as well
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
+    let place = args.place.place(args.cluster_conf_dir.as_ref())?;
+    let template = args.conf.as_ref().map(|file| {
+        let text = std::fs::read(file)
+            .map_err(|cause| format!("--conf {}: {cause}; name a readable file", file.display()))?;
+        RawObject::parse(&text).map_err(|cause| format!("{}: {cause}; correct it", file.display()))
+    });
+    let options = Options {
+        place,
+        template: template.transpose()?,
+        wait: (!args.watch).then(|| Duration::from(args.wait)),
+        allow_downgrade: args.allow_downgrade,
+    };
+    if args.watch {
+        guard::watch(&options, &note).map_err(|error| error.to_string())?;
+    } else {
+        install::install(&options, &note).map_err(|error| error.to_string())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn uninstall(args: &UninstallArgs) -> Result<ExitCode, String> {
+    let place = args.place.place(None)?;
+    uninstall::uninstall(&place, &args.cni_path, args.force, &note)
+        .map_err(|error| error.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,48 @@
+//! `completions`, `man`: the command line, described for others.
+
+use std::process::ExitCode;
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use super::print;
+
+/// Which shell.
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+pub(super) fn completions(
+    args: &CompletionsArgs,
+    command: &mut Command,
+) -> Result<ExitCode, String> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, command, "jackfield", &mut script);
+    print(&String::from_utf8_lossy(&script));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One page with every command on it.
+pub(super) fn man(mut command: Command) -> Result<ExitCode, String> {
+    command.build();
+    let mut page = Vec::new();
+    let render = |page: &mut Vec<u8>| -> std::io::Result<()> {
+        let whole = clap_mangen::Man::new(command.clone());
+        whole.render(page)?;
+        for one in command
+            .get_subcommands()
+            .filter(|one| one.get_name() != "help")
+        {
+            let man = clap_mangen::Man::new(one.clone());
+            man.render_name_section(page)?;
+            man.render_synopsis_section(page)?;
+            man.render_options_section(page)?;
+        }
+        Ok(())
+    };
+    render(&mut page).map_err(|cause| format!("man: {cause}"))?;
+    print(&String::from_utf8_lossy(&page));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,138 @@
+//! The binary: which machine a program is for, and what we put on the node.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{NodeError, Place};
+use crate::cni::NetworkConfig;
+
+/// This very program, whatever became of the file that it was started from.
+pub(super) const OURSELVES: &str = "/proc/self/exe";
+
+/// What processor a program is for: `e_machine` of its ELF header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine(u16);
+
+impl Machine {
+    /// The machine of the program at `path`; none for scripts and what cannot be read.
+    pub fn of(path: &Path) -> Option<Machine> {
+        let mut header = [0; 20];
+        File::open(path).ok()?.read_exact(&mut header).ok()?;
+        let [0x7f, b'E', b'L', b'F', _, order, ..] = header else {
+            return None;
+        };
+        let machine = [header[18], header[19]];
+        Some(Machine(match order {
+            2 => u16::from_be_bytes(machine),
+            _ => u16::from_le_bytes(machine),
+        }))
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            62 => f.write_str("x86-64"),
+            183 => f.write_str("aarch64"),
+            other => write!(f, "ELF machine {other}"),
+        }
+    }
+}
+
+/// What a file holds, to tell whether it is still what was put there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    size: u64,
+    crc32: u32,
+}
+
+impl Content {
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn of(path: &Path) -> io::Result<Content> {
+        let mut file = File::open(path)?;
+        let (mut hash, mut size) = (crc32fast::Hasher::new(), 0);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let read = file.read(&mut buffer)?;
+            if read == 0 {
+                let crc32 = hash.finalize();
+                return Ok(Content { size, crc32 });
+            }
+            hash.update(buffer.get(..read).unwrap_or_default());
+            size += read as u64;
+        }
+    }
+}
+
+/// Makes sure that this program runs where the node's own plugins do: an image for another
+/// machine starts all the same where the kernel emulates it.
+///
+/// # Errors
+/// [`NodeError::OtherMachine`].
+pub(super) fn check_machine(
+    place: &Place,
+    network: Option<&NetworkConfig>,
+) -> Result<(), NodeError> {
+    let Some(ours) = Machine::of(Path::new(OURSELVES)) else {
+        return Ok(());
+    };
+    let plugins = network.iter().flat_map(|network| network.plugins());
+    let types =
+        plugins.flat_map(|plugin| std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type()));
+    let names = types.map(|name| place.bin_dir.join(name.as_str()));
+    for path in names.chain([place.binary()]) {
+        let path = place.here(&path);
+        if let Some(theirs) = Machine::of(&path).filter(|theirs| *theirs != ours) {
+            return Err(NodeError::OtherMachine {
+                path,
+                theirs: theirs.to_string(),
+                ours: ours.to_string(),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_programs_machine_is_told_and_a_script_has_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |bytes: &[u8]| {
+            let path = dir.path().join("program");
+            std::fs::write(&path, bytes).unwrap();
+            Machine::of(&path).map(|machine| machine.to_string())
+        };
+        let mut elf = [0; 24];
+        elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        elf[18] = 183;
+        assert_eq!(write(&elf).as_deref(), Some("aarch64"));
+        elf[18] = 62;
+        assert_eq!(write(&elf).as_deref(), Some("x86-64"));
+        elf[18] = 22;
+        assert_eq!(write(&elf).as_deref(), Some("ELF machine 22"));
+        assert_eq!(write(b"#!/bin/sh\nexec something\n"), None);
+        assert_eq!(write(b""), None);
+        assert!(Machine::of(Path::new(OURSELVES)).is_some());
+    }
+
+    #[test]
+    fn a_file_that_was_changed_has_another_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, "one").unwrap();
+        let one = Content::of(&path).unwrap();
+        std::fs::write(&path, "two").unwrap();
+        assert_ne!(Content::of(&path).unwrap(), one);
+        assert!(Content::of(&dir.path().join("b")).is_err());
+    }
+}

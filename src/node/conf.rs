@@ -1,0 +1,281 @@
+//! Our own configuration, as a file that the runtime reads: a list whose first plugin we are.
+//!
+//! A list, since libcni forgets `cniVersions` of a single plugin, and with it STATUS and GC; and
+//! since others append themselves to the runtime's first list (Istio does), which is accepted.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::NAME;
+use crate::cni::RawObject;
+use crate::request::{self, NodeConfig};
+
+/// Keys that a list has itself; all others are the plugin's.
+const OF_LIST: [&str; 6] = [
+    "cniVersion",
+    "cniVersions",
+    "name",
+    "disableCheck",
+    "disableGC",
+    "plugins",
+];
+/// What the runtime may speak with us. The first is for those that ignore the second.
+const VERSION: &str = "1.0.0";
+const VERSIONS: [&str; 4] = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"];
+/// What the runtime is to hand over: host ports, limits, and the pod's annotations.
+const CAPABILITIES: [&str; 3] = [
+    "portMappings",
+    "bandwidth",
+    "io.kubernetes.cri.pod-annotations",
+];
+
+/// A configuration that begins with us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OurConf {
+    /// The list's own keys, without `plugins`.
+    list: RawObject,
+    /// Our part.
+    ours: RawObject,
+    /// What others appended.
+    followers: Vec<RawObject>,
+}
+
+impl OurConf {
+    /// Reads a list or a single plugin; `None` when its first plugin is another one.
+    pub fn read(object: &RawObject) -> Option<OurConf> {
+        let plugins: Vec<RawObject> = object.read("plugins").ok().flatten().unwrap_or_default();
+        let mut plugins = plugins.into_iter();
+        let ours = match plugins.next() {
+            Some(first) => first,
+            None => object.clone(),
+        };
+        if ours.read::<String>("type").ok().flatten().as_deref() != Some(NAME) {
+            return None;
+        }
+        let (list, of_plugin) = split(object);
+        let is_list = object.contains("plugins");
+        Some(OurConf {
+            list,
+            ours: if is_list { ours } else { of_plugin },
+            followers: plugins.collect(),
+        })
+    }
+
+    /// A configuration with the keys of `template`, and what it leaves open as an installation
+    /// needs it.
+    pub fn from_template(template: &RawObject) -> OurConf {
+        let (mut list, mut ours) = match OurConf::read(template) {
+            Some(OurConf { list, ours, .. }) => (list, ours),
+            None => split(template),
+        };
+        let set = |object: &mut RawObject, key: &str, value: &dyn ErasedValue| {
+            if !object.contains(key)
+                && let Some(value) = value.raw()
+            {
+                object.set(key, value);
+            }
+        };
+        set(&mut list, "cniVersion", &VERSION);
+        set(&mut list, "cniVersions", &VERSIONS);
+        set(&mut list, "name", &NAME);
+        ours.remove("type");
+        let mut typed = RawObject::new();
+        put(&mut typed, "type", &NAME);
+        for (key, value) in ours.iter() {
+            typed.set(key, value.to_owned());
+        }
+        let mut capabilities: RawObject = typed
+            .read("capabilities")
+            .ok()
+            .flatten()
+            .unwrap_or_default();
+        for capability in CAPABILITIES {
+            set(&mut capabilities, capability, &true);
+        }
+        typed.remove("capabilities");
+        put(&mut typed, "capabilities", &capabilities);
+        OurConf {
+            list,
+            ours: typed,
+            followers: Vec::new(),
+        }
+    }
+
+    /// The same with what others appended to `other`.
+    #[must_use]
+    pub fn followed_as(mut self, other: &OurConf) -> OurConf {
+        self.followers.clone_from(&other.followers);
+        self
+    }
+
+    /// The same in front of the cluster network that is configured in this file of the host.
+    #[must_use]
+    pub fn in_front_of(mut self, file: &Path) -> OurConf {
+        if self
+            .cluster_network()
+            .is_some_and(|named| Path::new(&named) == file)
+        {
+            return self;
+        }
+        self.ours.remove("clusterNetwork");
+        put(&mut self.ours, "clusterNetwork", &file);
+        self
+    }
+
+    /// Whether it says itself which the cluster network is.
+    pub fn names_a_network(&self) -> bool {
+        self.ours.get("clusterNetwork").is_some() || self.ours.get("delegates").is_some()
+    }
+
+    /// `clusterNetwork`, where that is text.
+    pub fn cluster_network(&self) -> Option<String> {
+        self.ours.read("clusterNetwork").ok().flatten()
+    }
+
+    /// The types of the plugins that others appended.
+    pub fn follower_types(&self) -> Vec<String> {
+        let types = self.followers.iter();
+        types
+            .filter_map(|plugin| plugin.read("type").ok().flatten())
+            .collect()
+    }
+
+    /// What we get on stdin, as the runtime puts it together (CNI 1.1.0 §3 "Deriving execution
+    /// configuration from plugin configuration").
+    pub fn on_stdin(&self) -> RawObject {
+        let mut stdin = self.ours.clone();
+        for key in ["cniVersion", "cniVersions", "name"] {
+            if let Some(value) = self.list.get(key) {
+                stdin.remove(key);
+                stdin.set(key, value.to_owned());
+            }
+        }
+        stdin
+    }
+
+    /// Our part, every key checked.
+    ///
+    /// # Errors
+    /// As [`NodeConfig::parse`].
+    pub fn node_config(&self) -> Result<NodeConfig, request::ConfigError> {
+        NodeConfig::parse(&self.on_stdin())
+    }
+
+    /// The file's text, a key a line; values stay as they were written.
+    pub fn text(&self) -> String {
+        let mut plugins: Vec<String> = vec![lines(&self.ours, "      ", "    ")];
+        plugins.extend(
+            self.followers
+                .iter()
+                .map(|plugin| lines(plugin, "      ", "    ")),
+        );
+        let mut list = self.list.clone();
+        list.remove("plugins");
+        let list = lines(&list, "  ", "");
+        let list = list.strip_suffix("\n}").unwrap_or(&list);
+        format!(
+            "{list},\n  \"plugins\": [\n    {}\n  ]\n}}\n",
+            plugins.join(",\n    ")
+        )
+    }
+}
+
+/// A value that can be written into an object.
+trait ErasedValue {
+    fn raw(&self) -> Option<Box<RawValue>>;
+}
+
+impl<T: Serialize> ErasedValue for T {
+    fn raw(&self) -> Option<Box<RawValue>> {
+        to_raw_value(self).ok()
+    }
+}
+
+pub(super) fn put<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
+    if let Ok(value) = to_raw_value(value) {
+        object.set(key, value);
+    }
+}
+
+/// The keys of a list, and all others.
+fn split(object: &RawObject) -> (RawObject, RawObject) {
+    let (mut list, mut plugin) = (RawObject::new(), RawObject::new());
+    for (key, value) in object.iter() {
+        let of_list = OF_LIST.iter().any(|known| known.eq_ignore_ascii_case(key));
+        let target = if of_list { &mut list } else { &mut plugin };
+        target.set(key, value.to_owned());
+    }
+    list.remove("plugins");
+    (list, plugin)
+}
+
+fn lines(object: &RawObject, indent: &str, closing: &str) -> String {
+    let keys = object.iter().map(|(key, value)| {
+        let key = serde_json::Value::from(key).to_string();
+        format!("{indent}{key}: {}", value.get())
+    });
+    let keys: Vec<String> = keys.collect();
+    format!("{{\n{}\n{closing}}}", keys.join(",\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(text: &str) -> RawObject {
+        RawObject::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_template_is_completed_and_reads_back_as_it_was() {
+        let template = object(
+            r#"{"policy": {"a": 1.10}, "CNIVersion": "0.4.0", "capabilities": {"bandwidth": false}}"#,
+        );
+        let conf =
+            OurConf::from_template(&template).in_front_of(Path::new("/etc/cni/net.d/10-a.conf"));
+        let read = OurConf::read(&object(&conf.text())).unwrap();
+        assert_eq!(read, conf);
+        let stdin = conf.on_stdin().to_string();
+        for part in [
+            r#""type":"jackfield""#,
+            r#""policy":{"a": 1.10}"#,
+            r#""cniVersion":"0.4.0""#,
+            r#""bandwidth":false"#,
+            r#""io.kubernetes.cri.pod-annotations":true"#,
+            r#""clusterNetwork":"/etc/cni/net.d/10-a.conf""#,
+        ] {
+            assert!(stdin.contains(part), "{part} in {stdin}");
+        }
+        assert_eq!(read.node_config().unwrap().name.as_str(), "jackfield");
+    }
+
+    #[test]
+    fn what_others_appended_stays_when_the_cluster_network_changes() {
+        let istio = object(
+            r#"{"name":"jackfield","cniVersion":"1.0.0","plugins":[
+                {"type":"jackfield","clusterNetwork":"/a"},{"type":"istio-cni","n":1e400}]}"#,
+        );
+        let conf = OurConf::read(&istio).unwrap().in_front_of(Path::new("/b"));
+        assert_eq!(conf.follower_types(), ["istio-cni"]);
+        assert_eq!(conf.cluster_network().as_deref(), Some("/b"));
+        assert!(conf.text().contains("1e400"), "{}", conf.text());
+        let renewed = OurConf::from_template(&object("{}")).followed_as(&conf);
+        assert_eq!(renewed.follower_types(), ["istio-cni"]);
+    }
+
+    #[test]
+    fn a_list_that_begins_with_another_plugin_is_not_ours() {
+        for text in [
+            r#"{"plugins":[{"type":"bridge"},{"type":"jackfield"}]}"#,
+            r#"{"type":"bridge"}"#,
+            r#"{"plugins":7}"#,
+            "{}",
+        ] {
+            assert_eq!(OurConf::read(&object(text)), None, "{text}");
+        }
+        let single = object(r#"{"name":"n","type":"jackfield","clusterNetwork":"x"}"#);
+        assert!(OurConf::read(&single).unwrap().names_a_network());
+    }
+}

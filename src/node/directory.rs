@@ -1,0 +1,269 @@
+//! A directory of CNI configurations, seen as the container runtime sees it.
+//!
+//! containerd and CRI-O take the first of `*.conf`, `*.conflist` and `*.json` in the order of the
+//! names' bytes; files with other names, and folders, are nothing to them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::conf::OurConf;
+use super::{NAME, NodeError, Place};
+use crate::cluster::conf_dir;
+use crate::cni::{NetworkConfig, RawObject};
+
+/// What the runtime reads, by the names' endings.
+const READ: [&str; 3] = ["conf", "conflist", "json"];
+/// The names that our file may have, in the order in which they are tried: each comes before the
+/// one before it.
+pub(super) const NAMES: [&str; 2] = ["00-jackfield.conflist", "0-jackfield.conflist"];
+/// What Multus goes by: the plugin itself, and the one that asks its daemon.
+const MULTUS: [&str; 2] = ["multus", "multus-shim"];
+
+/// One file that the runtime would read.
+#[derive(Debug, Clone)]
+pub struct ConfFile {
+    /// Its name in the directory.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a configuration is to us.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// It begins with us.
+    Ours(Box<OurConf>),
+    /// Multus'.
+    Multus,
+    /// The runtime's own loopback, which is nobody's network.
+    Loopback,
+    /// A network that may be the cluster's.
+    Network(Box<NetworkConfig>),
+    /// It cannot be used, for a reason.
+    Broken(String),
+}
+
+/// The files of a directory.
+#[derive(Debug)]
+pub struct Directory {
+    /// The directory, as the host names it.
+    pub path: PathBuf,
+    /// What the runtime reads, in its order.
+    pub files: Vec<ConfFile>,
+    /// The names of all other files.
+    pub aside: Vec<String>,
+}
+
+impl Directory {
+    /// Reads a directory of the host.
+    ///
+    /// # Errors
+    /// [`NodeError::NoConfDir`] and [`NodeError::Io`].
+    pub fn read(place: &Place, path: &Path) -> Result<Directory, NodeError> {
+        let here = place.here(path);
+        let failed = |cause: io::Error| match cause.kind() {
+            io::ErrorKind::NotFound => NodeError::NoConfDir { dir: here.clone() },
+            _ => NodeError::io(&here, "cannot be read", cause),
+        };
+        let mut names: Vec<String> = Vec::new();
+        for entry in fs::read_dir(&here).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if !entry.path().is_dir()
+                && let Ok(name) = entry.file_name().into_string()
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        let (read, aside): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| is_read(name));
+        let files = read.into_iter().map(|name| {
+            let kind = kind(&here.join(&name));
+            ConfFile { name, kind }
+        });
+        Ok(Directory {
+            path: path.to_owned(),
+            files: files.collect(),
+            aside,
+        })
+    }
+
+    /// The file that the runtime takes.
+    pub fn first(&self) -> Option<&ConfFile> {
+        self.files.first()
+    }
+
+    /// The first that begins with us.
+    pub fn ours(&self) -> Option<(&str, &OurConf)> {
+        self.files.iter().find_map(|file| match &file.kind {
+            Kind::Ours(conf) => Some((file.name.as_str(), &**conf)),
+            _ => None,
+        })
+    }
+
+    /// The first that is Multus'.
+    pub fn multus(&self) -> Option<&ConfFile> {
+        self.files
+            .iter()
+            .find(|file| matches!(file.kind, Kind::Multus))
+    }
+
+    /// The network that the runtime would take without us: the first that is neither ours nor
+    /// Multus'. A broken one before all others is none yet: its writer may be at work, and the
+    /// runtime would not get past it either. What stands broken under a name of ours was ours.
+    pub fn cluster_network(&self) -> Candidate<'_> {
+        for file in &self.files {
+            match &file.kind {
+                Kind::Network(config) => return Candidate::Found(&file.name, config),
+                Kind::Broken(_) if NAMES.contains(&file.name.as_str()) => {}
+                Kind::Broken(cause) => return Candidate::Broken(&file.name, cause),
+                Kind::Ours(_) | Kind::Multus | Kind::Loopback => {}
+            }
+        }
+        Candidate::None
+    }
+
+    /// A file of this directory, as the host names it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+/// The cluster network's configuration, or what is there instead.
+#[derive(Debug)]
+pub enum Candidate<'a> {
+    /// Its file's name.
+    Found(&'a str, &'a NetworkConfig),
+    /// The file that has to be got right first, and why.
+    Broken(&'a str, &'a str),
+    /// Nothing.
+    None,
+}
+
+/// Whether the runtime reads a file of this name.
+pub fn is_read(name: &str) -> bool {
+    let ending = Path::new(name).extension().and_then(|end| end.to_str());
+    ending.is_some_and(|end| READ.contains(&end))
+}
+
+/// What the file is, by its content.
+pub fn kind(path: &Path) -> Kind {
+    let text = match conf_dir::read(path).and_then(conf_dir::with_sibling_plugins) {
+        Ok(found) => found.text,
+        Err(cause) => return Kind::Broken(cause.to_string()),
+    };
+    let object = match RawObject::parse(text.as_bytes()) {
+        Ok(object) => object,
+        Err(cause) => return Kind::Broken(cause.to_string()),
+    };
+    if let Some(conf) = OurConf::read(&object) {
+        return Kind::Ours(Box::new(conf));
+    }
+    let config = match NetworkConfig::parse(text.as_bytes()) {
+        Ok(config) => config,
+        Err(cause) => return Kind::Broken(cause.to_string()),
+    };
+    let types: Vec<&str> = config
+        .plugins()
+        .iter()
+        .map(|plugin| plugin.plugin_type().as_str())
+        .collect();
+    if types.iter().any(|name| MULTUS.contains(name)) {
+        return Kind::Multus;
+    }
+    if types.contains(&NAME) {
+        return Kind::Broken(format!(
+            "{NAME} stands within its chain, where it would call itself"
+        ));
+    }
+    if config.name().is_none() {
+        return Kind::Broken("it has no name".to_owned());
+    }
+    if types == ["loopback"] {
+        return Kind::Loopback;
+    }
+    Kind::Network(Box::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BRIDGE: &str = r#"{"name":"b","type":"bridge"}"#;
+    const OURS: &str = r#"{"name":"j","plugins":[{"type":"jackfield","clusterNetwork":"/a"}]}"#;
+
+    fn directory(files: &[(&str, &str)]) -> Directory {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("multus.d")).unwrap();
+        for (name, text) in files {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        let place = Place {
+            host_root: dir.path().into(),
+            conf_dir: "/".into(),
+            cluster_conf_dir: "/".into(),
+            bin_dir: "/".into(),
+        };
+        Directory::read(&place, Path::new("/")).unwrap()
+    }
+
+    fn candidate(files: &[(&str, &str)]) -> String {
+        match directory(files).cluster_network() {
+            Candidate::Found(name, _) => name.to_owned(),
+            Candidate::Broken(name, cause) => format!("{name}: {cause}"),
+            Candidate::None => "none".to_owned(),
+        }
+    }
+
+    // clause: NPWG-1.3 §6.1 readiness: neither ourselves nor another that delegates is waited for
+    #[test]
+    fn the_cluster_network_is_the_first_that_is_neither_ours_nor_multus() {
+        let files = [
+            ("00-jackfield.conflist", OURS),
+            ("00-multus.conf", r#"{"name":"m","type":"multus-shim"}"#),
+            ("05-lo.conf", r#"{"name":"lo","type":"loopback"}"#),
+            ("10-b.conf", BRIDGE),
+            ("09-old.conf.bak", BRIDGE),
+            ("20-c.conf", BRIDGE),
+        ];
+        assert_eq!(candidate(&files), "10-b.conf");
+        assert_eq!(candidate(&files[..3]), "none");
+        let read = directory(&files);
+        assert_eq!(read.first().unwrap().name, "00-jackfield.conflist");
+        assert_eq!(read.ours().unwrap().0, "00-jackfield.conflist");
+        assert_eq!(read.aside, ["09-old.conf.bak"]);
+        assert!(read.multus().is_some());
+    }
+
+    #[test]
+    fn a_broken_first_file_is_no_network_and_hides_those_behind_it() {
+        for (broken, cause) in [
+            ("", "empty"),
+            ("{", "09-a.conflist"),
+            (r#"{"name":"a","plugins":[]}"#, "no plugin"),
+            (r#"{"type":"bridge"}"#, "no name"),
+            (
+                r#"{"name":"a","plugins":[{"type":"bridge"},{"type":"jackfield"}]}"#,
+                "call itself",
+            ),
+        ] {
+            let found = candidate(&[("09-a.conflist", broken), ("10-b.conf", BRIDGE)]);
+            assert!(
+                found.starts_with("09-a.conflist: ") && found.contains(cause),
+                "{found}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_compared_byte_by_byte_as_runtimes_do() {
+        let read = directory(&[
+            ("000-x.conf", BRIDGE),
+            ("00-x.conf", BRIDGE),
+            ("0-x.conf", BRIDGE),
+        ]);
+        let names: Vec<&str> = read.files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, ["0-x.conf", "00-x.conf", "000-x.conf"]);
+    }
+}

@@ -1,0 +1,172 @@
+//! `install --watch`: keeps binary and configuration as they were installed.
+//!
+//! Who else writes into the runtime's directory may remove or rename what is there (Cilium renames
+//! all other configurations), append itself to the first list (Istio), or rename the cluster
+//! network's own. What still begins with us is accepted; what does not is repaired, until it is
+//! plain that somebody undoes it: then it is said, and left alone, since two that repair each
+//! other leave a node without any network in between.
+
+use std::time::Duration;
+
+use super::binary::Content;
+use super::install::{self, Installed, Options};
+use super::manifest::{self, Manifest};
+use super::notify::{Notify, Wake};
+use super::plan::{self, Outlook, Seen};
+use super::turn::Turn;
+use super::{NodeError, Place, Say};
+use crate::cni::RawObject;
+
+/// How many repairs are made within [`WINDOW`].
+const REPAIRS: usize = 3;
+const WINDOW: Duration = Duration::from_secs(600);
+/// How often everything is looked at although nothing was told to have changed.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// Installs, then watches until this process is told to end.
+///
+/// # Errors
+/// [`NodeError::GivenUp`] after three repairs within ten minutes, across restarts too; and those
+/// of [`install::install`].
+pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
+    let turn = Turn::take(&options.place)?;
+    let place = &options.place;
+    if let Some(installed) = Manifest::read(place)? {
+        // Installed before: what is not right now, somebody changed. Another template or release
+        // is no repair.
+        if let Some(why) = disturbed(place, &installed)? {
+            spend(place, installed, &why, say)?;
+        }
+    }
+    if install::held(options, &turn, say)? == Installed::Ended {
+        return Ok(());
+    }
+    let mut dirs = vec![place.here(&place.conf_dir), place.here(&place.bin_dir)];
+    if place.is_apart() {
+        dirs.push(place.here(&place.cluster_conf_dir));
+    }
+    let notify = Notify::new(dirs)?;
+    let mut said = String::new();
+    loop {
+        look(options, &mut said, say)?;
+        if notify.wait(LOOK_EVERY) == Wake::End {
+            return Ok(());
+        }
+    }
+}
+
+/// One look, and a repair where one is needed.
+fn look(options: &Options, said: &mut String, say: Say<'_>) -> Result<(), NodeError> {
+    let place = &options.place;
+    let Some(installed) = Manifest::read(place)? else {
+        return Err(NodeError::NotYet(format!(
+            "{}: the manifest of the installation is gone; it was uninstalled, or install again",
+            place.conf_dir.display()
+        )));
+    };
+    let seen = match Seen::look(place, Some(&installed)) {
+        Ok(seen) => seen,
+        // Nothing can be put into a directory that is gone; whoever makes it anew wakes us.
+        Err(error @ NodeError::NoConfDir { .. }) => {
+            once(said, &error.to_string(), say);
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let plan = match plan::plan(options.template.as_ref(), Some(&installed), &seen)? {
+        Outlook::Ready(plan) => plan,
+        Outlook::Waiting(reason) => {
+            let dir = place.cluster_conf_dir.display();
+            let line = format!(
+                "no configuration of the cluster network in {dir}: {reason}; pods wait until it is back"
+            );
+            once(said, &line, say);
+            return Ok(());
+        }
+    };
+    let why = plan
+        .why
+        .clone()
+        .or_else(|| binary_changed(place, &installed));
+    let Some(why) = why else {
+        once(said, &remark(place, &seen), say);
+        return Ok(());
+    };
+    let installed = spend(place, installed, &why, say)?;
+    install::put(options, &plan, Some(installed), false, say)
+}
+
+/// What is not as it was installed, whatever is to be installed now.
+fn disturbed(place: &Place, installed: &Manifest) -> Result<Option<String>, NodeError> {
+    let seen = Seen::look(place, Some(installed))?;
+    let none: Option<&RawObject> = None;
+    Ok(match plan::plan(none, Some(installed), &seen)? {
+        Outlook::Ready(plan) => plan.why,
+        Outlook::Waiting(_) => None,
+    })
+}
+
+/// Counts one repair, on disk, so that a restart does not begin anew.
+fn spend(
+    place: &Place,
+    mut installed: Manifest,
+    why: &str,
+    say: Say<'_>,
+) -> Result<Manifest, NodeError> {
+    let now = manifest::now();
+    let recent = |then: &u64| now.saturating_sub(*then) < WINDOW.as_secs();
+    installed.repairs.retain(recent);
+    if installed.repairs.len() >= REPAIRS {
+        return Err(NodeError::GivenUp {
+            what: why.to_owned(),
+            remedy: plan::remedy(why),
+        });
+    }
+    installed.repairs.push(now);
+    say(&format!(
+        "repairing ({} of {REPAIRS} within 10 minutes): {why}",
+        installed.repairs.len()
+    ));
+    installed.stage(place)?.put()?;
+    Ok(installed)
+}
+
+fn binary_changed(place: &Place, installed: &Manifest) -> Option<String> {
+    let path = installed.binary.display();
+    match Content::of(&place.here(&installed.binary)) {
+        Ok(content) if content == installed.content => None,
+        Ok(_) => Some(format!("{path} was replaced")),
+        Err(cause) => Some(format!("{path}: {cause}")),
+    }
+}
+
+/// What is accepted, and worth knowing.
+fn remark(place: &Place, seen: &Seen) -> String {
+    let mut remarks = Vec::new();
+    if let Some((name, conf)) = seen.runtime.ours() {
+        let followers = conf.follower_types();
+        if !followers.is_empty() {
+            let followers = followers.join(", ");
+            remarks.push(format!(
+                "{name} is followed by {followers}, which is accepted"
+            ));
+        }
+    }
+    if let Some(multus) = seen.runtime.multus() {
+        remarks.push(format!(
+            "{} is there and not used; remove Multus' DaemonSet when it is not needed any more",
+            place.conf_dir.join(&multus.name).display()
+        ));
+    }
+    remarks.join("; ")
+}
+
+/// Says a line unless it was the last one.
+fn once(said: &mut String, line: &str, say: Say<'_>) {
+    if said != line {
+        if !line.is_empty() {
+            say(line);
+        }
+        *said = line.to_owned();
+    }
+}

@@ -1,0 +1,217 @@
+//! Install: wait for the cluster network, then put binary and configuration in place.
+//!
+//! ```text
+//! wait ▶ look whether it may be ▶ stage manifest, binary, configuration ▶ rename them, ours last
+//! ```
+//!
+//! Nothing is renamed before everything is written, and the runtime's first configuration is a
+//! usable one at every moment, so a node keeps its network whatever happens on the way.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::binary::{self, Content, OURSELVES};
+use super::manifest::{self, Manifest};
+use super::notify::{Notify, Wake};
+use super::plan::{self, Outlook, Plan, Seen};
+use super::stage::{self, Staged};
+use super::turn::Turn;
+use super::{NodeError, Place, Say};
+use crate::cni::RawObject;
+
+/// How often it is said that the cluster network is still waited for.
+const SAID_EVERY: Duration = Duration::from_secs(60);
+
+/// What is to be installed, and where.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The directories.
+    pub place: Place,
+    /// The keys of our configuration, where the administrator gives any.
+    pub template: Option<RawObject>,
+    /// How long the cluster network is waited for; for ever where it is none.
+    pub wait: Option<Duration>,
+    /// Whether a newer binary may be replaced.
+    pub allow_downgrade: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Installed {
+    /// Everything is in its place.
+    Done,
+    /// This process was told to end before the cluster network came.
+    Ended,
+}
+
+/// Installs, once there is a cluster network.
+///
+/// # Errors
+/// [`NodeError`]; nothing was changed then.
+pub fn install(options: &Options, say: Say<'_>) -> Result<Installed, NodeError> {
+    let turn = Turn::take(&options.place)?;
+    held(options, &turn, say)
+}
+
+/// The same for whoever holds the turn already.
+pub(super) fn held(options: &Options, turn: &Turn, say: Say<'_>) -> Result<Installed, NodeError> {
+    let outcome = match wait(options, say) {
+        Ok(Some((plan, before))) => {
+            put(options, &plan, before, turn.made_dir, say).map(|()| Installed::Done)
+        }
+        Ok(None) => Ok(Installed::Ended),
+        Err(error) => Err(error),
+    };
+    if !matches!(outcome, Ok(Installed::Done)) && turn.made_dir {
+        let _ = std::fs::remove_dir(options.place.here(&options.place.conf_dir));
+    }
+    outcome
+}
+
+/// Waits until there is a network to stand in front of (NPWG 1.3 §6.1, §6.1.1); none when this
+/// process is to end.
+fn wait(options: &Options, say: Say<'_>) -> Result<Option<(Plan, Option<Manifest>)>, NodeError> {
+    let place = &options.place;
+    let cluster = place.here(&place.cluster_conf_dir);
+    let since = Instant::now();
+    let mut notify = None;
+    let mut said: Option<(Instant, String)> = None;
+    loop {
+        let before = Manifest::read(place)?;
+        let seen = Seen::look(place, before.as_ref())?;
+        let reason = match plan::plan(options.template.as_ref(), before.as_ref(), &seen)? {
+            Outlook::Ready(plan) => return Ok(Some((*plan, before))),
+            Outlook::Waiting(reason) => reason,
+        };
+        let waited = since.elapsed();
+        if let Some(limit) = options.wait
+            && waited >= limit
+        {
+            return Err(NodeError::NoClusterNetwork {
+                dir: cluster,
+                waited: humantime::format_duration(limit).to_string(),
+                hint: format!(" ({reason})"),
+            });
+        }
+        let is_news = said
+            .as_ref()
+            .is_none_or(|(when, what)| *what != reason || when.elapsed() >= SAID_EVERY);
+        if is_news {
+            say(&format!(
+                "waiting for the cluster network's configuration in {}: {reason}",
+                cluster.display()
+            ));
+            said = Some((Instant::now(), reason));
+        }
+        let notify = match &mut notify {
+            Some(notify) => notify,
+            None => notify.insert(Notify::new(vec![cluster.clone()])?),
+        };
+        let left = options.wait.map_or(SAID_EVERY, |limit| limit - waited);
+        if notify.wait(left.min(SAID_EVERY)) == Wake::End {
+            return Ok(None);
+        }
+    }
+}
+
+/// Puts a plan into effect.
+pub(super) fn put(
+    options: &Options,
+    plan: &Plan,
+    before: Option<Manifest>,
+    made_dir: bool,
+    say: Say<'_>,
+) -> Result<(), NodeError> {
+    let place = &options.place;
+    plan.conf.node_config().map_err(|cause| NodeError::Conf {
+        file: "the configuration to install".to_owned(),
+        cause: cause.to_string(),
+    })?;
+    binary::check_machine(place, plan.network.as_ref())?;
+    check_version(options, before.as_ref())?;
+    stage::sweep(&place.here(&place.conf_dir));
+    stage::sweep(&place.here(&place.bin_dir));
+    let was_there = before.is_some();
+    let outcome = staged_and_put(place, plan, before, made_dir);
+    if outcome.is_err() && !was_there {
+        manifest::undo_folder(place);
+    }
+    let conf = place.conf_dir.join(&plan.name);
+    outcome.inspect(|()| {
+        say(&format!(
+            "installed {} and {}, in front of {}",
+            place.binary().display(),
+            conf.display(),
+            plan.conf
+                .cluster_network()
+                .unwrap_or_else(|| "its delegates".to_owned()),
+        ));
+    })
+}
+
+fn staged_and_put(
+    place: &Place,
+    plan: &Plan,
+    before: Option<Manifest>,
+    made_dir: bool,
+) -> Result<(), NodeError> {
+    let own = Path::new(OURSELVES);
+    let failed = |cause| NodeError::io(own, "cannot be read", cause);
+    let content = Content::of(own).map_err(failed)?;
+    let conf = place.conf_dir.join(&plan.name);
+    let mut manifest = Manifest::new(place, content.clone(), conf.clone(), plan.follows);
+    manifest.made_conf_dir = made_dir;
+    let mut put_by_us = Vec::new();
+    if let Some(before) = before {
+        put_by_us = vec![before.binary, before.conf];
+        manifest.replaced = before.replaced;
+        manifest.repairs = before.repairs;
+        manifest.made_conf_dir |= before.made_conf_dir;
+    }
+    let binary = place.binary();
+    let gone: Vec<_> = plan
+        .remove
+        .iter()
+        .map(|name| place.conf_dir.join(name))
+        .collect();
+    for path in [&binary, &conf].into_iter().chain(&gone) {
+        let is_ours = put_by_us.contains(path)
+            // A copy of ours under another name, which somebody made by renaming it.
+            || put_by_us.iter().any(|ours| path.display().to_string().starts_with(&format!("{}.", ours.display())));
+        if !is_ours {
+            manifest.keep(place, path)?;
+        }
+    }
+    let stdin = plan.conf.on_stdin().to_string();
+    let mut staged = vec![manifest.stage(place)?, Manifest::stage_conf(place, &stdin)?];
+    if Content::of(&place.here(&binary)).ok() != Some(content) {
+        let mut source = File::open(own).map_err(failed)?;
+        staged.push(Staged::copy(&place.here(&binary), &mut source, 0o755)?);
+    }
+    if plan.why.is_some() {
+        let text = plan.conf.text();
+        staged.push(Staged::text(&place.here(&conf), text.as_bytes(), 0o600)?);
+    }
+    for file in staged {
+        file.put()?;
+    }
+    for path in gone {
+        stage::remove(&place.here(&path))?;
+    }
+    Ok(())
+}
+
+/// An older binary may not read what a newer one wrote.
+fn check_version(options: &Options, before: Option<&Manifest>) -> Result<(), NodeError> {
+    let Some(before) = before else { return Ok(()) };
+    let ours = super::version();
+    if before.version > ours && !options.allow_downgrade {
+        return Err(NodeError::Downgrade {
+            path: options.place.here(&before.binary),
+            installed: before.version.clone(),
+            ours,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! What an installation put on the node and what was there before, so that all of it can be
+//! taken back.
+//!
+//! ```text
+//! <conf-dir>/.jackfield/manifest.json    this
+//! <conf-dir>/.jackfield/conf.json        our configuration, as it comes on stdin
+//! <conf-dir>/.jackfield/before/…         what was replaced, byte for byte
+//! ```
+//!
+//! Beside the configuration, since a container that installs has no other directory; runtimes
+//! read no folders there.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::binary::Content;
+use super::stage::{self, Staged};
+use super::{NodeError, Place};
+use crate::cni::RawObject;
+
+/// The folder in the runtime's directory.
+const FOLDER: &str = ".jackfield";
+const FILE: &str = "manifest.json";
+const CONF: &str = "conf.json";
+const BEFORE: &str = "before";
+/// The form of the file.
+const FORM: u32 = 1;
+
+/// The record of an installation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    form: u32,
+    /// Which release was installed.
+    pub version: semver::Version,
+    /// The binary's path on the host.
+    pub binary: PathBuf,
+    /// What was put there.
+    pub content: Content,
+    /// The configuration's path on the host.
+    pub conf: PathBuf,
+    /// Where the cluster network's configuration comes to, on the host.
+    pub cluster_conf_dir: PathBuf,
+    /// Whether the configuration follows the first network in there.
+    pub follows: bool,
+    /// Whether the directory of the configuration was made for it.
+    #[serde(default)]
+    pub made_conf_dir: bool,
+    /// What was replaced.
+    #[serde(default)]
+    pub replaced: Vec<Replaced>,
+    /// When something was repaired, in seconds since the epoch.
+    #[serde(default)]
+    pub repairs: Vec<u64>,
+}
+
+/// A file that stood where something of ours is, or in its way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// Its path on the host.
+    pub path: PathBuf,
+    /// The name of its copy.
+    pub kept: String,
+    /// Its permissions.
+    pub mode: u32,
+}
+
+impl Manifest {
+    /// A manifest of what is about to be put in place.
+    pub(super) fn new(place: &Place, content: Content, conf: PathBuf, follows: bool) -> Manifest {
+        Manifest {
+            form: FORM,
+            version: super::version(),
+            binary: place.binary(),
+            content,
+            conf,
+            cluster_conf_dir: place.cluster_conf_dir.clone(),
+            follows,
+            made_conf_dir: false,
+            replaced: Vec::new(),
+            repairs: Vec::new(),
+        }
+    }
+
+    /// The manifest in the runtime's directory; none when nothing is installed there.
+    ///
+    /// # Errors
+    /// [`NodeError::Manifest`] and [`NodeError::Io`].
+    pub fn read(place: &Place) -> Result<Option<Manifest>, NodeError> {
+        let file = place.here(&folder(place)).join(FILE);
+        let text = match fs::read(&file) {
+            Ok(text) => text,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(cause) => return Err(NodeError::io(&file, "cannot be read", cause)),
+        };
+        let manifest: Manifest =
+            serde_json::from_slice(&text).map_err(|cause| NodeError::Manifest {
+                file: file.clone(),
+                cause: cause.to_string(),
+            })?;
+        if manifest.form != FORM {
+            let cause = format!("its form is {}, this version reads {FORM}", manifest.form);
+            return Err(NodeError::Manifest { file, cause });
+        }
+        Ok(Some(manifest))
+    }
+
+    /// Writes it beside its place.
+    pub(super) fn stage(&self, place: &Place) -> Result<Staged, NodeError> {
+        let folder = place.here(&folder(place));
+        make_folder(&folder)?;
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        Staged::text(&folder.join(FILE), text.as_bytes(), 0o600)
+    }
+
+    /// Keeps a copy of what stands at `path` of the host, if it is there and not kept yet.
+    pub(super) fn keep(&mut self, place: &Place, path: &Path) -> Result<(), NodeError> {
+        use std::os::unix::fs::MetadataExt;
+        let here = place.here(path);
+        if self.replaced.iter().any(|kept| kept.path == path) {
+            return Ok(());
+        }
+        let mut file = match fs::File::open(&here) {
+            Ok(file) => file,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(cause) => return Err(NodeError::io(&here, "cannot be read", cause)),
+        };
+        let folder = place.here(&folder(place)).join(BEFORE);
+        make_folder(&folder)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let kept = format!("{}-{name}", self.replaced.len());
+        let mode = file.metadata().map_or(0o600, |found| found.mode() & 0o7777);
+        Staged::copy(&folder.join(&kept), &mut file, 0o600)?.put()?;
+        self.replaced.push(Replaced {
+            path: path.to_owned(),
+            kept,
+            mode,
+        });
+        Ok(())
+    }
+
+    /// Puts back what was kept of a path of the host, byte for byte; tells whether there was
+    /// anything.
+    pub(super) fn restore(&self, place: &Place, path: &Path) -> Result<bool, NodeError> {
+        let Some(replaced) = self.replaced.iter().find(|kept| kept.path == path) else {
+            return Ok(false);
+        };
+        let kept = place.here(&folder(place)).join(BEFORE).join(&replaced.kept);
+        let mut file =
+            fs::File::open(&kept).map_err(|cause| NodeError::io(&kept, "cannot be read", cause))?;
+        Staged::copy(&place.here(path), &mut file, replaced.mode)?.put()?;
+        Ok(true)
+    }
+
+    /// Writes our configuration beside the manifest: detaching needs to know where everything is,
+    /// also when somebody took the configuration itself away.
+    pub(super) fn stage_conf(place: &Place, text: &str) -> Result<Staged, NodeError> {
+        let folder = place.here(&folder(place));
+        make_folder(&folder)?;
+        Staged::text(&folder.join(CONF), text.as_bytes(), 0o600)
+    }
+
+    /// The configuration beside the manifest.
+    pub(super) fn conf(place: &Place) -> Result<Option<RawObject>, NodeError> {
+        let file = place.here(&folder(place)).join(CONF);
+        match fs::read(&file) {
+            Ok(text) => RawObject::parse(&text)
+                .map(Some)
+                .map_err(|cause| NodeError::Manifest {
+                    file,
+                    cause: cause.to_string(),
+                }),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(NodeError::io(&file, "cannot be read", cause)),
+        }
+    }
+
+    /// Takes the folder away with everything in it.
+    pub(super) fn forget(place: &Place) -> Result<(), NodeError> {
+        let folder = place.here(&folder(place));
+        match fs::remove_dir_all(&folder) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                Err(NodeError::io(&folder, "cannot be removed", cause))
+            }
+            _ => {
+                stage::sync_dir_of(&folder);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Takes the folder away when an installation that failed made it and there is no manifest.
+pub(super) fn undo_folder(place: &Place) {
+    let folder = place.here(&folder(place));
+    if !folder.join(FILE).exists() {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+fn folder(place: &Place) -> PathBuf {
+    place.conf_dir.join(FOLDER)
+}
+
+fn make_folder(folder: &Path) -> Result<(), NodeError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+        .create(folder)
+        .map_err(|cause| NodeError::io(folder, "cannot be made", cause))
+}
+
+/// Seconds since the epoch.
+pub(super) fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,140 @@
+//! Waiting for something to change in a few directories, or for the signal to end.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use super::NodeError;
+
+/// What is a change: names that come and go, and contents once their writer is done.
+const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
+    .union(AddWatchFlags::IN_DELETE)
+    .union(AddWatchFlags::IN_MOVED_FROM)
+    .union(AddWatchFlags::IN_MOVED_TO)
+    .union(AddWatchFlags::IN_CLOSE_WRITE)
+    .union(AddWatchFlags::IN_DELETE_SELF)
+    .union(AddWatchFlags::IN_MOVE_SELF);
+/// Who changes one file mostly changes another: it is looked at when that is over.
+const QUIET: Duration = Duration::from_millis(100);
+/// But not for ever.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// A watch on directories.
+#[derive(Debug)]
+pub(super) struct Notify {
+    inotify: Inotify,
+    signals: SignalFd,
+    dirs: Vec<PathBuf>,
+}
+
+/// Why the waiting is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// Something changed.
+    Changed,
+    /// Nothing did for as long as was to be waited.
+    Quiet,
+    /// This process is to end.
+    End,
+}
+
+impl Notify {
+    /// Watches `dirs`. SIGTERM and SIGINT are held back from now on, and end the waiting: as the
+    /// first process of a container this would not be ended by them otherwise.
+    pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, NodeError> {
+        let first = dirs.first().cloned().unwrap_or_default();
+        let failed = |cause: nix::Error| NodeError::Watch {
+            dir: first.clone(),
+            cause: cause.into(),
+        };
+        let mut ends = SigSet::empty();
+        ends.add(Signal::SIGTERM);
+        ends.add(Signal::SIGINT);
+        ends.thread_block().map_err(failed)?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let notify = Notify {
+            inotify: Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)
+                .map_err(failed)?,
+            signals: SignalFd::with_flags(&ends, flags).map_err(failed)?,
+            dirs,
+        };
+        notify.watch().map_err(|(dir, cause)| NodeError::Watch {
+            dir,
+            cause: cause.into(),
+        })?;
+        Ok(notify)
+    }
+
+    /// Waits, for as long as `limit`.
+    pub(super) fn wait(&self, limit: Duration) -> Wake {
+        // A directory may have been made anew since; one that is gone is looked for in time.
+        let _ = self.watch();
+        let wake = self.once(limit);
+        if wake != Wake::Changed {
+            return wake;
+        }
+        let until = Instant::now() + LONGEST;
+        while Instant::now() < until {
+            match self.once(QUIET) {
+                Wake::Changed => {}
+                Wake::Quiet => break,
+                Wake::End => return Wake::End,
+            }
+        }
+        Wake::Changed
+    }
+
+    fn once(&self, limit: Duration) -> Wake {
+        let mut fds = [
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.inotify.as_fd(), PollFlags::POLLIN),
+        ];
+        let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+        let _ = poll(&mut fds, timeout);
+        if let Ok(Some(_)) = self.signals.read_signal() {
+            return Wake::End;
+        }
+        match self.inotify.read_events() {
+            Ok(events) if !events.is_empty() => Wake::Changed,
+            _ => Wake::Quiet,
+        }
+    }
+
+    /// Watching what is watched already changes nothing.
+    fn watch(&self) -> Result<(), (PathBuf, nix::Error)> {
+        for dir in &self.dirs {
+            match self.inotify.add_watch(dir.as_path() as &Path, CHANGES) {
+                Ok(_) | Err(nix::Error::ENOENT) => {}
+                Err(cause) => return Err((dir.clone(), cause)),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_wakes_and_so_does_one_in_a_directory_that_was_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let watched = dir.path().join("net.d");
+        std::fs::create_dir(&watched).unwrap();
+        let notify = Notify::new(vec![watched.clone()]).unwrap();
+        assert_eq!(notify.wait(Duration::from_millis(10)), Wake::Quiet);
+        std::fs::write(watched.join("a"), "x").unwrap();
+        assert_eq!(notify.wait(Duration::from_secs(10)), Wake::Changed);
+        std::fs::remove_dir_all(&watched).unwrap();
+        assert_eq!(notify.wait(Duration::from_secs(10)), Wake::Changed);
+        std::fs::create_dir(&watched).unwrap();
+        assert_eq!(notify.wait(Duration::from_millis(10)), Wake::Quiet);
+        std::fs::write(watched.join("a"), "x").unwrap();
+        assert_eq!(notify.wait(Duration::from_secs(10)), Wake::Changed);
+    }
+}

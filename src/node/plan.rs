@@ -1,0 +1,262 @@
+//! What the runtime's directory should hold, from what it and its surroundings hold now.
+
+use std::path::PathBuf;
+
+use super::conf::OurConf;
+use super::directory::{Candidate, Directory, Kind, NAMES};
+use super::manifest::Manifest;
+use super::{NodeError, Place};
+use crate::cni::{NetworkConfig, RawObject};
+
+/// The directories as they are.
+pub(super) struct Seen {
+    /// What the runtime reads.
+    pub(super) runtime: Directory,
+    /// What the cluster network comes to, where that is another directory.
+    pub(super) apart: Option<Directory>,
+    /// A copy of ours under a name that the runtime does not read.
+    pub(super) lost: Option<(String, OurConf)>,
+    /// What was installed last.
+    kept: Option<OurConf>,
+}
+
+impl Seen {
+    pub(super) fn look(place: &Place, manifest: Option<&Manifest>) -> Result<Seen, NodeError> {
+        let runtime = Directory::read(place, &place.conf_dir)?;
+        let apart = match place.is_apart() {
+            true => Some(Directory::read(place, &place.cluster_conf_dir)?),
+            false => None,
+        };
+        let name = manifest.and_then(|manifest| manifest.conf.file_name()?.to_str());
+        let lost = name.and_then(|name| {
+            runtime.aside.iter().find_map(|aside| {
+                let file = place.here(&runtime.file(aside));
+                match super::directory::kind(&file) {
+                    Kind::Ours(conf) if aside.starts_with(name) => Some((aside.clone(), *conf)),
+                    _ => None,
+                }
+            })
+        });
+        Ok(Seen {
+            runtime,
+            apart,
+            lost,
+            kept: match manifest {
+                Some(_) => Manifest::conf(place)?.as_ref().and_then(OurConf::read),
+                None => None,
+            },
+        })
+    }
+
+    /// Where the cluster network's configuration is.
+    pub(super) fn cluster(&self) -> &Directory {
+        self.apart.as_ref().unwrap_or(&self.runtime)
+    }
+}
+
+/// What is to be.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Our configuration.
+    pub(super) conf: OurConf,
+    /// Its file's name.
+    pub(super) name: String,
+    /// Whether it follows the first network of the directory.
+    pub(super) follows: bool,
+    /// Files of the runtime's directory that have no place beside it.
+    pub(super) remove: Vec<String>,
+    /// The cluster network, where its file was looked at.
+    pub(super) network: Option<NetworkConfig>,
+    /// What is not so yet; nothing when the configuration is right as it is.
+    pub(super) why: Option<String>,
+}
+
+/// What can be said of the directories.
+#[derive(Debug)]
+pub(super) enum Outlook {
+    /// This is to be.
+    Ready(Box<Plan>),
+    /// There is no network yet to stand in front of.
+    Waiting(String),
+}
+
+/// Plans what `template` asks for, or what is installed already.
+pub(super) fn plan(
+    template: Option<&RawObject>,
+    manifest: Option<&Manifest>,
+    seen: &Seen,
+) -> Result<Outlook, NodeError> {
+    let runtime = &seen.runtime;
+    let there = runtime.ours();
+    if there.is_none() && manifest.is_none() {
+        no_multus(runtime)?;
+    }
+    let existing = there
+        .map(|(_, conf)| conf)
+        .or(seen.lost.as_ref().map(|(_, conf)| conf))
+        .or(seen.kept.as_ref());
+    let base = match (template, existing) {
+        (Some(template), Some(existing)) => OurConf::from_template(template).followed_as(existing),
+        (Some(template), None) => OurConf::from_template(template),
+        (None, Some(existing)) => existing.clone(),
+        (None, None) => OurConf::from_template(&RawObject::new()),
+    };
+    let pinned = match template {
+        Some(_) => base.names_a_network(),
+        None => base.names_a_network() && !manifest.is_some_and(|manifest| manifest.follows),
+    };
+    let (conf, network) = if pinned {
+        (base, None)
+    } else {
+        let cluster = seen.cluster();
+        match (cluster.cluster_network(), existing) {
+            (Candidate::Found(name, network), _) => {
+                (base.in_front_of(&cluster.file(name)), Some(network.clone()))
+            }
+            (other, Some(existing)) => match still_there(existing, cluster) {
+                Some(file) => (base.in_front_of(&file), None),
+                None => return Ok(Outlook::Waiting(describe(&other))),
+            },
+            (other, None) => return Ok(Outlook::Waiting(describe(&other))),
+        }
+    };
+    let name = match there {
+        Some((name, there)) if runtime.first().is_some_and(|first| first.name == name) => {
+            if *there == conf || name.ends_with(".conflist") {
+                name.to_owned()
+            } else {
+                first_name(runtime)?
+            }
+        }
+        _ => first_name(runtime)?,
+    };
+    let superseded = runtime.files.iter().filter_map(|file| {
+        let is_ours = matches!(file.kind, Kind::Ours(_)) && file.name != name;
+        is_ours.then(|| file.name.clone())
+    });
+    let remove: Vec<String> = superseded
+        .chain(seen.lost.iter().map(|(name, _)| name.clone()))
+        .collect();
+    let why = difference(manifest, seen, &conf, &name);
+    Ok(Outlook::Ready(Box::new(Plan {
+        conf,
+        name,
+        follows: !pinned,
+        remove,
+        network,
+        why,
+    })))
+}
+
+/// A name before all that is not ours.
+pub(super) fn first_name(runtime: &Directory) -> Result<String, NodeError> {
+    let first = runtime
+        .files
+        .iter()
+        .find(|file| !matches!(file.kind, Kind::Ours(_)) && !NAMES.contains(&file.name.as_str()));
+    let Some(first) = first else {
+        return Ok(NAMES[0].to_owned());
+    };
+    let free = NAMES.iter().find(|name| **name < first.name.as_str());
+    free.map(|name| (*name).to_owned())
+        .ok_or_else(|| NodeError::NotFirst {
+            file: runtime.file(&first.name),
+        })
+}
+
+/// Multus in front is for `--from-multus`: we would stand one before the other.
+fn no_multus(runtime: &Directory) -> Result<(), NodeError> {
+    match runtime.multus() {
+        Some(multus) => Err(NodeError::Multus {
+            file: runtime.file(&multus.name),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The cluster network's file that is named now, when it is still a network.
+fn still_there(existing: &OurConf, cluster: &Directory) -> Option<PathBuf> {
+    let named = PathBuf::from(existing.cluster_network()?);
+    let name = named.strip_prefix(&cluster.path).ok()?.to_str()?;
+    let mut files = cluster.files.iter();
+    let is_network = files.any(|file| file.name == name && matches!(file.kind, Kind::Network(_)));
+    is_network.then_some(named)
+}
+
+fn describe(candidate: &Candidate<'_>) -> String {
+    match candidate {
+        Candidate::Broken(name, cause) => format!("{name} comes first and is none: {cause}"),
+        Candidate::None | Candidate::Found(..) => "there is none".to_owned(),
+    }
+}
+
+/// What is not as it should be, in one line.
+fn difference(
+    manifest: Option<&Manifest>,
+    seen: &Seen,
+    conf: &OurConf,
+    name: &str,
+) -> Option<String> {
+    let runtime = &seen.runtime;
+    let at = |name: &str| runtime.file(name).display().to_string();
+    let Some((there_as, there)) = runtime.ours() else {
+        let was = manifest.map_or_else(|| runtime.file(name), |manifest| manifest.conf.clone());
+        let was_name = was.file_name().unwrap_or_default().to_string_lossy();
+        let now = runtime.files.iter().find(|file| file.name == was_name);
+        return Some(match (&seen.lost, now.map(|file| &file.kind)) {
+            (Some((lost, _)), _) => format!("{} was renamed to {lost}", was.display()),
+            (None, Some(Kind::Broken(cause))) => {
+                format!(
+                    "{} was changed and is no configuration: {cause}",
+                    was.display()
+                )
+            }
+            (None, Some(_)) => format!("{} was changed to somebody else's", was.display()),
+            (None, None) => format!("{} is not there", was.display()),
+        });
+    };
+    if there_as != name {
+        let first = runtime.first().map_or(name, |first| first.name.as_str());
+        return Some(format!("{} comes before {there_as}", at(first)));
+    }
+    if there == conf {
+        return None;
+    }
+    let (now, then) = (conf.cluster_network(), there.cluster_network());
+    if now != then {
+        return Some(format!(
+            "the cluster network is {} and no longer {}",
+            now.unwrap_or_else(|| "another one".to_owned()),
+            then.unwrap_or_else(|| "what it was".to_owned()),
+        ));
+    }
+    Some(format!("{} differs from what is to be installed", at(name)))
+}
+
+/// What helps when the same is found again and again.
+pub(super) fn remedy(why: &str) -> String {
+    let words = [
+        (
+            ".cilium_bak",
+            "set cni.exclusive to false in Cilium's values, then restart this",
+        ),
+        (
+            "comes before",
+            "rename that file, or let the runtime read a directory of its own",
+        ),
+        (
+            "the cluster network is",
+            "let one network alone configure this directory",
+        ),
+    ];
+    let known = words.iter().find(|(word, _)| why.contains(word));
+    known
+        .map_or(
+            "find out who changes it, then restart this",
+            |(_, remedy)| remedy,
+        )
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests;

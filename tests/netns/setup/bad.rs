@@ -1,0 +1,234 @@
+//! What stands in the way of an installation is one line, and changes nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{CLUSTER, OURS, Setup};
+use crate::lab::{Outcome, run};
+
+/// One line, with all of `words`.
+#[track_caller]
+fn refused(outcome: &Outcome, words: &[&str]) {
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (1, ""),
+        "{outcome}"
+    );
+    let last = outcome.stderr.lines().last().unwrap_or_default();
+    for word in words {
+        assert!(last.contains(word), "{word:?} in {outcome}");
+    }
+}
+
+/// A mounted file system; it is taken off with its test.
+struct Mount(PathBuf);
+
+impl Mount {
+    fn tmpfs(at: &Path, options: &str) -> Mount {
+        let at = at.display().to_string();
+        run("mount", &["-t", "tmpfs", "-o", options, "tmpfs", &at]);
+        Mount(at.into())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        run("umount", &["-l", &self.0.display().to_string()]);
+    }
+}
+
+#[test]
+fn a_directory_that_is_missing() {
+    let setup = Setup::bare();
+    fs::remove_dir(setup.lab.path("net.d")).unwrap();
+    refused(&setup.install(&[]), &["net.d does not exist", "--conf-dir"]);
+    let setup = Setup::new();
+    fs::remove_dir_all(setup.lab.path("cni-bin")).unwrap();
+    let before = fs::read_dir(setup.lab.path("net.d")).unwrap().count();
+    refused(
+        &setup.install(&[]),
+        &["cni-bin/jackfield", "No such file", "make it, or name"],
+    );
+    assert_eq!(
+        fs::read_dir(setup.lab.path("net.d")).unwrap().count(),
+        before
+    );
+}
+
+#[test]
+fn a_directory_that_is_read_only() {
+    for folder in ["net.d", "cni-bin"] {
+        let setup = Setup::new();
+        let before = setup.files();
+        let at = setup.lab.path(folder);
+        let on = at.display().to_string();
+        run("mount", &["--bind", &on, &on]);
+        let mounted = Mount(at);
+        run("mount", &["-o", "remount,ro,bind", &on]);
+        refused(
+            &setup.install(&[]),
+            &[folder, "Read-only", "make it writable"],
+        );
+        drop(mounted);
+        assert_eq!(setup.files(), before, "{folder}");
+    }
+}
+
+#[test]
+fn a_directory_that_is_full() {
+    for folder in ["net.d", "cni-bin"] {
+        let setup = Setup::bare();
+        let _mounted = Mount::tmpfs(&setup.lab.path(folder), "size=64k,mode=0755");
+        // Where the mount is now, the network's file has to be.
+        let text = setup.lab.write("elsewhere/new", "x");
+        fs::write(text, "").unwrap();
+        let network = r#"{"cniVersion":"1.0.0","name":"a","type":"bridge"}"#;
+        setup.lab.write(
+            "net.d/10-cluster.conflist",
+            &network
+                .replace("\"type\"", "\"plugins\":[{\"type\"")
+                .replace('}', "}]}"),
+        );
+        let fill = setup.lab.path(folder).join("filler");
+        let _ = fs::write(&fill, vec![0; 1 << 20]);
+        let before = setup.files();
+        refused(
+            &setup.install(&[]),
+            &[folder, "No space left", "free space there"],
+        );
+        assert_eq!(setup.files(), before, "{folder}");
+        assert_eq!(setup.first(), CLUSTER);
+    }
+}
+
+// clause: NPWG-1.3 §6.1 readiness: without the cluster network nothing is written
+#[test]
+fn a_cluster_network_that_never_comes() {
+    let setup = Setup::bare();
+    let before = setup.files();
+    refused(
+        &setup.install_within("300ms", &[]),
+        &[
+            "net.d within 300ms",
+            "there is none",
+            "--cluster-conf-dir",
+            "nothing was written",
+        ],
+    );
+    assert_eq!(setup.files(), before);
+    // Nor one that is broken, or that would have us call ourselves.
+    for (text, words) in [
+        ("{", "10-cluster.conflist comes first"),
+        (r#"{"name":"a","plugins":[]}"#, "no plugin"),
+        (
+            r#"{"name":"a","plugins":[{"type":"bridge"},{"type":"jackfield"}]}"#,
+            "call itself",
+        ),
+    ] {
+        setup.lab.write("net.d/10-cluster.conflist", text);
+        let before = setup.files();
+        refused(&setup.install(&[]), &[words, "nothing was written"]);
+        assert_eq!(setup.files(), before);
+    }
+}
+
+#[test]
+fn two_that_want_to_be_first() {
+    let setup = Setup::new();
+    setup.cluster_network("!first.conflist", "first");
+    let before = setup.files();
+    refused(
+        &setup.install(&[]),
+        &["!first.conflist comes before", "rename it"],
+    );
+    assert_eq!(setup.files(), before);
+    fs::remove_file(setup.lab.path("net.d/!first.conflist")).unwrap();
+    setup.lab.write(
+        "net.d/00-multus.conf",
+        r#"{"name":"m","type":"multus","clusterNetwork":"x"}"#,
+    );
+    let before = setup.files();
+    refused(
+        &setup.install(&[]),
+        &[
+            "00-multus.conf is the configuration of Multus",
+            "--from-multus",
+        ],
+    );
+    assert_eq!(setup.files(), before);
+}
+
+#[test]
+fn a_downgrade() {
+    let setup = Setup::new();
+    setup.installed();
+    let manifest = setup.lab.path("net.d/.jackfield/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let newer = text.replace(
+        &format!("\"{}\"", env!("CARGO_PKG_VERSION")),
+        "\"99.0.0-rc.1\"",
+    );
+    assert_ne!(newer, text);
+    fs::write(&manifest, newer).unwrap();
+    let before = setup.files();
+    refused(
+        &setup.install(&[]),
+        &[
+            "jackfield 99.0.0-rc.1",
+            env!("CARGO_PKG_VERSION"),
+            "--allow-downgrade",
+        ],
+    );
+    assert_eq!(setup.files(), before);
+    let outcome = setup.install(&["--allow-downgrade"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+}
+
+/// A fault: the node's own plugin says that it is for another machine.
+#[test]
+fn an_image_for_another_architecture() {
+    let setup = Setup::new();
+    let plugin = setup.lab.path("cni-bin/bridge");
+    let mut elf = fs::read(&plugin).unwrap();
+    let (ours, theirs) = if cfg!(target_arch = "x86_64") {
+        (62, 183)
+    } else {
+        (183, 62)
+    };
+    assert_eq!(elf[18], ours);
+    elf[18] = theirs;
+    fs::write(&plugin, elf).unwrap();
+    let before = setup.files();
+    refused(
+        &setup.install(&[]),
+        &["x86-64", "aarch64", "cni-bin/bridge", "use the image for"],
+    );
+    assert_eq!(setup.files(), before);
+}
+
+#[test]
+fn a_configuration_that_is_none() {
+    let setup = Setup::new();
+    let before = setup.files();
+    setup.lab.write("template.json", "{");
+    refused(&setup.install(&[]), &["template.json", "correct it"]);
+    setup.lab.write("template.json", r#"{"verify":"yes"}"#);
+    refused(
+        &setup.install(&[]),
+        &["key verify", "is yes", "strict, warn, off"],
+    );
+    assert_eq!(setup.files(), before);
+    let outcome = setup.lab.cli(&["install", "--conf-dir", "net.d"]).run();
+    refused(&outcome, &["--conf-dir net.d: write an absolute path"]);
+}
+
+#[test]
+fn a_damaged_manifest() {
+    let setup = Setup::new();
+    setup.installed();
+    setup.lab.write("net.d/.jackfield/manifest.json", "{");
+    for outcome in [setup.install(&[]), setup.uninstall(&[])] {
+        refused(&outcome, &["manifest.json", "install again"]);
+    }
+    assert_eq!(setup.first(), OURS);
+}

@@ -1,0 +1,118 @@
+//! `uninstall`: the node has what it had, and no pod is stranded.
+
+use std::fs;
+
+use super::{CLUSTER, OURS, Setup};
+
+/// A node with a pod on two networks.
+fn attached() -> Setup {
+    let setup = Setup::new();
+    setup.installed();
+    setup
+        .lab
+        .definition("demo/a", &setup.lab.ptp("10.20.0.0/24"));
+    setup.lab.selects("a");
+    setup.runs("add");
+    setup
+}
+
+#[test]
+fn everything_is_as_it_was_byte_for_byte() {
+    let setup = Setup::new();
+    setup
+        .lab
+        .write("cni-bin/jackfield", "#!/bin/sh\n# somebody else's\n");
+    let before = setup.files();
+    setup.installed();
+    setup.runs("add");
+    setup.runs("del");
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(setup.files(), before);
+    assert!(!setup.lab.path("journal").exists());
+    let again = setup.uninstall(&[]);
+    assert_eq!(again.exit, 0, "{again}");
+    assert!(again.stderr.contains("nothing is installed"), "{again}");
+}
+
+#[test]
+fn a_pod_that_runs_keeps_binary_and_journal_until_it_is_gone() {
+    let mut setup = attached();
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    for words in ["demo/web", "stay for them", "--force"] {
+        assert!(outcome.stderr.contains(words), "{words:?}: {outcome}");
+    }
+    assert_eq!(
+        setup.first(),
+        CLUSTER,
+        "new pods get the cluster network alone"
+    );
+    assert!(setup.lab.path("cni-bin/jackfield").exists());
+    assert_eq!(setup.lab.pod.links(), ["eth0", "net1"], "it lives on");
+    // The runtime ends it by the cluster network, which knows nothing of net1.
+    setup.runs("del");
+    setup.lab.renew_pod();
+    assert_eq!(setup.lab.leftovers().with("ipam").len(), 1, "net1's lease");
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(outcome.stderr.contains("detached cnitool-"), "{outcome}");
+    setup.lab.assert_nothing_left();
+    assert!(!setup.lab.path("cni-bin/jackfield").exists());
+    assert!(!setup.lab.path("journal").exists());
+    assert!(!setup.lab.path("net.d/.jackfield").exists());
+}
+
+#[test]
+fn by_force_pods_that_run_are_detached_first() {
+    let setup = attached();
+    let outcome = setup.uninstall(&["--force"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(setup.lab.pod.links().is_empty());
+    setup.lab.assert_nothing_left();
+    assert!(!setup.lab.path("cni-bin/jackfield").exists());
+}
+
+#[test]
+fn what_cannot_be_detached_is_named_and_keeps_the_journal() {
+    let setup = attached();
+    // A fault: the plugin is gone.
+    let ptp = setup.lab.path("cni-bin/ptp");
+    fs::rename(&ptp, setup.lab.path("ptp")).unwrap();
+    let outcome = setup
+        .command("uninstall", &["--force", "--cni-path", "/nonexistent"])
+        .run();
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    for words in ["no binary ptp", "the journal stay"] {
+        assert!(outcome.stderr.contains(words), "{words:?}: {outcome}");
+    }
+    assert_eq!(setup.first(), CLUSTER);
+    fs::rename(setup.lab.path("ptp"), ptp).unwrap();
+    let outcome = setup.uninstall(&["--force"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    setup.lab.assert_nothing_left();
+}
+
+#[test]
+fn a_configuration_that_somebody_took_away_is_no_obstacle() {
+    let setup = attached();
+    fs::remove_file(setup.lab.path("net.d").join(OURS)).unwrap();
+    let outcome = setup.uninstall(&["--force"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(setup.lab.pod.links().is_empty());
+    setup.lab.assert_nothing_left();
+}
+
+#[test]
+fn in_a_container_sandboxes_on_record_are_left_to_the_host() {
+    let setup = attached();
+    // The whole host is below the root, as it would be mounted.
+    let outcome = setup
+        .command("uninstall", &["--host-root", "/proc/self/root/"])
+        .run();
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    assert!(outcome.stderr.contains("on the host itself"), "{outcome}");
+    assert!(setup.lab.path("cni-bin/jackfield").exists());
+    let outcome = setup.uninstall(&["--force"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+}

@@ -1,0 +1,187 @@
+//! `install --watch`: what others do to the runtime's directory, and what is done about it.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{CLUSTER, OURS, Setup, Watching, eventually};
+
+/// A node on which it watches and everything is right.
+fn watched() -> (Setup, Watching) {
+    let setup = Setup::new();
+    let watching = setup.watch(&[]);
+    watching.says("installed");
+    (setup, watching)
+}
+
+fn is_there(setup: &Setup) -> bool {
+    setup.lab.path("net.d").join(OURS).exists()
+}
+
+#[test]
+fn what_is_removed_or_broken_is_put_back() {
+    let (setup, watching) = watched();
+    let ours = setup.lab.path("net.d").join(OURS);
+    let text = fs::read(&ours).unwrap();
+    fs::remove_file(&ours).unwrap();
+    watching.says("repairing (1 of 3 within 10 minutes)");
+    eventually("it is back", || is_there(&setup), || watching.log());
+    fs::write(&ours, "{").unwrap();
+    watching.says("was changed and is no configuration");
+    let program = setup.lab.path("cni-bin/jackfield");
+    eventually(
+        "it is right",
+        || fs::read(&ours).unwrap() == text,
+        || watching.log(),
+    );
+    fs::remove_file(&program).unwrap();
+    watching.says("repairing (3 of 3 within 10 minutes)");
+    eventually("the binary is back", || program.exists(), || watching.log());
+    setup.runs("add");
+    setup.runs("del");
+    assert_eq!(watching.end(), Some(0));
+}
+
+/// As Cilium does with `cni.exclusive`: every other configuration is renamed, at once and again.
+#[test]
+fn who_renames_ours_is_answered_three_times_and_then_named() {
+    let (setup, watching) = watched();
+    let dir = setup.lab.path("net.d");
+    let rename = || fs::rename(dir.join(OURS), dir.join(format!("{OURS}.cilium_bak"))).unwrap();
+    for number in 1..=3 {
+        rename();
+        watching.says(&format!("repairing ({number} of 3"));
+        let bak = dir.join(format!("{OURS}.cilium_bak"));
+        let is_back = || is_there(&setup) && !bak.exists();
+        eventually("it is back", is_back, || watching.log());
+    }
+    rename();
+    let (exit, log) = watching.gives_up();
+    assert_eq!(exit, Some(1));
+    let last = log.lines().last().unwrap();
+    for words in [
+        "was renamed to 00-jackfield.conflist.cilium_bak",
+        "repaired 3 times within 10 minutes",
+        "set cni.exclusive to false",
+    ] {
+        assert!(last.contains(words), "{words:?} in {last}");
+    }
+    assert_eq!(setup.first(), CLUSTER, "the node has its network");
+    // A restart does not begin anew.
+    let (exit, log) = setup.watch(&[]).gives_up();
+    assert_eq!((exit, log.lines().count()), (Some(1), 1), "{log}");
+    assert!(!is_there(&setup));
+    // Ten minutes later it tries again.
+    let manifest = setup.lab.path("net.d/.jackfield/manifest.json");
+    let mut long_ago: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&manifest).unwrap()).unwrap();
+    let hour = |time: &serde_json::Value| json!(time.as_u64().unwrap() - 3600);
+    let repairs: Vec<_> = long_ago["repairs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(hour)
+        .collect();
+    long_ago["repairs"] = json!(repairs);
+    fs::write(&manifest, long_ago.to_string()).unwrap();
+    let watching = setup.watch(&[]);
+    watching.says("repairing (1 of 3");
+    eventually("it is back", || is_there(&setup), || watching.log());
+}
+
+#[test]
+fn the_cluster_network_is_followed_when_it_is_renamed() {
+    let (setup, watching) = watched();
+    let dir = setup.lab.path("net.d");
+    fs::rename(dir.join(CLUSTER), dir.join("05-cluster.conflist")).unwrap();
+    watching.says("05-cluster.conflist and no longer");
+    let named = || setup.conf(OURS)["plugins"][0]["clusterNetwork"].clone();
+    eventually(
+        "it is followed",
+        || named() == json!(dir.join("05-cluster.conflist")),
+        || watching.log(),
+    );
+    setup.runs("add");
+    setup.runs("del");
+    // Gone altogether: ours stays, so that pods can be stopped, and it is said.
+    fs::rename(dir.join("05-cluster.conflist"), setup.lab.path("kept")).unwrap();
+    watching.says("pods wait until it is back");
+    assert!(is_there(&setup));
+    let output = setup.runtime("status");
+    assert!(!output.status.success());
+    fs::rename(setup.lab.path("kept"), dir.join(CLUSTER)).unwrap();
+    eventually(
+        "it is followed",
+        || named() == json!(dir.join(CLUSTER)),
+        || watching.log(),
+    );
+    setup.runs("status");
+}
+
+/// As Istio does: it appends itself to the runtime's first list, and watches that it stays.
+#[test]
+fn a_plugin_behind_ours_is_accepted() {
+    let (setup, watching) = watched();
+    let mut conf = setup.conf(OURS);
+    let istio = json!({ "type": "istio-cni", "kubernetes": { "cni_bin_dir": "/opt/cni/bin" } });
+    conf["plugins"].as_array_mut().unwrap().push(istio);
+    setup.lab.write("elsewhere/istio", &conf.to_string());
+    fs::rename(
+        setup.lab.path("elsewhere/istio"),
+        setup.lab.path("net.d").join(OURS),
+    )
+    .unwrap();
+    watching.says("00-jackfield.conflist is followed by istio-cni, which is accepted");
+    assert_eq!(setup.conf(OURS), conf);
+    assert!(!watching.log().contains("repairing"), "{}", watching.log());
+}
+
+#[test]
+fn whoever_comes_first_later_is_overtaken() {
+    let (setup, watching) = watched();
+    setup.cluster_network("00-early.conflist", "early");
+    watching.says("00-early.conflist comes before 00-jackfield.conflist");
+    eventually(
+        "ours is first",
+        || setup.first() == "0-jackfield.conflist" && !is_there(&setup),
+        || watching.log(),
+    );
+    let named = setup.conf("0-jackfield.conflist")["plugins"][0]["clusterNetwork"].clone();
+    assert_eq!(named, json!(setup.lab.path("net.d/00-early.conflist")));
+    assert_eq!(watching.end(), Some(0));
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(setup.first(), "00-early.conflist");
+}
+
+#[test]
+fn a_release_that_comes_with_another_template_is_no_repair() {
+    let (setup, watching) = watched();
+    assert_eq!(watching.end(), Some(0));
+    let template = setup.lab.path("template.json");
+    let text = fs::read_to_string(&template)
+        .unwrap()
+        .replacen('{', "{\"verify\":\"warn\",", 1);
+    fs::write(template, text).unwrap();
+    let watching = setup.watch(&[]);
+    watching.says("installed");
+    assert_eq!(setup.conf(OURS)["plugins"][0]["verify"], "warn");
+    assert!(!watching.log().contains("repairing"), "{}", watching.log());
+}
+
+#[test]
+fn two_do_not_install_at_once() {
+    let (setup, watching) = watched();
+    for command in ["install", "uninstall"] {
+        let outcome = setup.command(command, &[]).run();
+        assert_eq!(outcome.exit, 1, "{outcome}");
+        assert!(
+            outcome
+                .stderr
+                .contains("another jackfield install or uninstall is at work"),
+            "{outcome}"
+        );
+    }
+    assert!(is_there(&setup));
+    assert_eq!(watching.end(), Some(0));
+}
