@@ -44,7 +44,7 @@ fn main() -> ExitCode {
                 capture.switch(handle).cloned()
             }));
         });
-        report("one device, without devlink", ONE_DEVICE * 5, &mut || {
+        report("one device, without devlink", ONE_DEVICE, &mut || {
             black_box(Facts::read(&sysfs, vf, &mut |_| None));
         });
         report("all devices", ALL_DEVICES, &mut || {

@@ -45,8 +45,9 @@
 //!   and never followed by recursion, since physical and virtual functions link to each other.
 //!   One device takes at most 60 system calls however many there are, an [`Inventory`] at most 40
 //!   for each function; tests hold it to that. With 256 VFs one device resolves in less than 1 ms
-//!   and all of them in less than 50 ms (`cargo bench --features fixtures`). The one exception: without
-//!   devlink a representor is found by the port name of each interface of its switch.
+//!   and all of them in less than 50 ms (`cargo bench --features fixtures`). Where devlink is not
+//!   there a representor is found by the port name of each interface of its switch, at three system
+//!   calls each and within the same time.
 //!
 //! # Errors
 //!

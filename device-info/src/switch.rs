@@ -110,6 +110,9 @@ impl Subfunction {
     }
 }
 
+/// The attribute by which drivers tell what an interface is within the switch.
+const PORT_NAME: &str = "phys_port_name";
+
 /// One interface of a switch as sysfs shows it.
 struct PortNetdev {
     name: String,
@@ -119,11 +122,15 @@ struct PortNetdev {
 
 impl PortNetdev {
     fn read(entry: Entry) -> Option<Self> {
-        let port = entry.text("phys_port_name")?.parse().ok()?;
+        let port = entry.text(PORT_NAME)?;
+        PortNetdev::of(entry, &port)
+    }
+
+    fn of(entry: Entry, port: &str) -> Option<Self> {
         Some(Self {
+            port: port.parse().ok()?,
             name: entry.name().to_owned(),
             entry,
-            port,
         })
     }
 }
@@ -138,10 +145,10 @@ pub(crate) struct PortTable {
 impl PortTable {
     pub(crate) fn read(physical: &PciFunction) -> Option<Self> {
         let net = physical.entry().child("net");
-        let beside = net.names("");
+        let beside = net.text_of_each("", PORT_NAME);
         let mut netdevs: Vec<PortNetdev> = beside
             .iter()
-            .filter_map(|name| PortNetdev::read(net.child(name)))
+            .filter_map(|(name, port)| PortNetdev::of(net.child(name), port))
             .collect();
         let uplink = uplink(&netdevs)?;
         let switch = uplink.entry.text("phys_switch_id")?;

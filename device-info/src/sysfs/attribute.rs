@@ -2,28 +2,62 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
+use nix::fcntl::{AT_FDCWD, OFlag};
+use nix::sys::stat::Mode;
 
 use crate::quoted::Quoted;
 
 /// The most that an attribute holds, in bytes: sysfs gives a file one page.
 pub const MAX_ATTRIBUTE: usize = 4096;
 
+/// An attribute's text, or why there is none.
+pub(super) type Text = Result<String, AttributeError>;
+
 /// Reads one attribute without the white space around it.
 ///
 /// Non-blocking, so that a fifo in a directory that only looks like a sysfs cannot hold us.
 pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
+    read_at(AT_FDCWD, path, path)
+}
+
+/// The attribute of this name of everything in a directory that has one, in no order: the way to
+/// the directory is walked once. What is wrong with single attributes is told beside them.
+pub(super) fn read_each(
+    directory: &Path,
+    attribute: &str,
+    most: usize,
+) -> Result<Vec<(String, Text)>, AttributeError> {
+    let fail = |errno: Errno| AttributeError::new(directory, Cause::of(&errno.into()));
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    count(1);
+    let handle = nix::fcntl::open(directory, flags, Mode::empty()).map_err(fail)?;
+    count(1);
+    Ok(unsorted_names(directory, most)?
+        .into_iter()
+        .map(|name| {
+            let below = Path::new(&name).join(attribute);
+            let read = read_at(&handle, &below, &directory.join(&below));
+            (name, read)
+        })
+        .collect())
+}
+
+/// Reads an attribute; `path` is what errors call it.
+fn read_at(from: impl AsFd, name: &Path, path: &Path) -> Result<String, AttributeError> {
     let fail = |source: &io::Error| AttributeError::new(path, Cause::of(source));
     count(1);
-    let mut file = File::options()
-        .read(true)
-        .custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits())
-        .open(path)
-        .map_err(|error| fail(&error))?;
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let opened = loop {
+        match nix::fcntl::openat(&from, name, flags, Mode::empty()) {
+            Err(Errno::EINTR) => {}
+            opened => break opened,
+        }
+    };
+    let mut file = File::from(opened.map_err(|errno| fail(&errno.into()))?);
     // A read and a close.
     count(2);
     let mut buffer = [0_u8; MAX_ATTRIBUTE + 1];
@@ -54,6 +88,12 @@ pub(super) fn link(path: &Path) -> Result<PathBuf, AttributeError> {
 
 /// The names in a directory, `most` of them, in natural order.
 pub(super) fn names(path: &Path, most: usize) -> Result<Vec<String>, AttributeError> {
+    let mut names = unsorted_names(path, most)?;
+    names.sort_by(|left, right| super::natural_order(left, right));
+    Ok(names)
+}
+
+fn unsorted_names(path: &Path, most: usize) -> Result<Vec<String>, AttributeError> {
     count(1);
     let mut names = Vec::new();
     let entries =
@@ -66,7 +106,6 @@ pub(super) fn names(path: &Path, most: usize) -> Result<Vec<String>, AttributeEr
             names.push(name);
         }
     }
-    names.sort_by(|left, right| super::natural_order(left, right));
     Ok(names)
 }
 

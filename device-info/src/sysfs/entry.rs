@@ -111,6 +111,15 @@ impl Entry {
             .unwrap_or_default()
     }
 
+    /// The attribute of this name of everything in a directory below, in no order; those that
+    /// have none are left out.
+    pub(crate) fn text_of_each(&self, directory: &str, attribute: &str) -> Vec<(String, String)> {
+        let read = attribute::read_each(&self.path.join(directory), attribute, MAX_NAMES);
+        let each = self.sysfs.known(read).unwrap_or_default().into_iter();
+        each.filter_map(|(name, text)| Some((name, self.sysfs.known(text)?)))
+            .collect()
+    }
+
     /// The nearest PCI function at or above.
     pub(crate) fn pci_ancestor(&self) -> Option<(PciAddress, Self)> {
         let (address, path) = path::pci_ancestor(self.sysfs.root(), &self.path)?;
