@@ -25,6 +25,7 @@ pub mod owed;
 mod quarantine;
 pub mod record;
 pub mod steps;
+pub mod users;
 
 use std::fs;
 use std::io;
@@ -37,6 +38,7 @@ pub use lock::{Lock, LockError};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
+pub use users::DeviceUser;
 
 use crate::cni::{ContainerId, InterfaceName};
 use steps::ReplayError;

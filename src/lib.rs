@@ -30,6 +30,8 @@ pub mod plan;
 // What does it, and proves it.
 pub mod kernel;
 
+pub mod baseline;
+
 pub mod journal;
 
 pub mod delegate;

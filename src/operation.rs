@@ -1,8 +1,8 @@
 //! The verbs, each a short file that reads as the story it tells.
 //!
 //! ```text
-//! add     prepare ▶ journal ▶ for each: delegate ▶ verify ▶ routes ▶ publish
-//! del     journal ▶ for each, last first: delegate ▶ forget
+//! add     prepare ▶ journal ▶ baseline ▶ for each: delegate ▶ verify ▶ routes ▶ publish
+//! del     journal ▶ for each, last first: delegate ▶ restore ▶ forget
 //! check   journal ▶ for each: delegate ▶ verify
 //! gc      journal ▶ what the runtime no longer names: as del ▶ for each network: delegate
 //! status  journal, cluster, programs ▶ delegates of the cluster network
@@ -19,13 +19,16 @@ mod delegates;
 pub mod detach;
 mod exclusive;
 pub mod failure;
+mod functions;
 pub mod gc;
 mod hardware;
 mod networks;
+pub mod orphans;
 mod owed;
 pub mod prepare;
 pub mod proof;
 pub mod readiness;
+mod restore;
 pub mod retire;
 pub mod status;
 mod unrecorded;
@@ -39,11 +42,14 @@ pub use failure::Failure;
 use crate::cluster::Cluster;
 use crate::delegate::{DelegateExec, Ours};
 use crate::journal::Journal;
-use crate::kernel::{KernelError, PodLinks, PodNetns};
+use crate::kernel::{DeviceLinks, KernelError, PodLinks, PodNetns};
 use crate::request::Request;
 
 /// Opens the seam to what the kernel shows of a pod.
 pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>;
+
+/// Opens the seam to the links of devices: on the host, or in the namespace of a pod.
+pub type OpenDevices = dyn Fn(Option<&PodNetns>) -> Result<Box<dyn DeviceLinks>, KernelError>;
 
 /// The node as the verbs see it.
 pub struct Node<'a> {
@@ -53,6 +59,8 @@ pub struct Node<'a> {
     pub exec: &'a dyn DelegateExec,
     /// Opens a pod's network namespace for looking and for routes.
     pub links: &'a OpenLinks,
+    /// Opens the links of devices, for looking and for putting back.
+    pub devices: &'a OpenDevices,
     /// What is attached.
     pub journal: Journal,
     /// Where the sandboxes' locks are.

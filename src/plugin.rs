@@ -138,6 +138,10 @@ pub fn with_node<T>(
         cluster: cluster.as_ref(),
         exec: &Processes::new(depth),
         links: &|netns| Ok(Box::new(Netlink::in_netns(netns)?)),
+        devices: &|netns| {
+            let links = netns.map_or_else(Netlink::here, Netlink::in_netns)?;
+            Ok(Box::new(links))
+        },
         journal: Journal::new(&config.journal_dir),
         lock_dir: LOCK_DIR.into(),
         ours: Ours::this_process().map_err(|cause| Failure::Ourselves(cause.to_string()))?,

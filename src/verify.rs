@@ -11,12 +11,14 @@
 //! fails the attachment or is an event, is for the caller to say by its [`Weight`].
 
 mod finding;
+mod function;
 mod hardware;
 mod intended;
 mod judge;
 mod observed;
 
 pub use finding::{Finding, Source, Weight, What};
+pub use function::IntendedFunction;
 pub use intended::{Intended, Masters};
 pub use judge::judge;
 pub use observed::{Master, Observed, observe};

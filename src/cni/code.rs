@@ -87,13 +87,13 @@ codes! {
         "The pod asks for something that no plugin of the network declares",
         "declare the capability in the definition, or set undeclared to args";
     DEVICES = 104, "devices",
-        "The devices that kubelet allocated are too few, unknown or in use",
-        "compare the pod's resource requests with the resourceName of its networks";
+        "The devices that kubelet allocated are too few, unknown, in use, or cannot be spared",
+        "compare the pod's resource requests with the resourceName of its networks, and look at the device that the message names";
     VERIFICATION = 105, "verification failed",
         "The kernel does not show what was asked for or answered",
         "look at the delegate that answered otherwise";
     TEARDOWN_INCOMPLETE = 106, "teardown incomplete",
-        "Something could not be detached and is still owed",
+        "Something could not be detached, or a device not be put back as it was, and is still owed",
         "none is needed, it is tried again; jackfield doctor lists what is owed";
     CLUSTER = 107, "cluster",
         "The pod is unknown, has another UID, or neither agent nor API can be reached",

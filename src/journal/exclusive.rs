@@ -112,6 +112,27 @@ impl Journal {
         }
     }
 
+    /// Whether `what` is that of the sandbox `key`, and nobody has taken it since.
+    pub fn has(&self, key: &Key, what: Exclusive) -> bool {
+        let link = self.exclusive().join(what.file_name());
+        fs::read_link(link).is_ok_and(|name| name == Path::new(&key.file_name()))
+    }
+
+    /// The sandbox other than `key` that has `what`, if there is one.
+    ///
+    /// # Errors
+    /// Code 109.
+    pub fn other_holder(
+        &self,
+        key: &Key,
+        what: Exclusive,
+    ) -> Result<Option<Box<Sandbox>>, JournalError> {
+        match fs::read_link(self.exclusive().join(what.file_name())) {
+            Ok(name) if name != Path::new(&key.file_name()) => self.holder(&name, what),
+            _ => Ok(None),
+        }
+    }
+
     /// The sandbox that has it by its record.
     fn holder(&self, name: &Path, what: Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
         let path = self.sandboxes().join(name);

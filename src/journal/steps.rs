@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Key, record};
+use crate::baseline::DeviceState;
 use crate::cluster::PodName;
 use crate::cni::{CniResult, ContainerId, InterfaceName};
 use crate::plan::Attachment;
 
-/// The format that this binary writes. It also reads the one before.
-const FORMAT: u32 = 1;
+/// The newest format. The one before, which knew no baseline, is still read, and still written
+/// where there is no device: an older release can read those.
+const FORMAT: u32 = 2;
 
 /// The first record: whom it is about, and everything that will be attempted, in order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,8 +50,9 @@ impl Header {
         attachments: Vec<Attachment>,
     ) -> Header {
         let Key { container, ifname } = key.clone();
+        let has_device = attachments.iter().any(|it| it.device.is_some());
         Header {
-            format: FORMAT,
+            format: if has_device { FORMAT } else { FORMAT - 1 },
             boot,
             container,
             ifname,
@@ -74,6 +77,8 @@ impl Header {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step<'a> {
+    /// The devices as they were before anything ran.
+    Baseline(&'a [DeviceState]),
     /// The delegates of this attachment are about to run.
     Started(usize),
     /// They have answered.
@@ -90,6 +95,7 @@ pub enum Step<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Read {
+    Baseline(Vec<DeviceState>),
     Started(usize),
     Attached(usize, CniResult),
     Routes(usize, RouteChange),
@@ -133,6 +139,8 @@ pub struct Sandbox {
     pub header: Header,
     /// How far each attachment has come; as long as `header.attachments`.
     pub progress: Vec<Attached>,
+    /// Its devices as they were before anything ran.
+    pub baseline: Vec<DeviceState>,
     /// Whether the ADD came to its end.
     pub complete: bool,
 }
@@ -147,13 +155,14 @@ impl Sandbox {
             ReplayError::Damaged
         })?;
         let header: Header = serde_json::from_slice(first)?;
-        if header.format != FORMAT {
+        if !(FORMAT - 1..=FORMAT).contains(&header.format) {
             return Err(ReplayError::Format(header.format));
         }
         let progress = vec![Attached::default(); header.attachments.len()];
         let mut sandbox = Sandbox {
             header,
             progress,
+            baseline: Vec::new(),
             complete: false,
         };
         for record in records {
@@ -164,6 +173,7 @@ impl Sandbox {
 
     fn apply(&mut self, step: Read) {
         match step {
+            Read::Baseline(baseline) => self.baseline = baseline,
             Read::Complete => self.complete = true,
             Read::Started(index) => self.at(index, |attached| attached.started = true),
             Read::Attached(index, result) => {
@@ -186,6 +196,7 @@ impl Sandbox {
         Sandbox {
             header,
             progress,
+            baseline: Vec::new(),
             complete: false,
         }
     }
@@ -198,6 +209,9 @@ impl Sandbox {
             record::write(&mut bytes, &serde_json::to_vec(&step)?);
             Ok(())
         };
+        if !self.baseline.is_empty() {
+            write(Step::Baseline(&self.baseline))?;
+        }
         for (index, attached) in self.progress.iter().enumerate() {
             if attached.started {
                 write(Step::Started(index))?;

@@ -1,8 +1,15 @@
 //! A kernel that shows what a test wants it to show.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
 use crate::cni::InterfaceName;
 
-use super::{Address, DefaultRoute, KernelError, Link, PodLinks};
+use super::{
+    Address, DefaultRoute, DeviceLinks, KernelError, Link, LinkChange, PodLinks, VfSetting, VfState,
+};
 
 /// Links and routes as a test sets them; addresses as a sequence, one frame a reading.
 #[derive(Debug, Default)]
@@ -61,5 +68,149 @@ impl PodLinks for FakeLinks {
     fn remove_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
         self.routes.retain(|there| there != route);
         Ok(())
+    }
+}
+
+/// The links of devices and what physical functions say, as a test sets them, with faults.
+#[derive(Debug, Default)]
+pub(crate) struct FakeDevices {
+    pub(crate) links: Vec<Link>,
+    /// By the number of the physical function's link.
+    pub(crate) functions: BTreeMap<u32, Vec<VfState>>,
+    /// Where the names of links are kept too, as in `/sys`.
+    pub(crate) sysfs: Option<PathBuf>,
+    /// What is refused, as `ip link` would write it, and with which error.
+    pub(crate) refuses: Vec<(String, i32)>,
+    /// What is acknowledged and not done.
+    pub(crate) ignores: Vec<String>,
+    /// Physical functions that do not answer.
+    pub(crate) silent: Vec<u32>,
+    /// This link's own address becomes what that physical function shows for that function.
+    pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
+    pub(crate) uplinks: Vec<String>,
+    /// What was changed, in order.
+    pub(crate) changes: Vec<String>,
+    /// How often a physical function was asked.
+    pub(crate) questions: usize,
+}
+
+impl FakeDevices {
+    /// Renames a link, here and in sysfs.
+    pub(crate) fn rename(&mut self, index: u32, name: &str) {
+        let mut links = self.links.iter_mut();
+        let link = links.find(|link| link.index == index).unwrap();
+        let old = std::mem::replace(&mut link.name, name.to_owned());
+        let Some(sysfs) = &self.sysfs else { return };
+        for device in std::fs::read_dir(sysfs.join("bus/pci/devices")).unwrap() {
+            let net = device.unwrap().path().join("net");
+            if net.join(&old).exists() {
+                std::fs::rename(net.join(&old), net.join(name)).unwrap();
+            }
+        }
+    }
+
+    fn does(&mut self, what: String) -> Result<bool, KernelError> {
+        let mut refuses = self.refuses.iter();
+        if let Some((_, errno)) = refuses.find(|(refused, _)| *refused == what) {
+            return Err(KernelError::Refused {
+                action: what,
+                source: std::io::Error::from_raw_os_error(*errno),
+                explanation: None,
+            });
+        }
+        let does = !self.ignores.contains(&what);
+        self.changes.push(what);
+        Ok(does)
+    }
+}
+
+impl DeviceLinks for Rc<RefCell<FakeDevices>> {
+    fn device_link(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
+        let kernel = self.borrow();
+        Ok(kernel.links.iter().find(|link| link.name == name).cloned())
+    }
+
+    fn device_link_at(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
+        let kernel = self.borrow();
+        let mut links = kernel.links.iter();
+        Ok(links.find(|link| link.index == index).cloned())
+    }
+
+    fn device_links(&mut self) -> Result<Vec<Link>, KernelError> {
+        Ok(self.borrow().links.clone())
+    }
+
+    fn virtual_functions(&mut self, physical: u32) -> Result<Vec<VfState>, KernelError> {
+        let mut kernel = self.borrow_mut();
+        kernel.questions += 1;
+        if kernel.silent.contains(&physical) {
+            return Err(KernelError::Closed {
+                action: "reading the virtual functions".to_owned(),
+            });
+        }
+        Ok(kernel.functions.get(&physical).cloned().unwrap_or_default())
+    }
+
+    fn set_virtual_function(
+        &mut self,
+        physical: u32,
+        vf: u32,
+        setting: VfSetting,
+    ) -> Result<(), KernelError> {
+        let mut kernel = self.borrow_mut();
+        if kernel.does(setting.to_string())? {
+            let functions = kernel.functions.get_mut(&physical).unwrap();
+            let mut functions = functions.iter_mut();
+            let state = functions.find(|state| state.index == vf).unwrap();
+            match setting {
+                VfSetting::Mac(mac) => state.mac = Some(mac),
+                VfSetting::Vlan(vlan) => state.vlan = Some(vlan),
+                VfSetting::SpoofCheck(on) => state.spoof_check = Some(on),
+                VfSetting::Trust(on) => state.trust = Some(on),
+                VfSetting::RssQuery(on) => state.rss_query = Some(on),
+                VfSetting::LinkState(link) => state.link_state = Some(link),
+                VfSetting::Rates(rates) => state.rates = Some(rates),
+                VfSetting::NodeGuid(guid) => state.node_guid = Some(guid),
+                VfSetting::PortGuid(guid) => state.port_guid = Some(guid),
+            }
+        }
+        Ok(())
+    }
+
+    fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError> {
+        let mut kernel = self.borrow_mut();
+        let what = match change {
+            LinkChange::Down => "down".to_owned(),
+            LinkChange::Name(name) => format!("name {name}"),
+            LinkChange::Address(address) => format!("address {address:02x?}"),
+            LinkChange::Mtu(mtu) => format!("mtu {mtu}"),
+            LinkChange::Home(name) => format!("home {name}"),
+        };
+        if !kernel.does(what)? {
+            return Ok(());
+        }
+        if let LinkChange::Name(name) = change {
+            kernel.rename(index, name);
+        }
+        let mut links = kernel.links.iter_mut();
+        let link = links.find(|link| link.index == index).unwrap();
+        match change {
+            LinkChange::Down => link.up = false,
+            LinkChange::Address(address) => link.address.clone_from(address),
+            LinkChange::Mtu(mtu) => link.mtu = *mtu,
+            LinkChange::Name(_) | LinkChange::Home(_) => {}
+        }
+        if let (LinkChange::Address(address), Some((own, pf, vf))) =
+            (change, kernel.own_address_becomes_admins)
+            && own == index
+        {
+            let octets: [u8; 6] = address.as_slice().try_into().unwrap();
+            kernel.functions.get_mut(&pf).unwrap()[vf].mac = Some(octets.into());
+        }
+        Ok(())
+    }
+
+    fn uplinks(&mut self) -> Result<Vec<String>, KernelError> {
+        Ok(self.borrow().uplinks.clone())
     }
 }

@@ -1,6 +1,7 @@
 //! The kernel itself, asked over rtnetlink: the crate of that name makes the questions, and
 //! [`exchange`] puts them.
 
+mod devices;
 mod exchange;
 
 use std::time::Duration;

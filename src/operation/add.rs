@@ -11,7 +11,7 @@ use super::exclusive;
 use super::hardware::Hardware;
 use super::prepare::{Prepared, prepare};
 use super::proof::{self, Shown};
-use super::{Context, Failure, status};
+use super::{Context, Failure, functions, restore, status};
 use crate::boot::boot_id;
 use crate::cluster::{Event, EventKind, Publication};
 use crate::cni::CniResult;
@@ -74,12 +74,19 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     if let Err(taken) = exclusive::take(context, &header) {
         return Err(never_begun(context, &header, taken));
     }
+    let baseline = match restore::baseline(context, &header) {
+        Ok(baseline) => baseline,
+        Err(cause) => return Err(never_begun(context, &header, cause.into())),
+    };
     let mut adding = Adding {
         context,
         netns: &netns,
         links: links.as_mut(),
         entry,
-        sandbox: Sandbox::planned(header),
+        sandbox: Sandbox {
+            baseline,
+            ..Sandbox::planned(header)
+        },
         previous,
         events: prepared.events.clone(),
         shown: Vec::new(),
@@ -204,6 +211,9 @@ struct Adding<'a> {
 
 impl Adding<'_> {
     fn attach_all(&mut self, prepared: &Prepared) -> Result<Added, Failure> {
+        if !self.sandbox.baseline.is_empty() {
+            write(&mut self.entry, &[Step::Baseline(&self.sandbox.baseline)])?;
+        }
         let time = with_time_to_unwind(self.context);
         for (index, (attachment, binaries)) in prepared.attachments.iter().enumerate() {
             self.step(&[Step::Started(index)])?;
@@ -217,6 +227,7 @@ impl Adding<'_> {
             self.sandbox.progress[index].result = Some(result);
             self.prove(index, attachment)?;
         }
+        self.prove_functions(prepared)?;
         // Last of all, since a later network may bring default routes of its own, which go too.
         for (index, (attachment, _)) in prepared.attachments.iter().enumerate() {
             self.route(index, attachment)?;
@@ -268,6 +279,18 @@ impl Adding<'_> {
         Ok(())
     }
 
+    /// Likewise of what physical functions say, once for all of them.
+    fn prove_functions(&mut self, prepared: &Prepared) -> Result<(), Failure> {
+        let attachments = prepared
+            .attachments
+            .iter()
+            .map(|(attachment, _)| attachment);
+        let warnings = functions::prove(self.context, attachments)?;
+        note_warnings(self.context, &warnings);
+        self.events.extend(warnings);
+        Ok(())
+    }
+
     fn route(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let Some(gateways) = &attachment.default_route else {
             return Ok(());
@@ -293,9 +316,7 @@ impl Adding<'_> {
     }
 
     fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {
-        self.entry
-            .write(steps)
-            .map_err(|cause| Failure::JournalStep(cause.to_string()))
+        write(&mut self.entry, steps)
     }
 
     /// Takes back whatever was begun, and says what could not be taken back beside the cause.
@@ -308,4 +329,10 @@ impl Adding<'_> {
             },
         }
     }
+}
+
+fn write(entry: &mut Entry, steps: &[Step<'_>]) -> Result<(), Failure> {
+    entry
+        .write(steps)
+        .map_err(|cause| Failure::JournalStep(cause.to_string()))
 }

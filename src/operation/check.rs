@@ -1,7 +1,7 @@
 //! CHECK: is every attachment still as it was attached?
 
 use super::delegates::Delegates;
-use super::{Context, Failure, default_route, proof, status, unrecorded};
+use super::{Context, Failure, default_route, functions, proof, status, unrecorded};
 use crate::cni::{CniArgs, CniResult, InterfaceName};
 use crate::delegate::Binaries;
 use crate::journal::{Key, Lock, Lookup, Sandbox};
@@ -51,6 +51,9 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         }
         check_routes(context, &sandbox, index, links.as_mut())?;
         shown.push(proof.shown);
+    }
+    for warning in functions::prove(context, sandbox.header.attachments.iter())? {
+        context.note(&warning.message);
     }
     let addresses = context.request.node.status_addresses;
     Ok(status::entries(&sandbox, &results, &shown, addresses))

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::delegates::Delegates;
 use super::hardware::Hardware;
-use super::{Context, Failure, default_route};
+use super::{Context, Failure, default_route, restore};
 use crate::cni::CniArgs;
 use crate::delegate::Binaries;
 use crate::journal::{Attached, Key, Sandbox, Step};
@@ -29,7 +29,8 @@ pub enum Detachment {
 /// [`Failure::Owed`]: what could not be detached stays on record.
 pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
     let key = sandbox.header.key();
-    let (detached, debts) = attempt(context, &sandbox, why);
+    let (detached, mut debts) = attempt(context, &sandbox, why);
+    debts.extend(restore::restore(context, &sandbox, &detached));
     if let Some(pod) = &sandbox.header.pod {
         context.node.cluster.sweep(pod);
     }

@@ -139,6 +139,16 @@ pub enum Failure {
         /// What, and the remedy.
         cause: String,
     },
+    /// A device could not be put back as it was.
+    #[error("{device}: {what} could not be put back: {cause}")]
+    Restoring {
+        /// The device.
+        device: String,
+        /// What of it.
+        what: String,
+        /// Why, and the remedy.
+        cause: String,
+    },
     /// A gateway was refused.
     #[error("{place}: default-route {route}: {cause}; name a gateway in reach of the interface")]
     Gateway {
@@ -251,7 +261,7 @@ impl Failure {
             Failure::Kernel(_) | Failure::Ourselves(_) | Failure::DeviceFile { .. } => {
                 code::IO_FAILURE
             }
-            Failure::Owed(_) => code::TEARDOWN_INCOMPLETE,
+            Failure::Owed(_) | Failure::Restoring { .. } => code::TEARDOWN_INCOMPLETE,
             Failure::Unwinding { cause, .. } => cause.code(),
         }
     }

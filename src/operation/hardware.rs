@@ -3,10 +3,15 @@
 
 mod identity;
 mod info_file;
+mod safety;
+mod state;
 
 use std::path::Path;
 
-use device_info::{Device, Facts, Sysfs, VdpaDriver};
+pub(super) use safety::Claim;
+pub(super) use state::States;
+
+use device_info::{Device, Facts, PciAddress, Sysfs, VdpaDriver};
 
 use crate::allocation::AllocatedDevice;
 use crate::plan::{Attachment, Reason};
@@ -59,19 +64,26 @@ impl<'a> Hardware<'a> {
         };
         let Some(driver) = driver else {
             return Err(Reason::Devices(format!(
-                "{named} is bound to no driver; bind it to the one that its device plugin expects \
-                 and recreate the pod"
+                "{named} is bound to no driver: {root}/bus/pci/devices/{id} has no link driver; bind \
+                 it to the one that its device plugin expects and recreate the pod"
             )));
         };
         if let Some(wanted) = wanted.filter(|wanted| *wanted != driver) {
             return Err(Reason::Devices(format!(
-                "{named} is bound to driver {driver}, and its driver_override is {wanted}; bind it \
-                 to {wanted} and recreate the pod"
+                "{named} is bound to driver {driver}, and its driver_override is {wanted} \
+                 ({root}/bus/pci/devices/{id}/driver_override); bind it to {wanted} and recreate \
+                 the pod"
             )));
         }
         device.driver = Some(driver);
         let device = device.clone();
         self.of_device_plugin(&device).map(drop)
+    }
+
+    /// Whether it is a function that a physical one has made.
+    pub(super) fn is_virtual_function(&self, address: PciAddress) -> bool {
+        let function = self.sysfs.pci_function(address);
+        function.is_some_and(|function| function.physfn().is_some())
     }
 
     fn is_in_user_space(&self, device: &AllocatedDevice) -> bool {
@@ -107,7 +119,8 @@ impl<'a> Hardware<'a> {
             Some(Device::Pci(function)) => {
                 let vfio = function.vfio();
                 let opened = |vfio: device_info::Vfio| vfio.path.or(vfio.device_path).is_some();
-                (function.driver(), vfio.is_none_or(opened))
+                let by_vfio = vfio.is_none_or(opened);
+                (function.driver(), by_vfio && self.vhost_can_be_opened(&id))
             }
             Some(Device::Vdpa(vdpa)) => {
                 let driver = vdpa.driver();
@@ -137,6 +150,14 @@ impl<'a> Hardware<'a> {
         }]
     }
 
+    /// Whether the vDPA device of a function, where it has one that programs open, is there to be
+    /// opened.
+    fn vhost_can_be_opened(&self, id: &str) -> bool {
+        let facts = Facts::read(&self.sysfs, id, &mut |_| None);
+        let vdpa = facts.and_then(|facts| facts.vdpa);
+        vdpa.is_none_or(|vdpa| vdpa.driver != Some(VdpaDriver::Vhost) || vdpa.path.is_some())
+    }
+
     /// The device that has to be proven of an attachment's interface: none where the identifier
     /// is of the device plugin's own form, so that nothing can be compared.
     pub(super) fn expected<'d>(&self, attachment: &'d Attachment) -> Option<&'d str> {
@@ -145,9 +166,9 @@ impl<'a> Hardware<'a> {
     }
 }
 
-fn drives_user_space(driver: &str) -> bool {
+pub(super) fn drives_user_space(driver: &str) -> bool {
     driver.contains("vfio") || driver.contains("uio")
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

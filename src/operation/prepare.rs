@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::hardware::Hardware;
+use device_info::PciAddress;
+
+use super::hardware::{Claim, Hardware};
 use super::{Context, Failure};
 use crate::allocation::{Allocation, Sources, gather};
 use crate::cluster::{
@@ -12,9 +14,10 @@ use crate::cluster::{
 };
 use crate::cni::{CapabilityArgs, PluginConfig, RawObject};
 use crate::delegate::{self, Binaries};
+use crate::journal::Key;
 use crate::npwg::ObjectRef;
 use crate::plan::{self, Attachment, Inputs, PlanError, Reason};
-use crate::request::{ClusterNetwork, NodeConfig};
+use crate::request::ClusterNetwork;
 
 /// The capability by which a runtime hands over the pod's annotations.
 const RUNTIME_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
@@ -78,7 +81,7 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
         allocation: &allocation,
         runtime_config: runtime_config(context)?,
     });
-    inspect_devices(node, &mut plan);
+    inspect_devices(context, &Key { container, ifname }, &mut plan);
     let mut remarks = plan.remarks;
     remarks.extend(allocation.remarks);
     let mut prepared = Prepared {
@@ -186,15 +189,32 @@ fn allocation(context: &Context<'_>, question: Option<Question>, known: &Known<'
     })
 }
 
-/// Looks whether every device can be used, before anything runs.
-fn inspect_devices(node: &NodeConfig, plan: &mut plan::Plan) {
-    let mut hardware = None;
+/// Looks whether every device can be used and spared, before anything runs.
+fn inspect_devices(context: &Context<'_>, key: &Key, plan: &mut plan::Plan) {
+    let node = &context.request.node;
+    let devices: Vec<PciAddress> = plan
+        .attachments
+        .iter()
+        .filter_map(|attachment| attachment.device.as_ref()?.pci())
+        .collect();
+    let claim = Claim {
+        journal: &context.node.journal,
+        key,
+        devices: &devices,
+    };
+    let mut looking = None;
     for attachment in &mut plan.attachments {
-        if attachment.device.is_some() {
-            let hardware = hardware.get_or_insert_with(|| Hardware::of(node));
-            if let Err(reason) = hardware.inspect(attachment) {
-                plan.problems.push(attachment.problem(reason));
-            }
+        if attachment.device.is_none() {
+            continue;
+        }
+        let (hardware, links) =
+            looking.get_or_insert_with(|| (Hardware::of(node), (context.node.devices)(None).ok()));
+        let inspected = hardware.inspect(attachment).and_then(|()| match links {
+            Some(links) => hardware.can_be_given(attachment, &claim, links.as_mut()),
+            None => Ok(()),
+        });
+        if let Err(reason) = inspected {
+            plan.problems.push(attachment.problem(reason));
         }
     }
 }

@@ -63,6 +63,30 @@ pub struct Attachment {
     pub is_auxiliary: bool,
 }
 
+#[cfg(test)]
+impl Attachment {
+    /// One of this configuration, as net1, that asks for nothing.
+    pub(crate) fn for_tests(config: &str) -> Attachment {
+        Attachment {
+            label: "demo/n".to_owned(),
+            is_cluster: false,
+            ifname: "net1".parse().unwrap(),
+            network: "n".parse().unwrap(),
+            config: NetworkConfig::parse(config.as_bytes()).unwrap(),
+            capability_args: CapabilityArgs::default(),
+            cni_args: None,
+            extra_args: Vec::new(),
+            inject: Vec::new(),
+            resource: None,
+            device: None,
+            device_info_file: None,
+            requested: Requested::default(),
+            default_route: None,
+            is_auxiliary: false,
+        }
+    }
+}
+
 impl Attachment {
     /// CNI_ARGS for the delegates: the runtime's with ours over them.
     ///

@@ -104,6 +104,24 @@ pub enum What {
         /// Its driver.
         driver: String,
     },
+    /// Its physical function has it otherwise than its definition sets it.
+    Function {
+        /// The virtual function.
+        device: String,
+        /// The definition's key.
+        key: &'static str,
+        /// What the key says.
+        expected: String,
+        /// What the physical function says.
+        found: String,
+    },
+    /// What its definition sets on its physical function cannot be seen.
+    HiddenFunction {
+        /// The virtual function.
+        device: String,
+        /// Why.
+        cause: String,
+    },
     /// Another hardware address.
     HardwareAddress {
         /// The right one.
@@ -228,6 +246,21 @@ impl fmt::Display for What {
                 f,
                 "device {device} on driver {driver} has no character device; load the driver's \
                  module and see whether udev makes it"
+            ),
+            Self::Function {
+                device,
+                key,
+                expected,
+                found,
+            } => write!(
+                f,
+                "device {device}: on its physical function {key} is {found}, it was to be \
+                 {expected}; see who changed it, and recreate the pod"
+            ),
+            Self::HiddenFunction { device, cause } => write!(
+                f,
+                "device {device}: what its definition sets on its physical function cannot be \
+                 seen: {cause}; look at it with ip link"
             ),
             Self::HardwareAddress {
                 expected,

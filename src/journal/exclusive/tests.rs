@@ -19,30 +19,18 @@ fn header(container: &str) -> Header {
     };
     let config = r#"{"cniVersion":"1.0.0","name":"n","type":"sriov"}"#;
     let attachment = Attachment {
-        label: "demo/n".to_owned(),
-        is_cluster: false,
-        ifname: "net1".parse().unwrap(),
-        network: "n".parse().unwrap(),
-        config: crate::cni::NetworkConfig::parse(config.as_bytes()).unwrap(),
-        capability_args: crate::cni::CapabilityArgs::default(),
-        cni_args: None,
-        extra_args: Vec::new(),
-        inject: Vec::new(),
-        resource: None,
         device: Some(AllocatedDevice {
             id: DEVICE.to_owned(),
             resource: "r".to_owned(),
             driver: None,
             origin: None,
         }),
-        device_info_file: None,
         requested: Requested {
             mac: Some(RequestedMac::Ethernet(MAC.parse().unwrap())),
             guid: Some("02:00:00:00:00:00:00:3e".parse().unwrap()),
             ..Requested::default()
         },
-        default_route: None,
-        is_auxiliary: false,
+        ..Attachment::for_tests(config)
     };
     let text = String::new;
     Header::new(text(), &key, text(), text(), text(), None, vec![attachment])

@@ -10,8 +10,9 @@ use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 use netlink_packet_core::{
-    ErrorMessage, NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR,
-    NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage, NetlinkPayload, NlasIterator,
+    DecodeError, ErrorMessage, NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR,
+    NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable, NetlinkMessage, NetlinkPayload,
+    NlasIterator,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -34,6 +35,8 @@ pub(super) enum Kind {
     Append,
     /// An acknowledgement of something removed.
     Remove,
+    /// An acknowledgement of something changed.
+    Change,
 }
 
 impl Kind {
@@ -43,7 +46,7 @@ impl Kind {
                 Self::One => 0,
                 Self::List => NLM_F_DUMP,
                 Self::Append => NLM_F_ACK | NLM_F_CREATE | NLM_F_APPEND,
-                Self::Remove => NLM_F_ACK,
+                Self::Remove | Self::Change => NLM_F_ACK,
             }
     }
 }
@@ -133,6 +136,12 @@ impl Exchange {
         let _ = setsockopt(&self.socket, ReceiveTimeout, &time);
     }
 
+    /// Makes room for an answer that is known to be long, so that it need not be asked for twice.
+    pub(super) fn reserve(&mut self, octets: usize) {
+        self.buffer.clear();
+        self.buffer.reserve(octets);
+    }
+
     /// Asks, and keeps of each message what `read` makes of it.
     pub(super) fn ask<T>(
         &mut self,
@@ -140,6 +149,19 @@ impl Exchange {
         kind: Kind,
         read: impl Fn(RouteNetlinkMessage) -> Option<T>,
     ) -> Result<Vec<T>, Failure> {
+        self.ask_for(request, kind, |Narrowed(message)| read(message))
+    }
+
+    /// Likewise, of messages that are taken apart as `M`.
+    pub(super) fn ask_for<M, T>(
+        &mut self,
+        request: RouteNetlinkMessage,
+        kind: Kind,
+        read: impl Fn(M) -> Option<T>,
+    ) -> Result<Vec<T>, Failure>
+    where
+        M: NetlinkDeserializable<Error = DecodeError>,
+    {
         let mut message = NetlinkMessage::from(request);
         for _ in 0..ATTEMPTS {
             self.send(&mut message, kind)?;
@@ -172,11 +194,14 @@ impl Exchange {
     }
 
     /// The answer to the last question; nothing when it has to be asked anew.
-    fn answer<T>(
+    fn answer<M, T>(
         &mut self,
         kind: Kind,
-        read: &impl Fn(RouteNetlinkMessage) -> Option<T>,
-    ) -> Result<Option<Vec<T>>, Failure> {
+        read: &impl Fn(M) -> Option<T>,
+    ) -> Result<Option<Vec<T>>, Failure>
+    where
+        M: NetlinkDeserializable<Error = DecodeError>,
+    {
         let mut answer = Answer {
             kind,
             read,
@@ -195,7 +220,7 @@ impl Exchange {
             for message in messages(&self.buffer) {
                 let message = message?;
                 let sequence = NetlinkBuffer::new(message).sequence_number();
-                if sequence == self.sequence && answer.is_complete_with(message)? {
+                if sequence == self.sequence && answer.is_complete_with::<M>(message)? {
                     return Ok((!answer.interrupted).then_some(answer.messages));
                 }
             }
@@ -255,14 +280,18 @@ struct Answer<'r, T, R> {
     interrupted: bool,
 }
 
-impl<T, R: Fn(RouteNetlinkMessage) -> Option<T>> Answer<'_, T, R> {
+impl<T, R> Answer<'_, T, R> {
     /// Takes a message in; true when nothing more is to come.
-    fn is_complete_with(&mut self, message: &[u8]) -> Result<bool, Failure> {
-        let message = NetlinkMessage::<Narrowed>::deserialize(message)
+    fn is_complete_with<M>(&mut self, message: &[u8]) -> Result<bool, Failure>
+    where
+        M: NetlinkDeserializable<Error = DecodeError>,
+        R: Fn(M) -> Option<T>,
+    {
+        let message = NetlinkMessage::<M>::deserialize(message)
             .map_err(|cause| Failure::Garbled(cause.to_string()))?;
         self.interrupted |= message.header.flags & NLM_F_DUMP_INTR != 0;
         match message.payload {
-            NetlinkPayload::InnerMessage(Narrowed(inner)) => {
+            NetlinkPayload::InnerMessage(inner) => {
                 self.messages.extend((self.read)(inner));
                 Ok(self.kind == Kind::One)
             }

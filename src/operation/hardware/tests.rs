@@ -7,7 +7,7 @@ use crate::cni::RawObject;
 use crate::kernel::Link;
 use crate::kernel::fake::FakeLinks;
 
-fn node(dir: &Path) -> NodeConfig {
+pub(in crate::operation) fn node(dir: &Path) -> NodeConfig {
     let conf = serde_json::json!({
         "cniVersion": "1.0.0", "name": "jackfield", "type": "jackfield", "manifestDir": "/m",
         "delegates": [{"cniVersion": "1.0.0", "name": "cluster", "type": "bridge"}],
@@ -99,15 +99,6 @@ fn links_of_software_are_no_device_and_unknown_ones_are_unknown() {
 fn attachment(id: &str) -> Attachment {
     let config = r#"{"cniVersion":"1.0.0","name":"n","type":"sriov"}"#;
     Attachment {
-        label: "demo/n".to_owned(),
-        is_cluster: false,
-        ifname: "net1".parse().unwrap(),
-        network: "n".parse().unwrap(),
-        config: crate::cni::NetworkConfig::parse(config.as_bytes()).unwrap(),
-        capability_args: crate::cni::CapabilityArgs::default(),
-        cni_args: None,
-        extra_args: Vec::new(),
-        inject: Vec::new(),
         resource: Some("r".to_owned()),
         device: Some(AllocatedDevice {
             id: id.to_owned(),
@@ -115,10 +106,7 @@ fn attachment(id: &str) -> Attachment {
             driver: None,
             origin: None,
         }),
-        device_info_file: None,
-        requested: crate::plan::Requested::default(),
-        default_route: None,
-        is_auxiliary: false,
+        ..Attachment::for_tests(config)
     }
 }
 

@@ -1,0 +1,202 @@
+//! What has to be put right, by what plugins were seen to leave behind.
+
+use super::*;
+use crate::kernel::{VfLinkState, VfRates, VfVlan};
+
+const OWN: [u8; 6] = [0xda, 0x49, 0xc2, 0x64, 4, 0x38];
+const PODS: [u8; 6] = [2, 0x11, 0x22, 0x33, 0x44, 0x55];
+
+/// A VF of igb as it is when nobody has set anything.
+fn fresh() -> DeviceState {
+    DeviceState {
+        device: "0000:01:10.0".parse().unwrap(),
+        generation: Some(7),
+        driver: Some("igbvf".to_owned()),
+        netdev: Some(NetdevState {
+            name: "eth2".to_owned(),
+            address: OWN.to_vec(),
+            mtu: 1500,
+        }),
+        physical: Some("0000:01:00.0".parse().unwrap()),
+        function: Some(VfState {
+            mac: Some([0; 6].into()),
+            vlan: Some(VfVlan::default()),
+            spoof_check: Some(true),
+            trust: Some(false),
+            link_state: Some(VfLinkState::Auto),
+            rates: Some(VfRates::default()),
+            ..VfState::default()
+        }),
+    }
+}
+
+fn with(change: impl FnOnce(&mut DeviceState)) -> DeviceState {
+    let mut state = fresh();
+    change(&mut state);
+    state
+}
+
+fn function(change: impl FnOnce(&mut VfState)) -> DeviceState {
+    with(|state| change(state.function.as_mut().unwrap()))
+}
+
+fn netdev(change: impl FnOnce(&mut NetdevState)) -> DeviceState {
+    with(|state| change(state.netdev.as_mut().unwrap()))
+}
+
+fn repairs(before: &DeviceState, now: &DeviceState) -> Vec<String> {
+    let comparison = compare(before, now);
+    assert_eq!(comparison.remarks, [""; 0]);
+    assert!(!comparison.lacks_interface);
+    comparison.repairs.iter().map(Repair::to_string).collect()
+}
+
+#[test]
+fn what_is_as_it_was_needs_nothing() {
+    assert_eq!(compare(&fresh(), &fresh()), Comparison::default());
+}
+
+#[test]
+fn an_admin_mac_that_became_the_vfs_own_is_put_back() {
+    let left = function(|vf| vf.mac = Some(OWN.into()));
+    assert_eq!(repairs(&fresh(), &left), ["mac 00:00:00:00:00:00"]);
+}
+
+#[test]
+fn the_name_and_mac_of_a_pod_that_vanished_are_put_back() {
+    let left = netdev(|link| {
+        link.name = "net1".to_owned();
+        link.address = PODS.to_vec();
+        link.mtu = 9000;
+    });
+    let expected = [
+        "name eth2",
+        "hardware address da:49:c2:64:04:38",
+        "MTU 1500",
+    ];
+    assert_eq!(repairs(&fresh(), &left), expected);
+}
+
+#[test]
+fn every_setting_on_the_physical_function_is_put_back_the_address_first() {
+    let before = function(|vf| {
+        vf.vlan = Some(VfVlan {
+            id: 7,
+            qos: 1,
+            ..VfVlan::default()
+        });
+        vf.node_guid = Some([1; 8].into());
+        vf.port_guid = Some([2; 8].into());
+        vf.rss_query = Some(false);
+    });
+    let left = function(|vf| {
+        *vf = VfState {
+            index: 0,
+            mac: Some(PODS.into()),
+            vlan: Some(VfVlan::default()),
+            spoof_check: Some(false),
+            trust: Some(true),
+            rss_query: Some(true),
+            link_state: Some(VfLinkState::Enable),
+            rates: Some(VfRates { min: 0, max: 100 }),
+            node_guid: Some([3; 8].into()),
+            port_guid: Some([3; 8].into()),
+        };
+    });
+    let expected = [
+        "mac 00:00:00:00:00:00",
+        "vlan 7 qos 1",
+        "spoofchk on",
+        "trust off",
+        "query_rss off",
+        "state auto",
+        "min_tx_rate 0 max_tx_rate 0",
+        "node_guid 01:01:01:01:01:01:01:01",
+        "port_guid 02:02:02:02:02:02:02:02",
+    ];
+    assert_eq!(repairs(&before, &left), expected);
+}
+
+#[test]
+fn what_a_driver_did_not_tell_before_or_does_not_tell_now_is_not_owed() {
+    let silent = function(|vf| {
+        *vf = VfState {
+            index: 0,
+            ..VfState::default()
+        }
+    });
+    assert_eq!(repairs(&silent, &fresh()), [""; 0]);
+    assert_eq!(repairs(&fresh(), &silent), [""; 0]);
+    let without_pf = with(|state| state.function = None);
+    assert_eq!(repairs(&fresh(), &without_pf), [""; 0]);
+}
+
+#[test]
+fn a_vf_on_vfio_has_no_interface_and_its_settings_all_the_same() {
+    let vfio = |state: &mut DeviceState| {
+        state.driver = Some("vfio-pci".to_owned());
+        state.netdev = None;
+    };
+    let before = with(vfio);
+    let left = {
+        let mut left = function(|vf| vf.trust = Some(true));
+        vfio(&mut left);
+        left
+    };
+    assert_eq!(repairs(&before, &left), ["trust off"]);
+}
+
+#[test]
+fn an_interface_that_is_nowhere_is_missed() {
+    let left = with(|state| state.netdev = None);
+    let comparison = compare(&fresh(), &left);
+    assert!(comparison.lacks_interface && comparison.repairs.is_empty());
+}
+
+#[test]
+fn another_driver_is_told_and_left_and_the_physical_function_is_put_right() {
+    let left = {
+        let mut left = function(|vf| vf.trust = Some(true));
+        left.driver = Some("vfio-pci".to_owned());
+        left.netdev = None;
+        left
+    };
+    let comparison = compare(&fresh(), &left);
+    assert_eq!(
+        comparison.repairs,
+        [Repair::Function(VfSetting::Trust(false))]
+    );
+    assert!(!comparison.lacks_interface);
+    assert!(comparison.remarks[0].contains("driver is vfio-pci, it was igbvf"));
+}
+
+#[test]
+fn a_vf_that_was_made_anew_is_another_one() {
+    let left = {
+        let mut left = function(|vf| vf.trust = Some(true));
+        left.generation = Some(8);
+        left
+    };
+    let comparison = compare(&fresh(), &left);
+    assert_eq!(comparison.repairs, []);
+    assert!(comparison.remarks[0].contains("made anew"));
+}
+
+#[test]
+fn an_ipoib_address_is_never_set() {
+    let address = |end: u8| {
+        let mut address = vec![0; 20];
+        address[3] = end;
+        netdev(|link| link.address = address)
+    };
+    assert_eq!(repairs(&address(1), &address(2)), [""; 0]);
+}
+
+#[test]
+fn a_state_reads_back_from_the_journal() {
+    let text = serde_json::to_string(&fresh()).unwrap();
+    let read: DeviceState = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, fresh());
+    let least: DeviceState = serde_json::from_str(r#"{"device":"0000:01:10.0"}"#).unwrap();
+    assert_eq!(least.driver, None);
+}

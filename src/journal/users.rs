@@ -1,0 +1,165 @@
+//! Whose the devices of this node are, by the records.
+
+use std::fs;
+use std::io;
+
+use device_info::PciAddress;
+use serde::Serialize;
+
+use super::{Journal, JournalError, Sandbox};
+use crate::allocation::AllocatedDevice;
+use crate::cluster::PodName;
+use crate::cni::{ContainerId, InterfaceName};
+
+/// An attachment that has a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeviceUser {
+    /// The device, with its resource and the driver that it had.
+    pub device: AllocatedDevice,
+    /// The pod, where the runtime named one.
+    pub pod: Option<PodName>,
+    /// The sandbox.
+    pub container: ContainerId,
+    /// The network, as `namespace/definition`.
+    pub network: String,
+    /// The interface in the pod.
+    pub interface: InterfaceName,
+    /// The network namespace.
+    pub netns: String,
+    /// Whether its ADD came to its end.
+    pub complete: bool,
+}
+
+impl DeviceUser {
+    /// Those of one sandbox, in the order of its attachments; none that is detached.
+    pub fn of(sandbox: &Sandbox) -> Vec<DeviceUser> {
+        let header = &sandbox.header;
+        let progress = sandbox.progress.iter();
+        let attached = header.attachments.iter().zip(progress);
+        attached
+            .filter(|(_, progress)| !progress.detached)
+            .filter_map(|(attachment, _)| {
+                Some(DeviceUser {
+                    device: attachment.device.clone()?,
+                    pod: header.pod.clone(),
+                    container: header.container.clone(),
+                    network: attachment.label.clone(),
+                    interface: attachment.ifname.clone(),
+                    netns: header.netns.clone(),
+                    complete: sandbox.complete,
+                })
+            })
+            .collect()
+    }
+
+    /// The address of its device, where that is a PCI function.
+    pub fn pci(&self) -> Option<PciAddress> {
+        self.device.pci()
+    }
+}
+
+impl Journal {
+    /// Every attachment on record that has a device, in the order of the devices' names. Nothing
+    /// is changed, so anybody may ask who may read the journal; what is no record is left alone.
+    ///
+    /// # Errors
+    /// Code 109 when the journal is there and cannot be read.
+    pub fn device_users(&self) -> Result<Vec<DeviceUser>, JournalError> {
+        let dir = self.sandboxes();
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(cause) => return Err(JournalError::io("cannot be read", &dir, &cause)),
+        };
+        let mut users: Vec<DeviceUser> = entries
+            .flatten()
+            .filter_map(|entry| Sandbox::replay(&fs::read(entry.path()).ok()?).ok())
+            .flat_map(|sandbox| DeviceUser::of(&sandbox))
+            .collect();
+        users.sort_by(|one, other| {
+            (one.pci(), &one.device.id).cmp(&(other.pci(), &other.device.id))
+        });
+        Ok(users)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Header, Key, Step};
+    use crate::plan::Attachment;
+
+    fn attachment(ifname: &str, device: Option<&str>) -> Attachment {
+        let config = r#"{"cniVersion":"1.0.0","name":"n","type":"sriov"}"#;
+        let device = device.map(|id| AllocatedDevice {
+            id: id.to_owned(),
+            resource: "intel.com/sriov".to_owned(),
+            driver: Some("igbvf".to_owned()),
+            origin: None,
+        });
+        Attachment {
+            label: format!("demo/{ifname}"),
+            ifname: ifname.parse().unwrap(),
+            device,
+            ..Attachment::for_tests(config)
+        }
+    }
+
+    fn begin(
+        journal: &Journal,
+        container: &str,
+        attachments: Vec<Attachment>,
+    ) -> crate::journal::Entry {
+        let key = Key {
+            container: container.parse().unwrap(),
+            ifname: "eth0".parse().unwrap(),
+        };
+        let pod = PodName {
+            namespace: "demo".to_owned(),
+            name: container.to_owned(),
+            uid: None,
+        };
+        let text = String::new;
+        let header = Header::new(text(), &key, text(), text(), text(), Some(pod), attachments);
+        journal.begin(&header).unwrap()
+    }
+
+    #[test]
+    fn every_device_on_record_is_told_with_its_pod_network_and_interface() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        assert_eq!(journal.device_users().unwrap(), []);
+        let vfs = vec![
+            attachment("eth0", None),
+            attachment("net1", Some("0000:01:10.2")),
+            attachment("net2", Some("0000:01:11.0")),
+        ];
+        let mut entry = begin(&journal, "b", vfs);
+        begin(
+            &journal,
+            "a",
+            vec![attachment("net1", Some("0000:01:10.0"))],
+        );
+        fs::write(dir.path().join("sandboxes/c@eth0"), "no record").unwrap();
+        let told = |journal: &Journal| -> Vec<String> {
+            let users = journal.device_users().unwrap();
+            let line = |user: &DeviceUser| {
+                let pod = user.pod.as_ref().unwrap();
+                format!(
+                    "{} {} {} {}",
+                    user.device.id, pod, user.network, user.interface
+                )
+            };
+            users.iter().map(line).collect()
+        };
+        let expected = [
+            "0000:01:10.0 demo/a demo/net1 net1",
+            "0000:01:10.2 demo/b demo/net1 net1",
+        ];
+        assert_eq!(told(&journal)[..2], expected);
+        assert_eq!(told(&journal).len(), 3);
+        entry.write(&[Step::Started(1), Step::Detached(1)]).unwrap();
+        assert_eq!(told(&journal).len(), 2, "what is detached is nobody's");
+        assert!(dir.path().join("sandboxes/c@eth0").exists());
+    }
+}

@@ -1,0 +1,93 @@
+//! The links of devices, asked of the kernel itself.
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkExtentMask};
+use nix::libc;
+use rtnetlink::LinkUnspec;
+
+use super::Netlink;
+use super::exchange::Kind;
+use crate::kernel::vf::Functions;
+use crate::kernel::{DeviceLinks, KernelError, Link, LinkChange, PodLinks, VfSetting, VfState};
+
+/// What is reserved for the description of a physical function: an attribute, and so the list of
+/// its virtual functions, has 64 KiB at most.
+const DESCRIPTION: usize = 96 << 10;
+
+impl DeviceLinks for Netlink {
+    fn device_link(&mut self, name: &str) -> Result<Option<Link>, KernelError> {
+        self.read_one(0, Some(name), || format!("reading interface {name:?}"))
+    }
+
+    fn device_link_at(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
+        self.link_at(index)
+    }
+
+    fn device_links(&mut self) -> Result<Vec<Link>, KernelError> {
+        self.links()
+    }
+
+    fn virtual_functions(&mut self, physical: u32) -> Result<Vec<VfState>, KernelError> {
+        let wanted = vec![LinkExtentMask::Vf, LinkExtentMask::SkipStats];
+        let mask = LinkAttribute::ExtMask(wanted);
+        let message = LinkUnspec::new_with_index(physical).append_extra_attribute(mask);
+        let request = RouteNetlinkMessage::GetLink(message.build());
+        self.exchange.reserve(DESCRIPTION);
+        let read = |Functions(functions)| Some(functions);
+        let answer = self.exchange.ask_for(request, Kind::One, read);
+        let answer = answer.map_err(|failure| {
+            failure.about(format!(
+                "reading the virtual functions of interface number {physical}"
+            ))
+        })?;
+        Ok(answer.into_iter().flatten().collect())
+    }
+
+    fn set_virtual_function(
+        &mut self,
+        physical: u32,
+        vf: u32,
+        setting: VfSetting,
+    ) -> Result<(), KernelError> {
+        let message =
+            LinkUnspec::new_with_index(physical).append_extra_attribute(setting.attribute(vf));
+        let request = RouteNetlinkMessage::SetLink(message.build());
+        self.exchange
+            .act(request, Kind::Change)
+            .map_err(|failure| failure.about(format!("setting {setting} of VF {vf}")))
+    }
+
+    fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError> {
+        let link = LinkUnspec::new_with_index(index);
+        let (link, action) = match change {
+            LinkChange::Down => (link.down(), "setting it down".to_owned()),
+            LinkChange::Name(name) => (link.name(name), format!("renaming it to {name}")),
+            LinkChange::Address(address) => (
+                link.address(address.clone()),
+                "giving it its hardware address".to_owned(),
+            ),
+            LinkChange::Mtu(mtu) => (link.mtu(*mtu), format!("giving it MTU {mtu}")),
+            LinkChange::Home(name) => (
+                link.setns_by_pid(std::process::id()).name(name),
+                format!("taking it home as {name}"),
+            ),
+        };
+        let request = RouteNetlinkMessage::SetLink(link.build());
+        match self.exchange.act(request, Kind::Change) {
+            Err(failure) if failure.is_errno(libc::ENODEV) && *change == LinkChange::Down => Ok(()),
+            outcome => outcome
+                .map_err(|failure| failure.about(format!("interface number {index}: {action}"))),
+        }
+    }
+
+    fn uplinks(&mut self) -> Result<Vec<String>, KernelError> {
+        let routes = self.default_routes()?;
+        let mut names: Vec<String> = Vec::new();
+        for name in routes.iter().flat_map(|route| route.interfaces()) {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+}

@@ -1,0 +1,151 @@
+//! The virtual functions in a physical function's description.
+//!
+//! Read from the kernel's octets: of what can be unsupported, the crate's messages tell "off" only.
+
+use device_info::{Guid, MacAddr};
+use netlink_packet_core::{DecodeError, NetlinkDeserializable, NetlinkHeader, NlasIterator};
+use nix::libc;
+
+use super::{VfLinkState, VfRates, VfState, VfVlan, VlanProtocol};
+
+/// `struct ifinfomsg`.
+const HEADER: usize = 16;
+/// `IFLA_VF_INFO`, one virtual function.
+const INFO: u16 = 1;
+/// `IFLA_VF_VLAN_INFO`, one VLAN of the list.
+const VLAN_INFO: u16 = 1;
+/// `ARPHRD_ETHER`: of other links the address is no MAC.
+const ETHERNET: u16 = 1;
+/// `ETH_P_8021AD`.
+const SERVICE: u16 = 0x88a8;
+
+/// All virtual functions of the link that a message describes.
+#[derive(Debug)]
+pub(in crate::kernel) struct Functions(pub(in crate::kernel) Vec<VfState>);
+
+impl NetlinkDeserializable for Functions {
+    type Error = DecodeError;
+
+    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
+        if header.message_type != libc::RTM_NEWLINK {
+            return Ok(Self(Vec::new()));
+        }
+        let short = || DecodeError::from("a link's description without its header");
+        let (fixed, attributes) = payload.split_at_checked(HEADER).ok_or_else(short)?;
+        let is_ethernet = number16(fixed, 2) == Some(ETHERNET);
+        let mut functions = Vec::new();
+        for attribute in NlasIterator::new(attributes) {
+            let attribute = attribute?;
+            if attribute.kind() != libc::IFLA_VFINFO_LIST {
+                continue;
+            }
+            for info in NlasIterator::new(attribute.value()) {
+                let info = info?;
+                if info.kind() == INFO {
+                    functions.extend(function(info.value(), is_ethernet)?);
+                }
+            }
+        }
+        Ok(Self(functions))
+    }
+}
+
+/// One virtual function; [`None`] for one that nothing is said of.
+fn function(attributes: &[u8], is_ethernet: bool) -> Result<Option<VfState>, DecodeError> {
+    let mut index = None;
+    let mut state = VfState::default();
+    for attribute in NlasIterator::new(attributes) {
+        let attribute = attribute?;
+        let value = attribute.value();
+        let kind = i32::from(attribute.kind());
+        if kind != VLAN_LIST && kind != STATS {
+            // Each structure begins with the number that it is about.
+            index = index.or(number32(value, 0));
+        }
+        let setting = number32(value, 4);
+        match kind {
+            MAC if is_ethernet => state.mac = octets::<6>(value, 4).map(MacAddr::from),
+            VLAN => state.vlan = state.vlan.or_else(|| vlan(value, None)),
+            VLAN_LIST => {
+                let first = NlasIterator::new(value).map_while(Result::ok);
+                let mut first = first.filter(|vlan| vlan.kind() == VLAN_INFO);
+                if let Some(info) = first.next() {
+                    let info = info.value();
+                    index = index.or(number32(info, 0));
+                    let protocol = octets::<2>(info, 12).map(u16::from_be_bytes);
+                    state.vlan = vlan(info, protocol).or(state.vlan);
+                }
+            }
+            SPOOF_CHECK => state.spoof_check = setting.and_then(switch),
+            TRUST => state.trust = setting.and_then(switch),
+            RSS_QUERY => state.rss_query = setting.and_then(switch),
+            LINK_STATE => state.link_state = setting.and_then(link_state),
+            RATE => {
+                let rates = setting.zip(number32(value, 8));
+                state.rates = rates.map(|(min, max)| VfRates { min, max });
+            }
+            NODE_GUID => state.node_guid = guid(value),
+            PORT_GUID => state.port_guid = guid(value),
+            _ => {}
+        }
+    }
+    Ok(index.map(|index| VfState { index, ..state }))
+}
+
+/// `IFLA_VF_*` of `linux/if_link.h`.
+const MAC: i32 = 1;
+const VLAN: i32 = 2;
+const SPOOF_CHECK: i32 = 4;
+const LINK_STATE: i32 = 5;
+const RATE: i32 = 6;
+const RSS_QUERY: i32 = 7;
+const STATS: i32 = 8;
+const TRUST: i32 = 9;
+const NODE_GUID: i32 = 10;
+const PORT_GUID: i32 = 11;
+const VLAN_LIST: i32 = 12;
+
+/// Number, VLAN, priority.
+fn vlan(value: &[u8], protocol: Option<u16>) -> Option<VfVlan> {
+    Some(VfVlan {
+        id: u16::try_from(number32(value, 4)?).ok()?,
+        qos: u8::try_from(number32(value, 8)?).ok()?,
+        protocol: match protocol {
+            Some(SERVICE) => VlanProtocol::Service,
+            _ => VlanProtocol::Customer,
+        },
+    })
+}
+
+/// Where a driver does not say, the kernel puts -1.
+fn switch(setting: u32) -> Option<bool> {
+    (setting != u32::MAX).then_some(setting != 0)
+}
+
+fn link_state(state: u32) -> Option<VfLinkState> {
+    match state {
+        0 => Some(VfLinkState::Auto),
+        1 => Some(VfLinkState::Enable),
+        2 => Some(VfLinkState::Disable),
+        _ => None,
+    }
+}
+
+/// Number, four octets of nothing, and the GUID as a number of this machine: its text begins with
+/// the highest octet.
+fn guid(value: &[u8]) -> Option<Guid> {
+    let number = octets::<8>(value, 8).map(u64::from_ne_bytes)?;
+    Some(Guid::from(number.to_be_bytes()))
+}
+
+fn number16(bytes: &[u8], at: usize) -> Option<u16> {
+    octets(bytes, at).map(u16::from_ne_bytes)
+}
+
+fn number32(bytes: &[u8], at: usize) -> Option<u32> {
+    octets(bytes, at).map(u32::from_ne_bytes)
+}
+
+fn octets<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
+}

@@ -1,0 +1,169 @@
+//! What must not be given to a pod although kubelet gave it: the node's own uplink, half of an
+//! IOMMU group, an RDMA device that the kernel shares with everybody.
+
+use device_info::{PciAddress, PciFunction};
+
+use super::{Hardware, drives_user_space};
+use crate::journal::{Exclusive, Journal, Key};
+use crate::kernel::{DeviceLinks, KernelError, Link};
+use crate::plan::{Attachment, Reason};
+
+/// How many links an uplink may stand on: a VLAN on a bridge on a bond on a function has three.
+const DEEPEST: usize = 8;
+/// Kinds of links that others belong to.
+const MASTERS: [&str; 5] = ["bond", "bridge", "team", "openvswitch", "vrf"];
+/// Whether RDMA devices are shared among network namespaces, as ib_core says.
+const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
+
+/// Who asks, and what else it gets.
+pub(in crate::operation) struct Claim<'a> {
+    /// The journal, which knows whose other devices are.
+    pub(in crate::operation) journal: &'a Journal,
+    /// The sandbox.
+    pub(in crate::operation) key: &'a Key,
+    /// All PCI devices of its pod.
+    pub(in crate::operation) devices: &'a [PciAddress],
+}
+
+impl Hardware<'_> {
+    /// Whether the node can spare an attachment's device.
+    ///
+    /// # Errors
+    /// A reason with the device, the file or interface, and the remedy. What cannot be known is no
+    /// reason: it is proven after the attachment.
+    pub(in crate::operation) fn can_be_given(
+        &self,
+        attachment: &Attachment,
+        claim: &Claim<'_>,
+        links: &mut dyn DeviceLinks,
+    ) -> Result<(), Reason> {
+        self.rdma_mode(attachment)?;
+        let Some(device) = &attachment.device else {
+            return Ok(());
+        };
+        let function = device.pci().and_then(|pci| self.sysfs.pci_function(pci));
+        let Some(function) = function else {
+            return Ok(());
+        };
+        let named = format!("device {} of resource {}", device.id, device.resource);
+        if let Ok(Some(uplink)) = self.uplink_over(function.address(), links) {
+            return Err(Reason::Devices(format!(
+                "{named} carries this node's default route (interface {uplink}): a pod that has it \
+                 cuts the node off; leave it out of the device plugin's selectors"
+            )));
+        }
+        match self.shares_group(&function, claim) {
+            Some(cause) => Err(Reason::Devices(format!("{named} {cause}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The interface of a default route of the host that leaves by a function, directly or by
+    /// bridges, bonds and VLANs over it.
+    fn uplink_over(
+        &self,
+        address: PciAddress,
+        links: &mut dyn DeviceLinks,
+    ) -> Result<Option<String>, KernelError> {
+        let Some(own) = self.interface_of(address, links)? else {
+            return Ok(None);
+        };
+        for uplink in links.uplinks()? {
+            if let Some(link) = links.device_link(&uplink)?
+                && stands_on(link, own.index, links)?
+            {
+                return Ok(Some(uplink));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why a function cannot be driven by a program: others of its IOMMU group are in use.
+    fn shares_group(&self, function: &PciFunction, claim: &Claim<'_>) -> Option<String> {
+        function.driver().filter(|it| drives_user_space(it))?;
+        let group = function.iommu_group()?;
+        let directory = format!(
+            "{}/kernel/iommu_groups/{group}/devices",
+            self.sysfs.root().display()
+        );
+        for address in function.iommu_group_members() {
+            let other = self.sysfs.pci_function(address);
+            let Some(other) = other.filter(|_| !claim.devices.contains(&address)) else {
+                continue;
+            };
+            // A bridge's own driver does no harm, nor does none.
+            let is_bridge = other.class().is_some_and(|class| class >> 16 == 0x06);
+            let driver = other.driver().filter(|_| !is_bridge);
+            let Some(driver) = driver else { continue };
+            let is_idle = drives_user_space(&driver) || driver == "pci-stub";
+            if !is_idle {
+                return Some(format!(
+                    "shares IOMMU group {group} with {address}, which is bound to driver {driver} \
+                     ({directory}): bind the whole group to vfio-pci, or use a slot that isolates \
+                     its functions (ACS)"
+                ));
+            }
+            let what = Exclusive::Device(address);
+            if let Ok(Some(holder)) = claim.journal.other_holder(claim.key, what) {
+                return Some(format!(
+                    "shares IOMMU group {group} with {address}, which container {} has \
+                     ({directory}): only one program can open the group; use a slot that isolates \
+                     its functions (ACS)",
+                    holder.header.container
+                ));
+            }
+        }
+        None
+    }
+
+    /// A plugin that moves RDMA devices can do so in the exclusive mode alone.
+    fn rdma_mode(&self, attachment: &Attachment) -> Result<(), Reason> {
+        let mover = attachment.config.plugins().iter().find(|plugin| {
+            let isolates = || plugin.body().read::<bool>("rdmaIsolation").ok().flatten();
+            plugin.plugin_type().as_str() == "rdma" || isolates() == Some(true)
+        });
+        let Some(mover) = mover else { return Ok(()) };
+        let file = self.sysfs.root().join(RDMA_MODE);
+        let mode = std::fs::read_to_string(&file).unwrap_or_default();
+        if !matches!(mode.trim(), "Y" | "1") {
+            return Ok(());
+        }
+        Err(Reason::Devices(format!(
+            "plugin {} moves an RDMA device into the pod, and this node shares them among all \
+             network namespaces ({} is {}): set the mode while no pod runs (rdma system set netns \
+             exclusive), and for good with options ib_core netns_mode=0 in /etc/modprobe.d",
+            mover.plugin_type(),
+            file.display(),
+            mode.trim()
+        )))
+    }
+}
+
+/// Whether packets of a link leave by the one of index `below`.
+fn stands_on(link: Link, below: u32, links: &mut dyn DeviceLinks) -> Result<bool, KernelError> {
+    let mut level = vec![link];
+    for _ in 0..DEEPEST {
+        let mut next = Vec::new();
+        for link in level {
+            if link.index == below {
+                return Ok(true);
+            }
+            if let (Some(lower), None) = (link.lower, link.lower_netns) {
+                next.extend(links.device_link_at(lower)?);
+            }
+            if link
+                .kind
+                .as_deref()
+                .is_some_and(|kind| MASTERS.contains(&kind))
+            {
+                let members = links.device_links()?.into_iter();
+                next.extend(members.filter(|member| member.master == Some(link.index)));
+            }
+        }
+        level = next;
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! What devices are like now: by sysfs, by their interfaces, by their physical functions.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+
+use device_info::PciAddress;
+
+use super::Hardware;
+use crate::baseline::{DeviceState, NetdevState};
+use crate::kernel::{DeviceLinks, KernelError, Link, VfState};
+
+/// Devices as they are, and what could not be known of them.
+#[derive(Debug, Default)]
+pub(in crate::operation) struct States {
+    /// Those that are there.
+    pub(in crate::operation) devices: Vec<DeviceState>,
+    /// A line for each physical function that could not be asked.
+    pub(in crate::operation) remarks: Vec<String>,
+}
+
+impl Hardware<'_> {
+    /// Reads devices, each physical function once, however many of its functions are asked for.
+    pub(in crate::operation) fn states(
+        &self,
+        addresses: &[PciAddress],
+        links: &mut dyn DeviceLinks,
+    ) -> Result<States, KernelError> {
+        let mut states = States::default();
+        let mut physical = BTreeMap::new();
+        for &address in addresses {
+            let Some(function) = self.sysfs.pci_function(address) else {
+                continue;
+            };
+            let mut state = DeviceState {
+                device: address,
+                generation: self.generation(address),
+                driver: function.driver(),
+                netdev: self.interface_of(address, links)?.map(netdev),
+                physical: function.physfn(),
+                function: None,
+            };
+            if let (Some(pf), Some(index)) = (state.physical, function.vf_index()) {
+                let answer = physical
+                    .entry(pf)
+                    .or_insert_with(|| self.virtual_functions(pf, links));
+                match answer {
+                    Ok(functions) => {
+                        let mut functions = functions.iter();
+                        state.function = functions.find(|vf| vf.index == index).copied();
+                    }
+                    Err(remark) => states.remarks.push(std::mem::take(remark)),
+                }
+            }
+            states.devices.push(state);
+        }
+        states.remarks.retain(|remark| !remark.is_empty());
+        Ok(states)
+    }
+
+    /// What a physical function says of its virtual ones: nothing where it has no interface in the
+    /// host's namespace (a program drives it, a pod has it).
+    ///
+    /// # Errors
+    /// A line with the function, and what the kernel said.
+    pub(in crate::operation) fn virtual_functions(
+        &self,
+        physical: PciAddress,
+        links: &mut dyn DeviceLinks,
+    ) -> Result<Vec<VfState>, String> {
+        let mut ask = || match self.interface_of(physical, links)? {
+            Some(link) => links.virtual_functions(link.index),
+            None => Ok(Vec::new()),
+        };
+        ask().map_err(|cause| format!("physical function {physical}: {cause}"))
+    }
+
+    /// The interface of a function on the host, as the kernel has it now.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub(in crate::operation) fn interface_of(
+        &self,
+        address: PciAddress,
+        links: &mut dyn DeviceLinks,
+    ) -> Result<Option<Link>, KernelError> {
+        let function = self.sysfs.pci_function(address);
+        let name = function.and_then(|function| function.netdev());
+        let Some(name) = name else { return Ok(None) };
+        let address = address.to_string();
+        Ok(links.device_link(&name)?.filter(|link| {
+            // Between the two looks it may have been renamed, and another one got its name.
+            let is_pci = link.parent_bus.as_deref() == Some("pci");
+            !is_pci || link.parent_name.as_deref() == Some(address.as_str())
+        }))
+    }
+
+    /// Whether a device that has an interface by its driver has none on the host.
+    pub(in crate::operation) fn is_away(&self, state: &DeviceState) -> bool {
+        let function = self.sysfs.pci_function(state.device);
+        state.netdev.is_some()
+            && function.is_some_and(|function| {
+                function.driver() == state.driver && function.netdevs().is_empty()
+            })
+    }
+
+    /// sysfs gives each directory a number of its own, and never the same one again.
+    fn generation(&self, address: PciAddress) -> Option<u64> {
+        let devices = self.sysfs.root().join("bus/pci/devices");
+        let metadata = std::fs::metadata(devices.join(address.to_string()));
+        metadata.ok().map(|metadata| metadata.ino())
+    }
+}
+
+fn netdev(link: Link) -> NetdevState {
+    NetdevState {
+        name: link.name,
+        address: link.address,
+        mtu: link.mtu,
+    }
+}

@@ -1,0 +1,177 @@
+//! Virtual functions that nobody can use any more: bound to a driver of the kernel, and their
+//! interface is nowhere.
+//!
+//! A process that nobody knows of keeps a dead pod's namespace alive, or a driver failed to make
+//! the interface again: the device plugin goes on giving such a device to pods, whose delegates
+//! then find nothing to attach.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use device_info::{Inventory, PciAddress};
+use serde::Serialize;
+
+use crate::journal::DeviceUser;
+
+/// A virtual function without an interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Orphan {
+    /// Its address.
+    pub address: PciAddress,
+    /// Its physical function.
+    pub physical: PciAddress,
+    /// Its number among that one's.
+    pub index: u32,
+    /// The driver that it is bound to.
+    pub driver: String,
+}
+
+impl fmt::Display for Orphan {
+    /// One line with the device, its file, and the remedy.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Orphan {
+            address,
+            physical,
+            index,
+            driver,
+        } = self;
+        write!(
+            f,
+            "device {address} (VF {index} of {physical}) is bound to driver {driver}, no pod on \
+             record has it, and its interface is in no network namespace that can be found: end \
+             the process that keeps it, or bind it anew by /sys/bus/pci/drivers/{driver}/unbind \
+             and bind"
+        )
+    }
+}
+
+/// Finds them. `elsewhere` names the devices that have an interface in some network namespace
+/// ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)); it is called when
+/// there is a device to look for, and not otherwise.
+///
+/// # Errors
+/// What `elsewhere` says: nothing can be told then.
+pub fn orphans<E>(
+    inventory: &Inventory,
+    users: &[DeviceUser],
+    elsewhere: impl FnOnce() -> Result<BTreeSet<String>, E>,
+) -> Result<Vec<Orphan>, E> {
+    let used: BTreeSet<PciAddress> = users.iter().filter_map(DeviceUser::pci).collect();
+    let mut missing: Vec<Orphan> = inventory
+        .physical_functions
+        .iter()
+        .flat_map(|physical| physical.vfs.iter().map(move |vf| (physical, vf)))
+        .filter_map(|(physical, vf)| {
+            let function = &vf.function;
+            let driver = function
+                .driver
+                .as_deref()
+                .filter(|driver| is_of_kernel(driver))?;
+            let is_used = used.contains(&function.address)
+                || function.netdev.is_some()
+                || !function.vdpa.is_empty();
+            (!is_used).then(|| Orphan {
+                address: function.address,
+                physical: physical.function.address,
+                index: vf.index,
+                driver: driver.to_owned(),
+            })
+        })
+        .collect();
+    if missing.is_empty() {
+        return Ok(missing);
+    }
+    let elsewhere = elsewhere()?;
+    missing.retain(|orphan| !elsewhere.contains(&orphan.address.to_string()));
+    Ok(missing)
+}
+
+/// Whether a driver makes interfaces: not those by which programs drive a device themselves.
+fn is_of_kernel(driver: &str) -> bool {
+    !super::hardware::drives_user_space(driver) && !driver.contains("stub")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use device_info::{Capture, Sysfs, fixtures};
+
+    use super::*;
+
+    fn inventory(capture: &Capture, gone: &[&str]) -> Inventory {
+        let dir = tempfile::tempdir().unwrap();
+        let sysfs: Sysfs = capture.build(dir.path()).unwrap();
+        for device in gone {
+            let net = sysfs
+                .root()
+                .join("bus/pci/devices")
+                .join(device)
+                .join("net");
+            fs::remove_dir_all(net).unwrap();
+        }
+        Inventory::read(&sysfs, &mut |_| None)
+    }
+
+    fn user(device: &str) -> DeviceUser {
+        DeviceUser {
+            device: crate::allocation::AllocatedDevice {
+                id: device.to_owned(),
+                resource: "r".to_owned(),
+                driver: None,
+                origin: None,
+            },
+            pod: None,
+            container: "c".parse().unwrap(),
+            network: "demo/n".to_owned(),
+            interface: "net1".parse().unwrap(),
+            netns: String::new(),
+            complete: true,
+        }
+    }
+
+    fn found(inventory: &Inventory, users: &[DeviceUser], elsewhere: &[&str]) -> Vec<String> {
+        let elsewhere = elsewhere.iter().map(|&name| name.to_owned()).collect();
+        let found = orphans(inventory, users, || Ok::<_, String>(elsewhere));
+        found
+            .unwrap()
+            .iter()
+            .map(|it| it.address.to_string())
+            .collect()
+    }
+
+    const VF: &str = "0000:01:10.0";
+
+    #[test]
+    fn a_vf_whose_interface_is_nowhere_and_that_is_nobodys_is_an_orphan() {
+        let lost = inventory(&fixtures::igb(), &[VF]);
+        assert_eq!(found(&lost, &[], &[]), [VF]);
+        assert_eq!(found(&lost, &[], &["0000:01:00.0", "0000:01:10.2"]), [VF]);
+        assert_eq!(found(&lost, &[], &[VF]), [""; 0], "some namespace has it");
+        assert_eq!(found(&lost, &[user(VF)], &[]), [""; 0], "some pod has it");
+        let line = orphans(&lost, &[], || Ok::<_, String>(BTreeSet::new())).unwrap()[0].to_string();
+        for part in [
+            VF,
+            "VF 0 of 0000:01:00.0",
+            "igbvf",
+            "/sys/bus/pci/drivers/igbvf/unbind",
+        ] {
+            assert!(line.contains(part), "{line}");
+        }
+    }
+
+    #[test]
+    fn namespaces_are_looked_into_when_there_is_something_to_look_for() {
+        let refuse = || Err("no privileges".to_owned());
+        for capture in [
+            fixtures::igb(),
+            fixtures::igb_vfio(),
+            fixtures::vp_vdpa_virtio(),
+        ] {
+            let all_there = inventory(&capture, &[]);
+            assert_eq!(orphans(&all_there, &[], refuse), Ok(Vec::new()));
+        }
+        let lost = inventory(&fixtures::igb(), &[VF]);
+        assert_eq!(orphans(&lost, &[], refuse), Err("no privileges".to_owned()));
+    }
+}
