@@ -41,7 +41,7 @@ fn given(allocation: &Allocation, wishes: &[Wish<'_>]) -> Vec<String> {
 }
 
 #[test]
-fn a_capture_of_a_real_kubelet_is_read_by_the_pods_uid() {
+fn checkpoint_of_a_real_kubelet_is_read_by_the_pods_uid() {
     let checkpoint = Checkpoint::parse(ONE).unwrap();
     let devices = checkpoint.devices_of(DELETED, &[]);
     assert_eq!(devices["example.com/vf"], ["0000:01:10.1"]);
@@ -51,7 +51,7 @@ fn a_capture_of_a_real_kubelet_is_read_by_the_pods_uid() {
 }
 
 #[test]
-fn a_deleted_pods_entry_is_its_own_and_nobody_elses() {
+fn checkpoint_a_deleted_pods_entry_is_its_own_and_nobody_elses() {
     let checkpoint = Checkpoint::parse(AFTER_DELETE).unwrap();
     let devices = checkpoint.devices_of(TWO_NICS, &[]);
     assert_eq!(devices.len(), 1);
@@ -61,7 +61,7 @@ fn a_deleted_pods_entry_is_its_own_and_nobody_elses() {
 }
 
 #[test]
-fn containers_come_in_their_order_and_devices_numerically_within_each() {
+fn assignment_containers_come_in_their_order_and_devices_numerically_within_each() {
     let text = r#"{"Data":{"PodDeviceEntries":[
         {"PodUID":"u","ContainerName":"second","ResourceName":"r","DeviceIDs":{"0":["0000:01:02.0"],"1":["0000:01:01.0"]}},
         {"PodUID":"u","ContainerName":"first","ResourceName":"r","DeviceIDs":{"-1":["0000:01:10.0","10000:01:02.0","0000:01:02.4"]}},
@@ -167,14 +167,14 @@ fn every_message_about_a_checkpoint_names_the_file_and_what_to_do() {
 
 // clause: NPWG-1.3 §4.2 operation: one allocation serves the cluster network and the others alike
 #[test]
-fn networks_get_the_devices_of_their_resource_in_order() {
+fn assignment_networks_get_the_devices_of_their_resource_in_order() {
     let two = allocation(&[("r", &["d1", "d2"]), ("s", &["e1"])]);
     let wishes = [wish("r", ""), wish("", ""), wish("s", ""), wish("r", "")];
     assert_eq!(given(&two, &wishes), ["d1", "-", "e1", "d2"]);
 }
 
 #[test]
-fn a_device_that_the_pod_names_goes_first_and_is_nobody_elses() {
+fn assignment_an_explicit_request_wins_and_is_nobody_elses() {
     let two = allocation(&[("r", &["d1", "d2"])]);
     assert_eq!(given(&two, &[wish("r", ""), wish("r", "d1")]), ["d2", "d1"]);
     assert_eq!(given(&two, &[wish("", "d2")]), ["d2"], "no resource needed");
@@ -204,7 +204,7 @@ fn a_device_that_is_not_the_pods_own_is_refused() {
 }
 
 #[test]
-fn too_few_devices_are_refused_by_resource_and_numbers() {
+fn assignment_too_few_devices_are_refused_by_resource_and_numbers() {
     let one = allocation(&[("r", &["d1"])]);
     let lines = given(&one, &[wish("r", ""), wish("r", "")]);
     assert_eq!(lines[0], "d1");

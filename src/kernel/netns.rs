@@ -229,7 +229,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §3 network namespace: what CNI_NETNS refers to is one
     #[test]
-    fn a_path_that_is_no_network_namespace_is_refused_and_says_what_it_is() {
+    fn netns_entry_a_path_that_is_no_network_namespace_is_refused_and_says_what_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let plain = directory.path().join("left-over");
         std::fs::write(&plain, "").unwrap();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_namespace_is_known_as_ours_by_any_path() {
+    fn netns_entry_our_own_namespace_is_known_as_ours_by_any_path() {
         for path in ["/proc/self/ns/net", "/proc/thread-self/ns/net"] {
             let netns = PodNetns::open(Path::new(path)).unwrap();
             assert!(netns.is_ours().unwrap(), "{path}");

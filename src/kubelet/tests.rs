@@ -77,7 +77,7 @@ fn an_answer_cut_off_anywhere_or_of_garbage_is_an_error_and_no_panic() {
 }
 
 #[test]
-fn a_resource_name_that_repeats_in_one_container_is_one_resource() {
+fn podresources_a_resource_name_that_repeats_in_one_container_is_one_resource() {
     let pieces = [(VF, "0000:02:00.3"), ("x.com/y", "z"), (VF, "0000:02:00.2")];
     let pod = fake::pod("demo", "web", &[fake::container("c", &pieces, &[])]);
     let Reply::Message(bytes) = fake::pods(&[pod]) else {
@@ -110,14 +110,14 @@ fn captured(method: &str) -> Reply {
 }
 
 #[test]
-fn get_comes_first_and_is_all_when_the_pod_has_what_matters() {
+fn podresources_get_comes_first_and_is_all_when_the_pod_has_what_matters() {
     let (devices, calls) = asked(&[VF], |method, _| captured(method));
     assert_eq!(devices, of_get(GET));
     assert_eq!(calls, ["Get"]);
 }
 
 #[test]
-fn list_takes_the_place_of_a_get_that_is_not_offered() {
+fn podresources_list_takes_the_place_of_a_get_that_is_not_offered() {
     for refusal in [
         Reply::Refusal(12, "unknown method Get for service v1.PodResourcesLister"),
         Reply::Refusal(2, "PodResources API Get method disabled"),
@@ -132,7 +132,7 @@ fn list_takes_the_place_of_a_get_that_is_not_offered() {
 }
 
 #[test]
-fn an_unknown_pod_is_code_unknown_and_no_failure() {
+fn podresources_an_unknown_pod_is_code_unknown_and_no_failure() {
     let (devices, calls) = asked(&[VF], |method, _| match method {
         "Get" => NOT_FOUND,
         method => captured(method),
@@ -163,7 +163,7 @@ fn which_resources_are_devices_is_asked_only_for_one_that_the_pod_has_none_of() 
 }
 
 #[test]
-fn a_rate_limit_is_waited_for_and_said_when_it_does_not_end() {
+fn podresources_a_rate_limit_is_waited_for_and_said_when_it_does_not_end() {
     let (devices, calls) = asked(&[VF], |method, before| match before {
         0..3 => TOO_OFTEN,
         _ => captured(method),

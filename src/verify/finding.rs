@@ -83,6 +83,13 @@ pub enum What {
         /// The names of the one it is.
         found: Vec<String>,
     },
+    /// The delegate says that it is another device than the allocated one.
+    AnsweredDevice {
+        /// The allocated one.
+        expected: String,
+        /// What the delegate says.
+        found: String,
+    },
     /// The kernel does not say which device it is.
     UnknownDevice {
         /// The allocated one.
@@ -220,6 +227,11 @@ impl fmt::Display for What {
                 f,
                 "it is device {}, allocated was {expected}; let the delegate take deviceID",
                 found.join(" or ")
+            ),
+            Self::AnsweredDevice { expected, found } => write!(
+                f,
+                "the delegate answered device {found:?}, allocated was {expected}; let the \
+                 delegate take deviceID"
             ),
             Self::UnknownDevice { expected } => write!(
                 f,

@@ -22,6 +22,7 @@ pub fn judge(intended: &Intended<'_>, observed: &Observed) -> Vec<Finding> {
         findings: Vec::new(),
     };
     judgement.answered_name();
+    judgement.answered_device();
     match &observed.link {
         None => judgement.absent(),
         Some(link) if link.name != intended.ifname.as_str() => {

@@ -149,7 +149,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §2 CHECK at once: duplicate address detection is waited for
     #[test]
-    fn it_waits_until_a_requested_address_is_settled() {
+    fn dad_is_waited_for_until_a_requested_address_is_settled() {
         for settled in [false, true] {
             let fake = FakeLinks {
                 links: vec![link(3, "net1")],

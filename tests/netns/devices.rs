@@ -522,7 +522,7 @@ fn a_mac_that_is_asked_for_twice_on_one_node_is_refused_by_its_holders_name() {
 }
 
 #[test]
-fn check_says_that_a_device_went_to_another_driver_or_away() {
+fn vfio_and_vhost_are_bound_as_they_were_or_check_says_so() {
     let lab = lab_with(&fixtures::igb_vfio());
     pod(&lab, POD, &json!("vf"), &[VFIO]);
     lab.add();

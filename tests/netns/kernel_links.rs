@@ -146,7 +146,7 @@ fn duplicate_address_detection_is_seen_at_work_and_failing() {
 }
 
 #[test]
-fn the_calling_thread_stays_where_it_was() {
+fn netns_entry_leaves_the_calling_thread_where_it_was() {
     let pod = sandbox();
     pod.ip("link add net1 type veth peer name peer1");
     let ours = || std::fs::read_link("/proc/thread-self/ns/net").unwrap();
@@ -160,7 +160,7 @@ fn the_calling_thread_stays_where_it_was() {
 }
 
 #[test]
-fn a_namespace_stays_usable_after_its_path_is_gone() {
+fn netns_entry_stays_usable_after_its_path_is_gone() {
     let pod = sandbox();
     pod.ip("link add net1 type veth peer name peer1");
     let netns = pod.open();

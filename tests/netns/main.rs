@@ -29,6 +29,7 @@ mod bad_journal;
 mod bad_netns;
 mod bad_privileges;
 mod bad_selection;
+mod baseline;
 mod check;
 mod collect;
 mod command_line;

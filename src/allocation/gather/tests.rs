@@ -223,7 +223,7 @@ fn pod_resources_and_kubelets_record_of_the_uid_agree_and_nobody_waits() {
 }
 
 #[test]
-fn an_empty_answer_after_kubelets_restart_is_no_proof_and_the_checkpoint_by_uid_counts() {
+fn empty_answer_after_kubelets_restart_is_no_proof_and_the_checkpoint_by_uid_counts() {
     for told in [None, Some(PodDevices::default())] {
         let mut case = Case::of(2).recorded(&["new c d2 d1"]);
         case.told = told;
@@ -242,7 +242,7 @@ fn an_answer_with_an_error_is_no_proof_and_the_line_is_kept_for_people() {
 }
 
 #[test]
-fn a_pod_of_the_same_name_that_is_deleted_never_lends_its_devices() {
+fn podresources_a_pod_of_the_same_name_that_is_deleted_never_lends_its_devices() {
     // Kubelet still speaks of the old one, and has nothing on record for the new one yet.
     let case = Case::of(1).recorded(&["old c d1"]).told(&["c d1"]);
     case.fails(&[
@@ -283,7 +283,7 @@ fn the_runtimes_uid_counts_and_without_any_nothing_is_known() {
 }
 
 #[test]
-fn what_kubelet_does_not_know_yet_after_a_reboot_is_waited_for() {
+fn podresources_what_kubelet_does_not_know_yet_after_a_reboot_is_waited_for() {
     let case = Case::of(1).recorded(&["old c d1"]);
     let (path, text) = (case.checkpoint(), checkpoint(&["new c d2"]));
     let writer = std::thread::spawn(move || {
@@ -430,7 +430,7 @@ fn without_a_kubelet_the_embedded_cluster_says_it_all() {
 }
 
 #[test]
-fn a_claims_device_is_what_its_slice_says_when_kubelets_record_has_it_for_this_uid() {
+fn dra_a_claims_device_is_what_its_slice_says_when_kubelets_record_has_it_for_this_uid() {
     let mut case =
         Case::of(0)
             .recorded(&[])

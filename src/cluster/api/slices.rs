@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_what_its_attributes_say_device_id_before_pci_bus_id() {
+    fn dra_a_device_is_what_its_attributes_say_device_id_before_pci_bus_id() {
         let devices = json!([
             {"name": "vf0", "attributes": {
                 "k8s.cni.cncf.io/resourceName": {"string": "example.com/vf"},

@@ -41,13 +41,13 @@ fn names_of(capture: &Capture, pod: Vec<Link>) -> Vec<String> {
 }
 
 #[test]
-fn the_interface_of_a_vf_is_its_pci_function() {
+fn identity_of_a_vf_is_its_pci_function() {
     let found = names(&fixtures::igb(), "pci", "0000:01:10.0");
     assert_eq!(found, ["0000:01:10.0"]);
 }
 
 #[test]
-fn a_virtio_interface_is_its_vdpa_device_and_the_function_behind_it() {
+fn identity_of_a_virtio_interface_is_its_vdpa_device_and_the_function_behind_it() {
     let found = names(&fixtures::vp_vdpa_virtio(), "virtio", "virtio2");
     assert_eq!(found, ["virtio2", "vdpapci0", "0000:03:00.0"]);
     let found = names(&fixtures::vduse(), "virtio", "virtio3");
@@ -55,7 +55,7 @@ fn a_virtio_interface_is_its_vdpa_device_and_the_function_behind_it() {
 }
 
 #[test]
-fn a_subfunction_is_not_the_function_that_it_is_a_part_of() {
+fn identity_of_a_subfunction_is_not_the_function_that_it_is_a_part_of() {
     let found = names(
         &fixtures::unverified_bluefield2(),
         "auxiliary",
@@ -169,4 +169,57 @@ fn a_device_unbound_gone_or_on_another_driver_is_refused_by_name() {
         assert!(line.contains("device 0000:01:10.0 of resource r"), "{line}");
         assert!(line.contains(words), "{line}");
     }
+}
+
+/// What is wrong with a device that was attached, after `change` happened to the node.
+fn findings(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    capture.build(dir.path()).unwrap();
+    let mut attachment = attachment(id);
+    let node = node(dir.path());
+    let hardware = Hardware::of(&node);
+    hardware.inspect(&mut attachment).unwrap();
+    change(dir.path());
+    let findings = hardware.findings(&attachment);
+    findings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn vfio_and_vhost_without_their_character_device_are_findings() {
+    let table = [
+        (fixtures::igb_vfio(), "0000:01:10.0", "vfio/11", "vfio-pci"),
+        (
+            fixtures::igb_noiommu(),
+            "0000:01:10.0",
+            "vfio/noiommu-0",
+            "vfio-pci",
+        ),
+        (fixtures::vdpasim(), "vdpasim0", "vhost-vdpa-0", "vhost"),
+        (
+            fixtures::vp_vdpa_vhost(),
+            "0000:03:00.0",
+            "vhost-vdpa-1",
+            "vp-vdpa",
+        ),
+    ];
+    for (capture, id, file, driver) in table {
+        assert_eq!(findings(&capture, id, |_| ()), [""; 0], "{id}");
+        let found = findings(&capture, id, |node| {
+            std::fs::remove_file(node.join("dev").join(file)).unwrap();
+        });
+        let line = format!("device {id} on driver {driver} has no character device");
+        assert_eq!(found.len(), 1, "{id}");
+        assert!(found[0].contains(&line), "{found:?}");
+    }
+}
+
+#[test]
+fn vfio_and_vhost_on_another_driver_than_they_were_are_findings() {
+    let found = findings(&fixtures::igb_vfio(), "0000:01:10.0", |node| {
+        let driver = node.join("sys/bus/pci/devices/0000:01:10.0/driver");
+        std::fs::remove_file(&driver).unwrap();
+        std::os::unix::fs::symlink("../../../../bus/pci/drivers/igbvf", driver).unwrap();
+    });
+    let line = "is bound to driver igbvf, it was attached on vfio-pci";
+    assert!(found[0].contains(line), "{found:?}");
 }

@@ -14,7 +14,7 @@ use crate::cluster::{Answer, Cluster, ClusterError, Publication, Question};
 use crate::delegate::{Call as Delegate, CallError, DelegateExec, Ours};
 use crate::journal::{Journal, Key};
 use crate::kernel::fake::FakeDevices;
-use crate::kernel::{Link, VfState, VfVlan};
+use crate::kernel::{Link, VfRates, VfState, VfVlan};
 use crate::operation::Node;
 use crate::plan::Attachment;
 use crate::request::{Call, Request};
@@ -251,7 +251,7 @@ fn what_sriov_cni_leaves_is_put_right() {
 
 /// igb shows the address that a VF gives itself as if the administrator had given it.
 #[test]
-fn a_driver_that_answers_one_repair_by_undoing_another_is_asked_again() {
+fn igb_that_answers_one_repair_by_undoing_another_is_asked_again() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.own_address_becomes_admins = Some((VF_LINK, PF_LINK, 0)));
     let outcome = lab.after(left_by_sriov_cni);
@@ -277,7 +277,7 @@ fn what_a_driver_never_takes_back_is_said_once_and_not_owed() {
 }
 
 #[test]
-fn what_the_kernel_does_not_support_is_said_and_not_owed() {
+fn igb_what_it_does_not_support_is_said_and_not_owed() {
     let lab = Lab::new();
     lab.kernel(|kernel| {
         kernel
@@ -310,6 +310,33 @@ fn what_may_work_later_is_owed() {
     assert_eq!(outcome.notes, [""; 0]);
     let line = "device 0000:01:10.0 (VF 0 of 0000:01:00.0): trust off could not be put back";
     assert!(outcome.owed[0].starts_with(line), "{outcome:?}");
+}
+
+#[test]
+fn igb_a_vf_that_came_home_under_the_kernels_name_gets_its_own() {
+    let lab = Lab::new();
+    let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "dev4")));
+    assert_eq!(
+        (outcome.notes.len(), outcome.owed.len()),
+        (0, 0),
+        "{outcome:?}"
+    );
+    assert_eq!(lab.changes(), ["name eth2"]);
+}
+
+#[test]
+fn igb_whose_physical_function_is_down_refuses_rates_and_that_is_said() {
+    let lab = Lab::new();
+    let rates = |vf: &mut VfState, max| vf.rates = Some(VfRates { min: 0, max });
+    lab.function(|vf| rates(vf, 0));
+    let refused = "min_tx_rate 0 max_tx_rate 0".to_owned();
+    lab.kernel(|kernel| kernel.refuses.push((refused, libc::EINVAL)));
+    let outcome = lab.after(|lab| lab.function(|vf| rates(vf, 100)));
+    assert_eq!(outcome.owed, [""; 0]);
+    assert!(
+        outcome.notes[0].contains("max_tx_rate 0 cannot be put back"),
+        "{outcome:?}"
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Is it the right interface, on the right device, with the right hardware address?
 
+use device_info::PciAddress;
+
 use crate::kernel::Link;
 
 use super::{Judgement, hardware};
@@ -13,6 +15,26 @@ impl Judgement<'_> {
         if answered.name != self.intended.ifname.as_str() {
             let found = answered.name.clone();
             self.add(Weight::Answered, What::AnsweredName { found });
+        }
+    }
+
+    /// A delegate that says of the interface which PCI device it is has to mean the allocated one
+    /// (CNI 1.1.0 §5 Add Success: `pciID`); of a device of user space nothing else says it.
+    pub(super) fn answered_device(&mut self) {
+        let answered = self
+            .intended
+            .interface()
+            .and_then(|it| it.pci_id.as_deref());
+        let (Some(expected), Some(found)) = (self.intended.device, answered) else {
+            return;
+        };
+        let read = |text: &str| text.parse::<PciAddress>().ok();
+        let Some(address) = read(expected) else {
+            return;
+        };
+        if !found.is_empty() && read(found) != Some(address) {
+            let (expected, found) = (expected.to_owned(), found.to_owned());
+            self.add(Weight::Requested, What::AnsweredDevice { expected, found });
         }
     }
 

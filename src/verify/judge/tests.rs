@@ -228,7 +228,7 @@ fn the_interface_has_the_name_it_was_given() {
 }
 
 #[test]
-fn the_mtu_is_the_answered_one_where_one_was_answered() {
+fn mtu_is_the_answered_one_where_one_was_answered() {
     let says = |mtu: &str| Asked::nothing(&answer(&format!(r#","mtu":{mtu}"#), ""));
     let part = "its MTU is 1500, answered by the delegate was 9000";
     expect(&says("9000"), &seen(), &[(Answered, part)]);
@@ -238,7 +238,7 @@ fn the_mtu_is_the_answered_one_where_one_was_answered() {
 }
 
 #[test]
-fn it_must_be_up_and_should_have_a_carrier() {
+fn link_must_be_up_and_should_have_a_carrier() {
     let down = link_with(|link| {
         link.up = false;
         link.carrier = false;
@@ -249,7 +249,7 @@ fn it_must_be_up_and_should_have_a_carrier() {
 }
 
 #[test]
-fn a_device_driven_from_user_space_needs_no_interface_but_the_right_answer() {
+fn vfio_and_vhost_need_no_interface_but_the_right_answer() {
     let user = |asked: Asked| Asked {
         in_user_space: true,
         ..asked

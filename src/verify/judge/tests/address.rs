@@ -5,7 +5,7 @@ use super::*;
 // clause: NPWG-1.3 §4.1.2.1.3 assigned: they are the interface's
 // clause: NPWG-1.0 §4.1.2.1.3.2 assigned: fails where they were not
 #[test]
-fn requested_addresses_are_there_with_the_prefix_that_was_asked_for() {
+fn ips_that_were_requested_are_there_with_the_prefix_that_was_asked_for() {
     let table: [(&[&str], &[&str]); 7] = [
         (&["10.1.1.5"], &[]),
         (&["10.1.1.5/24"], &[]),
@@ -31,7 +31,7 @@ fn requested_addresses_are_there_with_the_prefix_that_was_asked_for() {
 }
 
 #[test]
-fn answered_addresses_are_there_with_their_prefix() {
+fn ips_that_were_answered_are_there_with_their_prefix() {
     let says = |ips: &str| Asked::nothing(&answer("", ips));
     let part = "IP address 10.1.1.5/16 was answered by the delegate, but it has 10.1.1.5/24";
     expect(
@@ -69,7 +69,7 @@ fn dad(failed: bool, tentative: bool, optimistic: bool, carrier: bool) -> Observ
 }
 
 #[test]
-fn duplicate_address_detection_decides_with_a_carrier_and_warns_without() {
+fn dad_decides_with_a_carrier_and_warns_without() {
     let requested = || Asked::ips(&["2001:db8::5"]);
     let answered = || Asked::nothing(&answer("", r#"{"interface":1,"address":"2001:db8::5/64"}"#));
     let failed = "IP address 2001:db8::5/64 is in use by somebody else";

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_interface_is_the_device_that_was_allocated() {
+fn identity_the_interface_is_the_device_that_was_allocated() {
     let is = |names: &[&str]| {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         seen_with(|observed| observed.device = names)
@@ -28,7 +28,7 @@ fn the_interface_is_the_device_that_was_allocated() {
 // clause: NPWG-1.3 §4.1.2.1.4 assigned: it is the interface's
 // clause: NPWG-1.0 §4.1.2.1.4.2 assigned: fails where it was not
 #[test]
-fn the_hardware_address_is_the_requested_and_the_answered_one() {
+fn mac_is_the_requested_and_the_answered_one() {
     let requested = "its hardware address is 02:00:00:00:00:01, requested was 02:00:00:00:00:02";
     let said = "is 02:00:00:00:00:01, answered by the delegate was 02:00:00:00:00:03";
     let answers = |mac: &str| answer(&format!(r#","mac":"{mac}""#), "");
@@ -63,7 +63,7 @@ fn the_hardware_address_is_the_requested_and_the_answered_one() {
 // clause: NPWG-1.0 §4.1.2.1.4 valid: an IPoIB address of 20 bytes
 // clause: NPWG-1.3 §4.1.2.1.10 assigned: the lower 8 bytes of the IPoIB address
 #[test]
-fn an_infiniband_port_is_known_by_its_guid() {
+fn guid_is_what_an_infiniband_port_is_known_by() {
     let restarted = IPOIB.replacen("00:49", "00:51", 1);
     let other = IPOIB.replace("00:3a", "00:3b");
     expect(&Asked::mac(&restarted), &infiniband(), &[]);
@@ -88,4 +88,22 @@ fn an_infiniband_port_is_known_by_its_guid() {
     let mut alike = infiniband();
     alike.link.as_mut().unwrap().arp_type = 1;
     expect(&Asked::guid(GUID), &alike, &[(Demanded, "GUID")]);
+}
+
+#[test]
+fn identity_that_the_delegate_answers_is_the_allocated_device_too() {
+    let says = |pci: &str| {
+        let answer = answer(&format!(r#","pciID":"{pci}""#), "");
+        Asked {
+            in_user_space: true,
+            ..Asked::device("0000:01:10.0").answered(&answer)
+        }
+    };
+    for same in ["0000:01:10.0", ""] {
+        expect(&says(same), &gone(), &[]);
+    }
+    for other in ["0000:01:10.2", "eth0"] {
+        let part = format!("the delegate answered device {other:?}, allocated was 0000:01:10.0");
+        expect(&says(other), &gone(), &[(Demanded, &part)]);
+    }
 }
