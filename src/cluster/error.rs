@@ -21,6 +21,17 @@ pub enum ClusterError {
         /// Where it was looked for.
         place: String,
     },
+    /// What a manifest says of its pod's devices cannot be read.
+    #[error(
+        "pod {pod}: annotation jackfield.io/devices: {cause}; \
+         write it as {{\"intel.com/sriov\": [\"0000:01:10.0\"]}}"
+    )]
+    Devices {
+        /// Namespace and name.
+        pod: String,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// The outcome could not be written.
     #[error("status of pod {pod}: {path}: {cause}; make the folder writable")]
     Status {

@@ -57,7 +57,7 @@ impl Cluster for Folder {
         let mut answer = Answer::default();
         let mut wanted = question.networks.clone();
         if let Some(name) = &question.pod {
-            let mut pod = pod(&manifests, name).ok_or_else(|| ClusterError::UnknownPod {
+            let mut pod = pod(&manifests, name)?.ok_or_else(|| ClusterError::UnknownPod {
                 pod: format!("{}/{}", name.namespace, name.name),
                 place: format!(
                     "manifestDir {}{}",
@@ -152,24 +152,32 @@ impl Folder {
     }
 }
 
-fn pod(manifests: &Manifests, name: &PodName) -> Option<Pod> {
-    let manifest: &Manifest = manifests.find("Pod", &name.namespace, &name.name)?;
+fn pod(manifests: &Manifests, name: &PodName) -> Result<Option<Pod>, ClusterError> {
+    let found: Option<&Manifest> = manifests.find("Pod", &name.namespace, &name.name);
+    let Some(manifest) = found else {
+        return Ok(None);
+    };
     let none = BTreeMap::new();
     let annotations = manifest.metadata.annotations.as_ref().unwrap_or(&none);
-    Some(Pod {
+    let devices = annotations
+        .get(DEVICES)
+        .filter(|text| !text.trim().is_empty());
+    let devices = devices.map(|text| serde_json::from_str(text)).transpose();
+    let devices = devices.map_err(|error| ClusterError::Devices {
+        pod: name.to_string(),
+        cause: error.to_string(),
+    })?;
+    Ok(Some(Pod {
         uid: manifest.metadata.uid.clone(),
         annotations: PodAnnotations::from_map(annotations),
-        devices: annotations
-            .get(DEVICES)
-            .and_then(|text| serde_json::from_str(text).ok())
-            .unwrap_or_default(),
+        devices: devices.unwrap_or_default(),
         containers: containers(&manifest.body),
         has_claims: manifest
             .body
             .pointer("/spec/resourceClaims")
             .and_then(Value::as_array)
             .is_some_and(|claims| !claims.is_empty()),
-    })
+    }))
 }
 
 /// The containers that request extended resources, those that run to completion first, as kubelet

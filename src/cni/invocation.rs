@@ -267,6 +267,17 @@ impl PluginConfig {
     }
 }
 
+impl PluginConfig {
+    /// Whether what a pod puts into `args.cni` has a place in this plugin's.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError`] when `args`, or `cni` in it, is no object.
+    pub fn check_args(&self, pods: &RawObject) -> Result<(), JsonError> {
+        merged_args(self.body(), Some(pods)).map(drop)
+    }
+}
+
 /// The value of `args` when the pod has a say in it; `None` leaves that of the definition alone.
 fn merged_args(body: &RawObject, pods: Option<&RawObject>) -> Result<Option<String>, JsonError> {
     let Some(pods) = pods.filter(|pods| !pods.is_empty()) else {

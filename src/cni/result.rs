@@ -54,8 +54,8 @@ pub struct IpConfig {
     pub address: IpNet,
     /// The gateway of its subnet.
     pub gateway: Option<IpAddr>,
-    /// Where its interface is in [`CniResult::interfaces`]; negative in some old results.
-    pub interface: Option<i64>,
+    /// Where its interface is in [`CniResult::interfaces`], which has one there.
+    pub interface: Option<usize>,
 }
 
 /// A route that an attachment made.
@@ -112,6 +112,18 @@ impl CniResult {
     /// of nothing else.
     pub fn to_json(&self, version: Version) -> Result<String, ResultError> {
         write::to_json(self, version)
+    }
+
+    /// Whether a version can say it at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`CniResult::to_json`].
+    pub fn fits(&self, version: Version) -> Result<(), ResultError> {
+        if version.has_legacy_result() && self.ips.is_empty() {
+            return Err(ResultError::NoAddress(version));
+        }
+        Ok(())
     }
 
     /// The first interface that is in a sandbox, with its index.

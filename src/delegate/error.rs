@@ -51,7 +51,7 @@ pub enum CallError {
     /// It gave no answer in time.
     #[error(
         "no answer within {after:?}, ended with its children{said}; see what it waits for, or \
-         raise deadlines.delegate"
+         raise deadlines.delegate, or the verb's own where that is the shorter"
     )]
     Hung {
         /// How long it had.

@@ -207,8 +207,11 @@ pub enum ElementError {
     /// `bandwidth` is invalid.
     #[error("key \"bandwidth\": {0}")]
     Bandwidth(#[source] BandwidthError),
-    /// An element of `default-route` is no address.
-    #[error("key \"default-route\": {0:?} is no IP address; write the gateway as 192.0.2.1")]
+    /// An element of `default-route` is no address that a gateway may have.
+    #[error(
+        "key \"default-route\": {0:?} is no IP address of a gateway; write it as 192.0.2.1, \
+         or [] for no default route at all"
+    )]
     Gateway(String),
     /// `ipam-claim-reference` cannot be the name of an object.
     #[error(

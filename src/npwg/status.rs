@@ -171,7 +171,7 @@ fn list(texts: &[String]) -> Option<Value> {
 /// interface. The second holds also for a result that names an interface in the sandbox and gives
 /// none of its addresses an index: runtimes take these for the pod's.
 fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
-    let of = |belongs: &dyn Fn(Option<i64>) -> bool| -> Vec<String> {
+    let of = |belongs: &dyn Fn(Option<usize>) -> bool| -> Vec<String> {
         result
             .ips
             .iter()
@@ -183,11 +183,10 @@ fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses)
             .collect()
     };
     let own = sandbox
-        .and_then(|index| i64::try_from(index).ok())
         .map(|index| of(&|interface| interface == Some(index)))
         .unwrap_or_default();
     if own.is_empty() {
-        of(&|interface| interface.is_none_or(|index| index < 0))
+        of(&|interface| interface.is_none())
     } else {
         own
     }

@@ -224,6 +224,9 @@ impl Adding<'_> {
             let previous = self.previous(attachment);
             let result = self.delegates(&time, attachment, binaries)?.add(previous)?;
             self.step(&[Step::Attached(index, &result)])?;
+            if attachment.is_cluster {
+                result.fits(self.context.request.node.version)?;
+            }
             self.sandbox.progress[index].result = Some(result);
             self.prove(index, attachment)?;
         }

@@ -113,7 +113,7 @@ pub enum Failure {
     #[error(transparent)]
     Args(crate::cni::ArgsError),
     /// The result cannot be said in the version that the runtime speaks.
-    #[error("result of the cluster network: {0}; raise cniVersion of the node configuration")]
+    #[error("result of the cluster network: {0} in the node configuration")]
     Result(#[from] crate::cni::ResultError),
     /// The kernel does not show what was asked for.
     #[error("{place}: {}", lines(findings))]
@@ -248,7 +248,8 @@ impl Failure {
             | Failure::JournalStep(_)
             | Failure::NotOnRecord { .. }
             | Failure::Incomplete { .. } => code::JOURNAL,
-            Failure::Delegates { .. } | Failure::Result(_) => code::DELEGATE,
+            Failure::Delegates { .. } => code::DELEGATE,
+            Failure::Result(_) => code::INCOMPATIBLE_VERSION,
             Failure::Delegate { cause, .. } if cause.cause.is_of_record() => code::JOURNAL,
             Failure::Delegate { .. } => match self.delegates_code() {
                 Some(code::TRY_AGAIN_LATER) => code::TRY_AGAIN_LATER,

@@ -6,7 +6,7 @@ mod info_file;
 mod safety;
 mod state;
 
-use std::path::Path;
+use std::path::PathBuf;
 
 pub(super) use safety::Claim;
 pub(super) use state::States;
@@ -25,13 +25,13 @@ pub(super) struct Hardware<'a> {
 }
 
 impl<'a> Hardware<'a> {
-    /// Those below `sysfsRoot`, with the device nodes of the directory `dev` beside it.
+    /// Those below `sysfsRoot`, with the device nodes of the directory `dev` beside it, where it
+    /// has one there: it may be another system's, mounted somewhere.
     pub(super) fn of(node: &'a NodeConfig) -> Hardware<'a> {
-        let dev = node
-            .sysfs_root
-            .parent()
-            .unwrap_or(Path::new("/"))
-            .join("dev");
+        let beside = node.sysfs_root.parent().map(|parent| parent.join("dev"));
+        let dev = beside
+            .filter(|dev| dev.is_dir())
+            .unwrap_or_else(|| PathBuf::from("/dev"));
         Hardware {
             node,
             sysfs: Sysfs::at(&node.sysfs_root, dev),
@@ -49,8 +49,9 @@ impl<'a> Hardware<'a> {
         let root = self.node.sysfs_root.display();
         let Some(found) = self.sysfs.device(id) else {
             if device.pci().is_none() {
-                // The device plugin's own form: nothing can be said of it.
-                return Ok(());
+                // The device plugin's own form: nobody but itself can say anything of it.
+                let device = device.clone();
+                return self.of_device_plugin(&device).map(drop);
             }
             return Err(Reason::Devices(format!(
                 "{named} is not there: {root}/bus/pci/devices has no {id}; its PF was reset or the \

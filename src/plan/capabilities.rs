@@ -48,7 +48,7 @@ impl Rules<'_> {
                 .collect();
             attachment.capability_args.set("ips", raw(&ips));
         }
-        Ok(())
+        check_args(attachment)
     }
 
     /// The addresses that the pod asks for: its own, or those of the claim where a plugin declares
@@ -150,6 +150,22 @@ fn by_arguments(key: &str, value: &RawValue, attachment: &mut Attachment) {
     if args.get(key).is_none() {
         args.set(key, value.to_owned());
     }
+}
+
+/// Whether every plugin's own `args` leave room for the pod's.
+fn check_args(attachment: &Attachment) -> Result<(), Reason> {
+    let Some(pods) = &attachment.cni_args else {
+        return Ok(());
+    };
+    for plugin in attachment.config.plugins() {
+        plugin.check_args(pods).map_err(|cause| {
+            let plugin = plugin.plugin_type();
+            Reason::Network(format!(
+                "plugin {plugin}: args: {cause}; make args.cni an object, to which the pod adds"
+            ))
+        })?;
+    }
+    Ok(())
 }
 
 fn raw<T: serde::Serialize>(value: &T) -> Box<RawValue> {

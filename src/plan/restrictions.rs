@@ -1,5 +1,7 @@
 //! Which networks the pods of a namespace may select (NPWG 1.3 §7.4).
 
+use serde_json::value::RawValue;
+
 use super::error::Reason;
 use crate::cni::json::same_key;
 use crate::cni::{NetworkConfig, RawObject};
@@ -27,16 +29,10 @@ pub(super) fn check(
             "the policy of namespace {namespace} does not list it under networks; add it there or select another"
         )));
     }
-    let own = |key: &&String| {
-        let below = key.split_once('.').and_then(|(args, rest)| {
-            let (cni, key) = rest.split_once('.')?;
-            (same_key(args, "args") && same_key(cni, "cni")).then_some(key)
-        });
-        below.is_some_and(|key| cni_args.is_some_and(|args| holds(args, key)))
-    };
-    if let Some(key) = rule.deny_keys.iter().find(own) {
+    let sets = |key: &&String| cni_args.is_some_and(|args| sets(args, key));
+    if let Some(key) = rule.deny_keys.iter().find(sets) {
         return Err(Reason::Restricted(format!(
-            "cni-args of the pod set {key}, which the policy of namespace {namespace} denies; remove it"
+            "the pod's annotation sets {key}, which the policy of namespace {namespace} denies; remove it there"
         )));
     }
     for plugin in config.plugins() {
@@ -83,7 +79,20 @@ pub(super) fn isolation(
     )))
 }
 
-/// Whether an object holds the dotted `path`. Keys are compared as plugins written in Go read them,
+/// Whether the pod's `cni-args` put something at `path`, be it only below it: they become
+/// `args.cni`.
+fn sets(cni_args: &RawObject, path: &str) -> bool {
+    if cni_args.is_empty() {
+        return false;
+    }
+    let mut keys = path.splitn(3, '.');
+    let leads = |key: Option<&str>, to| key.is_none_or(|key| same_key(key, to));
+    leads(keys.next(), "args")
+        && leads(keys.next(), "cni")
+        && keys.next().is_none_or(|below| holds(cni_args, below))
+}
+
+/// Whether an object holds the dotted `path`, be it in an element of a list on the way. Keys are compared as plugins written in Go read them,
 /// so that no other spelling of a key gets past the policy; nor does a value beside it that only
 /// some parsers bear, since values are not looked into.
 fn holds(object: &RawObject, path: &str) -> bool {
@@ -94,11 +103,16 @@ fn holds(object: &RawObject, path: &str) -> bool {
     let mut values = values.map(|(_, raw)| raw);
     match rest {
         None => values.next().is_some(),
-        Some(rest) => values.any(|raw| {
-            let inner = serde_json::from_str::<RawObject>(raw.get());
-            inner.is_ok_and(|inner| holds(&inner, rest))
-        }),
+        Some(rest) => values.any(|raw| is_below(raw, rest)),
     }
+}
+
+fn is_below(raw: &RawValue, path: &str) -> bool {
+    if let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+        return list.into_iter().any(|element| is_below(element, path));
+    }
+    let object = serde_json::from_str::<RawObject>(raw.get());
+    object.is_ok_and(|object| holds(&object, path))
 }
 
 #[cfg(test)]
@@ -108,7 +122,7 @@ mod tests {
     #[test]
     fn a_denied_key_is_found_however_it_is_spelt_and_whatever_stands_beside_it() {
         let object = RawObject::parse(
-            br#"{"type":"ptp","IPAM":{"n":1e400,"\u0064ataDir":"/"},"ipam":{},"list":[{"a":1}],"ny\u017fctl":null}"#,
+            br#"{"type":"ptp","IPAM":{"n":1e400,"\u0064ataDir":"/"},"ipam":{},"list":[[7,{"a":1}],{"b":null}],"ny\u017fctl":null}"#,
         )
         .unwrap();
         for (path, held) in [
@@ -118,12 +132,31 @@ mod tests {
             ("ipam.datadir", true),
             ("ipam.n", true),
             ("ipam.dataDir.x", false),
-            ("list.a", false),
+            ("list.a", true),
+            ("LIST.b", true),
+            ("list.c", false),
             ("nysctl", true),
             ("dataDir", false),
             ("", false),
         ] {
             assert_eq!(holds(&object, path), held, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_pod_puts_into_args_is_found_by_every_path_that_leads_there() {
+        let args = RawObject::parse(br#"{"zz":{"q":1}}"#).unwrap();
+        for (path, found) in [
+            ("args", true),
+            ("Args.CNI", true),
+            ("args.cni.zz", true),
+            ("args.cni.zz.q", true),
+            ("args.cni.zz.r", false),
+            ("args.other", false),
+            ("ipam", false),
+        ] {
+            assert_eq!(sets(&args, path), found, "{path}");
+            assert!(!sets(&RawObject::default(), path), "{path}");
         }
     }
 }

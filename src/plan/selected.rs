@@ -150,7 +150,7 @@ impl<'a> Planner<'a> {
             &pod.namespace,
             &selection.network,
             &attachment.config,
-            selection.cni_args.as_ref(),
+            attachment.cni_args.as_ref(),
         )
         .map_err(|reason| attachment.problem(reason))
     }

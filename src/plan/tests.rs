@@ -609,6 +609,36 @@ fn what_a_pod_puts_into_cni_args_is_kept_as_it_is_written() {
     );
 }
 
+#[test]
+fn a_definition_whose_args_have_no_room_for_the_pods_is_refused_before_anything_runs() {
+    let story = |args: Value| {
+        story()
+            .define("pods/net", Some(json!({"type": "macvlan", "args": args})))
+            .networks(r#"[{"name":"net","cni-args":{"n":1}}]"#)
+    };
+    for args in [
+        json!("str"),
+        json!([1]),
+        json!({"cni": "str"}),
+        json!({"cni": [1]}),
+    ] {
+        let (code, line) = story(args.clone()).problem();
+        assert_eq!(code, 102, "{line}");
+        assert!(line.contains("plugin macvlan: args: "), "{line}");
+        assert!(line.contains("make args.cni an object"), "{line}");
+        // A pod that adds nothing leaves it to the plugin.
+        assert!(story(args).networks("net").plan().problems.is_empty());
+    }
+    for args in [
+        Value::Null,
+        json!({}),
+        json!({"cni": null}),
+        json!({"other": 7}),
+    ] {
+        assert!(story(args).plan().problems.is_empty());
+    }
+}
+
 // clause: NPWG-1.3 §4.1.2.1.3 invalid
 // clause: NPWG-1.3 §4.1.2.1.4 invalid
 // clause: NPWG-1.3 §4.1.2.1.5 invalid

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use crate::cni::{JsonError, RawObject};
+use crate::cni::{JsonError, PluginType, RawObject};
+use crate::npwg::ObjectRef;
 
 /// Which namespaces may select what by annotation. The cluster network and `defaultNetworks` are
 /// the administrator's own and exempt.
@@ -36,8 +37,15 @@ impl TryFrom<&RawObject> for Policy {
             .map_err(|cause| PolicyError(cause.to_string()))?
             .unwrap_or_default();
         let rule = |(namespace, raw): (&str, &RawValue)| {
-            let rule = Rule::read(raw.get())
-                .map_err(|cause| PolicyError(format!("namespace {namespace}: {cause}")))?;
+            let wrong = |cause| PolicyError(format!("namespace {namespace}: {cause}"));
+            // Any name will do for the object: what is asked is whether the namespace can be one.
+            if namespace != "*" && ObjectRef::new(namespace, "any").is_err() {
+                return Err(wrong(
+                    "it cannot be one; name it as the cluster does, or *".into(),
+                ));
+            }
+            let rule = Rule::read(raw.get()).map_err(|cause| wrong(cause.to_string()))?;
+            rule.check().map_err(wrong)?;
             Ok((namespace.to_owned(), rule))
         };
         Ok(Policy {
@@ -59,11 +67,34 @@ impl Rule {
             deny_keys: list("denyKeys")?,
         })
     }
+
+    /// A value that can match nothing would allow what it was to deny.
+    fn check(&self) -> Result<(), String> {
+        let is_no_type = |name: &&String| name.parse::<PluginType>().is_err();
+        if let Some(name) = self.types.iter().find(is_no_type) {
+            return Err(format!(
+                "types: {name:?} is no plugin; write it as \"macvlan\""
+            ));
+        }
+        let is_none = |name: &&String| !name.contains('/') || name.parse::<ObjectRef>().is_err();
+        if let Some(name) = self.networks.iter().find(is_none) {
+            return Err(format!(
+                "networks: {name:?} is no definition; write it as \"namespace/name\""
+            ));
+        }
+        let is_no_path = |path: &&String| path.split('.').any(str::is_empty);
+        if let Some(path) = self.deny_keys.iter().find(is_no_path) {
+            return Err(format!(
+                "denyKeys: {path:?} is no key; write it as \"ipam.dataDir\""
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// A policy that cannot be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{0}; correct its type")]
+#[error("{0}; correct it")]
 pub struct PolicyError(String);
 
 impl Policy {
@@ -92,5 +123,27 @@ mod tests {
         assert_eq!(policy.rule("other").unwrap().types, ["macvlan"]);
         assert!(policy.rule("telco").unwrap().types.is_empty());
         assert!(Policy::default().rule("telco").is_none());
+    }
+
+    #[test]
+    fn what_can_match_nothing_is_refused() {
+        for (namespace, key, value) in [
+            ("Bad_NS", "types", "macvlan"),
+            ("*", "types", "a/b"),
+            ("*", "networks", "a/b/c"),
+            ("*", "networks", "bare"),
+            ("a", "denyKeys", ""),
+            ("a", "denyKeys", "a..b"),
+        ] {
+            let text = format!(r#"{{"namespaces":{{"{namespace}":{{"{key}":["{value}"]}}}}}}"#);
+            let wire = RawObject::parse(text.as_bytes()).unwrap();
+            let error = Policy::try_from(&wire).unwrap_err().to_string();
+            let named = if namespace == "Bad_NS" {
+                namespace
+            } else {
+                value
+            };
+            assert!(error.contains(named), "{error}");
+        }
     }
 }

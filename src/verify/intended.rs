@@ -81,8 +81,7 @@ impl<'a> Intended<'a> {
             .into_iter()
             .flat_map(move |result| result.ips.iter().map(move |ip| (result, ip)))
             .filter(move |(result, ip)| {
-                let index = ip.interface.and_then(|index| usize::try_from(index).ok());
-                let points_at = index.and_then(|index| result.interfaces.get(index));
+                let points_at = ip.interface.and_then(|index| result.interfaces.get(index));
                 match (points_at, ours) {
                     (Some(interface), Some(ours)) => {
                         interface.sandbox.is_some() && interface.name == ours.name

@@ -286,3 +286,21 @@ fn the_nodes_own_namespace_is_attached_where_the_runtime_insists() {
     assert_eq!(call("DEL").exit, 0);
     lab.assert_nothing_left();
 }
+
+#[test]
+fn a_result_that_the_runtimes_version_cannot_say_is_taken_back_and_not_told() {
+    let mut lab = Lab::new();
+    lab.configure("cniVersion", json!("0.2.0"));
+    lab.cluster_network("1.0.0", &[json!({ "type": "bridge", "bridge": "cni0" })]);
+    lab.definition("demo/further", &lab.macvlan_of_its_own());
+    lab.selects("further");
+    let words = [
+        "no address",
+        "0.2.0",
+        "raise cniVersion to 0.3.1 in the node configuration",
+    ];
+    lab.call("ADD").fails(1, &words);
+    assert!(lab.events().is_empty(), "{:?}", lab.events());
+    assert!(lab.pod.links().is_empty());
+    lab.assert_nothing_left();
+}

@@ -10,7 +10,7 @@ use crate::sysfs::path::is_entry_name;
 const MAX: usize = 255;
 
 /// The name of a device plugin's file: `<resourceName>-<deviceID>-device.json`, with `-` for each
-/// `/` of the resource (`DEVINFO 1.1.0 §4.1`).
+/// `/` (`DEVINFO 1.1.0 §4.1`), also of the identifier: kubelet lets a device plugin choose any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DpFileName(String);
 
@@ -19,11 +19,13 @@ impl DpFileName {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Name`] for an identifier with `/`, or either with control characters.
+    /// [`StoreError::Name`] for either when it is empty, starts with a dot or has control
+    /// characters.
     pub fn new(resource: &str, device_id: &str) -> Result<Self, StoreError> {
         let resource = resource.replace('/', "-");
         part("resource name", &resource)?;
-        part("device ID", device_id)?;
+        let device_id = device_id.replace('/', "-");
+        part("device ID", &device_id)?;
         Ok(Self(bounded(
             &resource,
             '-',

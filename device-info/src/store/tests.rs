@@ -157,6 +157,10 @@ fn resources_that_share_a_file_name_are_told_apart_by_content() {
     let (_directory, files) = files();
     files.write_dp("a/b-c", ID, &info(ID)).unwrap();
     assert_eq!(
+        DpFileName::new("r", "vdpa:mgmt/x").unwrap().as_str(),
+        "r-vdpa:mgmt-x-device.json"
+    );
+    assert_eq!(
         DpFileName::new("a/b-c", ID).unwrap(),
         DpFileName::new("a-b/c", ID).unwrap()
     );
@@ -255,7 +259,7 @@ fn names_that_are_paths_are_refused_with_the_name() {
     for (resource, id) in [
         ("r", ".."),
         ("r", "../../etc/passwd"),
-        ("r", "a/b"),
+        ("r", "."),
         ("r", ""),
         ("", ID),
         ("..", ID),

@@ -28,9 +28,15 @@ pub(super) fn parse(text: &[u8], config_version: Version) -> Result<CniResult, R
 
 /// 0.3.0 and later; what a later version added is taken wherever it stands.
 fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
+    let interfaces = list(object, "interfaces", interface)?;
+    let mut ips = list(object, "ips", ip_config)?;
+    for ip in &mut ips {
+        // Runtimes look it up without a check of their own.
+        ip.interface = ip.interface.filter(|index| *index < interfaces.len());
+    }
     Ok(CniResult {
-        interfaces: list(object, "interfaces", interface)?,
-        ips: list(object, "ips", ip_config)?,
+        interfaces,
+        ips,
         routes: list(object, "routes", route)?,
         dns: dns(object)?,
     })
@@ -68,10 +74,12 @@ fn interface(object: &RawObject) -> Result<Interface, JsonError> {
 }
 
 fn ip_config(object: &RawObject) -> Result<IpConfig, JsonError> {
+    // Old results say with -1 that it is no interface's.
+    let interface = object.read::<i64>("interface")?;
     Ok(IpConfig {
         address: required(object, "address")?,
         gateway: address(object, "gateway")?,
-        interface: object.read("interface")?,
+        interface: interface.and_then(|index| usize::try_from(index).ok()),
     })
 }
 

@@ -97,7 +97,7 @@ struct WireIp {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    interface: Option<i64>,
+    interface: Option<usize>,
     address: IpNet,
     #[serde(skip_serializing_if = "Option::is_none")]
     gateway: Option<IpAddr>,
@@ -197,6 +197,7 @@ struct LegacyIp {
 
 impl<'a> Legacy<'a> {
     fn new(result: &'a CniResult, version: Version) -> Result<Self, ResultError> {
+        result.fits(version)?;
         let family = |four: bool| {
             let of_family = |net: &IpNet| net.addr().is_ipv4() == four;
             let ip = result.ips.iter().find(|ip| of_family(&ip.address))?;
@@ -211,15 +212,11 @@ impl<'a> Legacy<'a> {
                     .collect(),
             })
         };
-        let legacy = Self {
+        Ok(Self {
             cni_version: version,
             ip4: family(true),
             ip6: family(false),
             dns: result.dns.as_ref().map(WireDns::new),
-        };
-        if legacy.ip4.is_none() && legacy.ip6.is_none() {
-            return Err(ResultError::NoAddress(version));
-        }
-        Ok(legacy)
+        })
     }
 }

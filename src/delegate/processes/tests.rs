@@ -187,7 +187,7 @@ fn a_plugin_that_hangs_is_ended_at_its_deadline() {
     assert_eq!(
         error.to_string(),
         "no answer within 300ms, ended with its children, it wrote \"waiting\"; see what it waits \
-         for, or raise deadlines.delegate"
+         for, or raise deadlines.delegate, or the verb's own where that is the shorter"
     );
     assert!(
         took >= Duration::from_millis(300) && took < Duration::from_secs(2),

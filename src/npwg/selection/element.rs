@@ -140,12 +140,20 @@ fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError
             texts
                 .iter()
                 .map(|text| {
-                    text.parse()
-                        .map_err(|_| ElementError::Gateway(excerpt(text).into_owned()))
+                    let address: Option<IpAddr> = text.parse().ok();
+                    address
+                        .filter(is_of_a_host)
+                        .ok_or_else(|| ElementError::Gateway(excerpt(text).into_owned()))
                 })
                 .collect()
         })
         .transpose()
+}
+
+/// Whether an address can be that of another machine, as a gateway's must be.
+fn is_of_a_host(address: &IpAddr) -> bool {
+    let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+    !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || is_broadcast)
 }
 
 fn ipam_claim(object: &RawObject) -> Result<Option<String>, ElementError> {

@@ -271,6 +271,23 @@ fn every_invalid_value_is_named_with_its_network_and_key() {
             "\"10.0.0.1/24\" is no IP address",
         ),
         ("default-route", r#"[""]"#, "\"\" is no IP address"),
+        (
+            "default-route",
+            r#"["0.0.0.0"]"#,
+            "\"0.0.0.0\" is no IP address",
+        ),
+        ("default-route", r#"["::"]"#, "\"::\" is no IP address"),
+        (
+            "default-route",
+            r#"["127.0.0.1"]"#,
+            "\"127.0.0.1\" is no IP",
+        ),
+        ("default-route", r#"["ff02::1"]"#, "\"ff02::1\" is no IP"),
+        (
+            "default-route",
+            r#"["255.255.255.255"]"#,
+            "is no IP address of",
+        ),
         ("infiniband-guid", r#""""#, "\"infiniband-guid\": "),
         ("infiniband-guid", "7", "\"infiniband-guid\": 7"),
         (

@@ -105,7 +105,7 @@ fn the_addresses_are_those_in_the_pod() {
         ),
         (
             r#"{"interfaces":[{"name":"net1","sandbox":"/n"}],"ips":[{"address":"192.0.2.2/24","interface":7}]}"#,
-            r#"{"name":"default/sriov-a","interface":"net1","default":false}"#,
+            r#"{"name":"default/sriov-a","interface":"net1","ips":["192.0.2.2/24"],"default":false}"#,
         ),
     ];
     for (answered, expected) in table {

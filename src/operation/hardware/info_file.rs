@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use device_info::{
-    CompletionError, DeviceInfo, DeviceInfoDir, DeviceKind, Devlink, Facts, WireDeviceInfo,
-    complete,
+    CompletionError, DeviceInfo, DeviceInfoDir, DeviceKind, Devlink, Facts, StoreError,
+    WireDeviceInfo, complete,
 };
 use serde_json::Value;
 
@@ -29,12 +29,31 @@ impl Hardware<'_> {
         &self,
         device: &AllocatedDevice,
     ) -> Result<Option<DeviceInfo>, Reason> {
-        let given = self
-            .files()
-            .read_dp(&device.resource, &device.id)
-            .map_err(|cause| Reason::DeviceInfo(cause.to_string()))?;
+        let given = self.device_plugins_file(device)?;
         self.completed(given, Some(device))
             .map_err(|cause| Reason::DeviceInfo(cause.to_string()))
+    }
+
+    /// What the plugins find: the device plugin's own words, to which nothing is added before they
+    /// have run (DEVINFO 1.1.0 §5.1.2), or else what the machine shows.
+    fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
+        let given = self.device_plugins_file(device)?;
+        let info = match given {
+            Some(given) => complete(Some(given), None),
+            None => self.completed(None, Some(device)),
+        };
+        info.map_err(|cause| Reason::DeviceInfo(cause.to_string()))
+    }
+
+    fn device_plugins_file(
+        &self,
+        device: &AllocatedDevice,
+    ) -> Result<Option<WireDeviceInfo>, Reason> {
+        let file = self.files().read_dp(&device.resource, &device.id);
+        file.map_err(|cause| match cause {
+            StoreError::Name { .. } => Reason::Devices(cause.to_string()),
+            _ => Reason::DeviceInfo(cause.to_string()),
+        })
     }
 
     fn completed(
@@ -68,7 +87,7 @@ impl Hardware<'_> {
         let info = match &attachment.device {
             None => None,
             Some(device) => self
-                .of_device_plugin(device)
+                .for_plugins(device)
                 .map_err(|reason| attachment.problem(reason))?,
         };
         match info {

@@ -1,5 +1,7 @@
 //! Which device an interface is, by the trees of real and of made-up machines.
 
+use std::path::Path;
+
 use device_info::{Capture, fixtures};
 
 use super::*;

@@ -1,0 +1,70 @@
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::Command;
+
+use super::*;
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_millis(200)
+}
+
+fn container() -> ContainerId {
+    "c1".parse().unwrap()
+}
+
+#[test]
+fn it_leaves_no_file_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Lock::take(&dir.path().join("locks"), &container(), soon()).unwrap());
+    assert_eq!(fs::read_dir(dir.path().join("locks")).unwrap().count(), 0);
+}
+
+// clause: CNI-1.1.0 §3 serial
+// clause: CNI-1.1.0 §3 concurrent: locked by sandbox
+// clause: NPWG-1.3 §7.3
+#[test]
+fn a_second_taker_waits_for_the_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Lock::take(dir.path(), &container(), soon()).unwrap();
+    // The same process counts as the live owner only through another descriptor, so hold it
+    // in a child that says that it is the owner.
+    let mut child = Command::new("sleep").arg("5").spawn().unwrap();
+    fs::write(&first.path, child.id().to_string()).unwrap();
+    let error = Lock::take(dir.path(), &container(), soon()).unwrap_err();
+    assert!(
+        error.to_string().contains(&child.id().to_string()),
+        "{error}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(first);
+    Lock::take(dir.path(), &container(), soon()).unwrap();
+}
+
+/// A process that holds the lock of a Jackfield that is dead.
+fn orphan_in(dir: &Path, work: &str) -> std::process::Child {
+    let dead = open(&dir.join("c1.lock")).unwrap();
+    dead.lock().unwrap();
+    fcntl(&dead, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
+    (&dead).write_all(b"1999999999").unwrap();
+    let mut orphan = Command::new("sh");
+    orphan.args(["-c", work]).process_group(0).spawn().unwrap()
+}
+
+#[test]
+fn orphans_of_a_dead_owner_are_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut orphan = orphan_in(dir.path(), "sleep 60; true");
+    let by = Instant::now() + Duration::from_secs(3);
+    drop(Lock::take(dir.path(), &container(), by).unwrap());
+    let status = orphan.wait().unwrap();
+    assert_eq!(status.signal(), Some(9), "the orphan was ended");
+}
+
+#[test]
+fn orphans_of_a_dead_owner_may_finish_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut orphan = orphan_in(dir.path(), "sleep 0.1");
+    let by = Instant::now() + Duration::from_secs(3);
+    drop(Lock::take(dir.path(), &container(), by).unwrap());
+    assert!(orphan.wait().unwrap().success(), "it ended by itself");
+}
