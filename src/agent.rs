@@ -12,6 +12,7 @@
 
 mod cache;
 mod connection;
+mod durable;
 mod http;
 mod knowledge;
 mod log;
@@ -36,8 +37,10 @@ pub use log::LogFormat;
 
 use crate::cluster::OwedWrites;
 use crate::cluster::api::ApiError;
+use crate::journal::Journal;
 use cache::Cache;
 use connection::Connection;
+use durable::Durable;
 use knowledge::Knowledge;
 use metrics::Metrics;
 use publisher::Publisher;
@@ -83,6 +86,8 @@ async fn live(options: Options) -> Result<(), AgentError> {
         cause,
     })?;
     let metrics = Rc::new(Metrics::new(options.journal_dir.clone()));
+    let journal = Journal::new(&options.journal_dir);
+    let durable = Durable::start(journal.clone(), metrics.synced())?;
     let listening = http::listen(options.metrics).await?;
     let socket = socket::Listening::bind(&options.socket).await?;
     let connection = Rc::new(Connection::open(options.credentials).await?);
@@ -96,6 +101,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
     });
     let publisher = Rc::new(Publisher::new(
         owed,
+        journal,
         Rc::clone(&knowledge),
         Rc::clone(&metrics),
     ));
@@ -104,21 +110,25 @@ async fn live(options: Options) -> Result<(), AgentError> {
         Rc::clone(&connection),
         Rc::clone(&cache),
         Rc::clone(&publisher),
+        Rc::clone(&metrics),
         options.node.clone(),
     ));
     tokio::task::spawn_local(watch::slices(
         Rc::clone(&connection),
         Rc::clone(&cache),
+        Rc::clone(&metrics),
         options.node,
     ));
     tokio::task::spawn_local(watch::definitions(
         Rc::clone(&connection),
         Rc::clone(&cache),
+        Rc::clone(&metrics),
     ));
     tokio::task::spawn_local(Rc::clone(&publisher).run());
-    tokio::task::spawn_local(http::serve(listening, Rc::clone(&metrics), cache));
+    let counted = Rc::clone(&metrics);
+    tokio::task::spawn_local(http::serve(listening, counted, Rc::clone(&knowledge)));
     tokio::select! {
-        () = serve::serve(&socket, knowledge, publisher, metrics) => {}
+        () = serve::serve(&socket, knowledge, publisher, metrics, durable) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }

@@ -12,6 +12,7 @@ pub mod catalog;
 pub mod conf_dir;
 mod devices;
 mod error;
+pub mod figures;
 pub mod folder;
 pub mod frame;
 pub mod identity;
@@ -30,6 +31,7 @@ pub use api::{Api, ApiError};
 pub use catalog::{Catalog, Network, administrators_definitions};
 pub use conf_dir::{ConfDirError, OnDisk};
 pub use error::ClusterError;
+pub use figures::{Figures, Phase};
 pub use folder::Folder;
 pub use owed_writes::{OwedWrite, OwedWrites};
 
@@ -131,6 +133,9 @@ pub struct Question {
     pub pod: Option<PodName>,
     /// Its annotations, where the runtime hands them over.
     pub annotations: Option<PodAnnotations>,
+    /// Whether kubelet says, by the annotations that the runtime hands over, that it is a static
+    /// pod: it may run before the API server has its mirror, and while there is no API server.
+    pub is_static: bool,
     /// Definitions that the administrator's configuration names.
     pub networks: Vec<ObjectRef>,
     /// Where a bare name in [`DEFAULT_NETWORK_ANNOTATION`] is looked up.
@@ -291,5 +296,11 @@ pub trait Cluster {
     /// Takes away what a process that was ended while it published for the pod left half made.
     fn sweep(&self, pod: &PodName) {
         let _ = pod;
+    }
+
+    /// A call is over and its answer given: whoever counts is told what it took. Nobody is waited
+    /// for, and what cannot be told is not.
+    fn over(&self, figures: Figures) {
+        let _ = figures;
     }
 }

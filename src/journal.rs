@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
-//! what the file says is then only about leases and devices.
+//! what the file says is then only about leases and devices. The agent does it once the runtime has
+//! its answer ([`Journal::bring_to_disk`]).
 
 pub mod adopted;
 pub mod entry;
@@ -40,6 +41,7 @@ pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
 pub use users::DeviceUser;
 
+use crate::cluster::PodName;
 use crate::cni::{ContainerId, InterfaceName};
 use steps::ReplayError;
 
@@ -146,6 +148,27 @@ impl Journal {
         }
     }
 
+    /// Brings records, and that they are there, to the disk. One that is gone by now needs
+    /// nothing. How many were there.
+    ///
+    /// # Errors
+    /// Code 109, once all were tried.
+    pub fn bring_to_disk(&self, keys: &[Key]) -> Result<u64, JournalError> {
+        let (mut brought, mut failed) = (0, None);
+        let paths = keys.iter().map(|key| self.path(key));
+        for path in paths.chain([self.sandboxes()]) {
+            match fs::File::open(&path).and_then(|file| file.sync_all()) {
+                Ok(()) => brought += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(cause) => {
+                    failed = Some(JournalError::io("is not safe on the disk", &path, &cause));
+                }
+            }
+        }
+        // The directory is none of the records.
+        failed.map_or(Ok(u64::saturating_sub(brought, 1)), Err)
+    }
+
     /// Every attachment on record.
     ///
     /// # Errors
@@ -164,6 +187,16 @@ impl Journal {
             }
         }
         Ok(keys)
+    }
+
+    /// Whether a sandbox of `pod` is on record. Nothing is changed, whatever is found.
+    pub fn has_pod(&self, pod: &PodName) -> bool {
+        let entries = fs::read_dir(self.sandboxes()).into_iter().flatten();
+        let mut sandboxes = entries.flatten().filter_map(|entry| {
+            let bytes = fs::read(entry.path()).ok()?;
+            Sandbox::replay(&bytes).ok()
+        });
+        sandboxes.any(|sandbox| sandbox.header.pod.as_ref() == Some(pod))
     }
 
     /// Makes the journal's directories and looks whether it can be written now: an ADD would.

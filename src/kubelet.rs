@@ -14,12 +14,14 @@ mod error;
 mod grpc;
 mod message;
 mod pod_resources;
+mod usage;
 
 use std::path::Path;
 
 pub use devices::{ContainerDevices, DynamicDevice, Identity, PodDevices, Resource};
 pub use error::KubeletError;
 pub use pod_resources::PodResources;
+pub use usage::Usage;
 
 /// Asks kubelet for the devices of a pod, and waits for the answer: for whoever has no runtime.
 ///

@@ -31,6 +31,7 @@ pub mod readiness;
 mod restore;
 pub mod retire;
 pub mod status;
+pub mod stopwatch;
 mod unrecorded;
 
 use std::cell::RefCell;
@@ -38,10 +39,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 pub use failure::Failure;
+pub use stopwatch::{Stopwatch, Timed};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Phase};
+use crate::cni::ContainerId;
 use crate::delegate::{DelegateExec, Ours};
-use crate::journal::Journal;
+use crate::journal::{Journal, Lock, LockError};
 use crate::kernel::{DeviceLinks, KernelError, PodLinks, PodNetns};
 use crate::request::Request;
 
@@ -67,6 +70,8 @@ pub struct Node<'a> {
     pub lock_dir: PathBuf,
     /// Our own program, which is never a delegate.
     pub ours: Ours,
+    /// What the call takes.
+    pub stopwatch: &'a Stopwatch,
 }
 
 /// One call on its way: what was asked, and until when.
@@ -94,6 +99,12 @@ impl<'a> Context<'a> {
             deadline,
             notes: RefCell::default(),
         }
+    }
+
+    /// Takes the lock of a sandbox, until the deadline.
+    fn lock(&self, container: &ContainerId) -> Result<Lock, LockError> {
+        let take = || Lock::take(&self.node.lock_dir, container, self.deadline);
+        self.node.stopwatch.during(Phase::Lock, take)
     }
 
     /// Keeps a line for whoever reads stderr: it went well enough, and should be known.

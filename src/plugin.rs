@@ -14,7 +14,7 @@ use crate::cni::{self, RawObject, Verb, Version};
 use crate::delegate::{DEPTH_VARIABLE, Depth, DepthError, Ours, Processes};
 use crate::journal::Journal;
 use crate::kernel::Netlink;
-use crate::operation::{self, Context, Failure, Node};
+use crate::operation::{self, Context, Failure, Node, Stopwatch, Timed};
 use crate::request::log::Level;
 use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
@@ -25,9 +25,14 @@ const LOCK_DIR: &str = "/run/jackfield/locks";
 pub fn main() -> ExitCode {
     panic_as_json();
     let mut version = Version::LATEST;
-    match answer(&mut version) {
+    answer(&mut version).unwrap_or_else(|failure| give(&Err(failure), version))
+}
+
+/// Gives the runtime its answer, which is empty where the specification has none.
+fn give(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
+    match outcome {
         Ok(document) => {
-            write(&document);
+            write(document);
             ExitCode::SUCCESS
         }
         Err(failure) => {
@@ -37,12 +42,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs the verb; the answer is empty where the specification has none. `version` becomes the one
-/// that the runtime speaks as soon as it is known.
-fn answer(version: &mut Version) -> Result<String, Failure> {
+/// Runs the verb and gives the answer; a failure that is returned is still to be given. `version`
+/// becomes the one that the runtime speaks as soon as it is known.
+fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     let call = Call::read(|name| std::env::var(name).ok())?;
     if call.verb == Verb::Version {
-        return Ok(supported_versions());
+        return Ok(give(&Ok(supported_versions()), *version));
     }
     let stdin = read_stdin(io::stdin().lock()).map_err(RequestError::from)?;
     if let Some(spoken) = RawObject::parse(&stdin)
@@ -52,28 +57,29 @@ fn answer(version: &mut Version) -> Result<String, Failure> {
         *version = spoken;
     }
     if let Err(circle) = depth() {
-        return refused(call.verb, circle);
+        return Ok(give(&refused(call.verb, circle), *version));
     }
     let request = Request::parse(call, &stdin)?;
     let log = &request.node.log;
     request.node.warnings.iter().for_each(|line| log.warn(line));
     let begun = Instant::now();
-    let outcome = with_node(&request.node, |node| run(node, &request));
-    match &outcome {
-        Ok(_) => log.write(Level::Verbose, || {
-            format!("{}: done in {:.1?}", named(&request.call), begun.elapsed())
-        }),
-        Err(failure) => log.write(Level::Error, || {
-            let error = failure.to_cni();
-            format!(
-                "{}: {} (code {})",
-                named(&request.call),
-                error.msg,
-                error.code
-            )
-        }),
-    }
-    outcome
+    with_node(&request.node, |node| {
+        let outcome = run(node, &request);
+        let exit = give(&outcome, *version);
+        let failure = outcome.err().map(|failure| failure.to_cni());
+        let figures = node.stopwatch.stop(&request.call, failure.as_ref());
+        node.cluster.over(figures);
+        match failure {
+            None => log.write(Level::Verbose, || {
+                format!("{}: done in {:.1?}", named(&request.call), begun.elapsed())
+            }),
+            Some(error) => log.write(Level::Error, || {
+                let name = named(&request.call);
+                format!("{name}: {} (code {})", error.msg, error.code)
+            }),
+        }
+        Ok(exit)
+    })
 }
 
 /// The call as the log has it: what was asked, and of which pod.
@@ -133,10 +139,13 @@ pub fn with_node<T>(
             &config.journal_dir,
         )),
     };
-    let depth = depth()?;
+    let (stopwatch, processes) = (Stopwatch::default(), Processes::new(depth()?));
     act(&Node {
         cluster: cluster.as_ref(),
-        exec: &Processes::new(depth),
+        exec: &Timed {
+            exec: &processes,
+            stopwatch: &stopwatch,
+        },
         links: &|netns| Ok(Box::new(Netlink::in_netns(netns)?)),
         devices: &|netns| {
             let links = netns.map_or_else(Netlink::here, Netlink::in_netns)?;
@@ -145,6 +154,7 @@ pub fn with_node<T>(
         journal: Journal::new(&config.journal_dir),
         lock_dir: LOCK_DIR.into(),
         ours: Ours::this_process().map_err(|cause| Failure::Ourselves(cause.to_string()))?,
+        stopwatch: &stopwatch,
     })
 }
 

@@ -62,7 +62,7 @@ impl<T> Shelf<T> {
         self.synced.get()
     }
 
-    /// When the watch last brought anything, a sign of life included.
+    /// When the watch last brought anything.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }
@@ -80,9 +80,8 @@ impl<T> Shelf<T> {
         self.put(object.clone(), value);
     }
 
-    /// A new list begins.
+    /// A new list is asked for; nothing is heard yet.
     pub(super) fn begin(&self) {
-        self.hear();
         *self.listing.borrow_mut() = Some(HashMap::new());
     }
 
@@ -137,6 +136,7 @@ mod tests {
         let shelf: Shelf<u32> = Shelf::default();
         let name = |text: &str| text.parse::<ObjectRef>().unwrap();
         shelf.begin();
+        assert!(shelf.heard().is_none());
         shelf.list(name("a/x"), 1);
         shelf.list(name("a/y"), 2);
         assert!(!shelf.is_synced() && shelf.get(&name("a/x")).is_none());

@@ -15,11 +15,15 @@ use tracing::warn;
 
 use super::AgentError;
 use super::cache::Cache;
+use super::knowledge::Knowledge;
 use super::metrics::Metrics;
+use crate::kubelet::Usage;
 
 /// How long a client may take to ask.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
+
+const METRICS: &str = "/metrics";
 
 /// Takes the address.
 pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, AgentError> {
@@ -29,12 +33,12 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, AgentErro
 }
 
 /// Serves for ever.
-pub(super) async fn serve(listener: TcpListener, metrics: Rc<Metrics>, cache: Rc<Cache>) {
+pub(super) async fn serve(listener: TcpListener, metrics: Rc<Metrics>, knowledge: Rc<Knowledge>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let (metrics, cache) = (Rc::clone(&metrics), Rc::clone(&cache));
-                tokio::task::spawn_local(converse(stream, metrics, cache));
+                let (metrics, knowledge) = (Rc::clone(&metrics), Rc::clone(&knowledge));
+                tokio::task::spawn_local(converse(stream, metrics, knowledge));
             }
             Err(error) => {
                 warn!("metrics: no connection can be accepted: {error}");
@@ -44,10 +48,18 @@ pub(super) async fn serve(listener: TcpListener, metrics: Rc<Metrics>, cache: Rc
     }
 }
 
-async fn converse(stream: TcpStream, metrics: Rc<Metrics>, cache: Rc<Cache>) {
+async fn converse(stream: TcpStream, metrics: Rc<Metrics>, knowledge: Rc<Knowledge>) {
     let service = service_fn(|request: Request<Incoming>| {
-        let (status, text) = page(request.uri().path(), &metrics, &cache);
-        async move { Ok::<_, Infallible>(response(status, text)) }
+        let (metrics, knowledge) = (Rc::clone(&metrics), Rc::clone(&knowledge));
+        async move {
+            let path = request.uri().path();
+            let devices = match path {
+                METRICS => knowledge.devices().await,
+                _ => Vec::new(),
+            };
+            let (status, text) = page(path, &metrics, &knowledge.cache, &devices);
+            Ok::<_, Infallible>(response(status, text))
+        }
     });
     // A client that goes away is nobody's error.
     let _ = http1::Builder::new()
@@ -68,9 +80,9 @@ fn response(status: StatusCode, text: String) -> Response<String> {
     response
 }
 
-fn page(path: &str, metrics: &Metrics, cache: &Cache) -> (StatusCode, String) {
+fn page(path: &str, metrics: &Metrics, cache: &Cache, devices: &[Usage]) -> (StatusCode, String) {
     match path {
-        "/metrics" => (StatusCode::OK, metrics.text(cache)),
+        METRICS => (StatusCode::OK, metrics.text(cache, devices)),
         "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
         "/readyz" => match missing(cache).as_slice() {
             [] => (StatusCode::OK, "ok\n".to_owned()),
@@ -105,15 +117,15 @@ mod tests {
     fn the_agent_is_ready_once_both_lists_are_whole() {
         let metrics = Metrics::new("/nowhere".into());
         let cache = Cache::default();
-        let (status, text) = page("/readyz", &metrics, &cache);
+        let (status, text) = page("/readyz", &metrics, &cache, &[]);
         assert_eq!(
             (status.as_u16(), text.as_str()),
             (503, "not listed yet: pods, definitions\n")
         );
         cache.pods.end();
         cache.definitions.end();
-        assert_eq!(page("/readyz", &metrics, &cache).0.as_u16(), 200);
-        assert_eq!(page("/healthz", &metrics, &cache).0.as_u16(), 200);
-        assert_eq!(page("/", &metrics, &cache).0.as_u16(), 404);
+        assert_eq!(page("/readyz", &metrics, &cache, &[]).0.as_u16(), 200);
+        assert_eq!(page("/healthz", &metrics, &cache, &[]).0.as_u16(), 200);
+        assert_eq!(page("/", &metrics, &cache, &[]).0.as_u16(), 404);
     }
 }

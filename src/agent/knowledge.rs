@@ -11,8 +11,11 @@ use super::connection::Connection;
 use super::metrics::{Metrics, Origin, What};
 use crate::cluster::Found;
 use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView, SliceView};
-use crate::kubelet::PodResources;
+use crate::kubelet::{PodResources, Usage};
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
+
+/// Where kubelet's pod-resources API is unless a plugin's question has said otherwise.
+const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
 
 /// All that the agent can find out.
 #[derive(Debug)]
@@ -33,6 +36,14 @@ impl Knowledge {
     /// The API server, for requests other than look-ups.
     pub(super) fn server(&self) -> ApiServer {
         self.connection.server()
+    }
+
+    /// The devices of this node, as kubelet has them; none where it cannot be asked.
+    pub(super) async fn devices(&self) -> Vec<Usage> {
+        let kept = self.kubelet.borrow().clone();
+        // Nobody has asked for a device yet: kubelet may be there all the same.
+        let kubelet = kept.unwrap_or_else(|| Rc::new(PodResources::at(Path::new(KUBELET))));
+        kubelet.usage().await.unwrap_or_default()
     }
 
     /// Reads the credentials again.

@@ -1,4 +1,6 @@
-//! What is counted, for Prometheus.
+//! What is counted, for Prometheus (`docs/metrics.md`).
+
+mod calls;
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,6 +15,9 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use super::cache::{Cache, Shelf};
+use crate::cluster::Figures;
+use crate::kubelet::Usage;
+use calls::Calls;
 
 /// What is looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelValue)]
@@ -66,6 +71,12 @@ struct ShelfLabels {
     kind: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DeviceLabels {
+    resource: String,
+    state: &'static str,
+}
+
 /// The agent's counters and gauges.
 #[derive(Debug)]
 pub(super) struct Metrics {
@@ -81,6 +92,10 @@ pub(super) struct Metrics {
     cache_age: Family<ShelfLabels, Gauge>,
     attachments: Gauge,
     detachments: Gauge,
+    devices: Family<DeviceLabels, Gauge>,
+    synced: Counter,
+    watch_failures: Family<ShelfLabels, Counter>,
+    calls: Calls,
 }
 
 impl Metrics {
@@ -100,6 +115,10 @@ impl Metrics {
             cache_age: Family::default(),
             attachments: Gauge::default(),
             detachments: Gauge::default(),
+            devices: Family::default(),
+            synced: Counter::default(),
+            watch_failures: Family::default(),
+            calls: Calls::default(),
         };
         metrics.register();
         metrics
@@ -137,7 +156,7 @@ impl Metrics {
         );
         registry.register_with_unit(
             "cache_age",
-            "Time since the watch was last heard, -1 when never",
+            "Time since the watch last brought anything, -1 when never",
             Unit::Seconds,
             self.cache_age.clone(),
         );
@@ -151,6 +170,39 @@ impl Metrics {
             "Detachments still owed",
             self.detachments.clone(),
         );
+        registry.register(
+            "devices",
+            "Devices of device plugins, as kubelet has them",
+            self.devices.clone(),
+        );
+        registry.register(
+            "synced_records",
+            "Records of the journal brought to the disk",
+            self.synced.clone(),
+        );
+        registry.register(
+            "watch_failures",
+            "Watches that ended in a failure, and their attempts to begin again",
+            self.watch_failures.clone(),
+        );
+        self.calls.register(registry);
+    }
+
+    /// A watch has failed.
+    pub(super) fn watch_failed(&self, kind: &'static str) {
+        self.watch_failures
+            .get_or_create(&ShelfLabels { kind })
+            .inc();
+    }
+
+    /// A plugin's call is over.
+    pub(super) fn over(&self, figures: &Figures) {
+        self.calls.count(figures);
+    }
+
+    /// The counter of records that are on the disk.
+    pub(super) fn synced(&self) -> Counter {
+        self.synced.clone()
     }
 
     pub(super) fn answered(&self, answered: bool, time: Duration) {
@@ -180,10 +232,20 @@ impl Metrics {
         self.owed.set(gauge(writes));
     }
 
-    /// Everything as Prometheus reads it.
-    pub(super) fn text(&self, cache: &Cache) -> String {
+    /// Everything as Prometheus reads it; `devices` as kubelet has them now.
+    pub(super) fn text(&self, cache: &Cache, devices: &[Usage]) -> String {
+        self.devices.clear();
+        for usage in devices {
+            let free = usage.all.saturating_sub(usage.in_use);
+            for (state, count) in [("in use", usage.in_use), ("free", free)] {
+                let resource = usage.resource.clone();
+                let labels = DeviceLabels { resource, state };
+                self.devices.get_or_create(&labels).set(gauge(count));
+            }
+        }
         self.shelf("pod", &cache.pods);
         self.shelf("definition", &cache.definitions);
+        self.shelf("slice", &cache.slices);
         self.attachments.set(gauge(self.files("sandboxes")));
         self.detachments.set(gauge(self.files("owed")));
         let mut text = String::new();
@@ -211,30 +273,4 @@ fn gauge(count: usize) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_counted_is_shown() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("owed")).unwrap();
-        fs::write(dir.path().join("owed/x"), "").unwrap();
-        let metrics = Metrics::new(dir.path().to_owned());
-        metrics.answered(true, Duration::from_micros(80));
-        metrics.looked_up(What::Pod, Origin::Cache);
-        metrics.published(Outcome::PodGone);
-        metrics.owed(2);
-        let text = metrics.text(&Cache::default());
-        for line in [
-            r#"jackfield_questions_total{answered="true"} 1"#,
-            r#"jackfield_lookups_total{what="Pod",from="Cache"} 1"#,
-            r#"jackfield_publications_total{outcome="PodGone"} 1"#,
-            "jackfield_owed_writes 2",
-            "jackfield_owed_detachments 1",
-            r#"jackfield_cache_age_seconds{kind="pod"} -1"#,
-            "jackfield_answer_seconds_count 1",
-        ] {
-            assert!(text.contains(line), "{line} is not in\n{text}");
-        }
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use super::knowledge::Knowledge;
 use super::metrics::{Metrics, Outcome};
 use crate::cluster::api::{ApiError, Occasion, PodView, Published, publish};
 use crate::cluster::{OwedWrite, OwedWrites, PodName, Publication};
+use crate::journal::Journal;
 use crate::npwg::ObjectRef;
 
 /// Pods that are told at once.
@@ -26,10 +28,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause for a pod whose status the API server refuses.
 const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);
 
+/// The longest pause for a static pod whose mirror is not there.
+const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
+
 /// Writes what plugins owe the cluster.
 #[derive(Debug)]
 pub(super) struct Publisher {
     owed: OwedWrites,
+    journal: Journal,
     /// What could not be kept on disk; it is lost with the agent.
     in_memory: RefCell<Vec<OwedWrite>>,
     kept: Cell<u64>,
@@ -44,11 +50,13 @@ pub(super) struct Publisher {
 impl Publisher {
     pub(super) fn new(
         owed: OwedWrites,
+        journal: Journal,
         knowledge: Rc<Knowledge>,
         metrics: Rc<Metrics>,
     ) -> Publisher {
         Publisher {
             owed,
+            journal,
             in_memory: RefCell::default(),
             kept: Cell::new(0),
             knowledge,
@@ -139,6 +147,11 @@ impl Publisher {
             let view = self.known(&pod);
             let server = self.knowledge.server();
             match publish(&server, view.as_ref(), &write.publication, occasion).await {
+                // As long as it runs, its mirror may come.
+                Ok(Published::NoMirror) if self.journal.has_pod(&pod) => {
+                    let cause = "its mirror pod is not in the cluster yet";
+                    return self.pause(pod, LONGEST_MIRROR_PAUSE, &cause);
+                }
                 Ok(published) => {
                     self.away.clear();
                     self.made(&pod, &write, published);
@@ -171,7 +184,7 @@ impl Publisher {
                 let (pod, events) = (pod.to_string(), write.publication.events.len());
                 info!(pod, phase = "publish", statuses, events, "told");
             }
-            Published::PodGone => {
+            Published::PodGone | Published::NoMirror => {
                 self.metrics.published(Outcome::PodGone);
                 let uid = pod.uid.as_deref();
                 info!(
@@ -196,23 +209,32 @@ impl Publisher {
     }
 
     fn failed(&self, pod: PodName, error: &ApiError) {
-        self.metrics.published(Outcome::Failed);
-        let pause = if error.is_general() {
-            let least = match error {
-                ApiError::Refused { retry_after, .. } => retry_after.unwrap_or_default(),
-                _ => Duration::ZERO,
-            };
-            self.away.lengthen(LONGEST_PAUSE, least)
-        } else {
-            let mut refused = self.refused.borrow_mut();
-            let pause = Rc::clone(refused.entry(pod.clone()).or_default());
-            pause.lengthen(LONGEST_POD_PAUSE, Duration::ZERO)
+        if !error.is_general() {
+            return self.pause(pod, LONGEST_POD_PAUSE, error);
+        }
+        let least = match error {
+            ApiError::Refused { retry_after, .. } => retry_after.unwrap_or_default(),
+            _ => Duration::ZERO,
         };
+        let pause = self.away.lengthen(LONGEST_PAUSE, least);
+        self.still_owed(&pod, pause, error);
+    }
+
+    /// One pod cannot be told of; the others can.
+    fn pause(&self, pod: PodName, longest: Duration, cause: &dyn Display) {
+        let mut refused = self.refused.borrow_mut();
+        let pause = Rc::clone(refused.entry(pod.clone()).or_default());
+        let pause = pause.lengthen(longest, Duration::ZERO);
+        self.still_owed(&pod, pause, cause);
+    }
+
+    fn still_owed(&self, pod: &PodName, pause: Duration, cause: &dyn Display) {
+        self.metrics.published(Outcome::Failed);
         let (pod, seconds) = (pod.to_string(), pause.as_secs_f32());
         warn!(
             pod,
             phase = "publish",
-            "still owed, tried again in {seconds:.1} s: {error}"
+            "still owed, tried again in {seconds:.1} s: {cause}"
         );
     }
 

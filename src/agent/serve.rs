@@ -10,15 +10,17 @@ use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
+use super::durable::Durable;
 use super::knowledge::Knowledge;
 use super::metrics::Metrics;
 use super::publisher::Publisher;
 use super::socket::Listening;
-use crate::cluster::Question;
 use crate::cluster::api::answer;
 use crate::cluster::frame::{
     self, FrameError, FromAgent, HEADER, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent,
 };
+use crate::cluster::{Figures, Question};
+use crate::journal::Key;
 
 /// Connections at once: more wait in the kernel's queue.
 const CONNECTIONS: usize = 512;
@@ -34,6 +36,7 @@ struct Desk {
     knowledge: Rc<Knowledge>,
     publisher: Rc<Publisher>,
     metrics: Rc<Metrics>,
+    durable: Durable,
 }
 
 /// Serves connections for ever.
@@ -42,11 +45,13 @@ pub(super) async fn serve(
     knowledge: Rc<Knowledge>,
     publisher: Rc<Publisher>,
     metrics: Rc<Metrics>,
+    durable: Durable,
 ) {
     let desk = Rc::new(Desk {
         knowledge,
         publisher,
         metrics,
+        durable,
     });
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -96,6 +101,7 @@ impl Desk {
                     send(&mut stream, &reply).await;
                 }
                 Received::Message(ToAgent::Owed) => owes = true,
+                Received::Message(ToAgent::Over(figures)) => self.over(*figures),
                 Received::Message(ToAgent::Keep(publication)) => {
                     self.publisher.keep(publication);
                     owes = true;
@@ -114,6 +120,25 @@ impl Desk {
         // The plugin has ended: the runtime has its answer, and the processor is free.
         if owes {
             self.publisher.wake();
+        }
+    }
+
+    /// A call is over: it is counted, and its record gets to the disk.
+    fn over(&self, figures: Figures) {
+        self.metrics.over(&figures);
+        if let Some(failure) = &figures.failure {
+            let failed = figures.networks.iter().find(|network| !network.done);
+            warn!(
+                pod = figures.pod,
+                network = failed.map(|failed| failed.network.as_str()),
+                phase = figures.last.as_deref(),
+                verb = &*figures.verb,
+                code = figures.code,
+                "{failure}"
+            );
+        }
+        if let Some((container, ifname)) = figures.record {
+            self.durable.written(Key { container, ifname });
         }
     }
 

@@ -19,6 +19,7 @@ use tracing::{info, warn};
 
 use super::cache::{Cache, Shelf};
 use super::connection::Connection;
+use super::metrics::Metrics;
 use super::publisher::Publisher;
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::SliceObject;
@@ -38,31 +39,59 @@ pub(super) async fn pods(
     connection: Rc<Connection>,
     cache: Rc<Cache>,
     publisher: Rc<Publisher>,
+    metrics: Rc<Metrics>,
     node: String,
 ) {
     let config = watcher::Config::default()
         .fields(&format!("spec.nodeName={node}"))
         .page_size(PAGE);
     let heard = || publisher.api_server_is_back();
-    watch::<PodObject, PodView>(&connection, config, &cache.pods, PodView::from, heard).await;
+    let told = Told {
+        heard,
+        failed: || metrics.watch_failed("pod"),
+    };
+    watch::<PodObject, PodView>(&connection, config, &cache.pods, PodView::from, told).await;
 }
 
 /// Watches the definitions, for ever.
-pub(super) async fn definitions(connection: Rc<Connection>, cache: Rc<Cache>) {
+pub(super) async fn definitions(
+    connection: Rc<Connection>,
+    cache: Rc<Cache>,
+    metrics: Rc<Metrics>,
+) {
     let config = watcher::Config::default().page_size(PAGE);
     let read = |object: DefinitionObject| {
         Definition::from_json(&object.to_json()).map_err(|error| error.to_string())
     };
-    watch(&connection, config, &cache.definitions, read, || {}).await;
+    let told = Told {
+        heard: || {},
+        failed: || metrics.watch_failed("definition"),
+    };
+    watch(&connection, config, &cache.definitions, read, told).await;
 }
 
 /// Watches what DRA drivers have on this node, for ever.
-pub(super) async fn slices(connection: Rc<Connection>, cache: Rc<Cache>, node: String) {
+pub(super) async fn slices(
+    connection: Rc<Connection>,
+    cache: Rc<Cache>,
+    metrics: Rc<Metrics>,
+    node: String,
+) {
     let config = watcher::Config::default()
         .fields(&format!("spec.nodeName={node}"))
         .page_size(PAGE);
     let shelf = &cache.slices;
-    watch::<SliceObject, SliceView>(&connection, config, shelf, SliceView::from, || {}).await;
+    let told = Told {
+        heard: || {},
+        failed: || metrics.watch_failed("slice"),
+    };
+    watch::<SliceObject, SliceView>(&connection, config, shelf, SliceView::from, told).await;
+}
+
+/// Who else is told of a watch: that it brings something, that it failed.
+struct Told<H, F> {
+    heard: H,
+    failed: F,
 }
 
 async fn watch<K, T>(
@@ -70,7 +99,7 @@ async fn watch<K, T>(
     config: watcher::Config,
     shelf: &Shelf<T>,
     keep: impl Fn(K) -> T,
-    heard: impl Fn(),
+    told: Told<impl Fn(), impl Fn()>,
 ) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -82,9 +111,10 @@ async fn watch<K, T>(
             match event {
                 Ok(event) => {
                     take(event, shelf, &keep, &kind);
-                    heard();
+                    (told.heard)();
                 }
                 Err(error) => {
+                    (told.failed)();
                     let code = code(&error);
                     let cause = error.to_string();
                     let cause = cause.split_whitespace().collect::<Vec<_>>().join(" ");

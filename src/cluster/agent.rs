@@ -1,21 +1,24 @@
 //! The agent, asked by the plugin: one question, one answer, over its socket.
 //!
 //! While the agent is away (it starts, it is upgraded) a question waits for the socket. What is
-//! to be told never waits: it goes to disk, and the agent is only reminded. Where a kubeconfig is
-//! configured, the API server itself takes an absent agent's place at once.
+//! to be told never waits: it goes to disk, and the agent is reminded when the call is over. Where a
+//! kubeconfig is configured, the API server itself takes an absent agent's place at once.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io::Write;
-use std::os::fd::IntoRawFd;
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket,
+    sockopt::PeerCredentials,
+};
 
 use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
-use super::{Answer, Api, Cluster, ClusterError, OwedWrites, Publication, Question};
+use super::{Answer, Api, Cluster, ClusterError, Figures, OwedWrites, Publication, Question};
 
 /// How long an ADD waits for an agent that is away.
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
@@ -30,10 +33,12 @@ pub struct Agent {
     socket: PathBuf,
     owed: OwedWrites,
     api: Option<Api>,
-    /// The connection that the question went over; the reminder goes over it too.
+    /// The connection that the question went over; what is told at the end goes over it too.
     stream: RefCell<Option<UnixStream>>,
     /// Set once the API server has taken the agent's place: it then does for the whole call.
     agent_is_away: OnceCell<()>,
+    /// Whether something is owed that the agent has not been reminded of.
+    owes: Cell<bool>,
 }
 
 impl Agent {
@@ -45,6 +50,7 @@ impl Agent {
             api: kubeconfig.map(Api::new),
             stream: RefCell::default(),
             agent_is_away: OnceCell::new(),
+            owes: Cell::new(false),
         }
     }
 
@@ -109,19 +115,29 @@ impl Agent {
         }
     }
 
-    /// Says that something is owed, to an agent that is there; one that is not looks by itself.
-    fn remind(&self) -> bool {
+    /// The agent's socket, if there is room in its queue: one that hangs holds up nobody.
+    fn connect_at_once(&self) -> Option<UnixStream> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None).ok()?;
+        let address = UnixAddr::new(&self.socket).ok()?;
+        connect(stream.as_raw_fd(), &address).ok()?;
+        Some(UnixStream::from(stream))
+    }
+
+    /// Tells an agent that is there, without waiting: one that is not looks by itself for what is
+    /// owed, and counts what it hears.
+    fn tell(&self, messages: &[ToAgent]) {
         let kept = self.stream.borrow_mut().take();
-        let Some(mut stream) = kept.or_else(|| self.connect().ok()) else {
-            return false;
+        let kept = kept.filter(|stream| stream.set_nonblocking(true).is_ok());
+        let Some(mut stream) = kept.or_else(|| self.connect_at_once()) else {
+            return;
         };
-        let Ok(frame) = frame::encode(&ToAgent::Owed, MAX_TO_AGENT) else {
-            return false;
-        };
-        let reminded = stream.write_all(&frame).is_ok();
-        // Open until this process ends: that tells the agent that the runtime has its answer.
+        let frames = messages
+            .iter()
+            .filter_map(|message| frame::encode(message, MAX_TO_AGENT).ok());
+        let _ = stream.write_all(&frames.flatten().collect::<Vec<u8>>());
+        // Open until this process ends: only then is the processor free for what is owed.
         let _ = stream.into_raw_fd();
-        reminded
     }
 
     /// Where nothing can be kept on disk, the agent keeps it in memory.
@@ -224,10 +240,28 @@ impl Cluster for Agent {
         }
         match self.owed.keep(publication) {
             Ok(()) => {
-                self.remind();
+                self.owes.set(true);
                 Ok(())
             }
             Err(disk) => self.entrust(publication, &disk),
+        }
+    }
+
+    fn over(&self, figures: Figures) {
+        let over = ToAgent::Over(Box::new(figures));
+        if self.owes.take() {
+            self.tell(&[ToAgent::Owed, over]);
+        } else {
+            self.tell(&[over]);
+        }
+    }
+}
+
+impl Drop for Agent {
+    /// Who does not count reminds all the same.
+    fn drop(&mut self) {
+        if self.owes.take() {
+            self.tell(&[ToAgent::Owed]);
         }
     }
 }

@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Publication, Question};
+use super::{Answer, Figures, Publication, Question};
 
 /// The version that is spoken here.
 pub const VERSION: u16 = 1;
@@ -37,6 +37,9 @@ pub enum ToAgent {
     /// Something is owed on disk. There is no answer: the agent sets to work when the connection
     /// ends, since then the runtime has its own.
     Owed,
+    /// A call is over, and this is what it took. There is no answer, and what does not arrive is
+    /// not counted.
+    Over(Box<Figures>),
     /// Something is to be told that could not be kept on disk; answered by [`FromAgent::Kept`].
     Keep(Publication),
 }

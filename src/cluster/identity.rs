@@ -1,5 +1,7 @@
 //! Whether the pod that the cluster knows is the one that the runtime means.
 
+/// Where kubelet has a pod from: `api`, or a file or an address of its own.
+const SOURCE: &str = "kubernetes.io/config.source";
 /// The annotation of a mirror pod that holds the static pod's UID.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 /// The annotation by which kubelet marks a static pod's own configuration.
@@ -39,9 +41,51 @@ impl Identity {
     }
 }
 
+/// Whether kubelet itself says in these annotations, which the runtime hands over, that the pod
+/// called `uid` is a static one: kubelet has it from a file of its own, and the API server knows at
+/// most its mirror. The annotations of an object in the API prove nothing of that kind.
+pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool {
+    let source = kubelets.get(SOURCE).map(String::as_str);
+    source.is_some_and(|source| source != "api")
+        && uid.is_some()
+        && kubelets.get(HASH).map(String::as_str) == uid
+}
+
+/// Whether a UID is of the form that kubelet gives to static pods, a hash in hexadecimal digits,
+/// while the API server's have hyphens.
+pub fn is_of_static_form(uid: &str) -> bool {
+    uid.len() == 32 && uid.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_static_pod_is_one_that_kubelet_has_from_elsewhere_and_knows_by_its_hash() {
+        let hash = "0f4e95722eac8ac020f944d9ddf89dd7";
+        let kubelets = |source: &str, hash: &str| {
+            BTreeMap::from([(SOURCE.into(), source.into()), (HASH.into(), hash.into())])
+        };
+        let table = [
+            (kubelets("file", hash), Some(hash), true),
+            (kubelets("http", hash), Some(hash), true),
+            (kubelets("api", hash), Some(hash), false),
+            (kubelets("file", "other"), Some(hash), false),
+            (kubelets("file", hash), None, false),
+            (BTreeMap::new(), Some(hash), false),
+        ];
+        for (annotations, uid, expected) in table {
+            assert_eq!(
+                is_static(uid, &annotations),
+                expected,
+                "{annotations:?} {uid:?}"
+            );
+        }
+        assert!(is_of_static_form(hash));
+        assert!(!is_of_static_form("3b668ca5-a920-4b68-b9d9-dca5de6dd481"));
+        assert!(!is_of_static_form(""));
+    }
 
     #[test]
     fn a_mirror_pod_goes_by_two_uids_and_any_other_by_one() {

@@ -33,6 +33,12 @@ pub struct Owed {
 }
 
 impl Owed {
+    /// Whether its time has come. One that is further off than any wait was written by a clock
+    /// that has been set back since.
+    fn is_due(&self, now: u64) -> bool {
+        self.due <= now || self.due - now > LONGEST_WAIT.as_secs()
+    }
+
     /// Whose detachment.
     pub fn key(&self) -> Key {
         Key {
@@ -92,7 +98,7 @@ impl Journal {
         self.markers()
             .take(LOOKED_AT)
             .filter_map(|path| serde_json::from_slice::<Owed>(&fs::read(path).ok()?).ok())
-            .find(|owed| owed.due <= now && Some(&owed.key()) != but)
+            .find(|owed| owed.is_due(now) && Some(&owed.key()) != but)
     }
 
     pub(super) fn clear_owed(&self, key: &Key) {
@@ -128,4 +134,30 @@ fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_back_puts_nothing_off_for_longer_than_the_longest_wait() {
+        let owed = Owed {
+            container: "c".parse().unwrap(),
+            ifname: "eth0".parse().unwrap(),
+            attempts: 1,
+            due: 1_000_000,
+            cause: String::new(),
+        };
+        let table = [
+            (1_000_000, true),
+            (999_999, false),
+            (999_400, false),
+            (999_399, true),
+            (0, true),
+        ];
+        for (now, expected) in table {
+            assert_eq!(owed.is_due(now), expected, "{now}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ use super::grpc::{CallError, Channel};
 use super::message::{
     AllocatableResponse, Empty, GetRequest, GetResponse, ListResponse, PodResources as Pod,
 };
+use super::usage::{Usage, count};
 use super::{KubeletError, PodDevices};
 
 const GET: &str = "/v1.PodResourcesLister/Get";
@@ -68,6 +69,18 @@ impl PodResources {
             }
         }
         devices
+    }
+
+    /// How many devices of each resource there are, and how many pods have.
+    ///
+    /// # Errors
+    /// When kubelet cannot be asked, or does not tell.
+    pub async fn usage(&self) -> Result<Vec<Usage>, KubeletError> {
+        let until = Instant::now() + WITHIN;
+        let allocatable = self.call(ALLOCATABLE, &Empty {}, until).await;
+        let allocatable = allocatable.map_err(|error| self.error(error))?;
+        let list = self.call(LIST, &Empty {}, until).await;
+        Ok(count(allocatable, list.map_err(|error| self.error(error))?))
     }
 
     /// A pod; `None` where kubelet does not know it.

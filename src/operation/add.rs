@@ -13,10 +13,10 @@ use super::prepare::{Prepared, prepare};
 use super::proof::{self, Shown};
 use super::{Context, Failure, functions, restore, status};
 use crate::boot::boot_id;
-use crate::cluster::{Event, EventKind, Publication};
+use crate::cluster::{Event, EventKind, Phase, Publication};
 use crate::cni::CniResult;
 use crate::delegate::Binaries;
-use crate::journal::{Entry, Header, Key, Lock, Lookup, Sandbox, Step};
+use crate::journal::{Entry, Header, Key, Lookup, Sandbox, Step};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
 use crate::plan::{Attachment, PlanError, Reason};
@@ -49,10 +49,13 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let prepared = prepare(&with_time_to_unwind(context))?;
     note_warnings(context, &prepared.events);
     if let Some(problem) = prepared.problems.first() {
+        if let Some(place) = &problem.place {
+            context.node.stopwatch.attachment(&place.label, false);
+        }
         tell_problems(context, &prepared);
         return Err(problem.clone().into());
     }
-    let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
+    let _lock = context.lock(&key.container)?;
     settle_earlier(context, &key, &netns)?;
     let mut links = (context.node.links)(&netns)?;
     let previous = previous_result(context)?;
@@ -70,7 +73,9 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
             .map(|(attachment, _)| attachment.clone())
             .collect(),
     );
-    let entry = context.node.journal.begin(&header)?;
+    let stopwatch = context.node.stopwatch;
+    let entry = stopwatch.during(Phase::Journal, || context.node.journal.begin(&header))?;
+    stopwatch.wrote(&key);
     if let Err(taken) = exclusive::take(context, &header) {
         return Err(never_begun(context, &header, taken));
     }
@@ -93,7 +98,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     };
     match adding.attach_all(&prepared) {
         Ok(added) => Ok(added),
-        Err(cause) => Err(adding.unwind(cause)),
+        Err(cause) => Err(stopwatch.during(Phase::Unwind, || adding.unwind(cause))),
     }
 }
 
@@ -218,17 +223,10 @@ impl Adding<'_> {
         for (index, (attachment, binaries)) in prepared.attachments.iter().enumerate() {
             self.step(&[Step::Started(index)])?;
             self.sandbox.progress[index].started = true;
-            if attachment.device_info_file.is_some() {
-                Hardware::of(&self.context.request.node).write_file(attachment)?;
-            }
-            let previous = self.previous(attachment);
-            let result = self.delegates(&time, attachment, binaries)?.add(previous)?;
-            self.step(&[Step::Attached(index, &result)])?;
-            if attachment.is_cluster {
-                result.fits(self.context.request.node.version)?;
-            }
-            self.sandbox.progress[index].result = Some(result);
-            self.prove(index, attachment)?;
+            let attached = self.attach(&time, index, attachment, binaries);
+            let stopwatch = self.context.node.stopwatch;
+            stopwatch.attachment(&attachment.label, attached.is_ok());
+            attached?;
         }
         self.prove_functions(prepared)?;
         // Last of all, since a later network may bring default routes of its own, which go too.
@@ -246,6 +244,28 @@ impl Adding<'_> {
             .and_then(Option::take)
             .unwrap_or_default();
         Ok(Added { result, status })
+    }
+
+    /// One attachment, and the proof of it.
+    fn attach(
+        &mut self,
+        time: &Context<'_>,
+        index: usize,
+        attachment: &Attachment,
+        binaries: &Binaries,
+    ) -> Result<(), Failure> {
+        if attachment.device_info_file.is_some() {
+            Hardware::of(&self.context.request.node).write_file(attachment)?;
+        }
+        let previous = self.previous(attachment);
+        let result = self.delegates(time, attachment, binaries)?.add(previous)?;
+        self.step(&[Step::Attached(index, &result)])?;
+        if attachment.is_cluster {
+            result.fits(self.context.request.node.version)?;
+        }
+        self.sandbox.progress[index].result = Some(result);
+        let stopwatch = self.context.node.stopwatch;
+        stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
     /// What stands before an attachment's first plugin: before the cluster network's, whoever the
@@ -298,10 +318,13 @@ impl Adding<'_> {
         let Some(gateways) = &attachment.default_route else {
             return Ok(());
         };
+        let since = Instant::now();
         let change = default_route::plan(gateways, &attachment.ifname, self.links)?;
         self.step(&[Step::Routes(index, &change)])?;
         self.sandbox.progress[index].routes = change.clone();
-        default_route::apply(&change, attachment, self.links)
+        let applied = default_route::apply(&change, attachment, self.links);
+        self.context.node.stopwatch.spent(Phase::Routes, since);
+        applied
     }
 
     fn publish(&mut self, prepared: &Prepared, status: &[StatusEntry]) -> Result<(), Failure> {
@@ -311,15 +334,19 @@ impl Adding<'_> {
         self.events.push(status::added(&self.sandbox));
         let status = Some(status.to_vec());
         let events = std::mem::take(&mut self.events);
-        Ok(self.context.node.cluster.publish(&Publication {
+        let publication = Publication {
             pod: pod.clone(),
             status,
             events,
-        })?)
+        };
+        let node = self.context.node;
+        let publish = || node.cluster.publish(&publication);
+        Ok(node.stopwatch.during(Phase::Publish, publish)?)
     }
 
     fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {
-        write(&mut self.entry, steps)
+        let stopwatch = self.context.node.stopwatch;
+        stopwatch.during(Phase::Journal, || write(&mut self.entry, steps))
     }
 
     /// Takes back whatever was begun, and says what could not be taken back beside the cause.

@@ -1,10 +1,12 @@
 //! CHECK: is every attachment still as it was attached?
 
 use super::delegates::Delegates;
-use super::{Context, Failure, default_route, functions, proof, status, unrecorded};
+use super::proof::{self, Shown};
+use super::{Context, Failure, default_route, functions, status, unrecorded};
+use crate::cluster::Phase;
 use crate::cni::{CniArgs, CniResult, InterfaceName};
 use crate::delegate::Binaries;
-use crate::journal::{Key, Lock, Lookup, Sandbox};
+use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns};
 use crate::npwg::StatusEntry;
 use crate::plan::Attachment;
@@ -25,7 +27,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         .as_deref()
         .unwrap_or_else(|| std::path::Path::new(""));
     let netns = PodNetns::open(path)?;
-    let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
+    let _lock = context.lock(&key.container)?;
     let sandbox = on_record(context, &key)?;
     if !sandbox.complete {
         return Err(Failure::Incomplete {
@@ -37,26 +39,45 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let results = default_route::reflected(&sandbox);
     for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
         let result = results[index].as_ref();
-        ask_delegates(context, &sandbox, attachment, result)?;
-        let proof = proof::prove(
-            &context.request.node,
-            attachment,
-            result,
-            Masters::Among(&later(&sandbox, index)),
-            links.as_mut(),
-            context.deadline,
-        )?;
-        for warning in proof.warnings {
-            context.note(&warning.message);
-        }
-        check_routes(context, &sandbox, index, links.as_mut())?;
-        shown.push(proof.shown);
+        let checked = check_one(context, &sandbox, index, result, links.as_mut());
+        let stopwatch = context.node.stopwatch;
+        stopwatch.attachment(&attachment.label, checked.is_ok());
+        shown.push(checked?);
     }
     for warning in functions::prove(context, sandbox.header.attachments.iter())? {
         context.note(&warning.message);
     }
     let addresses = context.request.node.status_addresses;
     Ok(status::entries(&sandbox, &results, &shown, addresses))
+}
+
+/// One attachment: its plugins' own CHECK, the kernel's view, and its default routes.
+fn check_one(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    index: usize,
+    result: Option<&CniResult>,
+    links: &mut dyn PodLinks,
+) -> Result<Shown, Failure> {
+    let attachment = &sandbox.header.attachments[index];
+    ask_delegates(context, sandbox, attachment, result)?;
+    let later = later(sandbox, index);
+    let prove = || {
+        proof::prove(
+            &context.request.node,
+            attachment,
+            result,
+            Masters::Among(&later),
+            links,
+            context.deadline,
+        )
+    };
+    let proof = context.node.stopwatch.during(Phase::Verify, prove)?;
+    for warning in proof.warnings {
+        context.note(&warning.message);
+    }
+    check_routes(context, sandbox, index, links)?;
+    Ok(proof.shown)
 }
 
 /// The sandbox's record, or what stands for it where somebody else attached it.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::detach::{self, Detachment};
 use super::{Context, Failure, owed, prepare, unrecorded};
-use crate::journal::{Key, Lock, Lookup, Sandbox};
+use crate::journal::{Key, Lookup, Sandbox};
 
 /// The share of the time that is kept for detaching once the cluster network is ready: a half.
 const KEPT_FOR_DETACHING: u32 = 2;
@@ -22,7 +22,7 @@ pub fn del(context: &Context<'_>) -> Result<(), Failure> {
 }
 
 fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
-    let _lock = Lock::take(&context.node.lock_dir, &key.container, context.deadline)?;
+    let _lock = context.lock(&key.container)?;
     match context.node.journal.find(key)? {
         Lookup::Found(sandbox) => recorded(context, key, *sandbox),
         Lookup::Absent => {

@@ -51,6 +51,7 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
 
 /// Puts the detachment of `key` on the list of what is owed; the failure that says so.
 pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
+    context.node.stopwatch.wrote(key);
     match context.node.journal.owe(key, &owed.to_string()) {
         Ok(_) => owed,
         Err(journal) => Failure::Unwinding {
@@ -73,7 +74,12 @@ pub(super) fn attempt(
     for index in sandbox.to_detach() {
         let attachment = &sandbox.header.attachments[index];
         let progress = &sandbox.progress[index];
-        match detach_one(context, sandbox, attachment, progress, netns.as_deref()) {
+        let outcome = detach_one(context, sandbox, attachment, progress, netns.as_deref());
+        if why == Detachment::Runtime {
+            let stopwatch = context.node.stopwatch;
+            stopwatch.attachment(&attachment.label, outcome.is_ok());
+        }
+        match outcome {
             Ok(()) => detached.push(index),
             Err(debt) => debts.push(debt),
         }

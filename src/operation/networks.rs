@@ -105,23 +105,27 @@ impl KnownNetwork {
         until: Instant,
     ) -> Result<Ran, Failure> {
         let (binaries, cni_path) = self.programs(context);
-        self.chain(context, &binaries, &cni_path, until)
-            .gc(context.node.exec, valid)
-            .map_err(|causes| Failure::Delegates {
-                place: self.place(),
-                causes,
-            })
+        let chain = self.chain(context, &binaries, &cni_path, until);
+        let collected = chain.gc(context.node.exec, valid);
+        let stopwatch = context.node.stopwatch;
+        stopwatch.attachment(&self.label, collected.is_ok());
+        collected.map_err(|causes| Failure::Delegates {
+            place: self.place(),
+            causes,
+        })
     }
 
     /// STATUS of its plugins, where its version has that.
     pub(super) fn status(&self, context: &Context<'_>) -> Result<Ran, Failure> {
         let (binaries, cni_path) = self.programs(context);
-        self.chain(context, &binaries, &cni_path, context.deadline)
-            .status(context.node.exec)
-            .map_err(|cause| Failure::Delegate {
-                place: self.place(),
-                cause: Box::new(cause),
-            })
+        let chain = self.chain(context, &binaries, &cni_path, context.deadline);
+        let ready = chain.status(context.node.exec);
+        let stopwatch = context.node.stopwatch;
+        stopwatch.attachment(&self.label, ready.is_ok());
+        ready.map_err(|cause| Failure::Delegate {
+            place: self.place(),
+            cause: Box::new(cause),
+        })
     }
 
     /// Whether every program that an ADD would run is there, the IPAM plugins' included.

@@ -9,8 +9,10 @@ use device_info::PciAddress;
 use super::hardware::{Claim, Hardware};
 use super::{Context, Failure};
 use crate::allocation::{Allocation, Sources, gather};
+use crate::cluster::identity;
 use crate::cluster::{
-    self, Answer, Catalog, Event, PodAnnotations, PodName, Question, administrators_definitions,
+    self, Answer, Catalog, Event, Phase, PodAnnotations, PodName, Question,
+    administrators_definitions,
 };
 use crate::cni::{CapabilityArgs, PluginConfig, RawObject};
 use crate::delegate::{self, Binaries};
@@ -50,7 +52,7 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     let (container, ifname) = context.request.call.attachment()?;
     wait_until_ready(node.readiness_indicator.as_deref(), context.deadline)?;
     let pod = pod_name(context)?;
-    let given = given_annotations(context)?;
+    let given = given(context, pod.as_ref())?;
     let left = context.deadline.saturating_duration_since(Instant::now());
     let patience = cluster::AGENT_WAIT.min(left / 2);
     let question = question(context, pod.as_ref(), given.as_ref(), patience);
@@ -58,8 +60,10 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     check_identity(pod.as_ref(), &answer)?;
     let pod = pod.map(|pod| with_uid(pod, &answer));
     let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
+    let given = given.map(|given| given.annotations);
     let annotations = given.or(known).unwrap_or_default();
     let catalog = Catalog::build(node, &answer);
+    let asked = Instant::now();
     let allocation = allocation(
         context,
         question,
@@ -70,6 +74,8 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
             catalog: &catalog,
         },
     );
+    context.node.stopwatch.spent(Phase::Devices, asked);
+    let allocated = Instant::now();
     let mut plan = plan::plan(Inputs {
         node,
         container: &container,
@@ -92,6 +98,7 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
         problems: plan.problems,
     };
     prepared.find_programs(context, plan.attachments);
+    context.node.stopwatch.spent(Phase::Plan, allocated);
     Ok(prepared)
 }
 
@@ -104,7 +111,7 @@ pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachmen
     let node = &context.request.node;
     let (container, ifname) = context.request.call.attachment()?;
     let pod = pod_name(context).ok().flatten();
-    let given = given_annotations(context).ok().flatten();
+    let given = given(context, pod.as_ref()).ok().flatten();
     let known = all
         .then(|| question(context, pod.as_ref(), given.as_ref(), Duration::ZERO))
         .and_then(|question| ask(context, without_kubelet(question).as_ref()).ok())
@@ -112,6 +119,7 @@ pub(super) fn probable(context: &Context<'_>, all: bool) -> Result<Vec<Attachmen
     let (answer, annotations) = match known {
         Some(answer) => {
             let known = answer.pod.as_ref().map(|pod| pod.annotations.clone());
+            let given = given.map(|given| given.annotations);
             (answer, given.or(known).unwrap_or_default())
         }
         None => {
@@ -255,12 +263,22 @@ fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
         .map_err(Failure::RuntimeConfig)
 }
 
-fn given_annotations(context: &Context<'_>) -> Result<Option<PodAnnotations>, Failure> {
+/// What kubelet says of the pod, where the runtime hands it over.
+struct Given {
+    annotations: PodAnnotations,
+    is_static: bool,
+}
+
+fn given(context: &Context<'_>, pod: Option<&PodName>) -> Result<Option<Given>, Failure> {
     let object = runtime_object(context)?;
     let map: Option<BTreeMap<String, String>> = object
         .read(RUNTIME_ANNOTATIONS)
         .map_err(Failure::RuntimeConfig)?;
-    Ok(map.map(|map| PodAnnotations::from_map(&map)))
+    let uid = pod.and_then(|pod| pod.uid.as_deref());
+    Ok(map.map(|map| Given {
+        annotations: PodAnnotations::from_map(&map),
+        is_static: identity::is_static(uid, &map),
+    }))
 }
 
 fn runtime_config(context: &Context<'_>) -> Result<CapabilityArgs, Failure> {
@@ -280,11 +298,12 @@ pub(super) fn is_on_disk(network: &ClusterNetwork) -> bool {
 fn question(
     context: &Context<'_>,
     pod: Option<&PodName>,
-    given: Option<&PodAnnotations>,
+    given: Option<&Given>,
     patience: Duration,
 ) -> Option<Question> {
     let node = &context.request.node;
-    let selects_nothing = given.is_some_and(|given| *given == PodAnnotations::default());
+    let nothing = PodAnnotations::default();
+    let selects_nothing = given.is_some_and(|given| given.annotations == nothing);
     if is_on_disk(&node.cluster_network)
         && (pod.is_none() || selects_nothing)
         && node.default_networks.is_empty()
@@ -293,7 +312,8 @@ fn question(
     }
     Some(Question {
         pod: pod.cloned(),
-        annotations: given.cloned(),
+        annotations: given.map(|given| given.annotations.clone()),
+        is_static: given.is_some_and(|given| given.is_static),
         networks: administrators_definitions(node),
         multus_namespace: node.multus_namespace.clone(),
         dialect: node.dialect,
@@ -311,10 +331,11 @@ fn without_kubelet(question: Option<Question>) -> Option<Question> {
 }
 
 fn ask(context: &Context<'_>, question: Option<&Question>) -> Result<Answer, Failure> {
-    match question {
-        Some(question) => Ok(context.node.cluster.ask(question)?),
-        None => Ok(Answer::default()),
-    }
+    let Some(question) = question else {
+        return Ok(Answer::default());
+    };
+    let ask = || context.node.cluster.ask(question);
+    Ok(context.node.stopwatch.during(Phase::Question, ask)?)
 }
 
 /// CNI_ARGS are a hint: the pod of that name must be the one that the runtime means.

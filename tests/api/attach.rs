@@ -13,6 +13,8 @@ fn an_add_costs_no_read_one_status_and_one_event_and_a_del_nothing() {
     let uid = lab.pod("web", &json!({NETWORKS: "storage, backup"}));
     // What kubelet sees, the agent's watch sees at the same time.
     std::thread::sleep(std::time::Duration::from_millis(300));
+    let lists = Server::get().lists(&lab.node);
+    assert!(lists > 0, "the audit log shows what an agent lists");
     lab.add("web", &uid).succeeds();
     let status = lab.wait_for_status("web");
     let names: Vec<&str> = status
@@ -47,6 +49,11 @@ fn an_add_costs_no_read_one_status_and_one_event_and_a_del_nothing() {
         Server::get().requests(&lab.node),
         expected,
         "a DEL asks and tells nothing"
+    );
+    assert_eq!(
+        Server::get().lists(&lab.node),
+        lists,
+        "nothing is listed anew"
     );
 }
 

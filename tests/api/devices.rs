@@ -153,6 +153,31 @@ fn the_agent_asks_kubelet_once_and_the_plugin_does_not_ask_again() {
 }
 
 #[test]
+fn devices_in_use_and_free_are_shown_as_kubelet_has_them() {
+    let lab = lab();
+    let namespace = lab.namespace.clone();
+    let _server = FakeKubelet::serve(&socket(&lab), move |method, _| match method {
+        "GetAllocatableResources" => allocatable(&[RESOURCE, "example.com/gpu"]),
+        _ => {
+            let app = container("app", &[(RESOURCE, "lab-vf1")], &[]);
+            pods(&[kubelet::pod(&namespace, "web", &[app])])
+        }
+    });
+    let agent = lab.start_agent();
+    let uid = asking(&lab, "web");
+    recorded(&lab, &[(&uid, "lab-vf1")]);
+    lab.add("web", &uid).succeeds();
+    let shown = |resource: &str| {
+        ["in use", "free"].map(|state| {
+            let metric = format!(r#"jackfield_devices{{resource="{resource}",state="{state}"}}"#);
+            agent.metric(&metric)
+        })
+    };
+    assert_eq!(shown(RESOURCE), [Some(1.0), Some(0.0)]);
+    assert_eq!(shown("example.com/gpu"), [Some(0.0), Some(1.0)]);
+}
+
+#[test]
 fn a_pod_without_devices_costs_the_agent_no_question_to_kubelet() {
     let lab = lab();
     lab.definition("storage", "10.2.0.5/24");

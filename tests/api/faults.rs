@@ -171,6 +171,38 @@ fn an_expired_token_is_replaced_by_the_one_in_the_file() {
 }
 
 #[test]
+fn a_token_that_really_expires_is_replaced_by_the_one_in_the_file() {
+    let (lab, agent) = {
+        let lab = Lab::new();
+        lab.token_that_ends_in(4);
+        let agent = lab.start_agent();
+        (lab, agent)
+    };
+    let uid = lab.pod("web", &json!({}));
+    // The API server remembers a good token for some seconds past its end.
+    eventually("it is refused", || {
+        lab.proxy.cut();
+        std::thread::sleep(Duration::from_millis(500));
+        agent.logged(&["watch failed", "nauthorized"])
+    });
+    lab.add("web", &uid).succeeds();
+    lab.renew_token();
+    lab.wait_for_status("web");
+    assert!(agent.logged(&["refused the credentials; they are read again"]));
+}
+
+#[test]
+fn a_token_from_a_clock_that_is_ahead_is_tried_until_its_time_has_come() {
+    let lab = Lab::new();
+    lab.token_that_begins_in(4);
+    let agent = AgentProcess::start(&lab);
+    eventually("it is refused", || {
+        agent.logged(&["watch failed", "nauthorized"])
+    });
+    agent.wait_until_ready();
+}
+
+#[test]
 fn a_token_that_was_wrong_from_the_start_is_read_again_until_it_is_right() {
     let lab = Lab::new();
     fs::write(lab.path("token"), "expired").unwrap();

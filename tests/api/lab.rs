@@ -5,6 +5,7 @@ mod agent;
 mod plugin;
 mod proxy;
 mod server;
+mod token;
 
 use std::fs;
 use std::path::{Path, PathBuf};

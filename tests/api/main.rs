@@ -17,7 +17,9 @@ mod away;
 mod devices;
 mod faults;
 mod identity;
+mod killed;
 mod lab;
+mod observe;
 #[path = "../fakes/pod_resources.rs"]
 mod pod_resources;
 mod publish;

@@ -1,5 +1,6 @@
 //! What is owed to the cluster: told once, to the right pod, beside what others say.
 
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -151,6 +152,70 @@ fn where_nothing_can_be_kept_on_disk_the_agent_keeps_it() {
     std::fs::write(lab.path("journal/publish"), "").unwrap();
     lab.add("web", &uid).succeeds();
     assert_eq!(lab.wait_for_status("web").as_array().unwrap().len(), 2);
+}
+
+/// No space for owed writes, and some everywhere else.
+fn fill(lab: &Lab) {
+    let dir = lab.path("journal/publish");
+    std::fs::create_dir_all(&dir).unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"])
+        .arg(&dir)
+        .status();
+    assert!(mounted.unwrap().success());
+    let full = std::fs::write(dir.join("ballast"), vec![0; 64 << 10]).unwrap_err();
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+}
+
+fn empty(lab: &Lab) {
+    let unmounted = Command::new("umount")
+        .arg(lab.path("journal/publish"))
+        .status();
+    assert!(unmounted.unwrap().success());
+}
+
+#[test]
+fn where_the_disk_is_full_the_agent_keeps_what_is_owed_until_it_is_told() {
+    let lab = Lab::new();
+    fill(&lab);
+    let agent = lab.start_agent();
+    let uid = lab.pod("web", &json!({}));
+    lab.proxy.down();
+    let annotations = Some(json!({}));
+    let sandbox = Sandbox {
+        container: "web",
+        pod: "web",
+        uid: &uid,
+        annotations,
+    };
+    lab.call("ADD", &sandbox).succeeds();
+    eventually("a failed attempt", || agent.logged(&["still owed", "/web"]));
+    assert_eq!(agent.metric("jackfield_owed_writes"), Some(1.0));
+    lab.proxy.heal();
+    lab.wait_for_status("web");
+    empty(&lab);
+}
+
+#[test]
+fn where_the_disk_is_full_and_no_agent_is_there_the_add_fails_and_leaves_nothing() {
+    let lab = Lab::new();
+    fill(&lab);
+    let uid = lab.pod("web", &json!({}));
+    let sandbox = Sandbox {
+        container: "web",
+        pod: "web",
+        uid: &uid,
+        annotations: Some(json!({})),
+    };
+    let words = [
+        "/web",
+        "No space left",
+        "free space there or start the agent",
+    ];
+    lab.call("ADD", &sandbox).fails(107, &words);
+    assert_eq!(lab.interfaces("web"), Vec::<String>::new());
+    lab.call("DEL", &sandbox).succeeds();
+    empty(&lab);
 }
 
 #[test]

@@ -261,5 +261,21 @@ fn the_agent_has_no_capability_and_cannot_get_one() {
         assert_eq!(agent.status(set), "0000000000000000", "{set}");
     }
     assert_eq!(agent.status("NoNewPrivs"), "1");
-    assert_eq!(agent.status("Threads"), "1");
+    // Capabilities are a thread's own.
+    let threads = std::fs::read_dir(format!("/proc/{}/task", agent.pid())).unwrap();
+    let mut count = 0;
+    for thread in threads {
+        let status = std::fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        for set in ["CapPrm", "CapEff", "CapBnd"] {
+            assert!(
+                status.contains(&format!("{set}:\t0000000000000000")),
+                "{status}"
+            );
+        }
+        count += 1;
+    }
+    assert_eq!(
+        count, 2,
+        "the one that serves, and the one that brings records to the disk"
+    );
 }

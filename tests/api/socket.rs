@@ -102,6 +102,56 @@ fn a_plugin_of_another_version_gets_a_line_that_says_so() {
     assert!(refusal(&say(&lab, &frame)).contains("bring plugin and agent to one release"));
 }
 
+/// What the first release says, byte for byte, and what a later one may say within one version.
+#[test]
+fn plugins_of_an_older_and_of_a_newer_release_are_answered() {
+    let (lab, agent) = Lab::with_agent();
+    let uid = lab.pod("web", &json!({}));
+    let pod = json!({"namespace": lab.namespace, "name": "web", "uid": uid});
+    let older = json!({"question": {"pod": pod, "annotations": null, "networks": [],
+                       "multus_namespace": "kube-system"}});
+    let newer = json!({"question": {"pod": pod, "invented": {"later": true}, "networks": []}});
+    for message in [&older, &newer] {
+        let said = say(&lab, &frame::encode(message, MAX_TO_AGENT).unwrap());
+        match frame::read(&mut said.as_slice(), MAX_FROM_AGENT).unwrap() {
+            FromAgent::Answer(answer) => {
+                assert_eq!(answer.pod.unwrap().uid.as_deref(), Some(uid.as_str()));
+            }
+            other => panic!("{message}: {other:?}"),
+        }
+    }
+    // A newer one's last words about a call: what is known of them counts.
+    let over = json!({"over": {"verb": "MIGRATE", "code": 0, "took": 7, "invented": [1],
+                      "phases": [{"phase": "teleport", "took": 5, "energy": 9}]}});
+    assert!(say(&lab, &frame::encode(&over, MAX_TO_AGENT).unwrap()).is_empty());
+    let phase = r#"jackfield_phase_seconds_count{verb="MIGRATE",phase="teleport"}"#;
+    eventually("it is counted", || agent.metric(phase) == Some(1.0));
+}
+
+/// A plugin that speaks of the end of calls, and an agent that has never heard of that.
+#[test]
+fn an_agent_of_an_older_release_is_reminded_all_the_same() {
+    let lab = Lab::new();
+    let uid = lab.pod("web", &json!({}));
+    std::fs::create_dir_all(lab.path("run")).unwrap();
+    let listener = UnixListener::bind(lab.socket()).unwrap();
+    let answer = json!({"answer": {"pod": {"uid": uid}, "definitions": []}});
+    let older = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _: serde_json::Value = frame::read(&mut stream, MAX_TO_AGENT).unwrap();
+        let frame = frame::encode(&answer, MAX_FROM_AGENT).unwrap();
+        stream.write_all(&frame).unwrap();
+        frame::read::<serde_json::Value>(&mut stream, MAX_TO_AGENT).unwrap()
+    });
+    lab.add("web", &uid).succeeds();
+    assert_eq!(
+        older.join().unwrap(),
+        json!("owed"),
+        "before anything that it does not know"
+    );
+    assert_eq!(lab.owed().len(), 1);
+}
+
 #[test]
 fn an_agent_of_another_version_gives_the_plugin_a_line_that_says_so() {
     let lab = Lab::new();

@@ -67,7 +67,15 @@ pub async fn answer(
     want(question.networks.clone());
     let mut bound_to = None;
     if let Some(name) = &question.pod {
-        let view = identified(lookup, node, name).await?;
+        let view = match identified(lookup, node, name).await {
+            // Its mirror may come later, or never. What kubelet itself says of it is enough.
+            Err(cause)
+                if question.is_static && !matches!(cause, ClusterError::OtherNode { .. }) =>
+            {
+                PodView::default()
+            }
+            view => view?,
+        };
         let mut pod = view.to_pod(name.uid.as_deref());
         bound_to = view.node;
         if let Some(given) = &question.annotations {

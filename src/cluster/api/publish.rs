@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ApiError, ApiServer, PodView};
+use crate::cluster::identity::is_of_static_form;
 use crate::cluster::{Event, EventKind, PodName, Publication};
 use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
 
@@ -16,6 +17,8 @@ pub enum Published {
     Told,
     /// The pod is gone, or another one has its name: there is nobody to be told of.
     PodGone,
+    /// It is a static pod, and the API server does not have its mirror, or not yet.
+    NoMirror,
 }
 
 /// How events are signed and told apart.
@@ -55,6 +58,9 @@ pub async fn publish(
             Some(view) => view,
             None => match server.pod(&name.namespace, &name.name).await? {
                 Some(view) if view.identity.is(name.uid.as_deref()) => view,
+                _ if name.uid.as_deref().is_some_and(is_of_static_form) => {
+                    return Ok(Published::NoMirror);
+                }
                 _ => return Ok(Published::PodGone),
             },
         };

@@ -15,7 +15,7 @@ use crate::delegate::{Call as Delegate, CallError, DelegateExec, Ours};
 use crate::journal::{Journal, Key};
 use crate::kernel::fake::FakeDevices;
 use crate::kernel::{Link, VfRates, VfState, VfVlan};
-use crate::operation::Node;
+use crate::operation::{Node, Stopwatch};
 use crate::plan::Attachment;
 use crate::request::{Call, Request};
 
@@ -136,6 +136,7 @@ impl Lab {
             journal: journal.clone(),
             lock_dir: self.dir.path().join("locks"),
             ours: Ours::this_process().unwrap(),
+            stopwatch: &Stopwatch::default(),
         };
         let request = request(self.dir.path());
         let context = Context::new(&node, &request, Duration::from_millis(200));

@@ -39,7 +39,7 @@ impl AgentProcess {
             .unwrap()
             .port();
         let child = Command::new(super::binary())
-            .args(["agent", "--node", &lab.node, "--log", "json"])
+            .args(["agent", "--node", &lab.node])
             .args(["--metrics", &format!("127.0.0.1:{port}")])
             .arg("--kubeconfig")
             .arg(lab.path("kubeconfig"))
@@ -48,6 +48,11 @@ impl AgentProcess {
             .arg("--journal-dir")
             .arg(lab.path("journal"))
             .args(arguments)
+            .args(
+                ["--log", "json"]
+                    .iter()
+                    .filter(|_| !arguments.contains(&"--log")),
+            )
             .env_clear()
             .stdin(Stdio::null())
             .stderr(File::create(&log).unwrap())

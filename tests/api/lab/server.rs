@@ -112,24 +112,41 @@ impl Server {
     /// The requests of the agent on `node` so far, as `verb resource code`, reads and writes, but
     /// not the watches themselves and their first lists.
     pub(crate) fn requests(&self, node: &str) -> Vec<String> {
-        let log = fs::read_to_string(self.dir.join("audit.log")).unwrap();
-        let mut requests = Vec::new();
-        for line in log.lines() {
-            let entry: Value = serde_json::from_str(line).unwrap();
-            let by = &entry["user"]["extra"]["authentication.kubernetes.io/node-name"][0];
-            let verb = entry["verb"].as_str().unwrap();
-            if by == node && !matches!(verb, "watch" | "list") {
-                let object = &entry["objectRef"];
-                let sub = object["subresource"].as_str().map(|sub| format!("/{sub}"));
-                requests.push(format!(
-                    "{verb} {}{} {}",
-                    object["resource"].as_str().unwrap_or("?"),
-                    sub.unwrap_or_default(),
-                    entry["responseStatus"]["code"],
-                ));
-            }
-        }
+        let mut requests = self.audited(node);
+        requests.retain(|request| !request.starts_with("watch ") && !request.starts_with("list "));
         requests
+    }
+
+    /// How many lists the agent on `node` has read.
+    pub(crate) fn lists(&self, node: &str) -> usize {
+        let requests = self.audited(node);
+        let lists = requests
+            .iter()
+            .filter(|request| request.starts_with("list "));
+        lists.count()
+    }
+
+    /// Everything that the audit log has of the agent on `node`.
+    fn audited(&self, node: &str) -> Vec<String> {
+        let log = fs::read_to_string(self.dir.join("audit.log")).unwrap();
+        let entries = log
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let by = |entry: &Value| {
+            entry["user"]["extra"]["authentication.kubernetes.io/node-name"][0] == node
+        };
+        let requests = entries.filter(by).map(|entry| {
+            let object = &entry["objectRef"];
+            let sub = object["subresource"].as_str().map(|sub| format!("/{sub}"));
+            format!(
+                "{} {}{} {}",
+                entry["verb"].as_str().unwrap(),
+                object["resource"].as_str().unwrap_or("?"),
+                sub.unwrap_or_default(),
+                entry["responseStatus"]["code"],
+            )
+        });
+        requests.collect()
     }
 }
 

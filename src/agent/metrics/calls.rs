@@ -1,0 +1,220 @@
+//! What plugins tell of their calls.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::cluster::Figures;
+
+/// Series are kept for as many networks, plugins and words each; what comes later is counted
+/// together as [`OTHER`], so that no definition's name can fill the agent's memory.
+const MOST: usize = 256;
+const OTHER: &str = "other";
+
+type Word = Cow<'static, str>;
+type Times<L> = Family<L, Histogram, fn() -> Histogram>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    verb: Word,
+    code: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerbLabels {
+    verb: Word,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    verb: Word,
+    network: Word,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PhaseLabels {
+    verb: Word,
+    phase: Word,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DelegateLabels {
+    plugin: Word,
+    verb: Word,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PluginLabels {
+    plugin: Word,
+    verb: Word,
+}
+
+/// Counters and times of calls, networks and plugins.
+#[derive(Debug)]
+pub(super) struct Calls {
+    calls: Family<CallLabels, Counter>,
+    times: Times<VerbLabels>,
+    operations: Family<OperationLabels, Counter>,
+    phases: Times<PhaseLabels>,
+    delegates: Family<DelegateLabels, Counter>,
+    delegate_times: Times<PluginLabels>,
+    verbs: Known,
+    networks: Known,
+    words: Known,
+    plugins: Known,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Calls {
+            calls: Family::default(),
+            times: Family::new_with_constructor(times),
+            operations: Family::default(),
+            phases: Family::new_with_constructor(times),
+            delegates: Family::default(),
+            delegate_times: Family::new_with_constructor(times),
+            verbs: Known::default(),
+            networks: Known::default(),
+            words: Known::default(),
+            plugins: Known::default(),
+        }
+    }
+}
+
+/// From 100 µs to 105 s, which is past an ADD's longest deadline.
+fn times() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_1, 2.0, 21))
+}
+
+impl Calls {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "calls",
+            "Calls of the runtime by their CNI code, 0 when all is well",
+            self.calls.clone(),
+        );
+        registry.register_with_unit(
+            "call",
+            "Time from a call's begin to its answer",
+            Unit::Seconds,
+            self.times.clone(),
+        );
+        registry.register(
+            "operations",
+            "What was done to attachments, by network",
+            self.operations.clone(),
+        );
+        registry.register_with_unit(
+            "phase",
+            "Time that a call spent on one phase",
+            Unit::Seconds,
+            self.phases.clone(),
+        );
+        registry.register(
+            "delegate_calls",
+            "Calls of other plugins",
+            self.delegates.clone(),
+        );
+        registry.register_with_unit(
+            "delegate",
+            "Time that other plugins took for a call",
+            Unit::Seconds,
+            self.delegate_times.clone(),
+        );
+    }
+
+    /// Counts one call.
+    pub(super) fn count(&self, figures: &Figures) {
+        let verb = self.verbs.word(&figures.verb);
+        let code = figures.code;
+        let call = CallLabels {
+            verb: verb.clone(),
+            code,
+        };
+        self.calls.get_or_create(&call).inc();
+        let call = VerbLabels { verb: verb.clone() };
+        self.times
+            .get_or_create(&call)
+            .observe(seconds(figures.took));
+        for of in &figures.phases {
+            let labels = PhaseLabels {
+                verb: verb.clone(),
+                phase: self.words.word(&of.phase),
+            };
+            self.phases.get_or_create(&labels).observe(seconds(of.took));
+        }
+        for of in &figures.networks {
+            let labels = OperationLabels {
+                verb: verb.clone(),
+                network: self.networks.word(&of.network),
+                result: result(of.done),
+            };
+            self.operations.get_or_create(&labels).inc();
+        }
+        for of in &figures.plugins {
+            let (plugin, verb) = (self.plugins.word(&of.plugin), self.verbs.word(&of.verb));
+            let labels = PluginLabels {
+                plugin: plugin.clone(),
+                verb: verb.clone(),
+            };
+            let time = self.delegate_times.get_or_create(&labels);
+            time.observe(seconds(of.took));
+            let labels = DelegateLabels {
+                plugin,
+                verb,
+                result: result(of.done),
+            };
+            self.delegates.get_or_create(&labels).inc();
+        }
+    }
+}
+
+fn result(done: bool) -> &'static str {
+    if done { "done" } else { "failed" }
+}
+
+fn seconds(microseconds: u64) -> f64 {
+    Duration::from_micros(microseconds).as_secs_f64()
+}
+
+/// The values that a label has had.
+#[derive(Debug, Default)]
+struct Known(RefCell<BTreeSet<String>>);
+
+impl Known {
+    fn word(&self, word: &str) -> Word {
+        let mut known = self.0.borrow_mut();
+        if !known.contains(word) {
+            if known.len() >= MOST {
+                return OTHER.into();
+            }
+            known.insert(word.to_owned());
+        }
+        word.to_owned().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_many_networks_there_are_the_series_are_not() {
+        let known = Known::default();
+        let words: BTreeSet<Word> = (0..MOST * 4)
+            .map(|number| known.word(&format!("a/n{number}")))
+            .collect();
+        assert_eq!(words.len(), MOST + 1);
+        assert!(words.contains(OTHER));
+        assert_eq!(known.word("a/n0"), "a/n0");
+    }
+}

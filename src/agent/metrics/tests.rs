@@ -1,0 +1,148 @@
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+use super::*;
+use crate::cluster::figures::{NetworkFigure, Phase, PhaseFigure, PluginFigure};
+
+const PREFACE: &str = "# Metrics
+
+The agent serves them for Prometheus at `/metrics` of `--metrics` (`127.0.0.1:9321`), with
+`/healthz` (it runs) and `/readyz` (it has listed pods and definitions). The plugin lives for
+milliseconds and serves nothing: when a call is over and its answer given, it tells the agent what the
+call took and waits for nothing. A call that finds no agent is not counted.
+
+The label `code` is that of [errors.md](errors.md). `network` is `namespace/definition`, or the
+cluster network's CNI name; the first 256 networks have series of their own, all others are `other`
+together, and so it is with `plugin`. `phase` is one of `question` (asking the agent), `devices`
+(waiting until kubelet's record shows the pod's devices), `plan`, `lock` (waiting for another call on
+the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish` (leaving status and events for
+the agent), `unwind`. `devices` are those that kubelet's pod-resources API names, asked at each scrape.
+
+What to watch: `jackfield_owed_writes` and `jackfield_owed_detachments` above 0 for minutes (the log
+says why), `jackfield_watch_failures_total` that goes on growing (the API server is out of reach; what
+is known by then is as old as `jackfield_cache_age_seconds`, which grows on a quiet cluster too),
+`jackfield_calls_total` with a `code` other than 0.
+
+This table is made from the code.
+
+| Metric | Kind | Unit | Labels | Meaning |
+|---|---|---|---|---|
+";
+
+fn sample() -> String {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("owed")).unwrap();
+    fs::write(dir.path().join("owed/x"), "").unwrap();
+    let metrics = Metrics::new(dir.path().to_owned());
+    metrics.answered(true, Duration::from_micros(80));
+    metrics.looked_up(What::Pod, Origin::Cache);
+    metrics.published(Outcome::PodGone);
+    metrics.owed(2);
+    metrics.watch_failed("pod");
+    metrics.over(&Figures {
+        verb: "ADD".into(),
+        took: 1_500,
+        networks: vec![NetworkFigure {
+            network: "a/b".into(),
+            done: true,
+        }],
+        plugins: vec![PluginFigure {
+            plugin: "macvlan".into(),
+            verb: "ADD".into(),
+            done: false,
+            took: 700,
+        }],
+        phases: vec![PhaseFigure {
+            phase: Phase::Verify.as_str().into(),
+            took: 90,
+        }],
+        ..Figures::default()
+    });
+    let vfs = Usage {
+        resource: "intel.com/sriov".into(),
+        all: 8,
+        in_use: 3,
+    };
+    metrics.text(&Cache::default(), &[vfs])
+}
+
+#[test]
+fn what_is_counted_is_shown() {
+    let text = sample();
+    for line in [
+        r#"jackfield_questions_total{answered="true"} 1"#,
+        r#"jackfield_lookups_total{what="Pod",from="Cache"} 1"#,
+        r#"jackfield_publications_total{outcome="PodGone"} 1"#,
+        "jackfield_owed_writes 2",
+        "jackfield_owed_detachments 1",
+        r#"jackfield_cache_age_seconds{kind="pod"} -1"#,
+        "jackfield_answer_seconds_count 1",
+        r#"jackfield_calls_total{verb="ADD",code="0"} 1"#,
+        r#"jackfield_call_seconds_sum{verb="ADD"} 0.0015"#,
+        r#"jackfield_operations_total{verb="ADD",network="a/b",result="done"} 1"#,
+        r#"jackfield_phase_seconds_count{verb="ADD",phase="verify"} 1"#,
+        r#"jackfield_delegate_calls_total{plugin="macvlan",verb="ADD",result="failed"} 1"#,
+        r#"jackfield_delegate_seconds_sum{plugin="macvlan",verb="ADD"} 0.0007"#,
+        r#"jackfield_devices{resource="intel.com/sriov",state="in use"} 3"#,
+        r#"jackfield_devices{resource="intel.com/sriov",state="free"} 5"#,
+        "jackfield_synced_records_total 0",
+        r#"jackfield_watch_failures_total{kind="pod"} 1"#,
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}
+
+/// The labels of a metric's series.
+fn labels(text: &str, metric: &str) -> BTreeSet<String> {
+    let series = text.lines().filter_map(|line| line.strip_prefix(metric));
+    let inside = series.filter_map(|rest| {
+        let (before, labels) = rest.split_once('{')?;
+        let ours = ["", "_total", "_count"].contains(&before);
+        ours.then(|| labels.split_once('}').unwrap().0)
+    });
+    let pairs = inside.flat_map(|labels| labels.split(','));
+    pairs
+        .map(|pair| format!("`{}`", pair.split('=').next().unwrap()))
+        .collect()
+}
+
+#[test]
+fn the_document_has_every_metric() {
+    let sample = sample();
+    let of = |what: &str, metric: &str| {
+        let start = format!("# {what} {metric} ");
+        let line = sample.lines().find_map(|line| line.strip_prefix(&start));
+        line.unwrap_or_default().to_owned()
+    };
+    let mut text = PREFACE.to_owned();
+    let mut metrics = 0;
+    for line in sample.lines() {
+        let Some(rest) = line.strip_prefix("# HELP ") else {
+            continue;
+        };
+        let (metric, help) = rest.split_once(' ').unwrap();
+        let kind = of("TYPE", metric);
+        let total = if kind == "counter" { "_total" } else { "" };
+        let labels: Vec<String> = labels(&sample, metric).into_iter().collect();
+        writeln!(
+            text,
+            "| `{metric}{total}` | {kind} | {} | {} | {} |",
+            of("UNIT", metric),
+            labels.join(", "),
+            help.trim_end_matches('.')
+        )
+        .unwrap();
+        metrics += 1;
+    }
+    assert!(metrics > 15, "{sample}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    if std::env::var_os("WRITE_DOCS").is_some() {
+        return fs::write(path, text).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == text,
+        "docs/metrics.md is out of date; run WRITE_DOCS=1 cargo test --lib agent::metrics\n{text}"
+    );
+}

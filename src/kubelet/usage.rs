@@ -1,0 +1,85 @@
+//! How many devices a node has, and how many of them pods have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::message::{AllocatableResponse, ListResponse};
+
+/// The devices of one resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Usage {
+    /// Its name, as in a container's limits.
+    pub resource: String,
+    /// How many there are.
+    pub all: usize,
+    /// How many of them containers have.
+    pub in_use: usize,
+}
+
+/// Counts what device plugins offer against what containers have.
+pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec<Usage> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for devices in allocatable.devices {
+        let ids = all.entry(devices.resource_name).or_default();
+        ids.extend(devices.device_ids);
+    }
+    let mut in_use: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let containers = list
+        .pod_resources
+        .into_iter()
+        .flat_map(|pod| pod.containers);
+    // An earlier container's devices are handed on to the next one's.
+    for devices in containers.flat_map(|container| container.devices) {
+        let ids = in_use.entry(devices.resource_name).or_default();
+        ids.extend(devices.device_ids);
+    }
+    let usage = all.into_iter().map(|(resource, ids)| Usage {
+        in_use: in_use.get(&resource).map_or(0, BTreeSet::len),
+        all: ids.len(),
+        resource,
+    });
+    usage.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::{ContainerResources, DevicesOfResource, PodResources};
+    use super::*;
+
+    fn devices(resource: &str, ids: &[&str]) -> DevicesOfResource {
+        DevicesOfResource {
+            resource_name: resource.into(),
+            device_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_device_counts_once_however_many_pieces_and_containers_have_it() {
+        let container = |ids: &[&str]| ContainerResources {
+            devices: ids.iter().map(|id| devices("a/vf", &[id])).collect(),
+            ..ContainerResources::default()
+        };
+        let pod = PodResources {
+            containers: vec![container(&["1", "2"]), container(&["2"])],
+            ..PodResources::default()
+        };
+        let list = ListResponse {
+            pod_resources: vec![pod],
+        };
+        let allocatable = AllocatableResponse {
+            devices: vec![
+                devices("a/vf", &["1", "2"]),
+                devices("a/vf", &["3"]),
+                devices("b/gpu", &["x"]),
+            ],
+        };
+        let usage = |resource: &str, all, in_use| Usage {
+            resource: resource.into(),
+            all,
+            in_use,
+        };
+        assert_eq!(
+            count(allocatable, list),
+            [usage("a/vf", 3, 2), usage("b/gpu", 1, 0)]
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! What a call takes, measured while it runs: nothing is sent before its answer is given.
+
+use std::cell::RefCell;
+use std::time::Instant;
+
+use crate::cluster::figures::{
+    Figures, NetworkFigure, Phase, PhaseFigure, PluginFigure, microseconds,
+};
+use crate::cni;
+use crate::delegate::{Call, CallError, DelegateExec};
+use crate::journal::Key;
+use crate::request;
+
+/// The figures of one call.
+#[derive(Debug)]
+pub struct Stopwatch {
+    begun: Instant,
+    figures: RefCell<Figures>,
+}
+
+impl Default for Stopwatch {
+    fn default() -> Self {
+        Stopwatch {
+            begun: Instant::now(),
+            figures: RefCell::default(),
+        }
+    }
+}
+
+impl Stopwatch {
+    /// Does something that belongs to a phase.
+    pub fn during<T>(&self, phase: Phase, act: impl FnOnce() -> T) -> T {
+        let since = Instant::now();
+        let outcome = act();
+        self.spent(phase, since);
+        outcome
+    }
+
+    /// The phase had the time since then.
+    pub fn spent(&self, phase: Phase, since: Instant) {
+        let took = microseconds(since.elapsed());
+        if took == 0 {
+            // There was nothing to do.
+            return;
+        }
+        let mut figures = self.figures.borrow_mut();
+        if phase != Phase::Unwind {
+            figures.last = Some(phase.as_str().into());
+        }
+        let phases = &mut figures.phases;
+        match phases.iter_mut().find(|it| it.phase == phase.as_str()) {
+            Some(figure) => figure.took = figure.took.saturating_add(took),
+            None => phases.push(PhaseFigure {
+                phase: phase.as_str().into(),
+                took,
+            }),
+        }
+    }
+
+    /// What became of an attachment to `network`, or of the network as such.
+    pub fn attachment(&self, network: &str, done: bool) {
+        self.figures.borrow_mut().networks.push(NetworkFigure {
+            network: network.to_owned(),
+            done,
+        });
+    }
+
+    /// The call has written the record of `key`.
+    pub fn wrote(&self, key: &Key) {
+        self.figures.borrow_mut().record = Some((key.container.clone(), key.ifname.clone()));
+    }
+
+    /// The figures of a call that is over, and of its failure if it failed.
+    pub fn stop(&self, call: &request::Call, failure: Option<&cni::Error>) -> Figures {
+        let mut figures = self.figures.take();
+        figures.verb = call.verb.as_str().into();
+        figures.took = microseconds(self.begun.elapsed());
+        let of = |key| call.args.get(key).filter(|value| !value.is_empty());
+        figures.pod = of("K8S_POD_NAMESPACE")
+            .zip(of("K8S_POD_NAME"))
+            .map(|(namespace, name)| format!("{namespace}/{name}"));
+        figures.code = failure.map_or(0, |failure| failure.code);
+        figures.failure = failure.map(|failure| failure.msg.clone());
+        figures
+    }
+}
+
+/// Calls plugins and keeps what each call took.
+pub struct Timed<'a> {
+    /// Who calls them.
+    pub exec: &'a dyn DelegateExec,
+    /// Where it is kept.
+    pub stopwatch: &'a Stopwatch,
+}
+
+impl DelegateExec for Timed<'_> {
+    fn exec(&self, call: &Call<'_>) -> Result<Vec<u8>, CallError> {
+        let since = Instant::now();
+        let outcome = self.exec.exec(call);
+        let took = microseconds(since.elapsed());
+        self.stopwatch.spent(Phase::Delegates, since);
+        let program = call.binary.path().file_name();
+        let plugin = program.map(|name| name.to_string_lossy().into_owned());
+        let figure = PluginFigure {
+            plugin: plugin.unwrap_or_default(),
+            verb: call.verb.as_str().into(),
+            done: outcome.is_ok(),
+            took,
+        };
+        self.stopwatch.figures.borrow_mut().plugins.push(figure);
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_in_several_parts_is_one_figure_and_attachments_are_each_one() {
+        let stopwatch = Stopwatch::default();
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(2));
+        stopwatch.during(Phase::Journal, pause);
+        stopwatch.during(Phase::Verify, pause);
+        stopwatch.during(Phase::Routes, || ());
+        stopwatch.during(Phase::Journal, pause);
+        stopwatch.attachment("a/b", true);
+        stopwatch.attachment("a/c", false);
+        let given = |name: &str| match name {
+            "CNI_COMMAND" => Some("DEL".to_owned()),
+            "CNI_ARGS" => Some("K8S_POD_NAMESPACE=a;K8S_POD_NAME=web".to_owned()),
+            _ => Some("x".to_owned()),
+        };
+        let call = request::Call::read(given).unwrap();
+        let failure = cni::Error::new(105, "no such address");
+        let figures = stopwatch.stop(&call, Some(&failure));
+        let phases: Vec<&str> = figures.phases.iter().map(|it| &*it.phase).collect();
+        assert_eq!(phases, ["journal", "verify"]);
+        assert!(
+            figures.phases[0].took >= 4_000 && figures.took >= 4_000,
+            "{figures:?}"
+        );
+        assert_eq!((&*figures.verb, figures.code), ("DEL", 105));
+        assert_eq!(figures.pod.as_deref(), Some("a/web"));
+        assert_eq!(figures.failure.as_deref(), Some("no such address"));
+        assert_eq!(figures.last.as_deref(), Some("journal"));
+        let networks: Vec<_> = figures
+            .networks
+            .iter()
+            .map(|it| (it.network.as_str(), it.done))
+            .collect();
+        assert_eq!(networks, [("a/b", true), ("a/c", false)]);
+    }
+}
