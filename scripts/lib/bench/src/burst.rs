@@ -11,7 +11,7 @@ use crate::figures::Random;
 pub(crate) const PODS: usize = 100;
 pub(crate) const AT_A_TIME: usize = 50;
 /// How often; the best counts, since a burst meets whatever else the machine does.
-const TIMES: usize = 3;
+pub(crate) const TIMES: usize = 3;
 
 /// Pods a second.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,8 +4,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::burst::PODS;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
@@ -16,6 +18,22 @@ pub(crate) enum Verb {
     Add,
     /// DEL.
     Del,
+    /// VERSION: nothing but the start of the program.
+    Version,
+}
+
+impl Verb {
+    fn name(self) -> &'static str {
+        match self {
+            Verb::Add => "ADD",
+            Verb::Del => "DEL",
+            Verb::Version => "VERSION",
+        }
+    }
+}
+
+fn nobody() -> Vec<AtomicUsize> {
+    (0..PODS).map(|_| AtomicUsize::default()).collect()
 }
 
 /// What one call took.
@@ -36,6 +54,10 @@ pub(crate) struct Contender {
     calls: Vec<(PathBuf, Vec<u8>, &'static str)>,
     folder: PathBuf,
     conf: PathBuf,
+    /// How many pods it has attached so far.
+    pods: AtomicUsize,
+    /// The pod that each network namespace has.
+    attached: Vec<AtomicUsize>,
 }
 
 impl Contender {
@@ -50,6 +72,8 @@ impl Contender {
             calls: vec![call("eth0"), call("net1"), call("net2")],
             folder,
             conf: PathBuf::new(),
+            pods: AtomicUsize::default(),
+            attached: nobody(),
         })
     }
 
@@ -64,6 +88,8 @@ impl Contender {
             calls: vec![(PathBuf::from(program), bytes, "eth0")],
             folder: PathBuf::from(folder),
             conf: PathBuf::from(conf),
+            pods: AtomicUsize::default(),
+            attached: nobody(),
         })
     }
 
@@ -80,15 +106,23 @@ impl Contender {
         &self.conf
     }
 
-    /// One ADD or DEL of the pod with this number.
+    /// One call in the network namespace of that number: each ADD is of a pod of its own, and a
+    /// DEL of the one that is there.
     ///
     /// # Errors
     /// When it fails.
-    pub(crate) fn call(&self, verb: Verb, pod: usize) -> Result<Called, String> {
+    pub(crate) fn call(&self, verb: Verb, netns: usize) -> Result<Called, String> {
+        let pod = self.attached.get(netns).map_or(0, |attached| {
+            if verb == Verb::Add {
+                let next = self.pods.fetch_add(1, Ordering::Relaxed);
+                attached.store(next, Ordering::Relaxed);
+            }
+            attached.load(Ordering::Relaxed)
+        });
         let before = children_used();
         let since = Instant::now();
         for (program, stdin, ifname) in self.in_order(verb) {
-            self.call_one(program, stdin, ifname, verb, pod)?;
+            self.call_one(program, stdin, ifname, verb, (netns, pod))?;
         }
         let took = since.elapsed();
         let cpu = children_used().saturating_sub(before);
@@ -109,20 +143,23 @@ impl Contender {
         stdin: &[u8],
         ifname: &str,
         verb: Verb,
-        pod: usize,
+        (netns, pod): (usize, usize),
     ) -> Result<(), String> {
         let failed = |cause: std::io::Error| format!("{}: {cause}", program.display());
         let mut child = Command::new(program)
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-            .env("CNI_COMMAND", if verb == Verb::Add { "ADD" } else { "DEL" })
-            .env("CNI_CONTAINERID", format!("bench-{pod}"))
-            .env("CNI_NETNS", format!("/run/netns/bench-{pod}"))
+            .env("CNI_COMMAND", verb.name())
+            .env("CNI_CONTAINERID", format!("bench-{netns}"))
+            .env("CNI_NETNS", format!("/run/netns/bench-{netns}"))
             .env("CNI_IFNAME", ifname)
             .env("CNI_PATH", self.folder.join("bin"))
             .env(
                 "CNI_ARGS",
-                "IgnoreUnknown=1;K8S_POD_NAMESPACE=bench;K8S_POD_NAME=pod",
+                format!(
+                    "IgnoreUnknown=1;K8S_POD_NAMESPACE=bench;K8S_POD_NAME={}-{pod}",
+                    self.name
+                ),
             )
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::background::Requests;
 use crate::contender::{Called, Verb};
 
 /// The calls of one contender.
@@ -9,7 +10,13 @@ use crate::contender::{Called, Verb};
 pub(crate) struct Figures {
     add: Vec<Duration>,
     del: Vec<Duration>,
+    start: Vec<Duration>,
     cpu: Vec<Duration>,
+    agent: Vec<Duration>,
+    /// What ADDs have asked of the API server, all together.
+    pub(crate) requests_of_adds: Requests,
+    /// The same for DELs.
+    pub(crate) requests_of_dels: Requests,
 }
 
 impl Figures {
@@ -21,6 +28,7 @@ impl Figures {
                 self.cpu.push(called.cpu);
             }
             Verb::Del => self.del.push(called.took),
+            Verb::Version => self.start.push(called.took),
         }
     }
 
@@ -42,6 +50,18 @@ impl Figures {
         milliseconds(sum / calls)
     }
 
+    /// Takes in what an agent did for an ADD beside the call.
+    pub(crate) fn add_agent(&mut self, cpu: Duration) {
+        self.agent.push(cpu);
+    }
+
+    /// The agent's processor time for an ADD, the mean in milliseconds.
+    pub(crate) fn agent_cpu(&self) -> f64 {
+        let sum: Duration = self.agent.iter().sum();
+        let calls = u32::try_from(self.agent.len().max(1)).unwrap_or(u32::MAX);
+        milliseconds(sum / calls)
+    }
+
     /// How many ADDs were measured.
     pub(crate) fn calls(&self) -> usize {
         self.add.len()
@@ -51,6 +71,7 @@ impl Figures {
         match verb {
             Verb::Add => &self.add,
             Verb::Del => &self.del,
+            Verb::Version => &self.start,
         }
     }
 }

@@ -4,6 +4,8 @@
 //! ```text
 //! bench FOLDER CONTENDER=PROGRAM:CONF …    the whole measurement
 //! bench memory PROGRAM CONF …              one call's peak memory, from a process that is small
+//! bench idle PID                           what an agent that has nothing to do has in memory
+//! bench pods                               how many pods each contender attaches
 //! ```
 //!
 //! Each round calls every contender once, in random order, ADD and then DEL; before each call the
@@ -11,6 +13,7 @@
 //! sleeping would let it cool down. The bare delegates, called by this program one after the other
 //! as a plugin would call them, are a contender like the others.
 
+mod background;
 mod burst;
 mod contender;
 mod figures;
@@ -19,6 +22,7 @@ mod report;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use background::Background;
 use contender::{Contender, Verb};
 use figures::{Figures, Random};
 
@@ -26,12 +30,17 @@ use figures::{Figures, Random};
 const ROUNDS: usize = 100;
 const WARM_UP: usize = 10;
 /// How long the processor is kept busy before each call.
-const PAUSE: Duration = Duration::from_millis(25);
+const PAUSE: Duration = Duration::from_millis(60);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.split_first() {
         Some((word, rest)) if word == "memory" => report::memory_of_one_call(rest),
+        Some((word, [pid])) if word == "idle" => report::idle_agent(pid),
+        Some((word, [])) if word == "pods" => Ok(format!(
+            "{}\n",
+            WARM_UP + ROUNDS + burst::TIMES * burst::PODS
+        )),
         Some((folder, contenders)) if !contenders.is_empty() => measure(folder, contenders),
         _ => Err("usage: bench FOLDER CONTENDER=PROGRAM:CONF …".to_owned()),
     };
@@ -54,16 +63,30 @@ fn measure(folder: &str, contenders: &[String]) -> Result<String, String> {
     }
     let mut figures: Vec<Figures> = all.iter().map(|_| Figures::default()).collect();
     let mut random = Random::seeded();
+    let background = Background::of_environment();
     for round in 0..WARM_UP + ROUNDS {
         for at in random.order(all.len()) {
             let (Some(contender), Some(figures)) = (all.get(at), figures.get_mut(at)) else {
                 continue;
             };
-            for verb in [Verb::Add, Verb::Del] {
-                keep_busy();
+            keep_busy();
+            for verb in [Verb::Version, Verb::Add, Verb::Del] {
+                let before = background.now();
                 let called = contender.call(verb, 0)?;
-                if round >= WARM_UP {
-                    figures.add(verb, called);
+                keep_busy();
+                let after = background.now();
+                if round < WARM_UP {
+                    continue;
+                }
+                figures.add(verb, called);
+                let requests = background.requests(before, after)?;
+                match verb {
+                    Verb::Add => {
+                        figures.add_agent(after.cpu.saturating_sub(before.cpu));
+                        figures.requests_of_adds.add(requests);
+                    }
+                    Verb::Del => figures.requests_of_dels.add(requests),
+                    Verb::Version => {}
                 }
             }
         }
