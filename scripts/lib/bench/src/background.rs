@@ -47,11 +47,16 @@ impl Background {
 
     /// Now.
     pub(crate) fn now(&self) -> Moment {
-        let length = |path: &PathBuf| fs::metadata(path).map_or(0, |log| log.len());
         Moment {
             cpu: self.agent.as_deref().map(cpu).unwrap_or_default(),
-            log: self.audit_log.as_ref().map_or(0, length),
+            log: self.log_length(),
         }
+    }
+
+    /// How long the audit log is: it grows with each request that has come to its end.
+    pub(crate) fn log_length(&self) -> u64 {
+        let length = |path: &PathBuf| fs::metadata(path).map_or(0, |log| log.len());
+        self.audit_log.as_ref().map_or(0, length)
     }
 
     /// The requests between two moments; those of the cluster itself and of whoever set it up do

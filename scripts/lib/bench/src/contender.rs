@@ -129,6 +129,14 @@ impl Contender {
         Ok(Called { took, cpu })
     }
 
+    /// Gives every interface of a namespace its first name again, whichever have another.
+    pub(crate) fn put_back(&self, netns: usize) {
+        for (program, stdin, ifname) in &self.calls {
+            // One that has its name is no failure.
+            let _ = self.call_one(program, stdin, ifname, Verb::Del, (netns, 0));
+        }
+    }
+
     fn in_order(&self, verb: Verb) -> Vec<&(PathBuf, Vec<u8>, &'static str)> {
         let mut calls: Vec<_> = self.calls.iter().collect();
         if verb == Verb::Del {
@@ -163,6 +171,7 @@ impl Contender {
             )
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .map_err(failed)?;
         if let Some(mut pipe) = child.stdin.take() {

@@ -31,6 +31,9 @@ const ROUNDS: usize = 100;
 const WARM_UP: usize = 10;
 /// How long the processor is kept busy before each call.
 const PAUSE: Duration = Duration::from_millis(60);
+/// What is done in the background has come to its end after so long without a request.
+const QUIET: Duration = Duration::from_millis(30);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -69,11 +72,11 @@ fn measure(folder: &str, contenders: &[String]) -> Result<String, String> {
             let (Some(contender), Some(figures)) = (all.get(at), figures.get_mut(at)) else {
                 continue;
             };
-            keep_busy();
+            keep_busy(&background);
             for verb in [Verb::Version, Verb::Add, Verb::Del] {
                 let before = background.now();
                 let called = contender.call(verb, 0)?;
-                keep_busy();
+                keep_busy(&background);
                 let after = background.now();
                 if round < WARM_UP {
                     continue;
@@ -91,13 +94,21 @@ fn measure(folder: &str, contenders: &[String]) -> Result<String, String> {
             }
         }
     }
-    let bursts = burst::measure(&all, &mut random)?;
+    let bursts = burst::measure(&all, &mut random);
     report::whole(&all, &figures, &bursts)
 }
 
-fn keep_busy() {
+/// Keeps the processor busy for a while, and until no request has come to its end for a moment.
+fn keep_busy(background: &Background) {
     let since = Instant::now();
-    while since.elapsed() < PAUSE {
-        std::hint::spin_loop();
+    let (mut length, mut quiet) = (background.log_length(), since);
+    while since.elapsed() < PAUSE || (quiet.elapsed() < QUIET && since.elapsed() < LONGEST_PAUSE) {
+        for _ in 0..10_000 {
+            std::hint::spin_loop();
+        }
+        let now = background.log_length();
+        if now != length {
+            (length, quiet) = (now, Instant::now());
+        }
     }
 }

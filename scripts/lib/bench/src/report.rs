@@ -120,6 +120,9 @@ pub(crate) fn whole(
             let size = size.len() as f64 / 1024.0 / 1024.0;
             line("binary", size, "MiB", BINARY, size <= BINARY);
         }
+        if burst.failed > 0 {
+            let _ = writeln!(text, "  {:<22} {:>4} calls failed", "bursts", burst.failed);
+        }
         let start = figures.median(Verb::Version);
         let _ = writeln!(text, "  {:<22} {start:>7.2} ms", "VERSION, all of it");
     }
