@@ -1,5 +1,5 @@
-//! What happens beside the calls: the agent's processor time and memory, and requests to the API
-//! server.
+//! What happens beside the calls: the agent's processor time and memory, what it owes the cluster,
+//! and requests to the API server.
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// The agent and the API server's audit log, as the environment names them: `AGENT`, `AUDIT_LOG`.
+/// The agent, its directory of owed writes, and the API server's audit log, as the environment names
+/// them: `AGENT`, `OWED`, `AUDIT_LOG`.
 #[derive(Debug)]
 pub(crate) struct Background {
     agent: Option<String>,
+    owed: Option<PathBuf>,
     audit_log: Option<PathBuf>,
 }
 
@@ -41,6 +43,7 @@ impl Background {
     pub(crate) fn of_environment() -> Background {
         Background {
             agent: std::env::var("AGENT").ok(),
+            owed: std::env::var_os("OWED").map(PathBuf::from),
             audit_log: std::env::var_os("AUDIT_LOG").map(PathBuf::from),
         }
     }
@@ -51,6 +54,12 @@ impl Background {
             cpu: self.agent.as_deref().map(cpu).unwrap_or_default(),
             log: self.log_length(),
         }
+    }
+
+    /// Whether the agent still owes the cluster something.
+    pub(crate) fn owes(&self) -> bool {
+        let owed = self.owed.as_ref().and_then(|owed| fs::read_dir(owed).ok());
+        owed.is_some_and(|mut files| files.next().is_some())
     }
 
     /// How long the audit log is: it grows with each request that has come to its end.

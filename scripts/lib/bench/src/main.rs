@@ -98,7 +98,8 @@ fn measure(folder: &str, contenders: &[String]) -> Result<String, String> {
     report::whole(&all, &figures, &bursts)
 }
 
-/// Keeps the processor busy for a while, and until no request has come to its end for a moment.
+/// Keeps the processor busy for a while, and until nothing is owed and no request has come to its
+/// end for a moment.
 fn keep_busy(background: &Background) {
     let since = Instant::now();
     let (mut length, mut quiet) = (background.log_length(), since);
@@ -107,7 +108,7 @@ fn keep_busy(background: &Background) {
             std::hint::spin_loop();
         }
         let now = background.log_length();
-        if now != length {
+        if now != length || background.owes() {
             (length, quiet) = (now, Instant::now());
         }
     }
