@@ -11,21 +11,22 @@ need_api_server() {
     [ -x "$API_SERVER_BIN/etcd" ] && [ -x "$API_SERVER_BIN/kube-apiserver" ] && return
     need_go
     version=$(sed -n 's/^require k8s.io\/kubernetes //p' "$sources/kube-apiserver/go.mod")
-    build_from_module etcd go.etcd.io/etcd/server/v3 "" || return
-    build_from_module kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver \
-        "-X k8s.io/component-base/version.gitVersion=$version"
+    CGO_ENABLED=0 go_program "$API_SERVER_BIN/etcd" "$sources/etcd/go.mod" go.etcd.io/etcd/server/v3 "" || return
+    CGO_ENABLED=0 go_program "$API_SERVER_BIN/kube-apiserver" "$sources/kube-apiserver/go.mod" \
+        k8s.io/kubernetes/cmd/kube-apiserver "-X k8s.io/component-base/version.gitVersion=$version"
 }
 
-# build_from_module NAME PACKAGE LDFLAGS: in a copy of the module, since -mod=mod writes go.sum beside it;
-# `go install PACKAGE@VERSION` is refused for modules that carry replace directives.
-build_from_module() {
-    [ -x "$API_SERVER_BIN/$1" ] && return
-    say "building $1 (once per machine)"
-    local module=$API_SERVER_BIN/build-$1
+# go_program OUT GO_MOD PACKAGE LDFLAGS: builds a program into its place, once. In a copy of the module,
+# since -mod=mod writes go.sum beside it; `go install PACKAGE@VERSION` is refused for modules that carry
+# replace directives.
+go_program() {
+    [ -x "$1" ] && return
+    say "building $(basename "$1") (once per machine)"
+    local module
+    module=$(dirname "$1")/build-$(basename "$1")
     mkdir -p "$module"
-    cp "tests/api/cluster/$1/go.mod" "$module/"
+    cp "$2" "$module/go.mod"
     # A name of its own until it is whole: an interrupted build is no build.
-    (cd "$module" && CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false -mod=mod' \
-        nice -n 10 go build -ldflags "-s -w $3" -o "../.$1" "$2") &&
-        mv "$API_SERVER_BIN/.$1" "$API_SERVER_BIN/$1" && rm -rf "$module"
+    (cd "$module" && GOFLAGS='-trimpath -buildvcs=false -mod=mod' go build -ldflags "-s -w $4" -o program "$3") &&
+        mv "$module/program" "$1" && rm -rf "$module"
 }

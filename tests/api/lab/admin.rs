@@ -94,10 +94,7 @@ impl Admin {
 
 /// A client without credentials of its own.
 pub(super) fn client(server: &Server) -> Client {
-    let url = format!("https://127.0.0.1:{}", server.port)
-        .parse()
-        .unwrap();
-    let mut config = Config::new(url);
+    let mut config = Config::new(server.url().parse().unwrap());
     config.root_cert_file = Some(server.dir.join("pki/apiserver.crt"));
     config.default_retry = false;
     Client::try_from(config).unwrap()

@@ -54,6 +54,11 @@ impl Server {
         server
     }
 
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
     fn wait(&self) {
         let until = Instant::now() + Duration::from_secs(90);
         let certificate = self.dir.join("pki/apiserver.crt");
@@ -87,7 +92,9 @@ impl Server {
             let text = fs::read_to_string(&file).unwrap();
             for document in text.split("\n---\n") {
                 let object: Value = serde_saphyr::from_str(document).unwrap();
-                admin.create(collection(&object), &object);
+                if let Some(collection) = collection(&object) {
+                    admin.create(collection, &object);
+                }
             }
         }
     }
@@ -150,8 +157,10 @@ impl Server {
     }
 }
 
-fn collection(object: &Value) -> &'static str {
-    match object["kind"].as_str().unwrap() {
+fn collection(object: &Value) -> Option<&'static str> {
+    Some(match object["kind"].as_str().unwrap() {
+        "ConfigMap" => "/api/v1/namespaces/kube-system/configmaps",
+        "DaemonSet" => "/apis/apps/v1/namespaces/kube-system/daemonsets",
         "ServiceAccount" => "/api/v1/namespaces/kube-system/serviceaccounts",
         "ClusterRole" => "/apis/rbac.authorization.k8s.io/v1/clusterroles",
         "ClusterRoleBinding" => "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -162,8 +171,10 @@ fn collection(object: &Value) -> &'static str {
         "ValidatingAdmissionPolicyBinding" => {
             "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
         }
+        // For kubectl alone, and for OpenShift's API server.
+        "Kustomization" | "SecurityContextConstraints" => return None,
         other => panic!("deploy/ has a {other}: say where it goes"),
-    }
+    })
 }
 
 fn free_ports() -> [u16; 3] {

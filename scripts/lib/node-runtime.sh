@@ -1,0 +1,33 @@
+# What a real node consists of, for the stage `node`: kubelet, controller-manager, scheduler and kubectl beside
+# the stage `api`'s API server, containerd and Helm, built from their Go modules once per version and kept
+# outside the checkout; an image to run; and Debian's runc, which has seccomp. Sourced after setup.sh,
+# api-server.sh and image.sh.
+
+# The folder with all programs and images, in $NODE_BIN.
+need_node_runtime() {
+    need_packages runc=runc
+    need_api_server || return
+    local kube=tests/api/cluster/kube-apiserver/go.mod runtime=tests/node/runtime key version
+    key=$(cat "$kube" "$runtime"/*/go.mod "$runtime"/workload/* scripts/lib/image.sh | sha256sum | cut -c1-16)
+    NODE_BIN=$CACHE/node-$key
+    export NODE_BIN
+    [ -e "$NODE_BIN/workload.tar" ] && return
+    need_go
+    version=$(sed -n 's/^require k8s.io\/kubernetes v//p' "$kube")
+    local component
+    for component in kubelet kube-controller-manager kube-scheduler kubectl; do
+        CGO_ENABLED=0 go_program "$NODE_BIN/$component" "$kube" "k8s.io/kubernetes/cmd/$component" \
+            "-X k8s.io/component-base/version.gitVersion=v$version -X k8s.io/component-base/version.gitMajor=${version%%.*} -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$version")" || return
+    done
+    local containerd=github.com/containerd/containerd/v2
+    version=$(sed -n "s|^require $containerd v||p" "$runtime/containerd/go.mod")
+    for component in containerd containerd-shim-runc-v2 ctr; do
+        CGO_ENABLED=0 go_program "$NODE_BIN/$component" "$runtime/containerd/go.mod" "$containerd/cmd/$component" \
+            "-X $containerd/version.Version=$version" || return
+    done
+    CGO_ENABLED=0 go_program "$NODE_BIN/helm" "$runtime/helm/go.mod" helm.sh/helm/v3/cmd/helm "" || return
+    say "building the tests' workload"
+    (cd "$runtime/workload" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$NODE_BIN/workload" .) &&
+        pack_image "$NODE_BIN/.workload.tar" jackfield.test/workload:1 workload "$NODE_BIN/layout" "$(go env GOARCH)=$NODE_BIN/workload" &&
+        mv "$NODE_BIN/.workload.tar" "$NODE_BIN/workload.tar"
+}

@@ -1,0 +1,218 @@
+//! What is in `deploy/`: the chart and the plain manifests are the same objects, and the API server
+//! takes them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::lab::{Admin, Server};
+
+/// Runs a program of the node's: whether it succeeded, stdout, stderr.
+fn run(program: &str, arguments: &[&str]) -> (bool, String, String) {
+    let bin = std::env::var("NODE_BIN").expect("NODE_BIN: run scripts/test --only node");
+    let root = env!("CARGO_MANIFEST_DIR");
+    let output = Command::new(Path::new(&bin).join(program))
+        .args(arguments)
+        .current_dir(root)
+        .env("HOME", "/nonexistent")
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.success(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[track_caller]
+fn helm(arguments: &[&str]) -> String {
+    // What Kubernetes it is for, where it asks no cluster.
+    let arguments = &[arguments, &["--kube-version", "1.36.0"]].concat()[..];
+    let (succeeded, out, err) = run("helm", arguments);
+    assert!(succeeded, "helm {arguments:?}: {out}{err}");
+    out
+}
+
+/// What the chart makes of these values.
+#[track_caller]
+fn rendered(values: &[&str]) -> Vec<Value> {
+    let mut arguments = vec![
+        "template",
+        "jackfield",
+        "deploy/chart",
+        "--namespace",
+        "kube-system",
+    ];
+    arguments.extend(values);
+    objects(&helm(&arguments))
+}
+
+/// The objects of YAML documents, with JSON within them read as well: by kind and name.
+fn objects(text: &str) -> Vec<Value> {
+    let documents = text.split("\n---\n").filter(|it| it.contains("kind:"));
+    let mut objects: Vec<Value> = documents
+        .map(|document| {
+            let mut object: Value = serde_saphyr::from_str(document).unwrap();
+            if let Some(conf) = object.pointer_mut("/data/conf.json") {
+                *conf = serde_json::from_str(conf.as_str().unwrap()).unwrap();
+            }
+            object
+        })
+        .collect();
+    objects.sort_by_key(|it| format!("{} {}", it["kind"], it["metadata"]["name"]));
+    objects
+}
+
+fn plain() -> Vec<Value> {
+    let (succeeded, out, err) = run("kubectl", &["kustomize", "deploy"]);
+    assert!(succeeded, "{err}");
+    objects(&out)
+}
+
+fn find<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
+    objects.iter().find(|it| it["kind"] == kind).unwrap()
+}
+
+fn admin() -> String {
+    let kubeconfig: PathBuf = Server::get().dir.join("admin.kubeconfig");
+    kubeconfig.display().to_string()
+}
+
+#[test]
+fn the_chart_and_the_plain_manifests_are_the_same_objects() {
+    let (chart, plain) = (rendered(&[]), plain());
+    assert_eq!(chart.len(), plain.len());
+    for (chart, plain) in chart.iter().zip(&plain) {
+        assert_eq!(chart, plain);
+    }
+    assert_eq!(chart.len(), 9, "nothing is lost");
+}
+
+#[test]
+fn the_chart_is_without_fault_and_refuses_values_that_mean_nothing() {
+    let lint = helm(&["lint", "--strict", "deploy/chart"]);
+    assert!(lint.contains("0 chart(s) failed"), "{lint}");
+    for (value, named) in [
+        ("conf.verify=maybe", "verify"),
+        ("image.repository=", "repository"),
+        ("confDir=etc/cni", "confDir"),
+        ("agents.resources=1", "agents"),
+    ] {
+        let (succeeded, _, said) = run("helm", &["template", "j", "deploy/chart", "--set", value]);
+        assert!(!succeeded && said.contains(named), "{value}: {said}");
+    }
+}
+
+#[test]
+fn values_change_what_they_name_and_nothing_else() {
+    let objects = rendered(&[
+        "--set",
+        "image.repository=registry.test/j,image.tag=v9,seLinuxType=spc_t,openShift=true",
+        "--set",
+        "confDir=/etc/cni/runtime,clusterConfDir=/etc/cni/net.d,conf.invalidAnnotation=fail",
+    ]);
+    assert_eq!(
+        find(&objects, "ConfigMap")["data"]["conf.json"],
+        json!({"invalidAnnotation": "fail"})
+    );
+    let pod = &find(&objects, "DaemonSet")["spec"]["template"]["spec"];
+    assert_eq!(pod["securityContext"]["seLinuxOptions"]["type"], "spc_t");
+    for container in pod["containers"].as_array().unwrap() {
+        assert_eq!(container["image"], "registry.test/j:v9");
+    }
+    let install = &pod["containers"][1];
+    let args: Vec<&str> = install["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let said = args.join(" ");
+    for words in [
+        "--conf-dir /etc/cni/runtime",
+        "--cluster-conf-dir /etc/cni/net.d",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    let mounts = install["volumeMounts"].to_string();
+    for path in [
+        "/host/etc/cni/runtime",
+        "/host/etc/cni/net.d",
+        "/host/opt/cni/bin",
+    ] {
+        assert!(mounts.contains(path), "{mounts}");
+    }
+    find(&objects, "SecurityContextConstraints");
+    let elsewhere = helm(&["template", "j", "deploy/chart", "--namespace", "networking"]);
+    assert!(!elsewhere.contains("kube-system"), "{elsewhere}");
+}
+
+#[test]
+fn the_api_server_takes_all_of_it_and_a_kind_that_is_there_stays_as_it_is() {
+    let admin = admin();
+    let dry = [
+        "--kubeconfig",
+        &admin,
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "--dry-run=server",
+    ];
+    let (succeeded, out, err) = run("kubectl", &[&dry[..], &["-k", "deploy"]].concat());
+    assert!(succeeded, "{err}");
+    assert_eq!(out.lines().count(), 9, "{out}");
+    let chart = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(
+        chart.path(),
+        helm(&[
+            "template",
+            "j",
+            "deploy/chart",
+            "--namespace",
+            "kube-system",
+        ]),
+    )
+    .unwrap();
+    let file = chart.path().display().to_string();
+    let (succeeded, out, err) = run("kubectl", &[&dry[..], &["-f", &file]].concat());
+    assert!(succeeded, "{err}");
+    assert_eq!(out.lines().count(), 9, "{out}");
+    let (succeeded, _, err) = run(
+        "kubectl",
+        &["--kubeconfig", &admin, "create", "-f", "deploy/crds"],
+    );
+    assert!(
+        !succeeded && err.matches("AlreadyExists").count() == 2,
+        "{err}"
+    );
+}
+
+#[test]
+fn a_definition_that_cannot_be_json_is_refused_by_the_api_server() {
+    let server = Server::get();
+    let admin = Admin::new(server, "admin");
+    let path = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions";
+    let create = |name: &str, config: &str| {
+        let object = json!({"apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition",
+            "metadata": {"name": name}, "spec": {"config": config}});
+        admin.request(Method::POST, path, "application/json", Some(&object))
+    };
+    for (name, config) in [
+        ("text", "bridge"),
+        ("list", "[]"),
+        ("torn", r#"{"type": "bridge""#),
+    ] {
+        let (code, said) = create(name, config).unwrap_err();
+        assert!(
+            code == 422 && said.contains("a JSON object in braces"),
+            "{said}"
+        );
+    }
+    let spaced = "\n { \"cniVersion\": \"1.0.0\", \"type\": \"bridge\" }\n";
+    for (name, config) in [("spaced", spaced), ("on-the-node", "")] {
+        create(name, config).unwrap();
+    }
+}

@@ -1,0 +1,68 @@
+//! Pods of other shapes: from a file on the node, with several containers.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::lab::{DevicePlugin, Lab, NETWORKS, Pod, container, eventually, limits, of_resource};
+
+#[test]
+fn a_static_pod_gets_its_networks_and_goes_with_its_file() {
+    let lab = Lab::with_jackfield();
+    lab.definition("storage", "10.2.0.0/24", &json!({}));
+    let mut pod = Pod::new(&lab, "static").networks("storage");
+    let manifest = pod.manifest();
+    manifest["metadata"]["namespace"] = json!(lab.namespace);
+    let spec = manifest["spec"].as_object_mut().unwrap();
+    spec.remove("nodeName");
+    let file = "disk/var/lib/kubelet/static/static.json";
+    lab.machine.write(file, &manifest.to_string());
+    // Its mirror in the API has the node's name behind its own.
+    let mirror = format!("static-{}", lab.machine.name);
+    eventually("the pod's mirror is there", || lab.pod(&mirror).is_some());
+    lab.wait_until_running(&mirror);
+    assert_eq!(lab.status(&mirror, 2)[1]["interface"], "net1");
+    fs::remove_file(lab.machine.path(file)).unwrap();
+    eventually("the mirror is gone", || lab.pod(&mirror).is_none());
+    lab.assert_nothing_left(&[&mirror], 3);
+}
+
+#[test]
+fn devices_of_a_sidecar_come_before_those_of_the_containers_and_those_of_init_containers_are_reused()
+ {
+    let lab = Lab::with_jackfield();
+    let plugin = DevicePlugin::start(&lab, &["port-1", "port-2", "port-3"]);
+    lab.definition("left", "10.2.0.0/24", &of_resource());
+    lab.definition("right", "10.3.0.0/24", &of_resource());
+    let mut pod = Pod::new(&lab, "web").networks("left,right").devices(1);
+    let mut init = container("init");
+    init["args"] = json!(["end"]);
+    init["resources"] = limits(1);
+    let mut sidecar = container("sidecar");
+    sidecar["restartPolicy"] = json!("Always");
+    sidecar["resources"] = limits(1);
+    pod.manifest()["spec"]["initContainers"] = json!([init, sidecar]);
+    lab.run(&pod);
+    let status = lab.status("web", 3);
+    assert_eq!(status[2]["interface"], "net2", "{status:?}");
+    let mut devices = plugin.allocated().concat();
+    devices.sort();
+    devices.dedup();
+    let journal = lab.journal("web");
+    for device in &devices {
+        assert!(journal.contains(device.as_str()), "{device}: {journal}");
+    }
+    lab.delete(&["web"]);
+    lab.assert_nothing_left(&["web"], 3);
+}
+
+#[test]
+fn a_pod_without_networks_is_no_business_of_the_agents() {
+    let lab = Lab::with_jackfield();
+    lab.run(&Pod::new(&lab, "plain"));
+    let pod = lab.pod("plain").unwrap();
+    assert!(pod["metadata"]["annotations"][NETWORKS].is_null());
+    assert_eq!(lab.status("plain", 1)[0]["interface"], "eth0");
+    lab.delete(&["plain"]);
+    lab.assert_nothing_left(&["plain"], 3);
+}
