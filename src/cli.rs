@@ -2,6 +2,7 @@
 
 mod agent;
 mod devices;
+mod doctor;
 mod explain;
 mod install;
 mod manual;
@@ -56,6 +57,8 @@ enum Command {
     Install(install::InstallArgs),
     /// Take away what install put there, and put back what was there before
     Uninstall(install::UninstallArgs),
+    /// Look whether this node is well, and say what helps where it is not; changes nothing
+    Doctor(doctor::DoctorArgs),
     /// List this node's network hardware: PFs with their VFs, representors, vDPA, RDMA
     Devices(DevicesArgs),
     /// Describe this node's network hardware, redacted, as a test fixture
@@ -186,6 +189,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(args),
         Command::Agent(args) => agent::agent(args),
         Command::Devices(args) => devices::devices(args),
+        Command::Doctor(args) => doctor::doctor(args),
         Command::Capture => devices::capture(),
         Command::Install(args) => install::install(args),
         Command::Uninstall(args) => install::uninstall(args),

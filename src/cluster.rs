@@ -33,7 +33,7 @@ pub use conf_dir::{ConfDirError, OnDisk};
 pub use error::ClusterError;
 pub use figures::{Figures, Phase};
 pub use folder::Folder;
-pub use owed_writes::{OwedWrite, OwedWrites};
+pub use owed_writes::{OwedSurvey, OwedWrite, OwedWrites};
 
 use crate::kubelet::PodDevices;
 use crate::npwg::{
@@ -217,6 +217,24 @@ pub struct Container {
     pub ends_first: bool,
 }
 
+/// What there is on a node, by name: to be asked about one by one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Census {
+    /// The release of the agent; `None` where somebody else answers.
+    pub version: Option<String>,
+    /// The node.
+    pub node: String,
+    /// Whether the agent has had whole lists of both yet: what follows may be less than there is.
+    pub listed: bool,
+    /// Its pods.
+    pub pods: Vec<PodName>,
+    /// The cluster's definitions.
+    pub definitions: Vec<ObjectRef>,
+    /// What is there and cannot be read, a line each.
+    pub broken: Vec<String>,
+}
+
 /// What became of an ADD.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Publication {
@@ -286,6 +304,12 @@ pub trait Cluster {
     fn ready(&self, _until: Instant) -> Result<(), ClusterError> {
         self.ask(&Question::default()).map(drop)
     }
+
+    /// The pods of a node and all definitions, by name: for whoever looks at a whole node.
+    ///
+    /// # Errors
+    /// As [`Cluster::ask`].
+    fn census(&self, node: &str) -> Result<Census, ClusterError>;
 
     /// Tells what became of an ADD.
     ///

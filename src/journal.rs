@@ -26,6 +26,7 @@ pub mod owed;
 mod quarantine;
 pub mod record;
 pub mod steps;
+pub mod survey;
 pub mod users;
 
 use std::fs;

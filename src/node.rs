@@ -12,6 +12,7 @@
 pub mod binary;
 pub mod conf;
 pub mod directory;
+pub mod doctor;
 pub mod error;
 pub mod guard;
 pub mod install;
@@ -19,7 +20,9 @@ pub mod manifest;
 mod notify;
 pub mod place;
 mod plan;
+mod request;
 mod stage;
+pub mod takeover;
 mod turn;
 pub mod uninstall;
 

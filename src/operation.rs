@@ -17,6 +17,7 @@ pub mod default_route;
 pub mod del;
 mod delegates;
 pub mod detach;
+pub mod examine;
 mod exclusive;
 pub mod failure;
 mod functions;

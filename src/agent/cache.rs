@@ -52,6 +52,17 @@ impl<T> Shelf<T> {
         self.objects.borrow().values().cloned().collect()
     }
 
+    /// The same with their names, in the order of these.
+    pub(super) fn entries(&self) -> Vec<(ObjectRef, Rc<T>)> {
+        let objects = self.objects.borrow();
+        let entries = objects.iter();
+        let mut entries: Vec<(ObjectRef, Rc<T>)> = entries
+            .map(|(name, object)| (name.clone(), Rc::clone(object)))
+            .collect();
+        entries.sort_by(|(left, _), (right, _)| left.cmp(right));
+        entries
+    }
+
     /// How many objects are known.
     pub(super) fn len(&self) -> usize {
         self.objects.borrow().len()

@@ -19,7 +19,7 @@ use crate::cluster::api::answer;
 use crate::cluster::frame::{
     self, FrameError, FromAgent, HEADER, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent,
 };
-use crate::cluster::{Figures, Question};
+use crate::cluster::{Census, Figures, PodName, Question};
 use crate::journal::Key;
 
 /// Connections at once: more wait in the kernel's queue.
@@ -107,6 +107,10 @@ impl Desk {
                     owes = true;
                     send(&mut stream, &FromAgent::Kept).await;
                 }
+                Received::Message(ToAgent::Census) => {
+                    let census = FromAgent::Census(Box::new(self.census()));
+                    send(&mut stream, &census).await;
+                }
                 Received::Nonsense(error) => {
                     warn!("a message is refused: {error}");
                     self.metrics.refused();
@@ -139,6 +143,26 @@ impl Desk {
         }
         if let Some((container, ifname)) = figures.record {
             self.durable.written(Key { container, ifname });
+        }
+    }
+
+    /// Who is there, as the watches show it.
+    fn census(&self) -> Census {
+        let cache = &self.knowledge.cache;
+        let pods = cache.pods.entries().into_iter();
+        let pods = pods.map(|(object, view)| PodName {
+            namespace: object.namespace().to_owned(),
+            name: object.name().to_owned(),
+            uid: Some(view.identity.uid.clone()),
+        });
+        let definitions = cache.definitions.entries().into_iter();
+        Census {
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            node: self.knowledge.node.clone(),
+            listed: cache.pods.is_synced() && cache.definitions.is_synced(),
+            pods: pods.collect(),
+            definitions: definitions.map(|(object, _)| object).collect(),
+            broken: Vec::new(),
         }
     }
 

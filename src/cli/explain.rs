@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::pod::{line, read_request};
+use super::pod::read_request;
 use super::{ExplainArgs, Output, print};
 use crate::allocation::Origin;
 use crate::delegate::Binary;
@@ -36,7 +36,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
             of_node
                 .into_iter()
                 .filter_map(Result::err)
-                .map(|failure| line(&failure)),
+                .map(|failure| failure.in_full()),
         );
         prepare(&Context::new(node, &request, request.node.deadlines.add))
     });
@@ -45,12 +45,12 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
             let found = prepared
                 .problems
                 .iter()
-                .map(|problem| line(&Failure::Plan(problem.clone())));
+                .map(|problem| Failure::Plan(problem.clone()).in_full());
             problems.extend(found);
             Some(prepared)
         }
         Err(failure) => {
-            problems.push(line(&failure));
+            problems.push(failure.in_full());
             None
         }
     };

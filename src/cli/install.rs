@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::note;
+use super::doctor::node_name;
+use super::{note, print};
 use crate::cni::RawObject;
-use crate::node::install::{self, Options};
+use crate::node::install::{self, Installed, Options};
+use crate::node::takeover::FromMultus;
 use crate::node::{Place, guard, uninstall};
 
 /// Where a node's files are.
 #[derive(Debug, Args)]
-struct PlaceArgs {
+pub(super) struct PlaceArgs {
     /// Where the container runtime looks for its network
     #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d")]
     conf_dir: PathBuf,
@@ -26,7 +28,7 @@ struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    fn place(&self, cluster_conf_dir: Option<&PathBuf>) -> Result<Place, String> {
+    pub(super) fn place(&self, cluster_conf_dir: Option<&PathBuf>) -> Result<Place, String> {
         let place = Place {
             host_root: self.host_root.clone(),
             conf_dir: self.conf_dir.clone(),
@@ -67,6 +69,31 @@ pub(super) struct InstallArgs {
     /// Replace a newer binary too; pods that it attached may then be unknown
     #[arg(long)]
     allow_downgrade: bool,
+    /// Take the place of Multus, with its configuration, once no pod of this node would fail
+    #[arg(long)]
+    from_multus: bool,
+    #[command(flatten)]
+    multus: MultusArgs,
+}
+
+/// How to take the place of Multus.
+#[derive(Debug, Args)]
+struct MultusArgs {
+    /// List who would fail and why, and change nothing; exit 1 if somebody would
+    #[arg(long, requires = "from_multus", conflicts_with = "watch")]
+    dry_run: bool,
+    /// Take over although pods would fail, or although that cannot be found out
+    #[arg(long, requires = "from_multus")]
+    force: bool,
+    /// The configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]
+    #[arg(long, value_name = "FILE", requires = "from_multus")]
+    multus_daemon_config: Option<PathBuf>,
+    /// What the cluster calls this node [default: $NODE_NAME, else the host's name]
+    #[arg(long, value_name = "NAME", requires = "from_multus")]
+    node: Option<String>,
+    /// Directories with CNI plugins, besides binDir [default: --bin-dir]
+    #[arg(long, value_name = "DIRS", requires = "from_multus")]
+    cni_path: Option<String>,
 }
 
 /// How to uninstall.
@@ -89,18 +116,39 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
             .map_err(|cause| format!("--conf {}: {cause}; name a readable file", file.display()))?;
         RawObject::parse(&text).map_err(|cause| format!("{}: {cause}; correct it", file.display()))
     });
+    let from_multus = args.from_multus.then(|| FromMultus {
+        dry_run: args.multus.dry_run,
+        force: args.multus.force,
+        node: node_name(args.multus.node.as_deref()),
+        cni_path: args.multus.cni_path.clone().unwrap_or_else(|| {
+            let bin_dir = place.here(&place.bin_dir);
+            bin_dir.display().to_string()
+        }),
+        daemon_conf: args.multus.multus_daemon_config.clone(),
+    });
     let options = Options {
         place,
         template: template.transpose()?,
         wait: (!args.watch).then(|| Duration::from(args.wait)),
         allow_downgrade: args.allow_downgrade,
+        from_multus,
     };
     if args.watch {
         guard::watch(&options, &note).map_err(|error| error.to_string())?;
-    } else {
-        install::install(&options, &note).map_err(|error| error.to_string())?;
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(ExitCode::SUCCESS)
+    match install::install(&options, &note).map_err(|error| error.to_string())? {
+        Installed::Done | Installed::Ended => Ok(ExitCode::SUCCESS),
+        Installed::Rehearsed(rehearsal) => {
+            let lines = rehearsal.lines();
+            print(&format!("{}\n", lines.join("\n")));
+            Ok(if rehearsal.failing.is_empty() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
+        }
+    }
 }
 
 pub(super) fn uninstall(args: &UninstallArgs) -> Result<ExitCode, String> {

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use super::pod::line;
 use super::{GcArgs, NodeArgs, StatusArgs, note, print};
 use crate::cni::{RawObject, ValidAttachment};
 use crate::delegate::Ran;
@@ -46,7 +45,7 @@ pub(super) fn gc(args: &GcArgs) -> Result<ExitCode, String> {
         context.notes().iter().for_each(|line| note(line));
         collected
     });
-    let collected = collected.map_err(|failure| line(&failure))?;
+    let collected = collected.map_err(|failure| failure.in_full())?;
     for key in &collected.sandboxes {
         print(&format!("detached {}:{}\n", key.container, key.ifname));
     }
@@ -67,7 +66,7 @@ pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
         context.notes().iter().for_each(|line| note(line));
         ready
     });
-    let ready = ready.map_err(|failure| line(&failure))?;
+    let ready = ready.map_err(|failure| failure.in_full())?;
     let asked = match ready.asked {
         Ran::All => "its plugins say so too",
         Ran::TooOld | Ran::Disabled => "its plugins have no STATUS before cniVersion 1.1.0",

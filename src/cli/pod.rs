@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::table::{cell, table};
 use super::{NodeArgs, Output, PodArgs, PodRef, note, print, progress};
 use crate::npwg::StatusEntry;
-use crate::operation::{self, Context, Failure};
+use crate::operation::{self, Context};
 use crate::plugin::with_node;
 use crate::request::{Call, Request};
 
@@ -21,7 +21,7 @@ pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, String> {
         context.notes().iter().for_each(|line| note(line));
         added
     });
-    let added = added.map_err(|failure| line(&failure))?;
+    let added = added.map_err(|failure| failure.in_full())?;
     show(args.output, &added.status);
     Ok(ExitCode::SUCCESS)
 }
@@ -38,7 +38,7 @@ pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, String> {
         context.notes().iter().for_each(|line| note(line));
         outcome
     });
-    outcome.map_err(|failure| line(&failure))?;
+    outcome.map_err(|failure| failure.in_full())?;
     show(args.output, &[]);
     Ok(ExitCode::SUCCESS)
 }
@@ -51,7 +51,7 @@ pub(super) fn check(args: &PodArgs) -> Result<ExitCode, String> {
         context.notes().iter().for_each(|line| note(line));
         status
     });
-    show(args.output, &status.map_err(|failure| line(&failure))?);
+    show(args.output, &status.map_err(|failure| failure.in_full())?);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -140,13 +140,4 @@ fn row(entry: &StatusEntry) -> Vec<String> {
             .map_or_else(|| "-".to_owned(), |mtu| mtu.to_string()),
         cell(entry.default_route.as_deref().unwrap_or_default()),
     ]
-}
-
-/// The failure in one line, with its code and what a plugin said.
-pub(super) fn line(failure: &Failure) -> String {
-    let error = failure.to_cni();
-    match error.details.as_str() {
-        "" => format!("{} (code {})", error.msg, error.code),
-        details => format!("{} (code {}; {details})", error.msg, error.code),
-    }
 }

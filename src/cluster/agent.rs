@@ -18,7 +18,9 @@ use nix::sys::socket::{
 
 use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
-use super::{Answer, Api, Cluster, ClusterError, Figures, OwedWrites, Publication, Question};
+use super::{
+    Answer, Api, Census, Cluster, ClusterError, Figures, OwedWrites, Publication, Question,
+};
 
 /// How long an ADD waits for an agent that is away.
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
@@ -115,6 +117,13 @@ impl Agent {
         }
     }
 
+    fn something_else(&self) -> ClusterError {
+        ClusterError::Agent {
+            socket: self.socket.display().to_string(),
+            cause: "it answered something else; restart it".to_owned(),
+        }
+    }
+
     /// The agent's socket, if there is room in its queue: one that hangs holds up nobody.
     fn connect_at_once(&self) -> Option<UnixStream> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -193,11 +202,8 @@ impl Cluster for Agent {
                         cause,
                     });
                 }
-                (Ok(FromAgent::Kept), _) => {
-                    return Err(ClusterError::Agent {
-                        socket: self.socket.display().to_string(),
-                        cause: "it answered something else; restart it".to_owned(),
-                    });
+                (Ok(FromAgent::Kept | FromAgent::Census(_)), _) => {
+                    return Err(self.something_else());
                 }
                 (Err(Attempt::Away(_)), Some(api)) => {
                     let _ = self.agent_is_away.set(());
@@ -222,6 +228,22 @@ impl Cluster for Agent {
             }
             Err(Attempt::Away(_)) if self.api.is_some() => Ok(()),
             Err(attempt) => Err(attempt.error(self)),
+        }
+    }
+
+    fn census(&self, node: &str) -> Result<Census, ClusterError> {
+        match (self.exchange(&ToAgent::Census), &self.api) {
+            (Ok(FromAgent::Census(census)), _) => Ok(*census),
+            (Ok(FromAgent::Refused(cause)), _) => Err(ClusterError::Agent {
+                socket: self.socket.display().to_string(),
+                cause,
+            }),
+            (Ok(FromAgent::Answer(_) | FromAgent::Kept), _) => Err(self.something_else()),
+            (Err(Attempt::Away(_)), Some(api)) => {
+                let _ = self.agent_is_away.set(());
+                api.census(node)
+            }
+            (Err(attempt), _) => Err(attempt.error(self)),
         }
     }
 

@@ -4,6 +4,7 @@
 //! nobody would write it later.
 
 pub mod answer;
+mod census;
 pub mod error;
 pub mod objects;
 pub mod publish;
@@ -20,7 +21,7 @@ pub use publish::{Occasion, Published, publish};
 pub use server::ApiServer;
 pub use slices::SliceView;
 
-use super::{Answer, Cluster, ClusterError, Publication, Question};
+use super::{Answer, Census, Cluster, ClusterError, Publication, Question};
 
 /// The API server that a kubeconfig names.
 #[derive(Debug)]
@@ -62,6 +63,11 @@ impl Cluster for Api {
         let Connected { runtime, server } = self.connected()?;
         // Which node this is, nobody has told: the pod's UID has to do.
         runtime.block_on(answer(server, None, question))
+    }
+
+    fn census(&self, node: &str) -> Result<Census, ClusterError> {
+        let Connected { runtime, server } = self.connected()?;
+        Ok(runtime.block_on(server.census(node))?)
     }
 
     fn publish(&self, publication: &Publication) -> Result<(), ClusterError> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::devices::ask_kubelet;
 use super::manifests::{Manifest, Manifests};
 use super::{
-    Answer, Cluster, ClusterError, Container, Event, Found, Pod, PodAnnotations, PodName,
+    Answer, Census, Cluster, ClusterError, Container, Event, Found, Pod, PodAnnotations, PodName,
     Publication, Question,
 };
 use crate::npwg::{Definition, IpamClaim, ObjectRef, StatusEntry, merge_status};
@@ -90,6 +90,38 @@ impl Cluster for Folder {
         }
         ask_kubelet(question, &mut answer);
         Ok(answer)
+    }
+
+    /// A folder is one node.
+    fn census(&self, node: &str) -> Result<Census, ClusterError> {
+        let manifests = self.read()?;
+        let mut census = Census {
+            node: node.to_owned(),
+            broken: manifests.broken.clone(),
+            ..Census::default()
+        };
+        for manifest in &manifests.documents {
+            let namespace = manifest.metadata.namespace.as_deref().unwrap_or("default");
+            let name = manifest.metadata.name.as_deref().unwrap_or_default();
+            let object = match (manifest.kind.as_str(), ObjectRef::new(namespace, name)) {
+                ("Pod" | DEFINITION, Ok(object)) => object,
+                ("Pod" | DEFINITION, Err(cause)) => {
+                    census.broken.push(format!("{} {cause}", manifest.kind));
+                    continue;
+                }
+                _ => continue,
+            };
+            if manifest.kind == DEFINITION {
+                census.definitions.push(object);
+            } else {
+                census.pods.push(PodName {
+                    namespace: namespace.to_owned(),
+                    name: name.to_owned(),
+                    uid: manifest.metadata.uid.clone(),
+                });
+            }
+        }
+        Ok(census)
     }
 
     fn publish(&self, publication: &Publication) -> Result<(), ClusterError> {

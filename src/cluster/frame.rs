@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Figures, Publication, Question};
+use super::{Answer, Census, Figures, Publication, Question};
 
 /// The version that is spoken here.
 pub const VERSION: u16 = 1;
@@ -42,6 +42,8 @@ pub enum ToAgent {
     Over(Box<Figures>),
     /// Something is to be told that could not be kept on disk; answered by [`FromAgent::Kept`].
     Keep(Publication),
+    /// Who is there, on this node; answered by [`FromAgent::Census`].
+    Census,
 }
 
 /// What the agent says.
@@ -52,6 +54,8 @@ pub enum FromAgent {
     Answer(Box<Answer>),
     /// It is kept, as long as this agent lives.
     Kept,
+    /// Who is there.
+    Census(Box<Census>),
     /// There is no answer, for a reason in one line.
     Refused(String),
 }
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_message_comes_back_as_it_was() {
-        for message in [question(), ToAgent::Owed] {
+        for message in [question(), ToAgent::Owed, ToAgent::Census] {
             let frame = encode(&message, MAX_TO_AGENT).unwrap();
             let read: ToAgent = read(&mut frame.as_slice(), MAX_TO_AGENT).unwrap();
             assert_eq!(read, message);

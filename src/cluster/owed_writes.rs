@@ -9,6 +9,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,15 @@ pub struct OwedWrite {
     pub file: String,
     /// What is to be told.
     pub publication: Publication,
+}
+
+/// What is owed, as it lies there.
+#[derive(Debug, Default)]
+pub struct OwedSurvey {
+    /// The writes, each with its age.
+    pub waiting: Vec<(OwedWrite, Duration)>,
+    /// Files that cannot be read.
+    pub broken: Vec<PathBuf>,
 }
 
 /// The directory of owed writes.
@@ -131,6 +141,42 @@ impl OwedWrites {
             .into_iter()
             .map(|(_, file, publication)| OwedWrite { file, publication });
         Ok((owed.collect(), broken))
+    }
+
+    /// Everything owed with its age, and every file that cannot be read, changing nothing: for
+    /// whoever only looks.
+    ///
+    /// # Errors
+    /// When the directory is there and cannot be read.
+    pub fn survey(&self) -> io::Result<OwedSurvey> {
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
+            entries => entries?,
+        };
+        let mut survey = OwedSurvey::default();
+        for entry in entries {
+            let entry = entry?;
+            let Ok(file) = entry.file_name().into_string() else {
+                continue;
+            };
+            if file.ends_with(TORN) {
+                survey.broken.push(entry.path());
+            }
+            if file.starts_with('.') || !file.ends_with(SUFFIX) {
+                continue;
+            }
+            match self.read(&file) {
+                Ok(Some(File { publication, .. })) => {
+                    let changed = entry.metadata().and_then(|metadata| metadata.modified());
+                    let age = changed.map(|changed| changed.elapsed().unwrap_or_default());
+                    let write = OwedWrite { file, publication };
+                    survey.waiting.push((write, age.unwrap_or_default()));
+                }
+                Ok(None) => {}
+                Err(_) => survey.broken.push(entry.path()),
+            }
+        }
+        Ok(survey)
     }
 
     /// A write is made, or nobody is there any more to be told.
@@ -265,5 +311,7 @@ mod tests {
         );
         assert!(owed.dir().join("2.json").exists());
         assert_eq!(owed.list().unwrap().1.len(), 0);
+        let survey = owed.survey().unwrap();
+        assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 1));
     }
 }

@@ -19,7 +19,7 @@ use crate::cni::ContainerId;
 use super::{Journal, JournalError, Key, MultusCache, Sandbox};
 
 /// The start of a name under which an adoption is written.
-const ADOPTING: &str = "adopting.";
+pub(super) const ADOPTING: &str = "adopting.";
 
 impl Journal {
     /// Writes the record of a sandbox that has none, as if its ADD had been ours.
@@ -66,6 +66,11 @@ impl Journal {
     /// Whether any sandbox of this container was taken over from Multus' cache.
     pub fn has_adopted(&self, container: &ContainerId) -> bool {
         self.adoptions().any(|(_, adopted)| adopted == *container)
+    }
+
+    /// Every container of which a sandbox was taken over from Multus' cache.
+    pub fn adopted(&self) -> Vec<ContainerId> {
+        self.adoptions().map(|(_, container)| container).collect()
     }
 
     /// Drops the markers of sandboxes that are gone from Multus' cache, which then need none, and

@@ -1,4 +1,5 @@
-//! What Multus keeps of the pods that it attached, read and never written (key `cniDir`).
+//! What Multus keeps of the pods that it attached (key `cniDir`): read, and cleared away only of
+//! pods that we detached, when the node goes back to Multus.
 //!
 //! ```text
 //! <cniDir>/<container>                                the delegates, in order of attachment
@@ -125,6 +126,24 @@ impl<'a> MultusCache<'a> {
             || files(&self.dir.join("results")).any(|path| name_of(&path).contains(&part))
     }
 
+    /// Takes away everything of a container that is detached: Multus will not be told of it.
+    pub fn forget(&self, container: &ContainerId) {
+        let sandbox = self.dir.join(container.as_str());
+        if sandbox.is_file() {
+            let _ = fs::remove_file(sandbox);
+        }
+        let part = format!("-{container}-");
+        for path in files(&self.dir.join("results")) {
+            let is_its = || {
+                let read = ResultFile::read(&path);
+                read.is_ok_and(|result| result.container_id.as_deref() == Some(container.as_str()))
+            };
+            if name_of(&path).contains(&part) && is_its() {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+
     fn delegates(&self, key: &Key, damage: &mut Vec<String>) -> Vec<(usize, Delegate)> {
         let path = self.dir.join(key.container.as_str());
         // Only a plain file is the sandbox's; a container may be called "results".
@@ -207,9 +226,12 @@ fn bare(
 }
 
 fn config(base64: Option<&str>) -> Result<NetworkConfig, String> {
+    NetworkConfig::parse(&decoded(base64)?).map_err(|cause| cause.to_string())
+}
+
+fn decoded(base64: Option<&str>) -> Result<Vec<u8>, String> {
     let text = base64.ok_or("it has no configuration")?;
-    let bytes = BASE64.decode(text).map_err(|cause| cause.to_string())?;
-    NetworkConfig::parse(&bytes).map_err(|cause| cause.to_string())
+    BASE64.decode(text).map_err(|cause| cause.to_string())
 }
 
 fn network_name(config: &NetworkConfig, other: &str) -> Result<NetworkName, String> {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::{Journal, JournalError, Key, Lookup};
 
 /// The ending of what a DEL has seen to.
-const SETTLED: &str = ".detached";
+pub(super) const SETTLED: &str = ".detached";
 
 impl Journal {
     /// Puts a file aside that is no record.

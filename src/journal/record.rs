@@ -37,6 +37,14 @@ pub fn is_cut_off(bytes: &[u8]) -> bool {
     is_front && announced().is_none_or(|whole| bytes.len() < whole)
 }
 
+/// Whether a file holds whole records and nothing besides.
+pub fn is_whole(mut bytes: &[u8]) -> bool {
+    while let Some((_, rest)) = next(bytes) {
+        bytes = rest;
+    }
+    bytes.is_empty()
+}
+
 fn next(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = hex(bytes.get(..8)?)? as usize;
     let sum = hex(bytes.get(9..17)?)?;

@@ -66,9 +66,16 @@ impl OurConf {
     /// A configuration with the keys of `template`, and what it leaves open as an installation
     /// needs it.
     pub fn from_template(template: &RawObject) -> OurConf {
-        let (mut list, mut ours) = match OurConf::read(template) {
-            Some(OurConf { list, ours, .. }) => (list, ours),
-            None => split(template),
+        let (mut list, mut ours, followers) = match OurConf::read(template) {
+            Some(OurConf {
+                list,
+                ours,
+                followers,
+            }) => (list, ours, followers),
+            None => {
+                let (list, ours) = split(template);
+                (list, ours, Vec::new())
+            }
         };
         let set = |object: &mut RawObject, key: &str, value: &dyn ErasedValue| {
             if !object.contains(key)
@@ -99,7 +106,7 @@ impl OurConf {
         OurConf {
             list,
             ours: typed,
-            followers: Vec::new(),
+            followers,
         }
     }
 

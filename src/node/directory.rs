@@ -18,7 +18,7 @@ const READ: [&str; 3] = ["conf", "conflist", "json"];
 /// one before it.
 pub(super) const NAMES: [&str; 2] = ["00-jackfield.conflist", "0-jackfield.conflist"];
 /// What Multus goes by: the plugin itself, and the one that asks its daemon.
-const MULTUS: [&str; 2] = ["multus", "multus-shim"];
+pub(super) const MULTUS: [&str; 2] = ["multus", "multus-shim"];
 
 /// One file that the runtime would read.
 #[derive(Debug, Clone)]

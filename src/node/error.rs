@@ -52,6 +52,14 @@ pub enum NodeError {
         /// The directory.
         dir: PathBuf,
     },
+    /// The runtime takes another network than Multus'.
+    #[error("{} comes before {}, so Multus is not what the runtime uses; rename or remove whichever is not meant, then run it again", first.display(), multus.display())]
+    MultusNotFirst {
+        /// The file that the runtime takes.
+        first: PathBuf,
+        /// Multus'.
+        multus: PathBuf,
+    },
     /// Multus' configuration cannot be read.
     #[error("{}: {cause}; correct it, Multus goes on as it is", file.display())]
     MultusConf {
@@ -69,7 +77,9 @@ pub enum NodeError {
         count: usize,
     },
     /// The dry run cannot be made.
-    #[error("the dry run is not possible: {cause}")]
+    #[error(
+        "whether pods would fail cannot be found out, so Multus stays: {cause}; or take over all the same with --force"
+    )]
     NoDryRun {
         /// Why, with the remedy.
         cause: String,

@@ -18,8 +18,8 @@ use super::{NodeError, Place, Say};
 use crate::cni::RawObject;
 
 /// How many repairs are made within [`WINDOW`].
-const REPAIRS: usize = 3;
-const WINDOW: Duration = Duration::from_secs(600);
+pub(super) const REPAIRS: usize = 3;
+pub(super) const WINDOW: Duration = Duration::from_secs(600);
 /// How often everything is looked at although nothing was told to have changed.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
@@ -38,8 +38,9 @@ pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
             spend(place, installed, &why, say)?;
         }
     }
-    if install::held(options, &turn, say)? == Installed::Ended {
-        return Ok(());
+    match install::held(options, &turn, say)? {
+        Installed::Done => {}
+        Installed::Ended | Installed::Rehearsed(_) => return Ok(()),
     }
     let mut dirs = vec![place.here(&place.conf_dir), place.here(&place.bin_dir)];
     if place.is_apart() {
@@ -131,7 +132,7 @@ fn spend(
     Ok(installed)
 }
 
-fn binary_changed(place: &Place, installed: &Manifest) -> Option<String> {
+pub(super) fn binary_changed(place: &Place, installed: &Manifest) -> Option<String> {
     let path = installed.binary.display();
     match Content::of(&place.here(&installed.binary)) {
         Ok(content) if content == installed.content => None,

@@ -16,6 +16,7 @@ use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
 use super::plan::{self, Outlook, Plan, Seen};
 use super::stage::{self, Staged};
+use super::takeover::{self, FromMultus, Rehearsal, rehearse};
 use super::turn::Turn;
 use super::{NodeError, Place, Say};
 use crate::cni::RawObject;
@@ -34,15 +35,19 @@ pub struct Options {
     pub wait: Option<Duration>,
     /// Whether a newer binary may be replaced.
     pub allow_downgrade: bool,
+    /// Whether Multus gives way, and how.
+    pub from_multus: Option<FromMultus>,
 }
 
 /// What came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Installed {
     /// Everything is in its place.
     Done,
     /// This process was told to end before the cluster network came.
     Ended,
+    /// It was to be seen what would come of it.
+    Rehearsed(Box<Rehearsal>),
 }
 
 /// Installs, once there is a cluster network.
@@ -56,10 +61,10 @@ pub fn install(options: &Options, say: Say<'_>) -> Result<Installed, NodeError> 
 
 /// The same for whoever holds the turn already.
 pub(super) fn held(options: &Options, turn: &Turn, say: Say<'_>) -> Result<Installed, NodeError> {
+    let taken = takeover(options, say)?;
+    let options = taken.as_ref().unwrap_or(options);
     let outcome = match wait(options, say) {
-        Ok(Some((plan, before))) => {
-            put(options, &plan, before, turn.made_dir, say).map(|()| Installed::Done)
-        }
+        Ok(Some((plan, before))) => put_rehearsed(options, &plan, before, turn.made_dir, say),
         Ok(None) => Ok(Installed::Ended),
         Err(error) => Err(error),
     };
@@ -67,6 +72,68 @@ pub(super) fn held(options: &Options, turn: &Turn, say: Say<'_>) -> Result<Insta
         let _ = std::fs::remove_dir(options.place.here(&options.place.conf_dir));
     }
     outcome
+}
+
+/// The same with what Multus was configured to do; none where there is nothing to take over, or
+/// it was taken over before.
+fn takeover(options: &Options, say: Say<'_>) -> Result<Option<Options>, NodeError> {
+    let Some(from) = &options.from_multus else {
+        return Ok(None);
+    };
+    let place = &options.place;
+    let found = takeover::read(place, from, options.template.as_ref());
+    let takeover = match found {
+        Ok(takeover) => takeover,
+        // A node that was taken over earlier, or whose pod is started again.
+        Err(NodeError::NoMultus { .. } | NodeError::MultusNotFirst { .. })
+            if Manifest::read(place)?.is_some() =>
+        {
+            return Ok(Some(Options {
+                from_multus: None,
+                ..options.clone()
+            }));
+        }
+        Err(error) => return Err(error),
+    };
+    let file = takeover.file.display();
+    for remark in takeover.remarks {
+        say(&format!("{file}: {remark}"));
+    }
+    Ok(Some(Options {
+        template: Some(takeover.template),
+        ..options.clone()
+    }))
+}
+
+/// Puts a plan into effect, where Multus gives way only once nobody would fail.
+fn put_rehearsed(
+    options: &Options,
+    plan: &Plan,
+    before: Option<Manifest>,
+    made_dir: bool,
+    say: Say<'_>,
+) -> Result<Installed, NodeError> {
+    if let Some(from) = &options.from_multus {
+        check_conf(plan)?;
+        match rehearse(&options.place, &plan.conf, from) {
+            Ok(rehearsal) if from.dry_run => {
+                return Ok(Installed::Rehearsed(Box::new(rehearsal)));
+            }
+            Ok(rehearsal) => accept(&rehearsal, from, say)?,
+            Err(error) if !from.force || from.dry_run => return Err(error),
+            Err(error) => say(&error.to_string()),
+        }
+    }
+    put(options, plan, before, made_dir, say).map(|()| Installed::Done)
+}
+
+/// Says who would fail; an error where somebody would and nobody insists.
+fn accept(rehearsal: &Rehearsal, from: &FromMultus, say: Say<'_>) -> Result<(), NodeError> {
+    rehearsal.lines().iter().for_each(|line| say(line));
+    match rehearsal.failing.len() {
+        count @ 1.. if !from.force => Err(NodeError::DryRun { count }),
+        _ => Ok(()),
+    }
 }
 
 /// Waits until there is a network to stand in front of (NPWG 1.3 §6.1, §6.1.1); none when this
@@ -79,7 +146,8 @@ fn wait(options: &Options, say: Say<'_>) -> Result<Option<(Plan, Option<Manifest
     let mut said: Option<(Instant, String)> = None;
     loop {
         let before = Manifest::read(place)?;
-        let seen = Seen::look(place, before.as_ref())?;
+        let mut seen = Seen::look(place, before.as_ref())?;
+        seen.takes_over = options.from_multus.is_some();
         let reason = match plan::plan(options.template.as_ref(), before.as_ref(), &seen)? {
             Outlook::Ready(plan) => return Ok(Some((*plan, before))),
             Outlook::Waiting(reason) => reason,
@@ -124,10 +192,7 @@ pub(super) fn put(
     say: Say<'_>,
 ) -> Result<(), NodeError> {
     let place = &options.place;
-    plan.conf.node_config().map_err(|cause| NodeError::Conf {
-        file: "the configuration to install".to_owned(),
-        cause: cause.to_string(),
-    })?;
+    check_conf(plan)?;
     binary::check_machine(place, plan.network.as_ref())?;
     check_version(options, before.as_ref())?;
     stage::sweep(&place.here(&place.conf_dir));
@@ -147,6 +212,15 @@ pub(super) fn put(
                 .cluster_network()
                 .unwrap_or_else(|| "its delegates".to_owned()),
         ));
+    })
+}
+
+/// Every key of what is to be installed has a value that can be.
+fn check_conf(plan: &Plan) -> Result<(), NodeError> {
+    let checked = plan.conf.node_config();
+    checked.map(drop).map_err(|cause| NodeError::Conf {
+        file: "the configuration to install".to_owned(),
+        cause: cause.to_string(),
     })
 }
 

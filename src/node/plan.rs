@@ -14,6 +14,8 @@ pub(super) struct Seen {
     pub(super) runtime: Directory,
     /// What the cluster network comes to, where that is another directory.
     pub(super) apart: Option<Directory>,
+    /// Whether Multus' configuration is to give way to ours.
+    pub(super) takes_over: bool,
     /// A copy of ours under a name that the runtime does not read.
     pub(super) lost: Option<(String, OurConf)>,
     /// What was installed last.
@@ -40,6 +42,7 @@ impl Seen {
         Ok(Seen {
             runtime,
             apart,
+            takes_over: false,
             lost,
             kept: match manifest {
                 Some(_) => Manifest::conf(place)?.as_ref().and_then(OurConf::read),
@@ -88,7 +91,7 @@ pub(super) fn plan(
 ) -> Result<Outlook, NodeError> {
     let runtime = &seen.runtime;
     let there = runtime.ours();
-    if there.is_none() && manifest.is_none() {
+    if there.is_none() && manifest.is_none() && !seen.takes_over {
         no_multus(runtime)?;
     }
     let existing = there
@@ -125,14 +128,18 @@ pub(super) fn plan(
             if *there == conf || name.ends_with(".conflist") {
                 name.to_owned()
             } else {
-                first_name(runtime)?
+                first_name(runtime, seen.takes_over)?
             }
         }
-        _ => first_name(runtime)?,
+        _ => first_name(runtime, seen.takes_over)?,
     };
     let superseded = runtime.files.iter().filter_map(|file| {
-        let is_ours = matches!(file.kind, Kind::Ours(_)) && file.name != name;
-        is_ours.then(|| file.name.clone())
+        let gives_way = match file.kind {
+            Kind::Ours(_) => file.name != name,
+            Kind::Multus => seen.takes_over,
+            _ => false,
+        };
+        gives_way.then(|| file.name.clone())
     });
     let remove: Vec<String> = superseded
         .chain(seen.lost.iter().map(|(name, _)| name.clone()))
@@ -148,12 +155,16 @@ pub(super) fn plan(
     })))
 }
 
-/// A name before all that is not ours.
-pub(super) fn first_name(runtime: &Directory) -> Result<String, NodeError> {
-    let first = runtime
-        .files
-        .iter()
-        .find(|file| !matches!(file.kind, Kind::Ours(_)) && !NAMES.contains(&file.name.as_str()));
+/// A name before all that stays and is not ours.
+fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, NodeError> {
+    let first = runtime.files.iter().find(|file| {
+        let goes = match file.kind {
+            Kind::Ours(_) => true,
+            Kind::Multus => takes_over,
+            _ => false,
+        };
+        !goes && !NAMES.contains(&file.name.as_str())
+    });
     let Some(first) = first else {
         return Ok(NAMES[0].to_owned());
     };

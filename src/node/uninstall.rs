@@ -16,15 +16,15 @@ use std::time::Duration;
 use super::binary::Content;
 use super::directory::{Candidate, Directory, Kind};
 use super::manifest::Manifest;
+use super::request::about_the_node;
 use super::stage::{self, Staged};
 use super::turn::Turn;
 use super::{NodeError, Place, Say};
 use crate::cni::RawObject;
-use crate::journal::Journal;
+use crate::journal::{Journal, MultusCache};
 use crate::operation::retire::{Retired, Which, retire};
 use crate::operation::{Context, Failure};
 use crate::plugin::{self, with_node};
-use crate::request::{Call, Request};
 
 /// How long detaching everything may take.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -145,7 +145,8 @@ fn clear_journal(
     let Some(conf) = conf else {
         return Ok(());
     };
-    let request = request(conf, cni_path).map_err(NodeError::NotYet)?;
+    let request = about_the_node(conf, cni_path)
+        .map_err(|cause| NodeError::NotYet(format!("the installed configuration: {cause}")))?;
     let dir = place.here(&request.node.journal_dir);
     if !dir.exists() {
         return Ok(());
@@ -175,11 +176,25 @@ fn clear_journal(
             say,
         )?;
     }
+    forget_cached(&journal, &request.node.cni_dir, say);
     remove_journal(&dir, say);
     if place.is_host() {
         plugin::forget_locks();
     }
     Ok(())
+}
+
+/// What Multus' cache has of pods that we detached: who comes back is never told of them.
+fn forget_cached(journal: &Journal, cni_dir: &Path, say: Say<'_>) {
+    let adopted = journal.adopted();
+    let cache = MultusCache::new(cni_dir);
+    adopted.iter().for_each(|container| cache.forget(container));
+    if !adopted.is_empty() {
+        let (count, dir) = (adopted.len(), cni_dir.display());
+        say(&format!(
+            "cleared {count} detached containers out of Multus' {dir}"
+        ));
+    }
 }
 
 /// Says what was detached; an error when something is left.
@@ -242,15 +257,4 @@ fn take_binary_out(place: &Place, manifest: &Manifest, say: Say<'_>) -> Result<(
         Err(_) => {}
     }
     Ok(())
-}
-
-/// A request about the whole node, as GC is one.
-fn request(conf: RawObject, cni_path: &str) -> Result<Request, String> {
-    let call = Call::read(|wanted| match wanted {
-        "CNI_COMMAND" => Some("GC".to_owned()),
-        "CNI_PATH" => Some(cni_path.to_owned()),
-        _ => None,
-    })
-    .map_err(|error| error.to_string())?;
-    Request::for_people(call, conf).map_err(|error| format!("the installed configuration: {error}"))
 }

@@ -276,6 +276,15 @@ impl Failure {
         }
     }
 
+    /// Everything about it in one line, for people: message, code, and what a plugin said.
+    pub fn in_full(&self) -> String {
+        let error = self.to_cni();
+        match error.details.as_str() {
+            "" => format!("{} (code {})", error.msg, error.code),
+            details => format!("{} (code {}; {details})", error.msg, error.code),
+        }
+    }
+
     /// The code that a plugin gave, where one did.
     fn delegates_code(&self) -> Option<u32> {
         match self {

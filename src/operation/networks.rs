@@ -163,7 +163,7 @@ impl KnownNetwork {
 }
 
 /// The programs of a network that are not there, a line each.
-fn missing_programs(context: &Context<'_>, config: &NetworkConfig) -> Vec<String> {
+pub(super) fn missing_programs(context: &Context<'_>, config: &NetworkConfig) -> Vec<String> {
     let dirs = context.search_path();
     let plugins = config.plugins().iter();
     let types =

@@ -119,6 +119,11 @@ impl Lab {
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
+    /// The node configuration.
+    pub(crate) fn conf(&self) -> &Value {
+        &self.conf
+    }
+
     /// Sets a key of the node configuration; `null` takes it out.
     pub(crate) fn configure(&mut self, key: &str, value: Value) {
         let conf = self.conf.as_object_mut().unwrap();
@@ -217,7 +222,8 @@ impl Lab {
             .merge(&path, &json!({"metadata": {"annotations": annotation}}));
     }
 
-    fn definition_of(&self, name: &str, plugin: &Value) {
+    /// A definition in the lab's namespace, of one plugin.
+    pub(crate) fn definition_of(&self, name: &str, plugin: &Value) {
         let config = json!({"cniVersion": "1.0.0", "name": name, "plugins": [plugin]});
         self.admin.create(
             &format!(
@@ -333,7 +339,7 @@ pub(crate) fn binary() -> String {
 }
 
 /// The reference plugins.
-fn cni_bin() -> PathBuf {
+pub(crate) fn cni_bin() -> PathBuf {
     let dir = std::env::var_os("CNI_BIN").expect("CNI_BIN: run scripts/test --only api");
     Path::new(&dir).to_owned()
 }

@@ -15,6 +15,7 @@
 mod attach;
 mod away;
 mod devices;
+mod doctor;
 mod faults;
 mod identity;
 mod killed;

@@ -2,7 +2,9 @@
 //! directories, and libcni (cnitool) as the runtime that reads them.
 
 mod bad;
+mod doctor;
 mod install;
+mod takeover;
 mod uninstall;
 mod watch;
 

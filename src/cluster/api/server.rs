@@ -126,7 +126,7 @@ impl ApiServer {
         Ok(())
     }
 
-    async fn request<T: DeserializeOwned>(
+    pub(super) async fn request<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
@@ -249,7 +249,7 @@ fn pod_path(pod: &ObjectRef) -> String {
 }
 
 /// What is not there is no error.
-fn found<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+pub(super) fn found<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     match answer {
         Ok(object) => Ok(Some(object)),
         Err(error) if error.code() == Some(404) => Ok(None),

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{CachedAttachment, bare, config, network_name};
-use crate::cni::{CapabilityArgs, InterfaceName};
+use super::{CachedAttachment, bare, config, decoded, network_name};
+use crate::cni::{CapabilityArgs, InterfaceName, NetworkConfig, RawObject};
 use crate::journal::Key;
 
 /// One element of the sandbox's file. What it names besides is in `Bytes`.
@@ -24,6 +24,48 @@ pub(super) struct Delegate {
     device: Option<String>,
     #[serde(rename = "Bytes")]
     config: Option<String>,
+    /// What its plugins were really run by, since 4.3: of a list, `Bytes` has then only the keys
+    /// that Multus has types for.
+    #[serde(rename = "CNINetworkConfigList")]
+    list: Option<List>,
+}
+
+/// A list as libcni has it in memory.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct List {
+    name: Option<String>,
+    #[serde(rename = "CNIVersion")]
+    version: Option<String>,
+    plugins: Option<Vec<Plugin>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct Plugin {
+    bytes: Option<String>,
+}
+
+impl List {
+    /// The list as a configuration; none where there is none in it.
+    fn config(&self) -> Result<Option<NetworkConfig>, String> {
+        let plugins = self.plugins.as_deref().unwrap_or_default();
+        if plugins.is_empty() {
+            return Ok(None);
+        }
+        let plugins: Result<Vec<RawObject>, String> = plugins
+            .iter()
+            .map(|plugin| {
+                let bytes = decoded(plugin.bytes.as_deref())?;
+                RawObject::parse(&bytes).map_err(|cause| cause.to_string())
+            })
+            .collect();
+        let list = serde_json::json!({
+            "cniVersion": self.version, "name": self.name, "plugins": plugins?,
+        });
+        let config = NetworkConfig::parse(list.to_string().as_bytes());
+        config.map(Some).map_err(|cause| cause.to_string())
+    }
 }
 
 impl Delegate {
@@ -33,7 +75,11 @@ impl Delegate {
             None if position == 0 => key.ifname.clone(),
             None => InterfaceName::numbered("net", position),
         };
-        let config = config(self.config.as_deref())?;
+        let listed = self.list.as_ref().map(List::config).transpose()?.flatten();
+        let config = match listed {
+            Some(config) => config,
+            None => config(self.config.as_deref())?,
+        };
         let label = self.name.unwrap_or_default();
         let object = label.rsplit('/').next().unwrap_or_default();
         let network = network_name(&config, object)?;

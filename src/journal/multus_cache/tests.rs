@@ -178,3 +178,47 @@ fn a_sandbox_that_multus_never_attached_is_unknown() {
     assert!(!MultusCache::new(&absent).read(&key()).is_known());
     assert!(MultusCache::new(&absent).containers().is_empty());
 }
+
+#[test]
+fn a_container_is_forgotten_and_no_other() {
+    let dir = cache();
+    let other = dir
+        .path()
+        .join("results")
+        .join(format!("x-9{CONTAINER}-eth0"));
+    fs::write(&other, r#"{"containerId":"90123abcd"}"#).unwrap();
+    fs::write(dir.path().join(format!("9{CONTAINER}")), "[]").unwrap();
+    let cache = MultusCache::new(dir.path());
+    cache.forget(&key().container);
+    assert!(!cache.has(&key().container));
+    assert!(other.exists());
+    assert_eq!(cache.containers(), ["90123abcd".parse().unwrap()]);
+    cache.forget(&key().container);
+}
+
+/// Multus 4.3 writes lists in two ways, one of which has lost what it has no types for.
+#[test]
+fn the_plugins_own_configurations_count_where_they_are_there() {
+    let dir = cache();
+    let full = json!({ "type": "bridge", "bridge": "b0",
+                       "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.0.0.0/24" }]] } });
+    let delegates = json!([{ "Name": "default", "Bytes": encoded(&list()), "CNINetworkConfigList": {
+        "Name": "default", "CNIVersion": "1.0.0", "DisableCheck": false, "Bytes": null,
+        "Plugins": [{ "Network": { "type": "bridge" }, "Bytes": encoded(&full) }] } }]);
+    fs::write(dir.path().join(CONTAINER), delegates.to_string()).unwrap();
+    let sandbox = MultusCache::new(dir.path()).read(&key());
+    let config = &sandbox.attachments[0].attachment.config;
+    assert_eq!(config.plugins().len(), 1);
+    assert_eq!(config.version().as_str(), "1.0.0");
+    let body = config.plugins()[0].body().to_string();
+    assert!(body.contains("10.0.0.0/24"), "{body}");
+    let bare = delegates.to_string().replace(&encoded(&full), "%");
+    fs::write(dir.path().join(CONTAINER), bare).unwrap();
+    let sandbox = MultusCache::new(dir.path()).read(&key());
+    assert_eq!(sandbox.damage.len(), 1, "{:?}", sandbox.damage);
+    assert_eq!(
+        sandbox.attachments.len(),
+        3,
+        "the results know it all the same"
+    );
+}

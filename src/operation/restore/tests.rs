@@ -10,7 +10,7 @@ use nix::libc;
 
 use super::*;
 use crate::allocation::AllocatedDevice;
-use crate::cluster::{Answer, Cluster, ClusterError, Publication, Question};
+use crate::cluster::{Answer, Census, Cluster, ClusterError, Publication, Question};
 use crate::delegate::{Call as Delegate, CallError, DelegateExec, Ours};
 use crate::journal::{Journal, Key};
 use crate::kernel::fake::FakeDevices;
@@ -30,6 +30,10 @@ struct Nobody;
 impl Cluster for Nobody {
     fn ask(&self, _: &Question) -> Result<Answer, ClusterError> {
         Ok(Answer::default())
+    }
+
+    fn census(&self, _: &str) -> Result<Census, ClusterError> {
+        Ok(Census::default())
     }
 
     fn publish(&self, _: &Publication) -> Result<(), ClusterError> {

@@ -8,7 +8,7 @@ use crate::lab::{Outcome, run};
 
 /// One line, with all of `words`.
 #[track_caller]
-fn refused(outcome: &Outcome, words: &[&str]) {
+pub(super) fn refused(outcome: &Outcome, words: &[&str]) {
     assert_eq!(
         (outcome.exit, outcome.stdout.as_str()),
         (1, ""),
@@ -21,10 +21,15 @@ fn refused(outcome: &Outcome, words: &[&str]) {
 }
 
 /// A mounted file system; it is taken off with its test.
-struct Mount(PathBuf);
+pub(super) struct Mount(PathBuf);
 
 impl Mount {
-    fn tmpfs(at: &Path, options: &str) -> Mount {
+    /// What is mounted over `at` by now.
+    pub(super) fn over(at: &Path) -> Mount {
+        Mount(at.into())
+    }
+
+    pub(super) fn tmpfs(at: &Path, options: &str) -> Mount {
         let at = at.display().to_string();
         run("mount", &["-t", "tmpfs", "-o", options, "tmpfs", &at]);
         Mount(at.into())
@@ -63,7 +68,7 @@ fn a_directory_that_is_read_only() {
         let at = setup.lab.path(folder);
         let on = at.display().to_string();
         run("mount", &["--bind", &on, &on]);
-        let mounted = Mount(at);
+        let mounted = Mount::over(&at);
         run("mount", &["-o", "remount,ro,bind", &on]);
         refused(
             &setup.install(&[]),

@@ -1,0 +1,81 @@
+//! `doctor`: what is wrong with this node, and what helps.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::install::PlaceArgs;
+use super::table::table;
+use super::{Output, print};
+use crate::node::doctor::{self, Diagnosis, Options};
+
+/// Which node to look at.
+#[derive(Debug, Args)]
+pub(super) struct DoctorArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// The node configuration [default: that of jackfield in --conf-dir]
+    #[arg(long, value_name = "FILE")]
+    conf: Option<PathBuf>,
+    /// Directories with CNI plugins, besides binDir
+    #[arg(long, value_name = "DIRS", default_value = "/opt/cni/bin")]
+    cni_path: String,
+    /// What the cluster calls this node [default: $NODE_NAME, else the host's name]
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// How to print what was found
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
+    let options = Options {
+        place: args.place.place(None)?,
+        conf: args.conf.clone(),
+        cni_path: args.cni_path.clone(),
+        node: node_name(args.node.as_deref()),
+    };
+    let diagnosis = doctor::doctor(&options);
+    match args.output {
+        Output::Table => print(&for_people(&diagnosis)),
+        Output::Json => print(&format!("{}\n", serde_json::json!(diagnosis))),
+    }
+    Ok(if diagnosis.findings.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// What the cluster calls this node: as kubelet names it unless it is told otherwise.
+pub(super) fn node_name(given: Option<&str>) -> String {
+    let told = given.map(str::to_owned);
+    let told = told.or_else(|| std::env::var("NODE_NAME").ok());
+    told.filter(|name| !name.is_empty()).unwrap_or_else(|| {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        host.trim().to_lowercase()
+    })
+}
+
+fn for_people(diagnosis: &Diagnosis) -> String {
+    if diagnosis.findings.is_empty() {
+        let lines = diagnosis.fine.iter();
+        let rows = lines.map(|line| vec![line.check.to_string(), line.what.clone()]);
+        let rows: Vec<Vec<String>> = rows.collect();
+        return table(&["CHECK", "FINE"], &rows);
+    }
+    let rows: Vec<Vec<String>> = diagnosis
+        .findings
+        .iter()
+        .map(|finding| {
+            vec![
+                finding.check.to_string(),
+                finding.about.clone(),
+                finding.finding.clone(),
+                finding.remedy.clone(),
+            ]
+        })
+        .collect();
+    table(&["CHECK", "ABOUT", "FINDING", "REMEDY"], &rows)
+}

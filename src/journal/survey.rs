@@ -1,0 +1,182 @@
+//! The whole journal as it lies there, changing nothing: for whoever wants to know how a node is.
+
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use super::adopted::ADOPTING;
+use super::quarantine::SETTLED;
+use super::{Journal, JournalError, Sandbox, record};
+
+/// Everything that a journal holds.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// The records that can be read.
+    pub records: Vec<Surveyed>,
+    /// Files among the records that are none, each with the reason and its age.
+    pub damaged: Vec<Damaged>,
+    /// What was put aside.
+    pub quarantined: Vec<Quarantined>,
+}
+
+/// A record.
+#[derive(Debug)]
+pub struct Surveyed {
+    /// What it says.
+    pub sandbox: Sandbox,
+    /// Its file.
+    pub path: PathBuf,
+    /// How long ago it was written to.
+    pub age: Duration,
+    /// Whether it ends in a step that was never written to its end.
+    pub is_torn: bool,
+}
+
+/// A file that cannot be read as a record.
+#[derive(Debug)]
+pub struct Damaged {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub cause: String,
+    /// How long ago it was written to.
+    pub age: Duration,
+}
+
+/// A file that was put aside.
+#[derive(Debug)]
+pub struct Quarantined {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether what it was about is detached since, as far as that could be known.
+    pub is_settled: bool,
+}
+
+impl Journal {
+    /// Reads everything and leaves all of it where it is.
+    ///
+    /// # Errors
+    /// Code 109 when a directory is there and cannot be read.
+    pub fn survey(&self) -> Result<Survey, JournalError> {
+        let mut survey = Survey::default();
+        for entry in self.entries("sandboxes")? {
+            let path = entry.path();
+            let age = age(&entry);
+            let read = fs::read(&path).map_err(|cause| cause.to_string());
+            let bytes = match read {
+                Ok(bytes) => bytes,
+                // It was detached in the meantime.
+                Err(_) if !path.exists() => continue,
+                Err(cause) => {
+                    survey.damaged.push(Damaged { path, cause, age });
+                    continue;
+                }
+            };
+            match Sandbox::replay(&bytes) {
+                Ok(sandbox) => survey.records.push(Surveyed {
+                    sandbox,
+                    path,
+                    age,
+                    is_torn: !record::is_whole(&bytes),
+                }),
+                Err(cause) => {
+                    let cause = cause.to_string();
+                    survey.damaged.push(Damaged { path, cause, age });
+                }
+            }
+        }
+        for entry in self.entries("quarantine")? {
+            let name = entry.file_name();
+            survey.quarantined.push(Quarantined {
+                path: entry.path(),
+                is_settled: name.to_string_lossy().ends_with(SETTLED),
+            });
+        }
+        Ok(survey)
+    }
+
+    /// What an adoption left that was ended before its record was whole.
+    pub fn half_adopted(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(ADOPTING))
+            .map(|entry| entry.path())
+            .collect()
+    }
+
+    /// The files of a directory in the order of their names.
+    fn entries(&self, name: &str) -> Result<Vec<DirEntry>, JournalError> {
+        let dir = self.dir.join(name);
+        let failed = |cause: io::Error| JournalError::io("cannot be read", &dir, &cause);
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(cause) => return Err(failed(cause)),
+        };
+        let mut entries: Vec<DirEntry> = entries.collect::<io::Result<_>>().map_err(failed)?;
+        entries.sort_by_key(DirEntry::file_name);
+        Ok(entries)
+    }
+}
+
+/// How long ago a file was written to; nothing where that cannot be told.
+fn age(entry: &DirEntry) -> Duration {
+    let changed = entry.metadata().and_then(|metadata| metadata.modified());
+    let age = changed.map(|changed| SystemTime::now().duration_since(changed));
+    age.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Header, Key};
+
+    #[test]
+    fn a_journal_is_read_whole_and_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        assert!(journal.survey().unwrap().records.is_empty());
+        let key = |container: &str| Key {
+            container: container.parse().unwrap(),
+            ifname: "eth0".parse().unwrap(),
+        };
+        for container in ["whole", "torn"] {
+            let text = String::new;
+            let header = Header::new(
+                text(),
+                &key(container),
+                text(),
+                text(),
+                text(),
+                None,
+                vec![],
+            );
+            journal.begin(&header).unwrap();
+        }
+        let sandboxes = dir.path().join("sandboxes");
+        let torn = sandboxes.join("torn@eth0");
+        let mut bytes = fs::read(&torn).unwrap();
+        bytes.extend_from_slice(b"0000");
+        fs::write(&torn, bytes).unwrap();
+        fs::write(sandboxes.join("damaged@eth0"), "no record").unwrap();
+        for name in ["a@eth0.1", "b@eth0.1.detached"] {
+            fs::write(dir.path().join("quarantine").join(name), "").unwrap();
+        }
+        for _ in 0..2 {
+            let survey = journal.survey().unwrap();
+            let names: Vec<(String, bool)> = survey
+                .records
+                .iter()
+                .map(|it| (it.sandbox.header.container.to_string(), it.is_torn))
+                .collect();
+            assert_eq!(
+                names,
+                [("torn".to_owned(), true), ("whole".to_owned(), false)]
+            );
+            assert!(survey.damaged[0].path.ends_with("damaged@eth0"));
+            let settled: Vec<bool> = survey.quarantined.iter().map(|it| it.is_settled).collect();
+            assert_eq!(settled, [false, true]);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `doctor`: is the node well? It looks at everything, changes nothing, and says what helps.
+//!
+//! ```text
+//! configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed ▶ Multus' cache
+//! ```
+//!
+//! Each looks for itself: half of the node being broken keeps nobody from looking at the rest.
+
+mod cluster;
+mod configuration;
+mod devices;
+mod finding;
+mod installation;
+mod journal;
+mod multus;
+mod owed;
+mod programs;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use finding::{Check, Diagnosis, Finding};
+
+use super::Place;
+use crate::kernel::capabilities;
+use crate::operation::Context;
+use crate::plugin::with_node;
+
+/// How long all questions may take together.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What is looked at.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The directories.
+    pub place: Place,
+    /// The node configuration, where it is not the one that the runtime reads.
+    pub conf: Option<PathBuf>,
+    /// Directories with CNI plugins, besides `binDir`.
+    pub cni_path: String,
+    /// What the cluster calls this node.
+    pub node: String,
+}
+
+/// Looks at the node.
+pub fn doctor(options: &Options) -> Diagnosis {
+    let mut diagnosis = Diagnosis::new(&options.node);
+    if let Err(error) = capabilities::require() {
+        diagnosis.error(Check::Privileges, "this process", &error.to_string());
+    }
+    let found = configuration::read(options, &mut diagnosis);
+    installation::look(options, &mut diagnosis);
+    let Some(found) = found else {
+        return diagnosis;
+    };
+    let request = &found.request;
+    let looked = with_node(&request.node, |node| {
+        let context = Context::new(node, request, LIMIT);
+        let census = cluster::look(&context, &options.node, &mut diagnosis);
+        let networks = if found.is_whole {
+            programs::look(&context, census.as_ref(), &mut diagnosis)
+        } else {
+            Vec::new()
+        };
+        devices::look(&context, &networks, &mut diagnosis);
+        journal::look(&context, &found.file, &mut diagnosis);
+        owed::look(&context, &mut diagnosis);
+        multus::look(&context, &mut diagnosis);
+        Ok(())
+    });
+    if let Err(failure) = looked {
+        diagnosis.error(Check::Privileges, "this process", &failure.to_string());
+    }
+    diagnosis
+}

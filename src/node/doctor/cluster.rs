@@ -1,0 +1,66 @@
+//! Whoever knows the pods: is somebody there, and of which release?
+
+use super::{Check, Diagnosis};
+use crate::cluster::Census;
+use crate::node::version;
+use crate::operation::Context;
+use crate::request::Source;
+
+/// Asks who is on this node.
+pub(super) fn look(context: &Context<'_>, node: &str, diagnosis: &mut Diagnosis) -> Option<Census> {
+    let about = match &context.request.node.source {
+        Source::Folder(folder) => folder.display().to_string(),
+        Source::Cluster { agent_socket, .. } => agent_socket.display().to_string(),
+    };
+    let census = match context.node.cluster.census(node) {
+        Ok(census) => census,
+        Err(error) => {
+            diagnosis.error(Check::Cluster, about, &error.to_string());
+            return None;
+        }
+    };
+    for line in &census.broken {
+        diagnosis.find(
+            Check::Cluster,
+            &about,
+            line.clone(),
+            "correct the object; nobody can use it",
+        );
+    }
+    if let Some(theirs) = &census.version {
+        agent(&about, theirs, &census, diagnosis);
+    }
+    if diagnosis.is_fine(Check::Cluster) {
+        let who = match (&census.version, &context.request.node.source) {
+            (Some(release), _) => format!("the agent, release {release}"),
+            (None, Source::Folder(folder)) => format!("folder {}", folder.display()),
+            (None, Source::Cluster { .. }) => "no agent, the API server itself".to_owned(),
+        };
+        let (pods, definitions) = (census.pods.len(), census.definitions.len());
+        diagnosis.fine(
+            Check::Cluster,
+            format!("{who}: {pods} pods, {definitions} definitions"),
+        );
+    }
+    Some(census)
+}
+
+fn agent(about: &str, theirs: &str, census: &Census, diagnosis: &mut Diagnosis) {
+    let ours = version().to_string();
+    if *theirs != ours {
+        diagnosis.find(
+            Check::Cluster,
+            about,
+            format!("the agent is of release {theirs}, and this is {ours}"),
+            "bring both to one release, unless an upgrade is under way",
+        );
+    }
+    if !census.listed {
+        diagnosis.find(
+            Check::Cluster,
+            about,
+            "the agent has not been able to list pods and definitions since it started",
+            "look into the agent's log; the API server, its token or deploy/rbac.yaml is the reason",
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! What devices depend on: kubelet's socket and record, virtual functions that are nobody's, and
+//! the mode of RDMA.
+
+use std::fs;
+use std::path::Path;
+
+use device_info::{Inventory, Sysfs};
+
+use super::{Check, Diagnosis};
+use crate::allocation::{Checkpoint, CheckpointError};
+use crate::kernel::devices_in_all_namespaces;
+use crate::kubelet;
+use crate::operation::Context;
+use crate::operation::examine::Examined;
+use crate::operation::orphans::orphans;
+
+/// The plugin that moves a pod's RDMA device into its network namespace.
+const RDMA: &str = "rdma";
+/// Where the kernel says whether RDMA devices are shared among network namespaces.
+const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
+/// Who is asked about: nobody, so that nothing comes of it.
+const NOBODY: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
+
+/// Looks as far as a network of this node uses devices.
+pub(super) fn look(context: &Context<'_>, networks: &[Examined], diagnosis: &mut Diagnosis) {
+    // Of a node whose networks nobody tells, any may.
+    let uses_devices =
+        networks.is_empty() || networks.iter().any(|network| network.resource.is_some());
+    if uses_devices {
+        pod_resources(context, diagnosis);
+    }
+    checkpoint(context, uses_devices, diagnosis);
+    orphaned(context, diagnosis);
+    let rdma = networks
+        .iter()
+        .find(|network| network.types.iter().any(|name| name == RDMA));
+    if let Some(network) = rdma {
+        exclusive(context, &network.label, diagnosis);
+    }
+    if diagnosis.is_fine(Check::Devices) {
+        let count = networks
+            .iter()
+            .filter(|network| network.resource.is_some())
+            .count();
+        diagnosis.fine(Check::Devices, format!("{count} networks use devices"));
+    }
+}
+
+/// Virtual functions that the device plugin goes on giving to pods, and nobody can use.
+fn orphaned(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+    let root = &context.request.node.sysfs_root;
+    let dev = root.parent().unwrap_or(Path::new("/")).join("dev");
+    let inventory = Inventory::read(&Sysfs::at(root, dev), &mut |_| None);
+    // A journal that cannot be read is its own finding.
+    let Ok(users) = context.node.journal.device_users() else {
+        return;
+    };
+    match orphans(&inventory, &users, devices_in_all_namespaces) {
+        Ok(orphans) => {
+            for orphan in orphans {
+                let about = format!("device {}", orphan.address);
+                diagnosis.error(Check::Devices, about, &orphan.to_string());
+            }
+        }
+        Err(error) => diagnosis.find(
+            Check::Devices,
+            root.display(),
+            format!("whether its virtual functions are in any network namespace: {error}"),
+            "run it as root on the node itself",
+        ),
+    }
+}
+
+fn pod_resources(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+    let socket = &context.request.node.pod_resources_socket;
+    let (namespace, name, resource) = NOBODY;
+    if let Some(failure) = kubelet::ask(socket, namespace, name, &[resource]).failure {
+        diagnosis.error(Check::Devices, socket.display(), &failure);
+    }
+}
+
+fn checkpoint(context: &Context<'_>, is_needed: bool, diagnosis: &mut Diagnosis) {
+    let file = &context.request.node.kubelet_checkpoint;
+    match Checkpoint::read(file) {
+        // kubelet writes it with its first device.
+        Err(CheckpointError::Missing { .. }) if !is_needed => {}
+        Err(error) => diagnosis.error(Check::Devices, file.display(), &error.to_string()),
+        Ok(_) => {}
+    }
+}
+
+fn exclusive(context: &Context<'_>, label: &str, diagnosis: &mut Diagnosis) {
+    let file = context.request.node.sysfs_root.join(RDMA_MODE);
+    let about = format!("network {label}");
+    match fs::read_to_string(&file) {
+        Ok(mode) if mode.trim() == "N" => {}
+        Ok(_) => diagnosis.find(
+            Check::Devices,
+            about,
+            "its plugin rdma needs RDMA's exclusive mode, and the kernel shares RDMA devices among all network namespaces",
+            "put `options ib_core netns_mode=0` into /etc/modprobe.d and reboot, or run `rdma system set netns exclusive` while no pod has a network namespace",
+        ),
+        Err(cause) => diagnosis.find(
+            Check::Devices,
+            about,
+            format!("its plugin rdma needs RDMA, and {}: {cause}", file.display()),
+            "load the module ib_core with the driver of the device",
+        ),
+    }
+}

@@ -1,0 +1,152 @@
+//! What a look at the node brings to light.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// What was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// What this process may do.
+    Privileges,
+    /// The node configuration.
+    Configuration,
+    /// What was installed, and who else writes there.
+    Installation,
+    /// The agent, the API server or the folder that stands for them.
+    Cluster,
+    /// The plugins of every network.
+    Programs,
+    /// kubelet's word about devices, and RDMA.
+    Devices,
+    /// What is on record, against the kernel.
+    Journal,
+    /// What is still to be detached, and to be told.
+    Owed,
+    /// What Multus left.
+    Multus,
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Check::Privileges => "privileges",
+            Check::Configuration => "configuration",
+            Check::Installation => "installation",
+            Check::Cluster => "cluster",
+            Check::Programs => "programs",
+            Check::Devices => "devices",
+            Check::Journal => "journal",
+            Check::Owed => "owed",
+            Check::Multus => "multus",
+        })
+    }
+}
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Who found it.
+    pub check: Check,
+    /// What it is about: a file, a network, a pod.
+    pub about: String,
+    /// What is wrong.
+    pub finding: String,
+    /// What helps.
+    pub remedy: String,
+}
+
+/// What was found out about a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnosis {
+    /// The release that looked.
+    pub version: String,
+    /// The node.
+    pub node: String,
+    /// What is well, a line for whatever was looked at.
+    pub fine: Vec<Fine>,
+    /// What is not.
+    pub findings: Vec<Finding>,
+}
+
+/// Something that is as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fine {
+    /// Who looked.
+    pub check: Check,
+    /// At what.
+    pub what: String,
+}
+
+impl Diagnosis {
+    pub(super) fn new(node: &str) -> Diagnosis {
+        Diagnosis {
+            version: super::super::version().to_string(),
+            node: node.to_owned(),
+            fine: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    pub(super) fn find(
+        &mut self,
+        check: Check,
+        about: impl fmt::Display,
+        finding: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.findings.push(Finding {
+            check,
+            about: about.to_string(),
+            finding: finding.into(),
+            remedy: remedy.into(),
+        });
+    }
+
+    /// An error whose line ends in its remedy, as all of ours do.
+    pub(super) fn error(&mut self, check: Check, about: impl fmt::Display, line: &str) {
+        let about = about.to_string();
+        let line = line.strip_prefix(&format!("{about}: ")).unwrap_or(line);
+        let parts = line.rsplit_once("; ").or_else(|| line.rsplit_once(": "));
+        let (finding, remedy) = parts.unwrap_or((line, "look at it"));
+        self.find(check, about, finding, remedy);
+    }
+
+    pub(super) fn fine(&mut self, check: Check, what: impl Into<String>) {
+        let what = what.into();
+        self.fine.push(Fine { check, what });
+    }
+
+    /// Whether a check has found nothing so far.
+    pub(super) fn is_fine(&self, check: Check) -> bool {
+        self.findings.iter().all(|finding| finding.check != check)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_errors_line_is_taken_apart_into_finding_and_remedy() {
+        let mut diagnosis = Diagnosis::new("n");
+        diagnosis.error(Check::Journal, "/a", "/a: full; really; free space there");
+        diagnosis.error(Check::Journal, "/b", "no word");
+        diagnosis.error(Check::Journal, "/c", "key verify is x: use y");
+        let found: Vec<(&str, &str)> = diagnosis
+            .findings
+            .iter()
+            .map(|it| (it.finding.as_str(), it.remedy.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("full; really", "free space there"),
+                ("no word", "look at it"),
+                ("key verify is x", "use y"),
+            ]
+        );
+        assert!(!diagnosis.is_fine(Check::Journal) && diagnosis.is_fine(Check::Owed));
+    }
+}

@@ -1,0 +1,144 @@
+//! What was installed: still there, still first, and nobody who undoes it.
+
+use super::{Check, Diagnosis, Options};
+use crate::node::guard::{REPAIRS, WINDOW, binary_changed};
+use crate::node::manifest::{self, Manifest};
+use crate::node::plan::{self, Outlook, Seen};
+use crate::node::{NodeError, Place, binary, version};
+
+/// Looks at the runtime's directory and at the binary.
+pub(super) fn look(options: &Options, diagnosis: &mut Diagnosis) {
+    let place = &options.place;
+    let manifest = match Manifest::read(place) {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            diagnosis.error(
+                Check::Installation,
+                place.conf_dir.display(),
+                &error.to_string(),
+            );
+            None
+        }
+    };
+    let place = &Place {
+        cluster_conf_dir: manifest.as_ref().map_or_else(
+            || place.cluster_conf_dir.clone(),
+            |manifest| manifest.cluster_conf_dir.clone(),
+        ),
+        ..place.clone()
+    };
+    directories(place, manifest.as_ref(), diagnosis);
+    match &manifest {
+        Some(manifest) => installed(place, manifest, diagnosis),
+        None => program(place, diagnosis),
+    }
+    if let Err(error) = binary::check_machine(place, None) {
+        diagnosis.error(
+            Check::Installation,
+            place.binary().display(),
+            &error.to_string(),
+        );
+    }
+    if diagnosis.is_fine(Check::Installation) {
+        let by = match manifest {
+            Some(manifest) => format!("release {}", manifest.version),
+            None => "by hand".to_owned(),
+        };
+        diagnosis.fine(
+            Check::Installation,
+            format!(
+                "{}, {by}, first in {}",
+                place.binary().display(),
+                place.conf_dir.display()
+            ),
+        );
+    }
+}
+
+/// Who comes first, and who renames what is ours.
+fn directories(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagnosis) {
+    let dir = place.conf_dir.display();
+    let seen = match Seen::look(place, manifest) {
+        Ok(seen) => seen,
+        // The configuration's own look has said so.
+        Err(NodeError::NoConfDir { .. }) if !place.is_apart() => return,
+        Err(error) => return diagnosis.error(Check::Installation, dir, &error.to_string()),
+    };
+    if seen.runtime.ours().is_none() && manifest.is_none() {
+        return;
+    }
+    match plan::plan(None, manifest, &seen) {
+        Ok(Outlook::Ready(plan)) => {
+            if let Some(why) = &plan.why {
+                let remedy = plan::remedy(why);
+                let remedy = format!("{remedy}; jackfield install puts it right");
+                diagnosis.find(Check::Installation, dir, why.clone(), remedy);
+            }
+        }
+        Ok(Outlook::Waiting(reason)) => diagnosis.find(
+            Check::Installation,
+            place.cluster_conf_dir.display(),
+            format!("no configuration of the cluster network: {reason}"),
+            "install the cluster's network again; pods wait until it is back",
+        ),
+        Err(error) => diagnosis.error(Check::Installation, dir, &error.to_string()),
+    }
+    if let (Some(multus), Some(_)) = (seen.runtime.multus(), manifest) {
+        diagnosis.find(
+            Check::Installation,
+            place.conf_dir.join(&multus.name).display(),
+            "the configuration of Multus is there again, and not used",
+            "remove Multus' DaemonSet, then the file",
+        );
+    }
+}
+
+fn installed(place: &Place, manifest: &Manifest, diagnosis: &mut Diagnosis) {
+    let about = manifest.binary.display().to_string();
+    if let Some(why) = binary_changed(place, manifest) {
+        diagnosis.find(
+            Check::Installation,
+            &about,
+            why,
+            "run jackfield install of the release that is wanted",
+        );
+    } else if manifest.version != version() {
+        diagnosis.find(
+            Check::Installation,
+            &about,
+            format!(
+                "it is release {}, and this is {}",
+                manifest.version,
+                version()
+            ),
+            format!("run {about} doctor, or install this release"),
+        );
+    }
+    let now = manifest::now();
+    let recent = |then: &&u64| now.saturating_sub(**then) < WINDOW.as_secs();
+    let repairs = manifest.repairs.iter().filter(recent).count();
+    if repairs > 0 {
+        let given_up = match repairs {
+            REPAIRS.. => ", and then given up",
+            _ => "",
+        };
+        diagnosis.find(
+            Check::Installation,
+            place.conf_dir.display(),
+            format!("repaired {repairs} times within the last 10 minutes{given_up}"),
+            "find out in the log of install --watch who changes it, and stop that",
+        );
+    }
+}
+
+fn program(place: &Place, diagnosis: &mut Diagnosis) {
+    let binary = place.here(&place.binary());
+    if !binary.is_file() {
+        diagnosis.find(
+            Check::Installation,
+            binary.display(),
+            "there is no such program, so the runtime cannot call it",
+            "run jackfield install, or name the right directory with --bin-dir",
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! What is on record, against what the kernel shows.
+
+use std::path::Path;
+
+use super::{Check, Diagnosis};
+use crate::cluster::PodName;
+use crate::journal::survey::Surveyed;
+use crate::journal::{Header, Key};
+use crate::kernel::PodNetns;
+use crate::operation::Context;
+use crate::operation::retire::has_netns;
+
+/// A path at which no network namespace is: a DEL is to enter none.
+const NO_NETNS: &str = "/run/netns/gone";
+
+/// Looks at every record.
+pub(super) fn look(context: &Context<'_>, conf: &Path, diagnosis: &mut Diagnosis) {
+    let journal = &context.node.journal;
+    let dir = context.request.node.journal_dir.display().to_string();
+    if let Err(error) = journal.check_writable() {
+        diagnosis.error(Check::Journal, &dir, &error.to_string());
+    }
+    if is_full(&context.request.node.journal_dir) {
+        diagnosis.find(
+            Check::Journal,
+            &dir,
+            "its file system is full, so every ADD fails",
+            "free space there",
+        );
+    }
+    let survey = match journal.survey() {
+        Ok(survey) => survey,
+        Err(error) => return diagnosis.error(Check::Journal, &dir, &error.to_string()),
+    };
+    for record in &survey.records {
+        examine(context, conf, record, diagnosis);
+    }
+    let at_work = context.request.node.deadlines.add;
+    for damaged in survey.damaged.iter().filter(|it| it.age > at_work) {
+        diagnosis.find(
+            Check::Journal,
+            damaged.path.display(),
+            damaged.cause.clone(),
+            "leave it where it is: the DEL of its pod detaches what can be known and puts it aside",
+        );
+    }
+    for aside in &survey.quarantined {
+        let (finding, remedy) = if aside.is_settled {
+            (
+                "a damaged record was put aside, and what it was about is detached",
+                "look for a full disk or a power loss at the time of the file, then remove it",
+            )
+        } else {
+            (
+                "a damaged record was put aside, and what it was about may still be attached",
+                "delete its pod: that DEL detaches what can be known; then remove the file",
+            )
+        };
+        diagnosis.find(Check::Journal, aside.path.display(), finding, remedy);
+    }
+    for path in journal.half_adopted() {
+        diagnosis.find(
+            Check::Journal,
+            path.display(),
+            "taking over a pod of Multus' was ended half way",
+            "nothing: the next GC takes the file away, and the DEL of the pod begins anew",
+        );
+    }
+    if diagnosis.is_fine(Check::Journal) {
+        let count = survey.records.len();
+        diagnosis.fine(
+            Check::Journal,
+            format!("{count} sandboxes on record in {dir}"),
+        );
+    }
+}
+
+fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, diagnosis: &mut Diagnosis) {
+    let header = &record.sandbox.header;
+    let about = about(header);
+    // What is owed is named as that.
+    if context.node.journal.owed(&header.key()).is_some() {
+        return;
+    }
+    let owed = record.sandbox.to_detach().len();
+    if !has_netns(header) {
+        diagnosis.find(
+            Check::Journal,
+            about,
+            format!(
+                "its network namespace {} is gone and {owed} attachments are on record: the runtime sent no DEL",
+                header.netns
+            ),
+            detach_by_hand(conf, header),
+        );
+        return;
+    }
+    let is_at_work = record.age <= context.request.node.deadlines.add;
+    if record.is_torn && !is_at_work {
+        diagnosis.find(
+            Check::Journal,
+            &about,
+            format!(
+                "its record {} ends in half a step, by a full disk or a killed process",
+                record.path.display()
+            ),
+            "free space there; its DEL detaches all that was begun",
+        );
+    }
+    if !record.sandbox.complete {
+        if !is_at_work {
+            diagnosis.find(
+                Check::Journal,
+                about,
+                format!("its ADD was ended half way and {owed} attachments are on record: the runtime sent no DEL"),
+                detach_by_hand(conf, header),
+            );
+        }
+        return;
+    }
+    for missing in missing_interfaces(context, record) {
+        diagnosis.find(
+            Check::Journal,
+            &about,
+            missing,
+            "recreate the pod; jackfield check tells more about it",
+        );
+    }
+}
+
+/// Interfaces that a pod was given and has no more.
+fn missing_interfaces(context: &Context<'_>, record: &Surveyed) -> Vec<String> {
+    let sandbox = &record.sandbox;
+    let shown = PodNetns::open(Path::new(&sandbox.header.netns))
+        .map_err(Into::into)
+        .and_then(|netns| (context.node.links)(&netns))
+        .and_then(|mut links| links.links());
+    let links = match shown {
+        Ok(links) => links,
+        Err(error) => return vec![format!("its interfaces cannot be seen: {error}")],
+    };
+    let mut missing = Vec::new();
+    let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
+    for (attachment, progress) in attachments.filter(|(_, progress)| progress.is_owed()) {
+        let interfaces = progress.result.iter().flat_map(|result| &result.interfaces);
+        let in_pod = interfaces.filter(|it| it.sandbox.is_some() && it.socket_path.is_none());
+        for interface in in_pod {
+            if links.iter().all(|link| link.name != interface.name) {
+                missing.push(format!(
+                    "interface {} of network {} is on record and not in the pod",
+                    interface.name, attachment.label
+                ));
+            }
+        }
+    }
+    missing
+}
+
+fn about(header: &Header) -> String {
+    let Key { container, ifname } = header.key();
+    match &header.pod {
+        Some(pod) => format!("pod {pod} ({container}:{ifname})"),
+        None => format!("container {container}:{ifname}"),
+    }
+}
+
+/// The command that does what the runtime should have done.
+fn detach_by_hand(conf: &Path, header: &Header) -> String {
+    let Some(PodName {
+        namespace, name, ..
+    }) = &header.pod
+    else {
+        return "let the runtime remove the container, or end it by jackfield gc".to_owned();
+    };
+    let Key { container, ifname } = header.key();
+    let netns = if has_netns(header) {
+        header.netns.as_str()
+    } else {
+        NO_NETNS
+    };
+    format!(
+        "unless the runtime still does, run jackfield detach --conf {} --pod {namespace}/{name} --container-id {container} --ifname {ifname} --netns {netns}",
+        conf.display()
+    )
+}
+
+/// Whether nothing more can be written where the journal is, or will be.
+fn is_full(dir: &Path) -> bool {
+    let there = dir.ancestors().find(|dir| dir.exists());
+    let space = there.and_then(|there| nix::sys::statvfs::statvfs(there).ok());
+    space.is_some_and(|space| {
+        let no_inodes = space.files() > 0 && space.files_available() == 0;
+        space.blocks_available() == 0 || no_inodes
+    })
+}

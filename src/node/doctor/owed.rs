@@ -1,0 +1,71 @@
+//! What is owed: detachments to plugins, and status and events to the API server.
+
+use std::time::Duration;
+
+use super::{Check, Diagnosis};
+use crate::cluster::OwedWrites;
+use crate::operation::Context;
+
+/// How old a write may be before somebody should look: the agent makes them at once.
+const LATE: Duration = Duration::from_secs(60);
+
+/// Looks at both.
+pub(super) fn look(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+    for owed in context.node.journal.all_owed() {
+        let key = owed.key();
+        let (cause, attempts) = (&owed.cause, owed.attempts);
+        diagnosis.find(
+            Check::Owed,
+            format!("container {}:{}", key.container, key.ifname),
+            format!("it could not be detached, {attempts} times so far: {cause}"),
+            "correct the cause; each DEL and STATUS on this node tries it again",
+        );
+    }
+    writes(context, diagnosis);
+    if diagnosis.is_fine(Check::Owed) {
+        diagnosis.fine(Check::Owed, "nothing is owed");
+    }
+}
+
+fn writes(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+    let writes = OwedWrites::new(&context.request.node.journal_dir);
+    let dir = writes.dir().display().to_string();
+    let survey = match writes.survey() {
+        Ok(survey) => survey,
+        Err(cause) => {
+            diagnosis.find(
+                Check::Owed,
+                dir,
+                format!("it cannot be read: {cause}"),
+                "make it readable for root",
+            );
+            return;
+        }
+    };
+    let late: Vec<_> = survey
+        .waiting
+        .iter()
+        .filter(|(_, age)| *age > LATE)
+        .collect();
+    if let Some((oldest, age)) = late.iter().max_by_key(|(_, age)| *age) {
+        diagnosis.find(
+            Check::Owed,
+            &dir,
+            format!(
+                "{} writes to the API server wait, that of pod {} for {} s",
+                late.len(),
+                oldest.publication.pod,
+                age.as_secs()
+            ),
+            "start the agent, or look into its log why the API server refuses them",
+        );
+    }
+    for file in survey.broken {
+        diagnosis.find(
+            Check::Owed,
+            file.display(),
+            "a status that was to be written cannot be read",
+            "recreate its pod if its network-status is missing, then remove the file",
+        );
+    }
+}

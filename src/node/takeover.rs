@@ -1,0 +1,111 @@
+//! Taking over from Multus: its configuration becomes ours, once it is known whom that hurts.
+//!
+//! ```text
+//! Multus' conf (+ its daemon's) ▶ ours ▶ every pod and definition of the node, rehearsed
+//!   ▶ who would fail, and why? nobody: install, Multus' file kept for the way back
+//! ```
+//!
+//! Nothing is drained: what Multus attached is checked and detached by its own cache (key
+//! `cniDir`).
+
+mod convert;
+mod rehearsal;
+
+use std::path::{Path, PathBuf};
+
+pub use rehearsal::{Rehearsal, rehearse};
+
+use super::conf::OurConf;
+use super::directory::{Directory, Kind};
+use super::{NodeError, Place};
+use crate::cluster::conf_dir;
+use crate::cni::RawObject;
+
+/// Where Multus' daemon has its own configuration, below the runtime's directory.
+const DAEMON_CONF: &str = "multus.d/daemon-config.json";
+
+/// How to take over.
+#[derive(Debug, Clone)]
+pub struct FromMultus {
+    /// Look, and change nothing.
+    pub dry_run: bool,
+    /// Take over although pods would fail, or although that cannot be known.
+    pub force: bool,
+    /// What the cluster calls this node.
+    pub node: String,
+    /// Directories with CNI plugins, besides `binDir`.
+    pub cni_path: String,
+    /// The configuration of Multus' daemon, where it is not beside the runtime's.
+    pub daemon_conf: Option<PathBuf>,
+}
+
+/// What Multus was configured to do.
+#[derive(Debug)]
+pub struct Takeover {
+    /// Its file, as the host names it.
+    pub file: PathBuf,
+    /// The same for us.
+    pub template: RawObject,
+    /// What is not taken along, and what should be known, a line each.
+    pub remarks: Vec<String>,
+}
+
+/// Reads the configuration of Multus that the runtime uses. Keys of `overlay` go before Multus'.
+///
+/// # Errors
+/// [`NodeError::NoMultus`], [`NodeError::MultusNotFirst`], [`NodeError::MultusConf`].
+pub fn read(
+    place: &Place,
+    from: &FromMultus,
+    overlay: Option<&RawObject>,
+) -> Result<Takeover, NodeError> {
+    let runtime = Directory::read(place, &place.conf_dir)?;
+    let Some(multus) = runtime.multus() else {
+        return Err(NodeError::NoMultus {
+            dir: place.here(&place.conf_dir),
+        });
+    };
+    let file = runtime.file(&multus.name);
+    let first = runtime
+        .files
+        .iter()
+        .find(|file| !matches!(file.kind, Kind::Loopback));
+    if let Some(first) = first.filter(|first| first.name != multus.name) {
+        return Err(NodeError::MultusNotFirst {
+            first: runtime.file(&first.name),
+            multus: file,
+        });
+    }
+    let here = place.here(&file);
+    let conf = object(&here)?;
+    let daemon = match &from.daemon_conf {
+        Some(file) => Some(object(file)?),
+        None => {
+            let usual = place.here(&place.conf_dir).join(DAEMON_CONF);
+            match usual.exists() {
+                true => Some(object(&usual)?),
+                false => None,
+            }
+        }
+    };
+    let overlay = overlay
+        .map(|object| OurConf::read(object).map_or_else(|| object.clone(), |conf| conf.on_stdin()));
+    let converted = convert::convert(place, &runtime, &conf, daemon.as_ref(), overlay.as_ref());
+    let (template, remarks) =
+        converted.map_err(|cause| NodeError::MultusConf { file: here, cause })?;
+    Ok(Takeover {
+        file,
+        template,
+        remarks,
+    })
+}
+
+/// The object in a file.
+fn object(path: &Path) -> Result<RawObject, NodeError> {
+    let failed = |cause: &dyn std::fmt::Display| NodeError::MultusConf {
+        file: path.to_owned(),
+        cause: cause.to_string(),
+    };
+    let found = conf_dir::read(path).map_err(|cause| failed(&cause))?;
+    RawObject::parse(found.text.as_bytes()).map_err(|cause| failed(&cause))
+}

@@ -1,0 +1,280 @@
+//! Multus' keys as ours: the same words mean the same, what only its own process knows goes, and
+//! where our defaults are others, Multus' are written down.
+
+use std::path::Path;
+
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::super::conf::put;
+use super::super::directory::{Candidate, Directory, MULTUS};
+use super::super::{NAME, Place};
+use crate::cni::RawObject;
+use crate::request::node_config::{ACCEPTED, KEYS};
+
+/// Keys of Multus' own processes, which nobody misses.
+const OF_MULTUS: [&str; 14] = [
+    "retryDeleteOnError",
+    "socketDir",
+    "daemonSocketDir",
+    "chrootDir",
+    "cniConfigDir",
+    "multusAutoconfigDir",
+    "multusConfigFile",
+    "multusMasterCNI",
+    "forceCNIVersion",
+    "overrideNetworkName",
+    "metricsPort",
+    "perNodeCertificate",
+    "plugins",
+    "type",
+];
+/// Keys whose values are paths, which a daemon in a container knows by other names.
+const PATHS: [&str; 7] = [
+    "clusterNetwork",
+    "readinessindicatorfile",
+    "confDir",
+    "binDir",
+    "cniDir",
+    "kubeconfig",
+    "logFile",
+];
+/// Below what the daemon's manifests mount the host's directories.
+const HOST: [&str; 2] = ["/host", "/hostroot"];
+
+/// Our configuration from Multus', its daemon's, and keys that go before both; with remarks.
+///
+/// # Errors
+/// Why Multus' cannot be understood.
+pub(super) fn convert(
+    place: &Place,
+    runtime: &Directory,
+    conf: &RawObject,
+    daemon: Option<&RawObject>,
+    overlay: Option<&RawObject>,
+) -> Result<(RawObject, Vec<String>), String> {
+    let (list, plugin, followers) = parts(conf)?;
+    let mut ours = RawObject::new();
+    let mut remarks = Vec::new();
+    put(&mut ours, "type", &NAME);
+    for object in [overlay, Some(&list), Some(&plugin), daemon]
+        .into_iter()
+        .flatten()
+    {
+        let is_overlay = overlay.is_some_and(|overlay| std::ptr::eq(overlay, object));
+        for (key, value) in object.iter() {
+            // The runtime's record of what is attached goes by the name, so that stays.
+            let is_name = is_overlay && is(key, &["name"]);
+            if is(key, &OF_MULTUS) || ours.contains(key) || is_name {
+                continue;
+            }
+            if is_overlay || is(key, &KEYS) || is(key, &ACCEPTED) {
+                ours.set(key, value.to_owned());
+            } else {
+                remarks.push(format!("unknown key {key:?} is not taken along"));
+            }
+        }
+    }
+    let chroot = daemon.and_then(|daemon| daemon.read::<String>("chrootDir").ok().flatten());
+    for key in PATHS {
+        on_host(place, &mut ours, key, chroot.as_deref());
+    }
+    default(&mut ours, "namespaceIsolation", &false);
+    default(&mut ours, "undeclared", &"args");
+    if overlay.is_some_and(|overlay| overlay.contains("clusterNetwork")) {
+        ours.remove("delegates");
+    } else if ours.contains("delegates") {
+        // Multus prefers them, we refuse both.
+        ours.remove("clusterNetwork");
+    } else {
+        follow(&mut ours, runtime, place);
+    }
+    if ours.contains("kubeconfig") && ours.contains("manifestDir") {
+        ours.remove("kubeconfig");
+    }
+    if let Some(kubeconfig) = ours.read::<String>("kubeconfig").ok().flatten() {
+        remarks.push(format!(
+            "{kubeconfig} is kept up by Multus' DaemonSet; run jackfield agent and take the key kubeconfig out before that goes"
+        ));
+    }
+    if !followers.is_empty() {
+        ours = listed(ours, followers);
+    }
+    Ok((ours, remarks))
+}
+
+/// The keys of the list, those of Multus in it, and the plugins after it.
+fn parts(conf: &RawObject) -> Result<(RawObject, RawObject, Vec<RawObject>), String> {
+    let plugins: Option<Vec<RawObject>> =
+        conf.read("plugins").map_err(|cause| cause.to_string())?;
+    let Some(plugins) = plugins else {
+        return Ok((RawObject::new(), conf.clone(), Vec::new()));
+    };
+    let mut plugins = plugins.into_iter();
+    let first = plugins.next().unwrap_or_default();
+    let name = first.read::<String>("type").ok().flatten();
+    if !name.as_deref().is_some_and(|name| MULTUS.contains(&name)) {
+        return Err("Multus is not the first plugin of its list".to_owned());
+    }
+    Ok((conf.clone(), first, plugins.collect()))
+}
+
+/// As a list, with what others appended to Multus.
+fn listed(mut ours: RawObject, followers: Vec<RawObject>) -> RawObject {
+    let mut list = RawObject::new();
+    for key in [
+        "cniVersion",
+        "cniVersions",
+        "name",
+        "disableCheck",
+        "disableGC",
+    ] {
+        if let Some(value) = ours.get(key).map(RawValue::to_owned) {
+            ours.remove(key);
+            list.set(key, value);
+        }
+    }
+    let plugins: Vec<RawObject> = std::iter::once(ours).chain(followers).collect();
+    if let Ok(plugins) = to_raw_value(&plugins) {
+        list.set("plugins", plugins);
+    }
+    list
+}
+
+fn is(key: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| known.eq_ignore_ascii_case(key))
+}
+
+fn default<T: serde::Serialize>(object: &mut RawObject, key: &str, value: &T) {
+    if !object.contains(key) {
+        put(object, key, value);
+    }
+}
+
+/// Writes a path as the host has it. One that is there as it is written is the host's already.
+fn on_host(place: &Place, ours: &mut RawObject, key: &str, chroot: Option<&str>) {
+    let Some(path) = ours.read::<String>(key).ok().flatten() else {
+        return;
+    };
+    if place.here(Path::new(&path)).exists() {
+        return;
+    }
+    let roots = chroot.into_iter().chain(HOST);
+    let stripped = roots
+        .filter_map(|root| Path::new(&path).strip_prefix(root).ok())
+        .find(|rest| !rest.as_os_str().is_empty());
+    if let Some(rest) = stripped {
+        let path = Path::new("/").join(rest);
+        ours.remove(key);
+        put(ours, key, &path);
+    }
+}
+
+/// Where Multus took the first network of the directory, so do we, whichever that becomes.
+fn follow(ours: &mut RawObject, runtime: &Directory, place: &Place) {
+    let named = ours.read::<String>("clusterNetwork").ok().flatten();
+    let Candidate::Found(first, _) = runtime.cluster_network() else {
+        return;
+    };
+    if !place.is_apart() && named.is_some_and(|named| runtime.file(first) == Path::new(&named)) {
+        ours.remove("clusterNetwork");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The configuration from Multus', in a runtime's directory with one network.
+    fn converted(
+        conf: &str,
+        daemon: Option<&str>,
+    ) -> Result<(serde_json::Value, Vec<String>), String> {
+        let root = tempfile::tempdir().unwrap();
+        let place = Place {
+            host_root: root.path().into(),
+            conf_dir: "/etc/cni/net.d".into(),
+            cluster_conf_dir: "/etc/cni/net.d".into(),
+            bin_dir: "/opt/cni/bin".into(),
+        };
+        std::fs::create_dir_all(place.here(&place.conf_dir)).unwrap();
+        std::fs::write(
+            place.here(&place.conf_dir).join("10-a.conflist"),
+            r#"{"name":"a","plugins":[{"type":"bridge"}]}"#,
+        )
+        .unwrap();
+        let runtime = Directory::read(&place, &place.conf_dir).unwrap();
+        let object = |text: &str| RawObject::parse(text.as_bytes()).unwrap();
+        let daemon = daemon.map(object);
+        let (ours, remarks) = convert(&place, &runtime, &object(conf), daemon.as_ref(), None)?;
+        Ok((serde_json::from_str(&ours.to_string()).unwrap(), remarks))
+    }
+
+    #[test]
+    fn a_thin_configuration_keeps_its_words_and_multus_defaults() {
+        let conf = r#"{"cniVersion":"0.3.1","name":"multus-cni-network","type":"multus",
+            "clusterNetwork":"cluster-x","kubeconfig":"/etc/cni/net.d/multus.d/multus.kubeconfig",
+            "retryDeleteOnError":true,"isGateway":true,"GlobalNamespaces":"a,b","logLevel":"debug"}"#;
+        let (ours, remarks) = converted(conf, None).unwrap();
+        assert_eq!(ours["name"], "multus-cni-network");
+        assert_eq!(ours["type"], "jackfield");
+        assert_eq!(ours["clusterNetwork"], "cluster-x");
+        assert_eq!(ours["GlobalNamespaces"], "a,b");
+        assert_eq!(ours["namespaceIsolation"], false);
+        assert_eq!(ours["undeclared"], "args");
+        assert!(ours.get("retryDeleteOnError").is_none());
+        assert_eq!(remarks.len(), 2, "{remarks:?}");
+        assert!(remarks[0].contains("\"isGateway\""));
+        assert!(remarks[1].contains("multus.kubeconfig"));
+        let isolated = conf.replace("\"isGateway\"", "\"namespaceIsolation\"");
+        assert_eq!(
+            converted(&isolated, None).unwrap().0["namespaceIsolation"],
+            true
+        );
+    }
+
+    #[test]
+    fn a_thick_configuration_loses_the_daemons_root_and_takes_its_keys() {
+        let shim = r#"{"cniVersion":"0.3.1","name":"multus-cni-network","type":"multus-shim",
+            "clusterNetwork":"/host/etc/cni/net.d/10-a.conflist","daemonSocketDir":"/run/multus",
+            "capabilities":{"portMappings":true},"logToStderr":true}"#;
+        let daemon = r#"{"chrootDir":"/hostroot","cniVersion":"0.4.0","cniConfigDir":"/host/etc/cni/net.d",
+            "readinessindicatorfile":"/host/run/ready","cniDir":"/var/lib/cni/multus","metricsPort":9091,
+            "namespaceIsolation":true,"multusNamespace":"multus","confDir":"/hostroot/etc/cni/multus"}"#;
+        let (ours, remarks) = converted(shim, Some(daemon)).unwrap();
+        assert!(
+            ours.get("clusterNetwork").is_none(),
+            "the first is followed: {ours}"
+        );
+        assert_eq!(ours["cniVersion"], "0.3.1");
+        assert_eq!(ours["readinessindicatorfile"], "/run/ready");
+        assert_eq!(ours["confDir"], "/etc/cni/multus");
+        assert_eq!(ours["namespaceIsolation"], true);
+        assert_eq!(ours["multusNamespace"], "multus");
+        assert_eq!(ours["capabilities"]["portMappings"], true);
+        assert!(remarks.is_empty(), "{remarks:?}");
+        let other = shim.replace("10-a", "20-b");
+        let (ours, _) = converted(&other, None).unwrap();
+        assert_eq!(ours["clusterNetwork"], "/etc/cni/net.d/20-b.conflist");
+    }
+
+    #[test]
+    fn delegates_stay_as_they_are_written_and_followers_behind_us() {
+        let conf = r#"{"name":"m","type":"multus","delegates":[{"type":"bridge","n":1.10}],"clusterNetwork":"x"}"#;
+        let (ours, _) = converted(conf, None).unwrap();
+        assert_eq!(ours["delegates"][0]["type"], "bridge");
+        assert!(ours.get("clusterNetwork").is_none());
+        let list = r#"{"cniVersion":"1.0.0","name":"m","plugins":[{"type":"multus","clusterNetwork":"x"},{"type":"istio-cni"}]}"#;
+        let (ours, remarks) = converted(list, None).unwrap();
+        assert_eq!(ours["name"], "m");
+        assert_eq!(ours["plugins"][0]["type"], "jackfield");
+        assert_eq!(ours["plugins"][0]["clusterNetwork"], "x");
+        assert_eq!(ours["plugins"][1]["type"], "istio-cni");
+        assert!(remarks.is_empty(), "{remarks:?}");
+        let behind = r#"{"name":"m","plugins":[{"type":"bridge"},{"type":"multus"}]}"#;
+        assert!(
+            converted(behind, None)
+                .unwrap_err()
+                .contains("not the first")
+        );
+    }
+}

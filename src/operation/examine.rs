@@ -1,0 +1,111 @@
+//! Networks looked at without a pod: what their configurations and programs lack.
+
+use super::{Context, Failure, networks, prepare};
+use crate::cluster::{Catalog, Found, Network, Question, administrators_definitions};
+use crate::npwg::ObjectRef;
+use crate::plan;
+
+/// How many definitions one question names: an answer holds them whole.
+const AT_ONCE: usize = 100;
+
+/// A network that a pod may be attached to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    /// What people call it.
+    pub label: String,
+    /// Whether the administrator's configuration names it.
+    pub is_administrators: bool,
+    /// The resource whose devices it uses.
+    pub resource: Option<String>,
+    /// The types of its plugins, those of IPAM included.
+    pub types: Vec<String>,
+    /// Why no pod can be attached to it, a line each.
+    pub problems: Vec<String>,
+}
+
+/// Looks at the administrator's networks and at `definitions`.
+///
+/// # Errors
+/// When the cluster does not answer. What is wrong with a network is no error but its problem.
+pub fn every_network(
+    context: &Context<'_>,
+    definitions: &[ObjectRef],
+) -> Result<Vec<Examined>, Failure> {
+    let mut examined = administrators(context)?;
+    for some in definitions.chunks(AT_ONCE) {
+        let answer = context
+            .node
+            .cluster
+            .ask(&question(context, some.to_vec()))?;
+        let catalog = Catalog::build(&context.request.node, &answer);
+        for object in some {
+            let found = catalog.selected(object).cloned();
+            examined.push(examine(context, &object.to_string(), false, found));
+        }
+    }
+    Ok(examined)
+}
+
+/// Those that the administrator's configuration names; the cluster is asked only when it has to be.
+fn administrators(context: &Context<'_>) -> Result<Vec<Examined>, Failure> {
+    let node = &context.request.node;
+    let named = administrators_definitions(node);
+    let answer = if prepare::is_on_disk(&node.cluster_network) && node.default_networks.is_empty() {
+        crate::cluster::Answer::default()
+    } else {
+        context.node.cluster.ask(&question(context, named))?
+    };
+    let catalog = Catalog::build(node, &answer);
+    let label = node.cluster_network.label();
+    let mut examined = vec![examine(context, label, true, catalog.cluster)];
+    for network in catalog.further {
+        examined.push(examine(context, &network.place(), true, Ok(network)));
+    }
+    for (name, found) in catalog.defaults {
+        examined.push(examine(context, &name, true, found));
+    }
+    if let Some(found) = catalog.auxiliary {
+        examined.push(examine(context, "auxiliaryCNIChainName", true, found));
+    }
+    Ok(examined)
+}
+
+fn question(context: &Context<'_>, networks: Vec<ObjectRef>) -> Question {
+    let node = &context.request.node;
+    Question {
+        networks,
+        multus_namespace: node.multus_namespace.clone(),
+        dialect: node.dialect,
+        ..Question::default()
+    }
+}
+
+fn examine(
+    context: &Context<'_>,
+    label: &str,
+    is_administrators: bool,
+    found: Found<Network>,
+) -> Examined {
+    let mut examined = Examined {
+        label: label.to_owned(),
+        is_administrators,
+        resource: None,
+        types: Vec::new(),
+        problems: Vec::new(),
+    };
+    let read = found.and_then(|network| {
+        examined.resource.clone_from(&network.resource);
+        plan::read(&network).map_err(|reason| reason.to_string())
+    });
+    match read {
+        Ok((_, config)) => {
+            for plugin in config.plugins() {
+                let types = std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type());
+                examined.types.extend(types.map(ToString::to_string));
+            }
+            examined.problems = networks::missing_programs(context, &config);
+        }
+        Err(cause) => examined.problems.push(cause),
+    }
+    examined
+}

@@ -1,0 +1,124 @@
+//! What a look at the whole node finds in a real cluster, through the agent and without one.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::lab::{Lab, NETWORKS, binary};
+
+/// A node on which Jackfield is installed with these keys besides the lab's own.
+fn installed(lab: &Lab, more: Value) {
+    for folder in ["net.d", "bin"] {
+        fs::create_dir(lab.path(folder)).unwrap();
+    }
+    let network = lab.path("net.d/10-cluster.conflist");
+    fs::copy(lab.path("10-cluster.conflist"), network).unwrap();
+    let mut conf = lab.conf().clone();
+    let keys = conf.as_object_mut().unwrap();
+    keys.remove("clusterNetwork");
+    keys.extend(more.as_object().unwrap().clone());
+    fs::write(lab.path("template.json"), conf.to_string()).unwrap();
+    let template = lab.path("template.json");
+    let (exit, out) = run(lab, "install", &["--conf", template.to_str().unwrap()]);
+    assert_eq!(exit, Some(0), "{out}");
+}
+
+/// A command about the lab's node: its exit code and all that it printed.
+fn run(lab: &Lab, command: &str, more: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(binary())
+        .arg(command)
+        .arg("--conf-dir")
+        .arg(lab.path("net.d"))
+        .arg("--bin-dir")
+        .arg(lab.path("bin"))
+        .args(more)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let all = text(&output.stdout) + &text(&output.stderr);
+    (output.status.code(), all)
+}
+
+/// What `doctor` says is fine, and its findings but those about other tests' definitions.
+fn diagnosis(lab: &Lab) -> (String, Vec<Value>) {
+    let (_, out) = run(lab, "doctor", &["--node", &lab.node, "-o", "json"]);
+    let diagnosis: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}"));
+    let mut findings = diagnosis["findings"].as_array().unwrap().clone();
+    findings.retain(|finding| {
+        let about = finding["about"].as_str().unwrap();
+        finding["check"] != "programs" || about.contains(&lab.namespace)
+    });
+    (diagnosis["fine"].to_string(), findings)
+}
+
+#[track_caller]
+fn says(lab: &Lab, command: &str, more: &[&str], exit: i32, words: &[&str]) {
+    let (code, out) = run(lab, command, more);
+    assert_eq!(code, Some(exit), "{out}");
+    for word in words {
+        assert!(out.contains(word), "{word:?} in {out}");
+    }
+}
+
+#[test]
+fn an_agent_tells_who_is_on_its_node() {
+    let (lab, mut agent) = Lab::with_agent();
+    lab.definition("storage", "10.2.0.5/24");
+    lab.pod("web", &json!({ NETWORKS: "storage" }));
+    installed(&lab, json!({}));
+    let known = format!("the agent, release {}: 2 pods, ", env!("CARGO_PKG_VERSION"));
+    crate::lab::eventually("the agent knows the pod", || {
+        diagnosis(&lab).0.contains(&known)
+    });
+    assert!(diagnosis(&lab).1.is_empty(), "{:#?}", diagnosis(&lab).1);
+    agent.kill();
+    says(
+        &lab,
+        "doctor",
+        &[],
+        1,
+        &["nobody listens", "start it or set kubeconfig"],
+    );
+}
+
+#[test]
+fn without_an_agent_the_api_server_is_asked_page_by_page() {
+    let lab = Lab::new();
+    lab.many_definitions(510);
+    lab.pod("web", &json!({ NETWORKS: "nowhere" }));
+    let finished = json!({ "status": { "phase": "Succeeded" } });
+    lab.pod("over", &json!({ NETWORKS: "nowhere" }));
+    lab.admin
+        .merge(&format!("{}/over/status", lab.pods()), &finished);
+    installed(&lab, json!({ "kubeconfig": lab.path("kubeconfig") }));
+    let (fine, _) = diagnosis(&lab);
+    let about = "no agent, the API server itself: 1 pods, ";
+    let count = fine.split_once(about).unwrap_or_else(|| panic!("{fine}")).1;
+    let count: usize = count.split_once(' ').unwrap().0.parse().unwrap();
+    assert!(count >= 510, "{fine}");
+    // The same pods are rehearsed before Multus gives way.
+    fs::remove_dir_all(lab.path("net.d/.jackfield")).unwrap();
+    fs::remove_file(lab.path("net.d/00-jackfield.conflist")).unwrap();
+    let multus = json!({
+        "cniVersion": "0.3.1", "name": "multus-cni-network", "type": "multus",
+        "clusterNetwork": lab.path("net.d/10-cluster.conflist"), "kubeconfig": lab.path("kubeconfig"),
+    });
+    fs::write(lab.path("net.d/00-multus.conf"), multus.to_string()).unwrap();
+    let plugins = super::lab::cni_bin().display().to_string();
+    let dry_run = [
+        "--from-multus",
+        "--dry-run",
+        "--node",
+        &lab.node,
+        "--cni-path",
+        &plugins,
+    ];
+    let failing = format!("pod {}/web would fail", lab.namespace);
+    let words = [failing.as_str(), "nowhere", "1 pods would fail"];
+    says(&lab, "install", &dry_run, 1, &words);
+    lab.delete_pod("web");
+    says(&lab, "install", &dry_run, 0, &["0 pods would fail"]);
+    assert!(Path::new(&lab.path("net.d/00-multus.conf")).exists());
+}

@@ -1,0 +1,166 @@
+//! Findings about what is on record and what is owed.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::super::bad::Mount;
+use super::{Setup, age, well};
+use crate::lab::POD;
+
+/// A node with its pod attached.
+fn attached() -> Setup {
+    let setup = well();
+    setup.runs("add");
+    setup.is_well();
+    setup
+}
+
+impl Setup {
+    /// The only file of a folder of the journal.
+    fn only(&self, folder: &str) -> PathBuf {
+        let mut files = fs::read_dir(self.lab.path("journal").join(folder)).unwrap();
+        files.next().unwrap().unwrap().path()
+    }
+}
+
+#[test]
+fn a_sandbox_whose_netns_is_gone_and_the_remedy_helps() {
+    let setup = attached();
+    setup.lab.pod.delete();
+    let found = setup.finds_only("journal", &[POD, "is gone", "2 attachments"]);
+    // The command is as it is to be typed.
+    let remedy = found["remedy"].as_str().unwrap();
+    let (_, command) = remedy.split_once("run jackfield ").unwrap();
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let outcome = setup.lab.cli(&words).run();
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    setup.is_well();
+    assert!(setup.lab.leftovers().with("ipam").is_empty());
+}
+
+#[test]
+fn an_interface_that_is_gone() {
+    let setup = attached();
+    setup.lab.pod.ip("link del net1");
+    setup.finds_only(
+        "journal",
+        &[POD, "interface net1 of network demo/a", "recreate"],
+    );
+    setup.runs("del");
+}
+
+#[test]
+fn an_add_that_was_ended_half_way() {
+    let setup = attached();
+    let record = setup.only("sandboxes");
+    let text = fs::read_to_string(&record).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let (last, rest) = lines.split_last().unwrap();
+    assert!(last.contains("complete"), "{last}");
+    fs::write(&record, rest.join("\n") + "\n").unwrap();
+    setup.is_well();
+    age(&record);
+    setup.finds_only("journal", &[POD, "ended half way", "jackfield detach"]);
+    fs::write(&record, &text[..text.len() - 3]).unwrap();
+    age(&record);
+    setup.finds("journal", &["half a step", "free space"]);
+    setup.runs("del");
+}
+
+#[test]
+fn records_that_are_none_of_another_release_or_put_aside() {
+    let setup = attached();
+    let record = setup.only("sandboxes");
+    let text = fs::read_to_string(&record).unwrap();
+    let header = text.lines().next().unwrap();
+    let newer = header.split_once(' ').unwrap().1.split_once(' ').unwrap().1;
+    let newer = newer.replacen("\"format\":1", "\"format\":9", 1);
+    let sum = crc32(newer.as_bytes());
+    fs::write(&record, format!("{:08x} {sum:08x} {newer}\n", newer.len())).unwrap();
+    setup.is_well();
+    age(&record);
+    setup.finds_only("journal", &["format 9"]);
+    fs::write(&record, "no record").unwrap();
+    age(&record);
+    setup.finds_only("journal", &["DEL of its pod"]);
+    setup.lab.write("journal/quarantine/x@eth0.1", "");
+    setup.finds(
+        "journal",
+        &["x@eth0.1", "may still be attached", "delete its pod"],
+    );
+    setup.lab.write("journal/quarantine/y@eth0.1.detached", "");
+    setup.finds(
+        "journal",
+        &["y@eth0.1.detached", "is detached", "remove it"],
+    );
+    setup.lab.write("journal/adopting.1", "");
+    setup.finds("journal", &["adopting.1", "half way"]);
+}
+
+/// CRC-32, as the journal has it.
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut sum = u32::MAX;
+    for byte in bytes {
+        sum ^= u32::from(*byte);
+        for _ in 0..8 {
+            sum = (sum >> 1) ^ (0xedb8_8320 & (0_u32.wrapping_sub(sum & 1)));
+        }
+    }
+    !sum
+}
+
+#[test]
+fn a_journal_that_cannot_be_written() {
+    let setup = well();
+    fs::create_dir(setup.lab.path("journal")).unwrap();
+    let _mounted = Mount::tmpfs(&setup.lab.path("journal"), "size=64k,mode=0700");
+    let _ = fs::write(setup.lab.path("journal/filler"), vec![0; 1 << 20]);
+    setup.finds_only("journal", &["is full", "free space"]);
+}
+
+#[test]
+fn what_is_owed_to_plugins_and_to_the_cluster() {
+    let setup = well();
+    let mut ptp = setup.ptp();
+    ptp["type"] = json!("ptp-rec");
+    setup.lab.definition("demo/a", &ptp);
+    let fail = "[ $CNI_COMMAND = DEL ] && { echo '{\"code\":99,\"msg\":\"not now\"}'; exit 1; }";
+    let put = |script: &str| {
+        setup.lab.recorder("ptp-rec", "ptp", script);
+        fs::rename(
+            setup.lab.path("bin/ptp-rec"),
+            setup.lab.path("cni-bin/ptp-rec"),
+        )
+        .unwrap();
+    };
+    put(fail);
+    setup.runs("add");
+    assert!(!setup.runtime("del").status.success());
+    setup.finds_only("owed", &["not now", "1 times", "DEL and STATUS"]);
+    put("");
+    setup.runs("del");
+    setup.is_well();
+    // A write that nobody has made, and one that nobody can read.
+    let write = json!({ "form": 1, "boot": "b", "publication": {
+        "pod": { "namespace": "demo", "name": "web", "uid": null }, "status": [], "events": [] } });
+    let waiting = setup
+        .lab
+        .write("journal/publish/0000000001.0-1.json", &write.to_string());
+    setup.is_well();
+    age(&waiting);
+    setup.finds_only("owed", &["1 writes", POD, "start the agent"]);
+    fs::remove_file(waiting).unwrap();
+    setup.lab.write("journal/publish/2.json.unreadable", "");
+    setup.finds_only("owed", &["2.json.unreadable", "recreate its pod"]);
+}
+
+#[test]
+fn a_cache_of_multus_that_is_damaged() {
+    let setup = well();
+    let file = setup.lab.write("multus/0123abcd", "[");
+    setup.finds_only("multus", &["0123abcd", "delete its pod"]);
+    fs::remove_file(file).unwrap();
+    setup.is_well();
+}

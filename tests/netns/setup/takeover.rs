@@ -1,0 +1,360 @@
+//! `install --from-multus`: nobody is taken over who would fail, nothing is half done, and there
+//! is a way back. The real Multus stands in `multus.rs`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::bad::{Mount, refused};
+use super::{CLUSTER, OURS, Setup};
+use crate::lab::{Outcome, POD, real_plugins, run};
+
+/// What Multus' file is called.
+pub(super) const MULTUS: &str = "00-multus.conf";
+
+/// A node with Multus (thin) in front of the cluster network.
+fn thin() -> Setup {
+    let setup = Setup::new();
+    let conf = json!({
+        "cniVersion": "1.0.0", "name": "multus-cni-network", "type": "multus",
+        "clusterNetwork": setup.lab.path("net.d").join(CLUSTER), "logLevel": "error",
+    });
+    setup.multus(&format!("{conf}\n"));
+    setup
+}
+
+impl Setup {
+    /// Writes Multus' configuration.
+    pub(super) fn multus(&self, text: &str) {
+        self.lab.write(&format!("net.d/{MULTUS}"), text);
+    }
+
+    /// `install --from-multus` with the lab's cluster.
+    pub(super) fn take_over(&self, more: &[&str]) -> Outcome {
+        let plugins = real_plugins().display().to_string();
+        let mut arguments = vec!["--from-multus", "--node", "here", "--cni-path", &plugins];
+        arguments.extend(more);
+        self.install(&arguments)
+    }
+
+    /// The lab's pod selects what is not there.
+    fn misguided(&self) {
+        self.lab.selects("nowhere");
+    }
+}
+
+#[test]
+fn a_thin_configuration_gives_way_and_comes_back_byte_for_byte() {
+    let setup = thin();
+    setup
+        .lab
+        .definition("demo/a", &setup.lab.ptp("10.20.0.0/24"));
+    setup.lab.selects("a");
+    let before = setup.files();
+    let outcome = setup.take_over(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(
+        outcome.stderr.contains("1 pods and 2 networks"),
+        "{outcome}"
+    );
+    assert_eq!(setup.first(), OURS);
+    assert!(!setup.lab.path("net.d").join(MULTUS).exists());
+    let conf = setup.conf(OURS);
+    assert_eq!(
+        conf["name"], "multus-cni-network",
+        "the runtime's cache goes by it"
+    );
+    let ours = &conf["plugins"][0];
+    assert_eq!(ours["namespaceIsolation"], false);
+    assert_eq!(ours["undeclared"], "args");
+    assert_eq!(ours["logLevel"], "error");
+    setup.runs("add");
+    assert_eq!(setup.lab.pod.links(), ["eth0", "net1"]);
+    setup.runs("check");
+    setup.runs("del");
+    // A DaemonSet says so each time that it starts.
+    let again = setup.take_over(&[]);
+    assert_eq!(again.exit, 0, "{again}");
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(setup.files(), before);
+    setup.lab.assert_nothing_left();
+}
+
+#[test]
+fn a_thick_configuration_with_its_daemons_words() {
+    let setup = Setup::new();
+    let network = setup.lab.path("net.d").join(CLUSTER);
+    let conf = json!({
+        "cniVersion": "0.3.1", "name": "multus-cni-network", "type": "multus-shim",
+        "clusterNetwork": format!("/host{}", network.display()),
+        "daemonSocketDir": "/run/multus", "logToStderr": true,
+    });
+    setup.multus(&conf.to_string());
+    let daemon = json!({
+        "chrootDir": "/hostroot", "cniConfigDir": "/host/etc/cni/net.d", "socketDir": "/host/run/multus",
+        "confDir": "/somewhere", "globalNamespaces": "shared", "multusAutoconfigDir": "/host/etc/cni/net.d",
+    });
+    setup
+        .lab
+        .write("net.d/multus.d/daemon-config.json", &daemon.to_string());
+    let before = setup.files();
+    let outcome = setup.take_over(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    let conf = setup.conf(OURS);
+    let ours = &conf["plugins"][0];
+    assert_eq!(
+        ours["clusterNetwork"],
+        json!(network),
+        "without the daemon's root"
+    );
+    assert_eq!(ours["globalNamespaces"], "shared");
+    assert_eq!(
+        conf["cniVersion"], "1.0.0",
+        "the given configuration goes before"
+    );
+    assert!(ours.get("socketDir").is_none() && ours.get("chrootDir").is_none());
+    setup.runs("add");
+    setup.runs("del");
+    // Its ConfigMap, as a file somewhere else.
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(setup.files(), before);
+    fs::remove_dir_all(setup.lab.path("net.d/multus.d")).unwrap();
+    let elsewhere = setup
+        .lab
+        .write("daemon.json", r#"{"globalNamespaces":"other"}"#);
+    let elsewhere = elsewhere.display().to_string();
+    let outcome = setup.take_over(&["--multus-daemon-config", &elsewhere]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(setup.conf(OURS)["plugins"][0]["globalNamespaces"], "other");
+}
+
+#[test]
+fn a_dry_run_lists_who_would_fail_and_why_and_changes_nothing() {
+    let setup = thin();
+    setup
+        .lab
+        .definition("demo/unused", &json!({ "type": "nope" }));
+    setup.misguided();
+    setup.lab.pod_with("demo/well", json!({}));
+    let before = setup.files();
+    let outcome = setup.take_over(&["--dry-run"]);
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    for line in [
+        "pod demo/web would fail: network demo/nowhere",
+        "(code 102)",
+        "network demo/unused cannot be used: no binary nope",
+        "2 pods and 2 networks were looked at, 1 pods would fail",
+    ] {
+        assert!(outcome.stdout.contains(line), "{line}: {outcome}");
+    }
+    assert!(!outcome.stdout.contains("demo/well"), "{outcome}");
+    assert_eq!(setup.files(), before);
+    // Without a dry run they stand in the way, unless somebody insists.
+    refused(
+        &setup.take_over(&[]),
+        &["1 of this node's pods would fail", "--force"],
+    );
+    assert_eq!(setup.files(), before);
+    setup.lab.selects("");
+    let outcome = setup.take_over(&["--dry-run"]);
+    assert_eq!(
+        outcome.exit, 0,
+        "an unused definition is nobody's failure: {outcome}"
+    );
+    assert_eq!(setup.files(), before);
+    setup.misguided();
+    let outcome = setup.take_over(&["--force"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(
+        outcome.stderr.contains("pod demo/web would fail"),
+        "{outcome}"
+    );
+    assert_eq!(setup.first(), OURS);
+}
+
+#[test]
+fn a_cluster_that_does_not_answer() {
+    let setup = thin();
+    fs::rename(setup.lab.path("cluster"), setup.lab.path("away")).unwrap();
+    let before = setup.files();
+    let words = ["cannot be found out", "manifestDir", "--force"];
+    refused(&setup.take_over(&[]), &words);
+    refused(&setup.take_over(&["--dry-run"]), &words);
+    assert_eq!(setup.files(), before);
+    let outcome = setup.take_over(&["--force"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+}
+
+#[test]
+fn keys_that_are_unknown_are_named_and_left_behind() {
+    let setup = thin();
+    let mut conf = setup.conf(MULTUS);
+    conf["isDefaultGateway"] = json!(true);
+    conf["retryDeleteOnError"] = json!(true);
+    setup.multus(&conf.to_string());
+    let outcome = setup.take_over(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    let line = "unknown key \"isDefaultGateway\" is not taken along";
+    assert!(outcome.stderr.contains(line), "{outcome}");
+    assert!(!outcome.stderr.contains("retryDeleteOnError"), "{outcome}");
+    assert!(
+        setup.conf(OURS)["plugins"][0]
+            .get("isDefaultGateway")
+            .is_none()
+    );
+}
+
+#[test]
+fn a_damaged_cache_is_named_and_stops_nobody() {
+    let setup = thin();
+    setup.lab.write("multus/0123abcd", "[{\"Bytes\":");
+    let outcome = setup.take_over(&["--dry-run"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    for word in ["cache of Multus", "0123abcd", "delete its pod"] {
+        assert!(outcome.stdout.contains(word), "{word}: {outcome}");
+    }
+    let outcome = setup.take_over(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+}
+
+#[test]
+fn two_that_are_first_none_at_all_or_a_broken_one() {
+    let setup = thin();
+    setup.cluster_network("00-a.conflist", "first");
+    let before = setup.files();
+    refused(
+        &setup.take_over(&[]),
+        &["00-a.conflist comes before", MULTUS, "rename or remove"],
+    );
+    assert_eq!(setup.files(), before);
+    let setup = Setup::new();
+    let before = setup.files();
+    refused(
+        &setup.take_over(&[]),
+        &["no configuration of Multus", "--conf-dir"],
+    );
+    assert_eq!(setup.files(), before);
+    let list = json!({ "name": "m", "cniVersion": "1.0.0",
+                       "plugins": [{ "type": "bridge" }, { "type": "multus" }] });
+    setup.multus(&list.to_string());
+    let before = setup.files();
+    refused(
+        &setup.take_over(&[]),
+        &[MULTUS, "not the first plugin", "Multus goes on"],
+    );
+    assert_eq!(setup.files(), before);
+    let mut wrong = thin().conf(MULTUS);
+    wrong["logOptions"] = json!(7);
+    setup.multus(&wrong.to_string());
+    let before = setup.files();
+    refused(&setup.take_over(&[]), &["logOptions", "correct"]);
+    assert_eq!(setup.files(), before);
+    // Both of a node that had two come back.
+    let setup = thin();
+    let second = setup.lab.path("net.d/01-multus.conf");
+    fs::copy(setup.lab.path("net.d").join(MULTUS), second).unwrap();
+    let before = setup.files();
+    assert_eq!(setup.take_over(&[]).exit, 0);
+    assert_eq!(setup.first(), OURS);
+    assert_eq!(setup.uninstall(&[]).exit, 0);
+    assert_eq!(setup.files(), before);
+}
+
+#[test]
+fn a_directory_that_is_missing_read_only_or_full() {
+    let setup = thin();
+    let away: PathBuf = setup.lab.path("away");
+    fs::rename(setup.lab.path("net.d"), &away).unwrap();
+    refused(
+        &setup.take_over(&[]),
+        &["net.d does not exist", "--conf-dir"],
+    );
+    fs::rename(&away, setup.lab.path("net.d")).unwrap();
+    for folder in ["net.d", "cni-bin"] {
+        let setup = thin();
+        let before = setup.files();
+        let at = setup.lab.path(folder);
+        let on = at.display().to_string();
+        run("mount", &["--bind", &on, &on]);
+        let mounted = Mount::over(&at);
+        run("mount", &["-o", "remount,ro,bind", &on]);
+        refused(
+            &setup.take_over(&[]),
+            &[folder, "Read-only", "make it writable"],
+        );
+        drop(mounted);
+        assert_eq!(setup.files(), before, "{folder}");
+        assert_eq!(setup.first(), MULTUS);
+    }
+    for folder in ["net.d", "cni-bin"] {
+        let setup = thin();
+        let kept: Vec<(PathBuf, Vec<u8>)> = setup.files();
+        let at = setup.lab.path(folder);
+        let _mounted = Mount::tmpfs(&at, "size=16m,mode=0755");
+        for (path, bytes) in kept.iter().filter(|(path, _)| path.starts_with(&at)) {
+            fs::write(path, bytes).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(path, mode).unwrap();
+        }
+        let _ = fs::write(at.join("filler"), vec![0; 16 << 20]);
+        let before = setup.files();
+        refused(
+            &setup.take_over(&[]),
+            &[folder, "No space left", "free space there"],
+        );
+        assert_eq!(setup.files(), before, "{folder}");
+        assert_eq!(setup.first(), MULTUS);
+    }
+}
+
+#[test]
+fn a_downgrade() {
+    let setup = thin();
+    assert_eq!(setup.take_over(&[]).exit, 0);
+    let manifest = setup.lab.path("net.d/.jackfield/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let newer = text.replace(&format!("\"{}\"", env!("CARGO_PKG_VERSION")), "\"99.0.0\"");
+    assert_ne!(newer, text);
+    fs::write(&manifest, newer).unwrap();
+    let before = setup.files();
+    refused(
+        &setup.take_over(&[]),
+        &["jackfield 99.0.0", "--allow-downgrade"],
+    );
+    assert_eq!(setup.files(), before);
+}
+
+#[test]
+fn pods_that_run_keep_the_way_back_open() {
+    let setup = thin();
+    setup
+        .lab
+        .definition("demo/a", &setup.lab.ptp("10.20.0.0/24"));
+    setup.lab.selects("a");
+    assert_eq!(setup.take_over(&[]).exit, 0);
+    setup.runs("add");
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    assert!(outcome.stderr.contains(POD), "{outcome}");
+    assert_eq!(setup.first(), MULTUS, "new pods are Multus'");
+    let outcome = setup.uninstall(&["--force"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(setup.lab.pod.links().is_empty());
+    setup.lab.assert_nothing_left();
+}
+
+#[test]
+fn flags_that_mean_nothing_without_it_are_wrong_usage() {
+    let setup = Setup::new();
+    for flags in [
+        &["--dry-run"][..],
+        &["--force"],
+        &["--from-multus", "--dry-run", "--watch"],
+    ] {
+        let outcome = setup.command("install", flags).run();
+        assert_eq!(outcome.exit, 2, "{outcome}");
+    }
+}
