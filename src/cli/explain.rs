@@ -14,6 +14,7 @@ use crate::operation::{Context, Failure};
 use crate::plan::Attachment;
 use crate::plugin::with_node;
 use crate::request::Strictness;
+use crate::verify::IntendedFunction;
 
 pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
     let variables = [
@@ -136,7 +137,18 @@ fn proofs(attachment: &Attachment) -> Vec<String> {
     // One of the device plugin's own form shows no driver, and cannot be compared.
     let device = attachment.device.iter().filter(|it| it.driver.is_some());
     let device = device.map(|device| format!("that it is device {}", device.id));
-    ips.chain(mac).chain(guid).chain(device).collect()
+    let set = requested_function(attachment);
+    let function = set.iter().flat_map(IntendedFunction::lines);
+    let function = function.map(|line| format!("{line} on its physical function"));
+    let ips = ips.chain(mac).chain(guid).chain(device);
+    ips.chain(function).collect()
+}
+
+/// What its definition sets of a virtual function.
+fn requested_function(attachment: &Attachment) -> Option<IntendedFunction> {
+    attachment.device.as_ref()?.pci()?;
+    let set = IntendedFunction::of(&attachment.config, &attachment.requested);
+    (!set.is_empty()).then_some(set)
 }
 
 fn for_programs(prepared: Option<&Prepared>, problems: &[String]) -> Value {

@@ -81,6 +81,8 @@ pub(crate) struct FakeDevices {
     pub(crate) sysfs: Option<PathBuf>,
     /// What is refused, as `ip link` would write it, and with which error.
     pub(crate) refuses: Vec<(String, i32)>,
+    /// After how many refusals nothing is refused any more.
+    pub(crate) relents_after: Option<usize>,
     /// What is acknowledged and not done.
     pub(crate) ignores: Vec<String>,
     /// Physical functions that do not answer.
@@ -111,7 +113,10 @@ impl FakeDevices {
 
     fn does(&mut self, what: String) -> Result<bool, KernelError> {
         let mut refuses = self.refuses.iter();
-        if let Some((_, errno)) = refuses.find(|(refused, _)| *refused == what) {
+        if let Some((_, errno)) = refuses.find(|(refused, _)| *refused == what)
+            && self.relents_after != Some(0)
+        {
+            self.relents_after = self.relents_after.map(|left| left - 1);
             return Err(KernelError::Refused {
                 action: what,
                 source: std::io::Error::from_raw_os_error(*errno),

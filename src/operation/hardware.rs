@@ -121,7 +121,10 @@ impl<'a> Hardware<'a> {
                 let vfio = function.vfio();
                 let opened = |vfio: device_info::Vfio| vfio.path.or(vfio.device_path).is_some();
                 let by_vfio = vfio.is_none_or(opened);
-                (function.driver(), by_vfio && self.vhost_can_be_opened(&id))
+                (
+                    function.driver(),
+                    by_vfio && self.vhost_can_be_opened(function.address()),
+                )
             }
             Some(Device::Vdpa(vdpa)) => {
                 let driver = vdpa.driver();
@@ -151,12 +154,13 @@ impl<'a> Hardware<'a> {
         }]
     }
 
-    /// Whether the vDPA device of a function, where it has one that programs open, is there to be
-    /// opened.
-    fn vhost_can_be_opened(&self, id: &str) -> bool {
-        let facts = Facts::read(&self.sysfs, id, &mut |_| None);
-        let vdpa = facts.and_then(|facts| facts.vdpa);
-        vdpa.is_none_or(|vdpa| vdpa.driver != Some(VdpaDriver::Vhost) || vdpa.path.is_some())
+    /// Whether the vDPA devices of a function that programs open are there to be opened.
+    fn vhost_can_be_opened(&self, address: PciAddress) -> bool {
+        let devices = self.sysfs.vdpa_devices();
+        let mut own = devices
+            .iter()
+            .filter(|it| it.pci_address() == Some(address));
+        own.all(|it| it.driver() != Some(VdpaDriver::Vhost) || it.path().is_some())
     }
 
     /// The device that has to be proven of an attachment's interface: none where the identifier

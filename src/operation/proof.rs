@@ -1,6 +1,7 @@
 //! Whether an attachment is what was asked for and what was answered, and what becomes of it if
 //! not (keys `verify`, `verifyCluster`).
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use crate::cni::CniResult;
 use crate::kernel::PodLinks;
 use crate::plan::Attachment;
 use crate::request::{NodeConfig, Strictness};
-use crate::verify::{self, Intended, Masters, Weight};
+use crate::verify::{self, Finding, Intended, Masters, Weight, What};
 
 /// How long duplicate address detection may take before it counts as not finished.
 const DAD_WITHIN: Duration = Duration::from_secs(5);
@@ -81,9 +82,9 @@ pub fn prove(
     };
     let until = deadline.min(Instant::now() + DAD_WITHIN);
     let mut observed = verify::observe(links, &intended, until)?;
-    let mut findings = Vec::new();
+    let mut findings = lost_sockets(attachment, result);
     if let Some(hardware) = &hardware {
-        findings = hardware.findings(attachment);
+        findings.extend(hardware.findings(attachment));
         if let Some(link) = observed.link.as_ref().filter(|_| intended.device.is_some()) {
             observed.device = hardware.names(link, links);
         }
@@ -116,6 +117,26 @@ pub fn prove(
         place,
         findings: grave,
     })
+}
+
+/// The sockets that the answer names and that nobody can have made or can make: which side makes
+/// one it does not say, so that its directory is there has to do.
+fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Finding> {
+    let interfaces = result.into_iter().flat_map(|result| &result.interfaces);
+    let sockets = interfaces.filter_map(|interface| interface.socket_path.as_deref());
+    let is_lost = |path: &&str| {
+        let path = Path::new(path);
+        let directory = path.parent().filter(|_| path.is_absolute());
+        !directory.is_some_and(Path::is_dir)
+    };
+    let finding = |path: &str| Finding {
+        interface: attachment.ifname.clone(),
+        what: What::Socket {
+            path: path.to_owned(),
+        },
+        weight: Weight::Answered,
+    };
+    sockets.filter(is_lost).map(finding).collect()
 }
 
 /// Whether the answer names a socket instead of an interface (CNI 1.1.0 §5: `socketPath`).

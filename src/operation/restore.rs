@@ -20,9 +20,9 @@ use crate::kernel::{DeviceLinks, KernelError, LinkChange, PodNetns};
 /// reason to change another: igb shows what a VF sets for itself as if the administrator had.
 const ROUNDS: usize = 3;
 /// How long an interface is waited for that the kernel is still bringing home from a namespace
-/// which is gone.
-const COMES_HOME_WITHIN: Duration = Duration::from_secs(1);
-/// How often it is looked for.
+/// which is gone, and a device that is busy.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is looked.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Reads the devices of a sandbox before anything runs, for its record.
@@ -110,36 +110,39 @@ impl<'a> Restoring<'a> {
     fn run(mut self) -> Result<Vec<Failure>, KernelError> {
         let mut links = (self.context.node.devices)(None)?;
         self.bring_home();
-        let mut now = self.settled(links.as_mut())?;
+        let until = self.context.deadline.min(Instant::now() + PATIENCE);
+        let mut now = self.settled(links.as_mut(), until)?;
         let mut refused: Vec<Refused<'a>> = Vec::new();
-        for round in 0..=ROUNDS {
+        let mut rounds = 0;
+        loop {
             let left = self.compare(&now);
-            let open = left.iter().flat_map(|(before, comparison)| {
-                let repairs = comparison.repairs.iter().cloned();
-                repairs.map(|repair| (*before, repair))
-            });
-            let open: Vec<(&'a DeviceState, Repair)> = open
-                .filter(|(before, repair)| {
-                    let is_it = |it: &Refused<'_>| it.device == *before && it.repair == *repair;
-                    !refused.iter().any(is_it)
-                })
-                .collect();
-            if open.is_empty() || round == ROUNDS {
+            let open = open(&left, &refused);
+            if open.is_empty() && Instant::now() < until && forgive(&mut refused) {
+                // A device that is busy for a moment, as after its driver's reset.
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            if open.is_empty() || rounds == ROUNDS {
                 self.tell(left, &refused);
+                self.tell_unknown(&now);
                 return Ok(self.owed);
             }
-            for (before, repair) in open {
-                if let Err(cause) = self.apply(before, &repair, links.as_mut()) {
+            let before = refused.len();
+            let tried = open.len();
+            for (device, repair) in open {
+                if let Err(cause) = self.apply(device, &repair, links.as_mut()) {
                     refused.push(Refused {
-                        device: before,
+                        device,
                         repair,
                         cause,
                     });
                 }
             }
-            now = self.read(links.as_mut())?;
+            if refused.len() - before < tried {
+                rounds += 1;
+                now = self.read(links.as_mut())?;
+            }
         }
-        Ok(self.owed)
     }
 
     fn read(&self, links: &mut dyn DeviceLinks) -> Result<States, KernelError> {
@@ -148,11 +151,7 @@ impl<'a> Restoring<'a> {
     }
 
     /// The devices, once the kernel has brought home those whose namespace is gone.
-    fn settled(&self, links: &mut dyn DeviceLinks) -> Result<States, KernelError> {
-        let until = self
-            .context
-            .deadline
-            .min(Instant::now() + COMES_HOME_WITHIN);
+    fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
         loop {
             let is_late = Instant::now() >= until;
             if is_late || !self.before.iter().any(|it| self.hardware.is_away(it)) {
@@ -203,12 +202,7 @@ impl<'a> Restoring<'a> {
                 .filter(|link| link.parent_name.as_deref() == Some(address.as_str()));
             let Some(link) = found.next() else { continue };
             let _ = links.change_link(link.index, &LinkChange::Down);
-            // Where somebody has its name by now, the kernel chooses one.
-            let home = |name: &str| LinkChange::Home(name.to_owned());
-            let moved = links
-                .change_link(link.index, &home(&netdev.name))
-                .or_else(|_| links.change_link(link.index, &home("dev%d")));
-            if let Err(cause) = moved {
+            if let Err(cause) = send_home(links.as_mut(), link.index, &netdev.name) {
                 self.owed.push(failure(before, "its interface", &cause));
             }
         }
@@ -238,6 +232,29 @@ impl<'a> Restoring<'a> {
                     links.change_link(link.index, &LinkChange::Down)?;
                 }
                 links.change_link(link.index, change)
+            }
+        }
+    }
+
+    /// Settings on a physical function that could be read before and cannot now.
+    fn tell_unknown(&mut self, now: &States) {
+        for &before in &self.before {
+            let is = now.devices.iter().find(|is| is.device == before.device);
+            let is_unknown =
+                is.is_some_and(|is| is.function.is_none() && is.generation == before.generation);
+            if before.function.is_none() || !is_unknown {
+                continue;
+            }
+            match now.remarks.first() {
+                Some(cause) => self.owed.push(Failure::Restoring {
+                    device: before.to_string(),
+                    what: "what its physical function has set".to_owned(),
+                    cause: cause.clone(),
+                }),
+                None => self.context.note(&format!(
+                    "{before}: its physical function says nothing of it any more: nothing is put \
+                     back there"
+                )),
             }
         }
     }
@@ -280,12 +297,50 @@ impl<'a> Restoring<'a> {
     }
 }
 
+/// The repairs that are still to be made and were not refused.
+fn open<'a>(
+    left: &[(&'a DeviceState, Comparison)],
+    refused: &[Refused<'a>],
+) -> Vec<(&'a DeviceState, Repair)> {
+    let all = left.iter().flat_map(|(before, comparison)| {
+        let repairs = comparison.repairs.iter().cloned();
+        repairs.map(|repair| (*before, repair))
+    });
+    let is_open = |(before, repair): &(&DeviceState, Repair)| {
+        let is_it = |it: &Refused<'_>| it.device == *before && it.repair == *repair;
+        !refused.iter().any(is_it)
+    };
+    all.filter(is_open).collect()
+}
+
+/// Lets those be tried again that may work now; whether there are any.
+fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
+    let before = refused.len();
+    refused.retain(|it| !may_work_later(&it.cause));
+    refused.len() < before
+}
+
 fn failure(before: &DeviceState, what: &str, cause: &KernelError) -> Failure {
     Failure::Restoring {
         device: before.to_string(),
         what: what.to_owned(),
         cause: cause.to_string(),
     }
+}
+
+/// Moves an interface to the host's namespace, under its name or, where somebody has that by now,
+/// one that the kernel chooses. The kernel moves first and renames then, so an error says little.
+fn send_home(links: &mut dyn DeviceLinks, index: u32, name: &str) -> Result<(), KernelError> {
+    let home = |name: &str| LinkChange::Home(name.to_owned());
+    let Err(refused) = links.change_link(index, &home(name)) else {
+        return Ok(());
+    };
+    if links.device_link_at(index)?.is_none() {
+        return Ok(());
+    }
+    links
+        .change_link(index, &home("dev%d"))
+        .map_err(|_| refused)
 }
 
 /// Whether trying again can help: not where the kernel says that it cannot be.

@@ -195,6 +195,11 @@ pub enum What {
         /// Whether it could find out.
         carrier: bool,
     },
+    /// The delegate answered a socket that cannot be.
+    Socket {
+        /// Its path.
+        path: String,
+    },
     /// Somebody has enslaved it who should not have.
     Master {
         /// Who.
@@ -267,7 +272,7 @@ impl fmt::Display for What {
             } => write!(
                 f,
                 "device {device}: on its physical function {key} is {found}, it was to be \
-                 {expected}; see who changed it, and recreate the pod"
+                 {expected}; let the delegate set it, or see who changed it since"
             ),
             Self::HiddenFunction { device, cause } => write!(
                 f,
@@ -341,6 +346,11 @@ impl fmt::Display for What {
                 f,
                 "IP address {address} cannot be checked for duplicates without a carrier; check \
                  cable, switch and peer"
+            ),
+            Self::Socket { path } => write!(
+                f,
+                "the delegate answered socket {path:?}, whose directory is not there; let it \
+                 answer the absolute path of a socket"
             ),
             Self::Master { found } => write!(
                 f,

@@ -13,6 +13,18 @@ use crate::plan::Requested;
 
 use super::What;
 
+/// Keys that plugins of other devices do not have, as they have `mac` and `vlan`: whoever has one of
+/// these means a virtual function, whatever it is called.
+const OF_FUNCTIONS: [&str; 7] = [
+    "vlanQoS",
+    "vlanProto",
+    "spoofchk",
+    "trust",
+    "link_state",
+    "min_tx_rate",
+    "max_tx_rate",
+];
+
 /// What is set of a virtual function; nothing where nobody sets it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntendedFunction {
@@ -33,8 +45,10 @@ impl IntendedFunction {
     pub fn of(config: &NetworkConfig, requested: &Requested) -> Self {
         let mut intended = Self::default();
         for plugin in config.plugins() {
-            if plugin.plugin_type().as_str().contains("sriov") {
-                intended.take(plugin.body(), requested);
+            let body = plugin.body();
+            let is_by_name = plugin.plugin_type().as_str().contains("sriov");
+            if is_by_name || OF_FUNCTIONS.iter().any(|key| body.contains(key)) {
+                intended.take(body, requested);
             }
         }
         intended
@@ -44,6 +58,26 @@ impl IntendedFunction {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What is set, one thing a line.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let switch = |on: bool| if on { "on" } else { "off" };
+        [
+            self.mac.map(|mac| format!("mac {mac}")),
+            self.vlan.map(text),
+            self.spoof_check
+                .map(|on| format!("spoofchk {}", switch(on))),
+            self.trust.map(|on| format!("trust {}", switch(on))),
+            self.link_state.map(|state| format!("link_state {state}")),
+            self.min_rate.map(|rate| format!("min_tx_rate {rate}")),
+            self.max_rate.map(|rate| format!("max_tx_rate {rate}")),
+            self.guid.map(|guid| format!("guid {guid}")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// A value that a plugin would refuse is none here: its ADD has failed then.
@@ -181,6 +215,14 @@ mod tests {
         let keys = r#","mac":"02:11:22:33:44:55","vlan":100,"vlanQoS":3,"vlanProto":"802.1q",
             "spoofchk":"off","trust":"on","link_state":"enable","max_tx_rate":200,"min_tx_rate":0"#;
         assert_eq!(lines(intended(keys), &seen()), [""; 0]);
+    }
+
+    #[test]
+    fn vf_admin_state_is_told_beforehand() {
+        let keys = r#","vlan":100,"vlanQoS":3,"spoofchk":"off","max_tx_rate":200"#;
+        let lines = ["vlan 100 qos 3", "spoofchk off", "max_tx_rate 200"];
+        assert_eq!(intended(keys).lines(), lines);
+        assert_eq!(intended("").lines(), [""; 0]);
     }
 
     #[test]

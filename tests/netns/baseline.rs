@@ -96,6 +96,19 @@ fn as_it_was_left() -> (String, String, u64) {
 }
 
 #[test]
+fn explain_says_what_will_be_compared_on_the_physical_function() {
+    let mut lab = lab();
+    lab.configure("verify", json!("strict"));
+    network(&lab, json!({ "type": "vf", "vlan": 7, "trust": "on" }));
+    let explained = lab.command("explain", &[]).run();
+    for line in ["vlan 7", "trust on"] {
+        let line = format!("verify  {line} on its physical function");
+        assert!(explained.stdout.contains(&line), "{explained}");
+    }
+    assert_nothing_ran(&lab);
+}
+
+#[test]
 fn what_a_delegate_leaves_is_put_right_by_del() {
     let lab = lab();
     assert_eq!(interface(&lab), as_it_came());
@@ -139,6 +152,32 @@ fn what_a_delegate_leaves_is_put_right_when_its_add_fails() {
     lab.call("ADD").fails(100, &["demo/vf (net1)"]);
     assert_eq!(interface(&lab), as_it_came());
     lab.assert_nothing_left();
+}
+
+/// The process that runs the delegate is ended in `verb`, once.
+fn ended_in(lab: &Lab, verb: &str) {
+    let script = format!(
+        "[ $CNI_COMMAND = {verb} ] && [ ! -e $LAB/once ] && \
+         {{ touch $LAB/once; kill -9 $PPID; sleep 0.1; }}"
+    );
+    lab.write("vf.sh", &script);
+}
+
+#[test]
+fn what_a_delegate_leaves_is_put_right_after_a_kill_in_the_middle_of_add_or_of_del() {
+    for verb in ["ADD", "DEL"] {
+        let lab = lab();
+        ended_in(&lab, verb);
+        assert_eq!(lab.call("ADD").exit == 0, verb == "DEL");
+        assert_eq!(interface(&lab), as_it_was_left());
+        if verb == "DEL" {
+            assert_ne!(lab.call("DEL").exit, 0);
+            assert_eq!(interface(&lab), as_it_was_left());
+        }
+        lab.del();
+        assert_eq!(interface(&lab), as_it_came());
+        lab.assert_nothing_left();
+    }
 }
 
 #[test]

@@ -359,6 +359,29 @@ fn sockets_are_told_without_any_device_and_must_be_there_by_role() {
 }
 
 #[test]
+fn a_socket_that_the_result_alone_names_has_a_directory() {
+    let lab = Lab::new();
+    let answer = r#"
+        answer='{"cniVersion":"1.1.0","interfaces":[{"name":"net1","sandbox":"/x","socketPath":"'
+        [ $CNI_COMMAND = ADD ] && echo "$answer${LAB}sockets/one\"}]}"
+        exit 0"#;
+    lab.recorder("user", "-", answer);
+    lab.definition(
+        "demo/user",
+        &json!({ "cniVersion": "1.1.0", "type": "user" }),
+    );
+    lab.selects("user");
+    lab.call("ADD")
+        .fails(105, &["demo/user (net1)", "sockets/one", "directory"]);
+    lab.assert_nothing_left();
+    fs::create_dir(lab.path("sockets")).unwrap();
+    lab.add();
+    lab.check();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+#[test]
 fn a_path_that_a_definition_brings_along_never_reaches_a_plugin() {
     let lab = lab_with(&fixtures::igb_vfio());
     let own = json!({ "CNIDeviceInfoFile": "/etc/passwd",

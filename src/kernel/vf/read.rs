@@ -58,8 +58,8 @@ fn function(attributes: &[u8], is_ethernet: bool) -> Result<Option<VfState>, Dec
         let attribute = attribute?;
         let value = attribute.value();
         let kind = i32::from(attribute.kind());
-        if kind != VLAN_LIST && kind != STATS {
-            // Each structure begins with the number that it is about.
+        if ![VLAN_LIST, STATS, BROADCAST].contains(&kind) {
+            // Each other structure begins with the number that it is about.
             index = index.or(number32(value, 0));
         }
         let setting = number32(value, 4);
@@ -104,6 +104,7 @@ const TRUST: i32 = 9;
 const NODE_GUID: i32 = 10;
 const PORT_GUID: i32 = 11;
 const VLAN_LIST: i32 = 12;
+const BROADCAST: i32 = 13;
 
 /// Number, VLAN, priority.
 fn vlan(value: &[u8], protocol: Option<u16>) -> Option<VfVlan> {

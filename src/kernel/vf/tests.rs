@@ -158,6 +158,12 @@ fn vf_guids_are_sixteen_octets_with_the_guid_at_offset_eight() {
 }
 
 #[test]
+fn vf_numbers_are_not_taken_from_what_has_none() {
+    let info = [nla(13, &[0xff; 32]), mac(6, &[0; 6])].concat();
+    assert_eq!(read(&message(1, &[info])).unwrap()[0].index, 6);
+}
+
+#[test]
 fn vf_guids_that_are_too_short_are_unknown() {
     let info = [mac(0, &[0; 6]), nla(10, &[1; 12])].concat();
     assert_eq!(read(&message(32, &[info])).unwrap()[0].node_guid, None);
@@ -239,4 +245,65 @@ fn a_setting_is_written_as_ip_link_takes_it() {
         "port_guid 02:00:00:00:00:00:00:3e",
     ];
     assert_eq!(lines, expected);
+}
+
+/// `IFLA_VF_INFO` as Linux 6.12 wrote it: VF 0 of igb, set by `ip link`.
+const IGB: &str = "2800010000000000021122334455000000000000000000000000000000000000000000000000000024000d00\
+    ffffffffffff0000000000000000000000000000000000000000000000000000100002000000000064000000\
+    03000000100006000000000000000000000000000c00030000000000000000000c0004000000000000000000\
+    0c00050000000000000000000c00070000000000ffffffff0c000900000000000100000018000c0014000100\
+    00000000640000000300000081000000";
+
+/// The same of VF 1 of an IPoIB interface, over a device that is a stub.
+const IPOIB: &str = "280001000100000080000101fe80000000000000024a46000001000100000000000000000000000024000d00\
+    00ffffffff12401bffff000000000000ffffffff000000000000000000000000100002000100000000000000\
+    00000000100006000100000000000000000000000c00030001000000000000000c0004000100000000000000\
+    0c00050001000000000000000c00070001000000000000000c000900010000000000000014000a0001000000\
+    00000000887766554433221114000b0001000000000000003e0000000000000218000c001400010001000000\
+    000000000000000000000000";
+
+fn octets(hex: &str) -> Vec<u8> {
+    let pairs = hex.as_bytes().as_chunks::<2>().0.iter();
+    pairs
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}
+
+fn shown(arp_type: u16, hex: &str) -> Vec<String> {
+    let found = read(&message(arp_type, &[octets(hex)])).unwrap();
+    let number = format!("vf {}", found[0].index);
+    let settings = found[0].settings().map(|setting| setting.to_string());
+    std::iter::once(number).chain(settings).collect()
+}
+
+#[test]
+#[cfg(target_endian = "little")]
+fn vf_attributes_of_a_real_igb_are_read_as_ip_link_shows_them() {
+    let expected = [
+        "vf 0",
+        "mac 02:11:22:33:44:55",
+        "vlan 100 qos 3",
+        "spoofchk off",
+        "trust on",
+        "state auto",
+        "min_tx_rate 0 max_tx_rate 0",
+    ];
+    assert_eq!(shown(1, IGB), expected);
+}
+
+#[test]
+#[cfg(target_endian = "little")]
+fn vf_guids_in_the_kernels_own_octets_are_at_offset_eight() {
+    let found = shown(32, IPOIB);
+    let guids = [
+        "node_guid 11:22:33:44:55:66:77:88",
+        "port_guid 02:00:00:00:00:00:00:3e",
+    ];
+    assert_eq!(found[0], "vf 1");
+    assert_eq!(found[found.len() - 2..], guids);
+    // The twelve octets that were once taken for the whole structure hold half of the GUID.
+    let cut = octets(IPOIB)
+        .windows(16)
+        .any(|window| window[..4] == [1, 0, 0, 0] && window[4..8] == [0; 4] && window[8] == 0x88);
+    assert!(cut, "four octets of padding, then the lowest octet");
 }

@@ -443,7 +443,7 @@ fn a_vf_that_is_gone_owes_nothing() {
 }
 
 #[test]
-fn a_physical_function_that_does_not_answer_is_told_and_holds_nothing_up() {
+fn a_physical_function_that_did_not_answer_before_is_told_and_holds_nothing_up() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.silent.push(PF_LINK));
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "net1")));
@@ -451,7 +451,46 @@ fn a_physical_function_that_does_not_answer_is_told_and_holds_nothing_up() {
         outcome.notes[0].contains("physical function 0000:01:00.0: "),
         "{outcome:?}"
     );
+    assert_eq!(outcome.owed, [""; 0]);
     assert_eq!(lab.changes(), ["name eth2"]);
+}
+
+#[test]
+fn a_physical_function_that_does_not_answer_now_is_owed_its_functions_settings() {
+    let lab = Lab::new();
+    let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.silent.push(PF_LINK)));
+    let line = "what its physical function has set could not be put back: physical function";
+    assert!(outcome.owed[0].contains(line), "{outcome:?}");
+}
+
+#[test]
+fn a_physical_function_that_a_program_has_by_now_is_said() {
+    let lab = Lab::new();
+    let outcome = lab.after(|lab| {
+        let net = lab.dir.path().join("sys/bus/pci/devices/0000:01:00.0/net");
+        std::fs::remove_dir_all(net).unwrap();
+    });
+    assert_eq!(outcome.owed, [""; 0]);
+    assert!(
+        outcome.notes[0].contains("says nothing of it any more"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn a_device_that_is_busy_for_a_moment_is_tried_again() {
+    let lab = Lab::new();
+    lab.kernel(|kernel| {
+        kernel.refuses.push(("trust off".to_owned(), libc::EAGAIN));
+        kernel.relents_after = Some(3);
+    });
+    let outcome = lab.after(|lab| lab.function(|vf| vf.trust = Some(true)));
+    assert_eq!(
+        (outcome.notes.len(), outcome.owed.len()),
+        (0, 0),
+        "{outcome:?}"
+    );
+    assert_eq!(lab.changes(), ["trust off"]);
 }
 
 /// A directory of links and files, as sysfs has them.
