@@ -69,6 +69,7 @@ pub fn plan(inputs: Inputs<'_>) -> Plan {
     planner.selected_networks();
     planner.auxiliary_chain();
     planner.check_interface_names();
+    planner.check_hardware_addresses();
     planner.devices();
     planner.plan
 }

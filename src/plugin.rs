@@ -31,12 +31,19 @@ pub fn main() -> ExitCode {
 /// Gives the runtime its answer, which is empty where the specification has none.
 fn give(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
     match outcome {
-        Ok(document) => {
-            write(document);
-            ExitCode::SUCCESS
-        }
+        Ok(document) => match write(document) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(cause) => {
+                let _ = writeln!(
+                    io::stderr().lock(),
+                    "jackfield: the answer cannot be written to stdout: {cause}; \
+                     the runtime must send DEL"
+                );
+                ExitCode::FAILURE
+            }
+        },
         Err(failure) => {
-            write(&failure.to_cni().to_json(version));
+            let _ = write(&failure.to_cni().to_json(version));
             ExitCode::FAILURE
         }
     }
@@ -226,19 +233,18 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": asked, "supportedVersions": supported }).to_string()
 }
 
-/// One write, so that a reader never sees half a document; a runtime that is gone is nobody's
-/// error.
-fn write(document: &str) {
-    if !document.is_empty() {
-        let _ = io::stdout().lock().write_all(document.as_bytes());
-    }
+/// One write, so that a reader never sees half a document.
+fn write(document: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(document.as_bytes())?;
+    stdout.flush()
 }
 
 /// A panic is a defect of ours; the runtime still gets its one document and a DEL will clean up.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
         let message = format!("defect in jackfield: {panic}; report it, a DEL cleans up");
-        write(&cni::Error::new(999, message.replace('\n', " ")).to_json(Version::LATEST));
+        let _ = write(&cni::Error::new(999, message.replace('\n', " ")).to_json(Version::LATEST));
         #[allow(clippy::exit, reason = "after a panic nothing may be written any more")]
         std::process::exit(1);
     }));

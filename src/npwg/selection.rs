@@ -172,6 +172,12 @@ pub enum SelectionError {
         /// The place of the second.
         second: usize,
     },
+    /// So have the network that replaces the cluster network and another one.
+    #[error(
+        "network {0} has the key \"default-route\", and so has the network of the annotation \
+         v1.multus-cni.io/default-network; only one may"
+    )]
+    DefaultRouteOfBoth(usize),
     /// The annotation for the default network selects another number than one.
     #[error("the annotation selects {0} networks; select exactly one")]
     NotOne(usize),

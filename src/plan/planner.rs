@@ -167,6 +167,30 @@ impl<'a> Planner<'a> {
         InterfaceName::numbered("net", self.position)
     }
 
+    /// One network has no place for two interfaces of one address. That two networks may is for
+    /// bonds.
+    pub(super) fn check_hardware_addresses(&mut self) {
+        let attachments = &self.plan.attachments;
+        for (index, attachment) in attachments.iter().enumerate() {
+            let requested = &attachment.requested;
+            let same = |other: &&Attachment| {
+                let theirs = &other.requested;
+                let mac = requested.mac.is_some() && requested.mac == theirs.mac;
+                let guid = requested.guid.is_some() && requested.guid == theirs.guid;
+                other.label == attachment.label && (mac || guid)
+            };
+            if let Some(other) = attachments[..index].iter().find(same) {
+                let text = format!(
+                    "{} asks for the same MAC or GUID on this network; ask for another",
+                    other.ifname
+                );
+                self.plan
+                    .problems
+                    .push(attachment.problem(Reason::Duplicate(text)));
+            }
+        }
+    }
+
     pub(super) fn check_interface_names(&mut self) {
         let attachments = &self.plan.attachments;
         for (index, attachment) in attachments.iter().enumerate() {

@@ -75,6 +75,12 @@ impl<'a> Planner<'a> {
             Ok(selections) => selections,
             Err(error) => return self.invalid(NETWORKS_ANNOTATION, &error),
         };
+        let is_routed = |attachment: &Attachment| attachment.default_route.is_some();
+        let routed = selections.iter().position(|it| it.default_route.is_some());
+        if let Some(index) = routed.filter(|_| self.plan.attachments.iter().any(is_routed)) {
+            let error = SelectionError::DefaultRouteOfBoth(index + 1);
+            return self.invalid(NETWORKS_ANNOTATION, &error);
+        }
         for selection in selections {
             for key in &selection.unknown_keys {
                 let network = &selection.network;

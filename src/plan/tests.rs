@@ -796,6 +796,47 @@ fn a_default_route_belongs_to_its_attachment() {
     }
 }
 
+// clause: NPWG-1.3 §4.1.2.1.9 once: over both annotations
+#[test]
+fn the_cluster_networks_replacement_and_another_may_not_both_have_the_default_route() {
+    let routed = r#"[{"name":"net","namespace":"pods","default-route":["10.0.0.1"]}]"#;
+    let story = story()
+        .macvlan("pods/net", &[])
+        .default_network(routed)
+        .networks(routed);
+    let plan = story.plan();
+    assert_eq!((plan.attachments.len(), plan.problems.len()), (1, 0));
+    assert!(
+        plan.events[0].message.contains("only one may"),
+        "{:?}",
+        plan.events
+    );
+    let (code, line) = story.node("invalidAnnotation", json!("fail")).problem();
+    assert_eq!(code, 101);
+    assert!(line.contains("v1.multus-cni.io/default-network"), "{line}");
+}
+
+#[test]
+fn a_mac_is_asked_for_once_on_a_network() {
+    let story = story()
+        .macvlan("pods/a", &["mac"])
+        .macvlan("pods/b", &["mac"]);
+    let asking = |first: &str, second: &str| {
+        let mac = "02:00:00:00:00:09";
+        story.clone().networks(json!([
+            {"name": first, "mac": mac}, {"name": second, "mac": mac},
+        ]))
+    };
+    let (code, line) = asking("a", "a").problem();
+    assert_eq!(code, 101);
+    assert!(
+        line.contains("network pods/a (net2): net1 asks for the same MAC"),
+        "{line}"
+    );
+    // Two members of a bond may have one address.
+    assert!(asking("a", "b").plan().problems.is_empty());
+}
+
 #[test]
 fn a_key_that_is_reserved_and_unknown_is_an_event() {
     let story = story().macvlan("pods/net", &[]);

@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -32,9 +33,23 @@ impl Log {
         };
         let now = humantime::format_rfc3339_millis(SystemTime::now());
         let text = format!("{now} [{}] {}\n", level.name(), line());
-        let _ = append(file, &text, self.rotation);
+        let written = append(file, &text, self.rotation);
+        // A call has several lines, and one reason why none can be written.
+        if let Err(cause) = written
+            && self.to_stderr
+            && !MISSED.swap(true, Ordering::Relaxed)
+        {
+            let file = file.display();
+            let _ = writeln!(
+                io::stderr().lock(),
+                "jackfield: logFile {file}: {cause}; nothing is logged, correct the key"
+            );
+        }
     }
 }
+
+/// Whether it was said that the file cannot be written.
+static MISSED: AtomicBool = AtomicBool::new(false);
 
 /// One write, so that lines of several calls do not run into each other.
 fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
@@ -42,7 +57,13 @@ fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600).open(path)
     };
-    let mut file = open()?;
+    let mut file = open().or_else(|cause| match (cause.kind(), path.parent()) {
+        (io::ErrorKind::NotFound, Some(dir)) => {
+            fs::create_dir_all(dir)?;
+            open()
+        }
+        _ => Err(cause),
+    })?;
     if file.metadata()?.len() + text.len() as u64 > rotation.max_size * MEGABYTE {
         rotate(path, file, rotation)?;
         file = open()?;

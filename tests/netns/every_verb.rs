@@ -223,9 +223,9 @@ fn keys_without_effect_are_named_once_and_harm_nothing() {
 #[test]
 fn the_log_file_has_a_line_for_each_call_and_stderr_is_quiet_on_demand() {
     let mut lab = Lab::new();
-    let file = lab.path("jackfield.log");
+    let file = lab.path("not/there/yet/jackfield.log");
     lab.configure("logFile", json!(file));
-    lab.configure("logLevel", json!("debug"));
+    lab.configure("logLevel", json!("Debug"));
     lab.configure("logToStderr", json!(false));
     lab.configure(
         "logOptions",
@@ -249,6 +249,35 @@ fn the_log_file_has_a_line_for_each_call_and_stderr_is_quiet_on_demand() {
     ] {
         assert_eq!(log.matches(line).count(), times, "{line}: {log}");
     }
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_log_file_that_cannot_be_written_is_said_once_and_stands_in_nobodys_way() {
+    let mut lab = Lab::new();
+    let dir = lab.path("");
+    lab.configure("logFile", json!(dir));
+    lab.configure("logLevel", json!("debug"));
+    for verb in ["ADD", "CHECK", "DEL"] {
+        let outcome = lab.call(verb);
+        assert_eq!(outcome.exit, 0, "{outcome}");
+        assert_eq!(outcome.stderr.matches("logFile ").count(), 1, "{outcome}");
+    }
+    lab.assert_nothing_left();
+}
+
+// clause: CNI-1.1.0 §2 ADD result: without it, the ADD has failed
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure_and_a_del_takes_everything_back() {
+    let lab = Lab::new();
+    let full = ["sh", "-c", "exec \"$0\" \"$@\" >/dev/full"];
+    let outcome = lab.plugin("ADD").under(&full).run();
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    assert!(
+        outcome.stderr.contains("cannot be written to stdout"),
+        "{outcome}"
+    );
+    lab.del();
     lab.assert_nothing_left();
 }
 

@@ -81,7 +81,8 @@ impl Keys<'_> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
-        match choices.iter().find(|(name, _)| *name == text) {
+        let named = |(name, _): &&(&str, T)| name.eq_ignore_ascii_case(&text);
+        match choices.iter().find(named) {
             Some((_, choice)) => Ok(Some(*choice)),
             None => {
                 let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
