@@ -3,7 +3,7 @@
 //! One file per attachment of the runtime (container ID and interface), below `sandboxes/`. It
 //! grows by one small record a step, each with its length and checksum: the intent stands there
 //! before the act, so a process that is ended at any instruction leaves a file that says what may
-//! have been done. A torn tail is a step that was never begun.
+//! have been done. Where the tail is torn, all that was intended may have been.
 //!
 //! ```text
 //! sandboxes/<container>@<ifname>    header and intents, then steps
@@ -15,7 +15,8 @@
 //!
 //! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
 //! what the file says is then only about leases and devices. The agent does it once the runtime has
-//! its answer ([`Journal::bring_to_disk`]).
+//! its answer ([`Journal::bring_to_disk`]). The directory is root's alone, since what is on record
+//! is what a DEL runs.
 
 pub mod adopted;
 pub mod entry;
@@ -30,8 +31,8 @@ pub mod survey;
 pub mod users;
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 pub use entry::Entry;
@@ -89,6 +90,7 @@ impl Journal {
     /// # Errors
     /// Code 109, when the record cannot be written: then nothing may be done either.
     pub fn begin(&self, header: &Header) -> Result<Entry, JournalError> {
+        self.check_private()?;
         let path = self.path(&header.key());
         Entry::create(&path, header)
             .or_else(|error| match error.kind() {
@@ -104,12 +106,11 @@ impl Journal {
     ///
     /// # Errors
     /// Code 109 when it is there and cannot be read. One that is no record at all is put into
-    /// quarantine and counts as absent: [`Lookup::Quarantined`]. One whose writer was ended before
-    /// its header was whole is taken away: nothing was begun by then. The caller holds the
-    /// sandbox's lock, so that writer is not at work now.
+    /// quarantine and counts as absent: [`Lookup::Quarantined`]. The caller holds the sandbox's
+    /// lock, so that its writer is not at work now.
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         let path = self.path(key);
-        let bytes = match fs::read(&path) {
+        let bytes = match read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Absent),
             Err(cause) => return Err(JournalError::io("cannot be read", &path, &cause)),
@@ -117,10 +118,7 @@ impl Journal {
         match Sandbox::replay(&bytes) {
             Ok(sandbox) if sandbox.header.key() == *key => Ok(Lookup::Found(Box::new(sandbox))),
             Ok(_) => self.quarantine(&path, "it is of another sandbox"),
-            Err(ReplayError::CutOff) => match fs::remove_file(&path) {
-                Ok(()) => Ok(Lookup::CutOff),
-                Err(cause) => Err(JournalError::io("cannot be removed", &path, &cause)),
-            },
+            Err(ReplayError::CutOff) => Ok(Lookup::CutOff),
             Err(cause) => self.quarantine(&path, &cause.to_string()),
         }
     }
@@ -216,6 +214,7 @@ impl Journal {
     /// # Errors
     /// Code 109 with the directory and the reason.
     pub fn check_writable(&self) -> Result<(), JournalError> {
+        self.check_private()?;
         let dir = self.sandboxes();
         let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(&dir);
         let flags = nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK;
@@ -223,9 +222,20 @@ impl Journal {
             .map_err(|cause| JournalError::io("cannot be written", there, &cause.into()))
     }
 
+    /// Whether nobody but root can write there what a DEL would run.
+    fn check_private(&self) -> Result<(), JournalError> {
+        let others = |metadata: fs::Metadata| metadata.permissions().mode() & 0o022 != 0;
+        if fs::metadata(&self.dir).is_ok_and(others) {
+            return Err(JournalError::Open {
+                path: self.dir.display().to_string(),
+            });
+        }
+        Ok(())
+    }
+
     /// The key in a record's header: a name alone may have been cut.
     fn key_of(&self, path: &Path) -> Option<Key> {
-        let bytes = fs::read(path).ok()?;
+        let bytes = read(path).ok()?;
         match Sandbox::replay(&bytes) {
             Ok(sandbox) => Some(sandbox.header.key()),
             // Its writer may be at work: that is for the one who holds the sandbox's lock.
@@ -261,8 +271,7 @@ pub enum Lookup {
     Found(Box<Sandbox>),
     /// Nothing: never attached here, or detached.
     Absent,
-    /// A record without its first line, which is gone now: either nothing was begun, or a power
-    /// loss took what was.
+    /// A record without its first line: either nothing was begun, or a power loss took what was.
     CutOff,
     /// Something that was no record; it was put aside.
     Quarantined {
@@ -273,9 +282,27 @@ pub enum Lookup {
     },
 }
 
+/// Reads a record, which is no link: what stands elsewhere is nobody's word.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut options = fs::OpenOptions::new();
+    let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
+    let mut file = options.read(true).custom_flags(flags).open(path)?;
+    let mut bytes = Vec::with_capacity(8 << 10);
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Why the journal could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
+    /// Others than root could put records there.
+    #[error(
+        "journal {path} can be written by others than its owner; make it root's with mode 0700"
+    )]
+    Open {
+        /// The directory.
+        path: String,
+    },
     /// A file or directory.
     #[error("journal {path} {what}: {cause}; make journalDir a writable directory with free space")]
     Io {

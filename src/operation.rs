@@ -18,7 +18,7 @@ pub mod del;
 mod delegates;
 pub mod detach;
 pub mod examine;
-mod exclusive;
+pub mod exclusive;
 pub mod failure;
 mod functions;
 pub mod gc;

@@ -10,7 +10,7 @@ use crate::allocation::Origin;
 use crate::delegate::Binary;
 use crate::kernel::capabilities;
 use crate::operation::prepare::{Prepared, prepare};
-use crate::operation::{Context, Failure};
+use crate::operation::{Context, Failure, exclusive};
 use crate::plan::Attachment;
 use crate::plugin::with_node;
 use crate::request::Strictness;
@@ -39,7 +39,11 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
                 .filter_map(Result::err)
                 .map(|failure| failure.in_full()),
         );
-        prepare(&Context::new(node, &request, request.node.deadlines.add))
+        let context = Context::new(node, &request, request.node.deadlines.add);
+        let mut prepared = prepare(&context)?;
+        let in_use = exclusive::foresee(&context, &prepared);
+        prepared.problems.extend(in_use);
+        Ok(prepared)
     });
     let prepared = match prepared {
         Ok(prepared) => {

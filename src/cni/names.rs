@@ -150,6 +150,8 @@ fn interface(text: &str) -> Result<(), &'static str> {
         Err("use 1 to 15 bytes")
     } else if matches!(text, "." | "..") {
         Err("'.' and '..' are reserved")
+    } else if matches!(text, "all" | "default") {
+        Err("'all' and 'default' are the kernel's, for all interfaces at once")
     } else if text
         .bytes()
         .any(|byte| matches!(byte, b'/' | b':' | b'%' | 0xa0))
@@ -226,6 +228,8 @@ mod tests {
             ("éééééééé", false),
             (".", false),
             ("..", false),
+            ("all", false),
+            ("default", false),
             ("a/b", false),
             ("a:b", false),
             ("a b", false),

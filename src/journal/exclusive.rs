@@ -136,7 +136,7 @@ impl Journal {
     /// The sandbox that has it by its record.
     fn holder(&self, name: &Path, what: Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
         let path = self.sandboxes().join(name);
-        let bytes = match fs::read(&path) {
+        let bytes = match super::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(cause) => return Err(JournalError::io("cannot be read", &path, &cause)),

@@ -82,6 +82,7 @@ mod tests {
             let mut length = 0;
             let fitting = records.iter().take_while(|record| { length += FRONT + record.len() + 1; length <= cut });
             prop_assert_eq!(seen.len(), fitting.count());
+            prop_assert_eq!(is_whole(&whole[..cut]), file(&seen).len() == cut);
         }
 
         #[test]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Key, record};
 use crate::baseline::DeviceState;
+use crate::boot::boot_id;
 use crate::cluster::PodName;
 use crate::cni::{CniResult, ContainerId, InterfaceName};
 use crate::plan::Attachment;
@@ -143,6 +144,9 @@ pub struct Sandbox {
     pub baseline: Vec<DeviceState>,
     /// Whether the ADD came to its end.
     pub complete: bool,
+    /// Whether steps may be lost, so that everything that was intended may have been begun: the
+    /// end of the record is torn, or a power loss came before the ADD's end.
+    pub is_torn: bool,
 }
 
 impl Sandbox {
@@ -164,10 +168,12 @@ impl Sandbox {
             progress,
             baseline: Vec::new(),
             complete: false,
+            is_torn: !record::is_whole(bytes),
         };
         for record in records {
             sandbox.apply(serde_json::from_slice(record)?);
         }
+        sandbox.is_torn |= !sandbox.complete && sandbox.header.boot != boot_id();
         Ok(sandbox)
     }
 
@@ -198,6 +204,7 @@ impl Sandbox {
             progress,
             baseline: Vec::new(),
             complete: false,
+            is_torn: false,
         }
     }
 
@@ -232,11 +239,14 @@ impl Sandbox {
         Ok(bytes)
     }
 
-    /// The attachments that a DEL has to see to, last first.
+    /// The attachments that a DEL has to see to, last first. A DEL of what was never begun does no
+    /// harm (CNI 1.1.0 §2 DEL).
     pub fn to_detach(&self) -> Vec<usize> {
+        let is_owed =
+            |attached: &Attached| attached.is_owed() || (self.is_torn && !attached.detached);
         (0..self.progress.len())
             .rev()
-            .filter(|index| self.progress[*index].is_owed())
+            .filter(|index| is_owed(&self.progress[*index]))
             .collect()
     }
 }

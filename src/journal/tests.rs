@@ -36,10 +36,38 @@ fn a_record_whose_header_was_cut_off_anywhere_is_as_if_never_begun() {
         assert!(journal.keys().unwrap().is_empty(), "{length} bytes");
         assert!(path.exists(), "a list leaves alone what is being written");
         assert!(matches!(journal.find(&key()).unwrap(), Lookup::CutOff));
+        assert!(path.exists(), "and so does a look, which may be a CHECK's");
+        journal.forget(&key()).unwrap();
         assert_eq!(files(dir.path()), [""; 0], "{length} bytes");
     }
     journal.begin(&header()).unwrap();
     assert!(matches!(journal.find(&key()).unwrap(), Lookup::Found(_)));
+}
+
+#[test]
+fn a_directory_that_others_can_write_takes_no_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    for (mode, is_private) in [(0o777, false), (0o720, false), (0o755, true), (0o700, true)] {
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(journal.make_ready().is_ok(), is_private, "{mode:o}");
+        let begun = journal.begin(&header());
+        assert_eq!(begun.is_ok(), is_private, "{mode:o}: {begun:?}");
+        let _ = journal.forget(&key());
+    }
+}
+
+#[test]
+fn a_record_that_is_a_link_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    journal.begin(&header()).unwrap();
+    let path = journal.path(&key());
+    let elsewhere = dir.path().join("elsewhere");
+    fs::rename(&path, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    assert!(journal.find(&key()).is_err());
+    assert!(journal.keys().unwrap().is_empty());
 }
 
 #[test]

@@ -40,6 +40,9 @@ pub enum Protocol {
 }
 
 impl PortMapping {
+    /// Its keys.
+    pub(crate) const KEYS: [&str; 4] = ["hostPort", "containerPort", "protocol", "hostIP"];
+
     /// Reads one element.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! ADD: attach the pod to every network of the plan, prove it, tell it; or leave nothing.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
@@ -56,7 +57,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
         return Err(problem.clone().into());
     }
     let _lock = context.lock(&key.container)?;
-    settle_earlier(context, &key, &netns)?;
+    settle_earlier(context, &key)?;
     let mut links = (context.node.links)(&netns)?;
     let previous = previous_result(context)?;
     check_free(&prepared, previous.as_ref(), links.as_mut())?;
@@ -117,10 +118,7 @@ fn never_begun(context: &Context<'_>, header: &Header, cause: Failure) -> Failur
 
 fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
     let call = &context.request.call;
-    let path = call
-        .netns
-        .as_deref()
-        .unwrap_or_else(|| std::path::Path::new(""));
+    let path = call.netns.as_deref().unwrap_or_else(|| Path::new(""));
     let netns = PodNetns::open(path)?;
     if netns.is_ours()? && !call.netns_override {
         return Err(Failure::OwnNetns(path.display().to_string()));
@@ -162,13 +160,18 @@ fn with_time_to_unwind<'a>(context: &Context<'a>) -> Context<'a> {
 }
 
 /// What an earlier ADD of the same name left behind is detached first. One that is complete, of
-/// this boot and in this very netns is no leftover: the runtime must send a DEL.
-fn settle_earlier(context: &Context<'_>, key: &Key, netns: &PodNetns) -> Result<(), Failure> {
-    let Lookup::Found(sandbox) = context.node.journal.find(key)? else {
-        return Ok(());
+/// this boot and in a netns that is still there is no leftover: the runtime must send a DEL.
+fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
+    let sandbox = match context.node.journal.find(key)? {
+        Lookup::Found(sandbox) => sandbox,
+        // Its writer was ended before it began anything: this netns is new.
+        Lookup::CutOff => return Ok(context.node.journal.forget(key)?),
+        Lookup::Absent | Lookup::Quarantined { .. } => return Ok(()),
     };
     let header = &sandbox.header;
-    if sandbox.complete && header.boot == boot_id() && header.netns_id == netns.id().to_string() {
+    let there = PodNetns::open(Path::new(&header.netns));
+    let is_alive = there.is_ok_and(|netns| netns.id().to_string() == header.netns_id);
+    if sandbox.complete && header.boot == boot_id() && is_alive {
         return Err(Failure::AlreadyAttached {
             container: key.container.to_string(),
             ifname: key.ifname.to_string(),

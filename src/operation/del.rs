@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::detach::{self, Detachment};
 use super::{Context, Failure, owed, prepare, unrecorded};
 use crate::journal::{Key, Lookup, Sandbox};
+use crate::kernel::PodNetns;
 
 /// The share of the time that is kept for detaching once the cluster network is ready: a half.
 const KEPT_FOR_DETACHING: u32 = 2;
@@ -16,9 +17,23 @@ const KEPT_FOR_DETACHING: u32 = 2;
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let (container, ifname) = context.request.call.attachment()?;
     let key = Key { container, ifname };
+    refuse_own_netns(context)?;
     let outcome = locked(context, &key);
     owed::try_one(context, Some(&key));
     outcome
+}
+
+/// The plugin's own netns is no pod's, unless the runtime insists: its interfaces are the node's.
+/// A path that leads nowhere is that of a pod that is gone.
+fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
+    let call = &context.request.call;
+    let Some(path) = call.netns.as_deref().filter(|_| !call.netns_override) else {
+        return Ok(());
+    };
+    match PodNetns::open(path).map(|netns| netns.is_ours()) {
+        Ok(Ok(true)) => Err(Failure::OwnNetns(path.display().to_string())),
+        _ => Ok(()),
+    }
 }
 
 fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
@@ -29,7 +44,10 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
             let lost = context.node.journal.is_lost(key);
             without_record(context, key, lost)
         }
-        Lookup::CutOff => without_record(context, key, true),
+        Lookup::CutOff => {
+            without_record(context, key, true)?;
+            Ok(context.node.journal.forget(key)?)
+        }
         Lookup::Quarantined { file, cause } => {
             context.note(&format!(
                 "the record of container {} was damaged ({cause}) and is now {file}; \

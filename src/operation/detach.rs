@@ -1,6 +1,7 @@
 //! Taking attachments back: for DEL, for an ADD that failed, for what is owed and for GC.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::delegates::Delegates;
 use super::hardware::Hardware;
@@ -71,10 +72,14 @@ pub(super) fn attempt(
     let netns = netns(context, sandbox, why);
     let mut detached = Vec::new();
     let mut debts = Vec::new();
-    for index in sandbox.to_detach() {
+    let to_detach = sandbox.to_detach();
+    for (place, index) in to_detach.iter().copied().enumerate() {
+        let waiting = to_detach.len() - place - 1;
+        let own = with_time_for_others(context, waiting);
         let attachment = &sandbox.header.attachments[index];
         let progress = &sandbox.progress[index];
-        let outcome = detach_one(context, sandbox, attachment, progress, netns.as_deref());
+        let outcome = detach_one(&own, sandbox, attachment, progress, netns.as_deref());
+        own.notes().iter().for_each(|line| context.note(line));
         if why == Detachment::Runtime {
             let stopwatch = context.node.stopwatch;
             stopwatch.attachment(&attachment.label, outcome.is_ok());
@@ -87,16 +92,31 @@ pub(super) fn attempt(
     (detached, debts)
 }
 
+/// While others wait, one attachment gets half of the time that is left: a plugin that hangs must
+/// not keep them from being detached, today and on each retry (NPWG 1.3 §7.2).
+fn with_time_for_others<'a>(context: &Context<'a>, waiting: usize) -> Context<'a> {
+    let left = context.deadline.saturating_duration_since(Instant::now());
+    let kept = if waiting > 0 {
+        left / 2
+    } else {
+        Duration::ZERO
+    };
+    Context::until(context.node, context.request, context.deadline - kept)
+}
+
 /// The netns as delegates are told it: the runtime's word on its own DEL, else the one on record
-/// while it is still the same.
+/// while it is still the same. A path that leads to another one by now is somebody else's pod's.
 fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<PathBuf> {
+    let id = |path: &Path| PodNetns::open(path).map(|netns| netns.id().to_string());
+    let recorded = &sandbox.header.netns_id;
     if why == Detachment::Runtime {
-        return context.request.call.netns.clone();
+        let given = context.request.call.netns.clone()?;
+        if recorded.is_empty() || id(&given).is_ok_and(|id| id == *recorded) {
+            return Some(given);
+        }
     }
     let path = PathBuf::from(&sandbox.header.netns);
-    let same =
-        PodNetns::open(&path).is_ok_and(|netns| netns.id().to_string() == sandbox.header.netns_id);
-    same.then_some(path)
+    id(&path).is_ok_and(|id| id == *recorded).then_some(path)
 }
 
 fn detach_one(

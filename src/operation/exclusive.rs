@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::detach::{self, Detachment};
+use super::prepare::Prepared;
 use super::{Context, Failure};
 use crate::allocation::Checkpoint;
 use crate::boot::boot_id;
 use crate::journal::{Exclusive, Header, Key, Lock, Lookup, Sandbox};
-use crate::plan::{Attachment, Reason};
+use crate::plan::{Attachment, PlanError, Reason};
 
 /// How long somebody else's work on the sandbox that has it is waited for.
 const BUSY: Duration = Duration::from_secs(1);
@@ -26,6 +27,47 @@ pub(super) fn take(context: &Context<'_>, header: &Header) -> Result<(), Failure
         }
     }
     Ok(())
+}
+
+/// What [`take`] would refuse, with nothing taken.
+pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
+    let Ok((container, ifname)) = context.request.call.attachment() else {
+        return Vec::new();
+    };
+    let key = Key { container, ifname };
+    let attachments = prepared.attachments.iter();
+    let attachments = attachments.map(|(attachment, _)| attachment.clone());
+    let (unknown, pod) = (String::new, prepared.pod.clone());
+    let header = Header::new(
+        boot_id(),
+        &key,
+        unknown(),
+        unknown(),
+        unknown(),
+        pod,
+        attachments.collect(),
+    );
+    let mut refusals = Vec::new();
+    for attachment in &header.attachments {
+        for what in Exclusive::of(attachment) {
+            let holder = context.node.journal.other_holder(&key, what);
+            let holder = holder.ok().flatten().filter(|holder| {
+                !is_same_pod(&header, &holder.header) && !is_over(context, &header, holder, what)
+            });
+            refusals.extend(holder.map(|holder| refused(attachment, what, &holder)));
+        }
+    }
+    refusals
+}
+
+/// Whether both are of one and the same pod, as far as its UID is known.
+fn is_same_pod(ours: &Header, theirs: &Header) -> bool {
+    let (Some(ours), Some(theirs)) = (&ours.pod, &theirs.pod) else {
+        return false;
+    };
+    let is_known = ours.uid.is_some() && theirs.uid.is_some();
+    (&ours.namespace, &ours.name) == (&theirs.namespace, &theirs.name)
+        && (!is_known || ours.uid == theirs.uid)
 }
 
 fn take_one(
@@ -82,7 +124,7 @@ fn settle(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     }
 }
 
-fn refused(attachment: &Attachment, what: Exclusive, holder: &Sandbox) -> crate::plan::PlanError {
+fn refused(attachment: &Attachment, what: Exclusive, holder: &Sandbox) -> PlanError {
     let header = &holder.header;
     let place = header.attachments.iter();
     let place = place

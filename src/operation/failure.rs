@@ -269,10 +269,15 @@ impl Failure {
 
     /// The failure as the runtime is told it (CNI 1.1.0 §5 Error).
     pub fn to_cni(&self) -> cni::Error {
+        let code = self.code();
+        let text = match code {
+            code::TEARDOWN_INCOMPLETE => unmistakable,
+            _ => one_line,
+        };
         cni::Error {
-            code: self.code(),
-            msg: one_line(&self.to_string()),
-            details: one_line(&self.details()),
+            code,
+            msg: text(&self.to_string()),
+            details: text(&self.details()),
         }
     }
 
@@ -310,6 +315,15 @@ fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
+}
+
+/// One line in which no runtime finds what it takes for a success: containerd believes that nothing
+/// is left where a DEL fails with one of these. A space that does not break reads the same.
+fn unmistakable(text: &str) -> String {
+    let phrases = ["not found", "no such file or directory"];
+    phrases.iter().fold(one_line(text), |text, phrase| {
+        text.replace(phrase, &phrase.replace(' ', "\u{a0}"))
+    })
 }
 
 fn said(error: &cni::Error) -> String {

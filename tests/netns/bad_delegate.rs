@@ -179,13 +179,20 @@ fn a_hanging_del_is_owed_and_keeps_no_other_from_being_detached() {
     config["type"] = json!("bad");
     lab.definition("demo/bad", &config);
     lab.selects("bad");
-    lab.configure("deadlines", json!({ "delegate": "700ms" }));
     lab.add();
     lab.write("stuck", "");
-    lab.call("DEL")
-        .fails(106, &["demo/bad (net1)", "no answer within"]);
-    assert_eq!(lab.pod.links(), ["net1"]);
+    // Past either of them it is ended, and none of them is all the time that there is.
+    for deadlines in [json!({ "delegate": "700ms" }), json!({ "del": "2s" })] {
+        lab.configure("deadlines", deadlines);
+        lab.call("DEL")
+            .fails(106, &["demo/bad (net1)", "no answer within"]);
+        assert_eq!(lab.pod.links(), ["net1"]);
+        std::fs::remove_file(lab.path("stuck")).unwrap();
+        lab.del();
+        lab.assert_nothing_left();
+        lab.add();
+        lab.write("stuck", "");
+    }
     std::fs::remove_file(lab.path("stuck")).unwrap();
     lab.del();
-    lab.assert_nothing_left();
 }

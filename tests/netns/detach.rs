@@ -173,3 +173,36 @@ fn two_interfaces_of_one_container_are_two_attachments() {
     assert_eq!(second.exit, 0, "{second}");
     lab.assert_nothing_left();
 }
+
+/// A DEL in the plugin's own netns would be about the node's interfaces.
+#[test]
+fn the_plugins_own_netns_is_refused_and_nothing_runs() {
+    let lab = attached();
+    let before = lab.leftovers();
+    for path in ["/proc/self/ns/net", "/proc/thread-self/ns/net"] {
+        let outcome = lab.plugin("DEL").env("CNI_NETNS", path).run();
+        outcome.fails(8, &[path, "CNI_NETNS_OVERRIDE"]);
+    }
+    assert_eq!(lab.leftovers().with(""), before.with(""));
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+// clause: CNI-1.1.0 §3 store the result: of this container, whoever has its path by now
+#[test]
+fn a_late_del_touches_nobody_who_has_the_path_by_now() {
+    let mut lab = attached();
+    lab.renew_pod();
+    let successor = format!("{}-successor", lab.container());
+    let call = |verb: &str| {
+        let call = lab.plugin(verb).env("CNI_CONTAINERID", &successor).run();
+        assert_eq!(call.exit, 0, "{verb}: {call}");
+    };
+    call("ADD");
+    let links = lab.pod.links();
+    lab.del();
+    assert_eq!(lab.pod.links(), links);
+    call("CHECK");
+    call("DEL");
+    lab.assert_nothing_left();
+}

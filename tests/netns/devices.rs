@@ -11,7 +11,7 @@ use std::path::Path;
 use device_info::{Capture, fixtures};
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Netns, POD};
+use crate::lab::{Lab, Netns, POD, real_plugins};
 
 const RESOURCE: &str = "intel.com/sriov";
 /// The VF that [`fixtures::igb_vfio`] has on vfio-pci; the other is on igbvf.
@@ -429,6 +429,22 @@ fn a_device_in_use_is_refused_by_its_holders_name_until_that_one_is_gone() {
     let netns = Netns::new(&format!("{}-2", lab.container()));
     lab.add();
     let before = lab.log("calls").len();
+    let explained = |pod: &str| {
+        let conf = lab.write("explained.conf", &lab.conf().to_string());
+        let conf = conf.display().to_string();
+        let plugins = real_plugins().display().to_string();
+        let more = ["--pod", pod, "--cni-path", &plugins];
+        lab.cli(&[&["explain", "--conf", &conf][..], &more].concat())
+            .run()
+    };
+    let outcome = explained("demo/late");
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    assert!(
+        outcome.stdout.contains("in use by pod demo/web"),
+        "{outcome}"
+    );
+    let outcome = explained(POD);
+    assert_eq!(outcome.exit, 0, "its own is not in its way: {outcome}");
     let words = [
         "demo/vf (net1)",
         VFIO,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::lab::{Lab, Outcome};
+use crate::lab::{Lab, Netns, Outcome};
 
 /// A node whose plugins take their time.
 fn slow_lab() -> Lab {
@@ -107,7 +107,7 @@ fn a_gc_leaves_a_sandbox_alone_that_somebody_works_on() {
 #[test]
 fn sandboxes_of_different_containers_do_not_wait_for_each_other() {
     let lab = slow_lab();
-    lab.recorder("bridge-rec", "bridge", "sleep 1");
+    lab.recorder("bridge-rec", "bridge", "[ $CNI_COMMAND = ADD ] && sleep 1");
     let other = format!("{}-other", lab.container());
     let (add, del) = (
         lab.plugin("ADD"),
@@ -121,4 +121,21 @@ fn sandboxes_of_different_containers_do_not_wait_for_each_other() {
     });
     lab.del();
     lab.assert_nothing_left();
+}
+
+#[test]
+fn an_add_of_a_sandbox_that_lives_elsewhere_is_refused() {
+    let lab = Lab::new();
+    lab.add();
+    let elsewhere = Netns::new(&format!("{}-2", lab.container()));
+    let path = elsewhere.path().display().to_string();
+    let add = || lab.plugin("ADD").env("CNI_NETNS", &path).run();
+    add().fails(101, &["attached already", "DEL first"]);
+    assert!(elsewhere.links().is_empty());
+    lab.check();
+    // Its netns is gone, so it is a leftover.
+    lab.pod.delete();
+    add().success();
+    lab.plugin("DEL").env("CNI_NETNS", &path).run();
+    lab.assert_none_left(&["file", "veth", "ipam"]);
 }

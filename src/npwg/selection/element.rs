@@ -83,12 +83,26 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
         default_route: default_route(object)?,
         ipam_claim: ipam_claim(object)?,
         device_id: device_id(object)?,
-        unknown_keys: object
-            .iter()
-            .filter(|(key, _)| !key.contains('.') && !KEYS.iter().any(|known| same_key(key, known)))
-            .map(|(key, _)| key.to_owned())
-            .collect(),
+        unknown_keys: unknown_keys(object)?,
     })
+}
+
+/// Keys that are reserved and not known, those of a port among them. Who writes `proto` for
+/// `protocol` should know why it is TCP.
+fn unknown_keys(object: &RawObject) -> Result<Vec<String>, ElementError> {
+    let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|known| same_key(key, known));
+    let own = object.iter().map(|(key, _)| key);
+    let mut unknown: Vec<String> = own
+        .filter(|key| !key.contains('.') && is_unknown(key, &KEYS))
+        .map(str::to_owned)
+        .collect();
+    let ports = object.read::<Vec<RawObject>>("portMappings")?;
+    for (index, port) in ports.unwrap_or_default().iter().enumerate() {
+        let keys = port.iter().map(|(key, _)| key);
+        let keys = keys.filter(|key| is_unknown(key, &PortMapping::KEYS));
+        unknown.extend(keys.map(|key| format!("portMappings[{index}].{key}")));
+    }
+    Ok(unknown)
 }
 
 fn network(object: &RawObject, namespace: &str) -> Result<ObjectRef, ElementError> {

@@ -48,7 +48,7 @@ fn json(
         .collect()
 }
 
-/// NPWG 1.3 §4.1.1, with Multus' `@interface`.
+/// NPWG 1.3 §4.1.1, with Multus' `@interface`, and white space where Multus bears it.
 fn names(annotation: &str, namespace: &str) -> Result<Vec<Selection>, SelectionError> {
     few(annotation.split(',').count())?;
     annotation
@@ -67,12 +67,15 @@ fn name(text: &str, namespace: &str) -> Result<Selection, ElementError> {
     }
     let (network, interface) = match text.split_once('@') {
         Some((network, interface)) => {
-            let interface = interface.parse().map_err(ElementError::Interface)?;
-            (network, Some(interface))
+            let interface = interface.trim().parse();
+            (network, Some(interface.map_err(ElementError::Interface)?))
         }
         None => (text, None),
     };
-    let network = ObjectRef::with_default_namespace(network, namespace)?;
+    let network = match network.split_once('/') {
+        Some((namespace, name)) => ObjectRef::new(namespace.trim(), name.trim()),
+        None => ObjectRef::with_default_namespace(network.trim(), namespace),
+    }?;
     Ok(Selection {
         interface,
         ..Selection::of(network)

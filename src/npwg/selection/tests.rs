@@ -38,8 +38,8 @@ fn names_are_read_with_namespace_and_interface() {
         ["pods/net-a", "pods/net-b", "other-ns/net-c"]
     );
     assert_eq!(
-        networks(" net-a@eth7 ,\n ns/net-a@eth8 "),
-        ["pods/net-a@eth7", "ns/net-a@eth8"]
+        networks(" net-a@eth7 ,\n ns/net-a@eth8 , ns / net-a @ eth9"),
+        ["pods/net-a@eth7", "ns/net-a@eth8", "ns/net-a@eth9"]
     );
     assert_eq!(networks("net-a,net-a"), ["pods/net-a", "pods/net-a"]);
     for nothing in ["", "  \n", "[]", " [ ] "] {
@@ -87,6 +87,13 @@ fn every_key_of_a_list_is_read() {
     assert_eq!(third.network.to_string(), "other-ns/net-c");
     assert_eq!(third.ipam_claim.as_deref(), Some("vm123.tenantblue"));
     assert_eq!(third.unknown_keys, ["ip"]);
+}
+
+#[test]
+fn an_unknown_key_of_a_port_is_named_with_its_place() {
+    let port = r#"{"hostPort":53,"containerPort":53"#;
+    let text = format!(r#"[{{"name":"a","portMappings":[{port}}},{port},"proto":"udp"}}]}}]"#);
+    assert_eq!(list(&text)[0].unknown_keys, ["portMappings[1].proto"]);
 }
 
 // clause: NPWG-1.3 §4.1.2.1.3.2 runtimeConfig
