@@ -59,8 +59,8 @@ enum Command {
     Uninstall(install::UninstallArgs),
     /// Look whether this node is well, and say what helps where it is not; changes nothing
     Doctor(doctor::DoctorArgs),
-    /// List this node's network hardware: PFs with their VFs, representors, vDPA, RDMA
-    Devices(DevicesArgs),
+    /// Show this node's network hardware and whose it is: PFs, VFs, representors, vDPA, RDMA
+    Devices(devices::DevicesArgs),
     /// Describe this node's network hardware, redacted, as a test fixture
     Capture,
     /// Print the completions for a shell
@@ -102,13 +102,6 @@ struct ExplainArgs {
     #[arg(long, value_name = "NAME", default_value = "eth0")]
     ifname: InterfaceName,
     /// How to print the plan
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
-}
-
-#[derive(Debug, Args)]
-struct DevicesArgs {
-    /// How to print the devices
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }

@@ -1,11 +1,51 @@
 //! `devices` and `capture`: the node's network hardware, for people and for fixtures.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::{Args, ValueEnum};
 use device_info::{Capture, Devlink, EswitchMode, Inventory, PciAddress, Sysfs};
+use serde::Serialize;
 
 use super::table::table;
-use super::{DevicesArgs, Output, note, print};
+use super::{note, print};
+use crate::journal::Journal;
+use crate::kernel::devices_in_all_namespaces;
+use crate::operation::orphans::orphans;
+use usage::{Usage, User};
+
+mod picture;
+mod usage;
+
+/// How `devices` is run.
+#[derive(Debug, Args)]
+pub(super) struct DevicesArgs {
+    /// How to print the devices
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    output: Form,
+    /// The journal, which says whose they are
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield")]
+    journal_dir: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// A picture, for slides
+    Svg,
+}
+
+/// What programs are told: the hardware, and whose it is.
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    inventory: &'a Inventory,
+    #[serde(flatten)]
+    usage: &'a Usage,
+}
 
 pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, String> {
     let mut devlink = Devlink::open().ok();
@@ -13,11 +53,50 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, String> {
         devlink.as_mut()?.switch(device)
     });
     inventory.remarks.iter().for_each(|remark| note(remark));
+    let usage = usage(&inventory, &Journal::new(&args.journal_dir));
     match args.output {
-        Output::Table => print(&for_people(&inventory)),
-        Output::Json => print(&format!("{}\n", serde_json::json!(inventory))),
+        Form::Table => print(&for_people(&inventory, &usage)),
+        Form::Json => {
+            let told = Told {
+                inventory: &inventory,
+                usage: &usage,
+            };
+            print(&format!("{}\n", serde_json::json!(told)));
+        }
+        Form::Svg => print(&picture::picture(&node_name(), &inventory, &usage)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whose the devices are; hardware is shown also to those who may not look into the journal or into
+/// network namespaces.
+fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
+    let users = match journal.device_users() {
+        Ok(users) => users,
+        Err(cause) => {
+            note(&format!("{cause}; shown without pods and orphans"));
+            return Usage::default();
+        }
+    };
+    let orphans = orphans(inventory, &users, devices_in_all_namespaces);
+    let orphans = orphans.unwrap_or_else(|cause| {
+        note(&format!("{cause}; shown without orphans"));
+        Vec::new()
+    });
+    orphans.iter().for_each(|orphan| note(&orphan.to_string()));
+    Usage {
+        users: users.into_iter().map(User::from).collect(),
+        orphans,
+    }
+}
+
+/// What this node is called.
+fn node_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match name.trim() {
+        "" => "this node".to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 pub(super) fn capture() -> Result<ExitCode, String> {
@@ -27,18 +106,25 @@ pub(super) fn capture() -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn for_people(inventory: &Inventory) -> String {
+fn for_people(inventory: &Inventory, usage: &Usage) -> String {
     let mut out = String::new();
-    section(&mut out, &functions(inventory), &FUNCTIONS);
+    section(&mut out, &functions(inventory, usage), &FUNCTIONS);
     section(
         &mut out,
-        &subfunctions(inventory),
-        &["SUBFUNCTION", "SFNUM", "PARENT", "NETDEV", "REPRESENTOR"],
+        &subfunctions(inventory, usage),
+        &[
+            "SUBFUNCTION",
+            "SFNUM",
+            "PARENT",
+            "NETDEV",
+            "REPRESENTOR",
+            "POD",
+        ],
     );
     section(
         &mut out,
-        &vdpa(inventory),
-        &["VDPA", "DRIVER", "PATH", "PCI"],
+        &vdpa(inventory, usage),
+        &["VDPA", "DRIVER", "PATH", "PCI", "POD"],
     );
     section(
         &mut out,
@@ -61,7 +147,7 @@ fn section(out: &mut String, rows: &[Vec<String>], header: &[&str]) {
     out.push_str(&table(header, rows));
 }
 
-const FUNCTIONS: [&str; 8] = [
+const FUNCTIONS: [&str; 9] = [
     "DEVICE",
     "KIND",
     "ID",
@@ -70,10 +156,11 @@ const FUNCTIONS: [&str; 8] = [
     "NETDEV",
     "REPRESENTOR",
     "USED AS",
+    "POD",
 ];
 
 /// Physical functions, each with its VFs below it, then the functions that have none.
-fn functions(inventory: &Inventory) -> Vec<Vec<String>> {
+fn functions(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for pf in &inventory.physical_functions {
         let eswitch = pf
@@ -81,9 +168,10 @@ fn functions(inventory: &Inventory) -> Vec<Vec<String>> {
             .map(|mode| format!(", {}", mode_name(mode)))
             .unwrap_or_default();
         let kind = format!("PF, {} of {} VFs{eswitch}", pf.vfs.len(), pf.total_vfs);
-        rows.push(row(&pf.function, kind, None));
+        rows.push(row(usage, &pf.function, kind, None));
         for vf in &pf.vfs {
             rows.push(row(
+                usage,
                 &vf.function,
                 format!("VF {}", vf.index),
                 vf.representor.as_ref(),
@@ -94,12 +182,13 @@ fn functions(inventory: &Inventory) -> Vec<Vec<String>> {
         inventory
             .functions
             .iter()
-            .map(|function| row(function, "function".to_owned(), None)),
+            .map(|function| row(usage, function, "function".to_owned(), None)),
     );
     rows
 }
 
 fn row(
+    usage: &Usage,
     function: &device_info::Function,
     kind: String,
     representor: Option<&String>,
@@ -126,10 +215,11 @@ fn row(
         } else {
             uses.join(", ")
         },
+        Usage::cell(usage.of_function(function)),
     ]
 }
 
-fn subfunctions(inventory: &Inventory) -> Vec<Vec<String>> {
+fn subfunctions(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
     let row = |entry: &device_info::SubfunctionEntry| {
         vec![
             entry.name.clone(),
@@ -137,18 +227,20 @@ fn subfunctions(inventory: &Inventory) -> Vec<Vec<String>> {
             or_dash(entry.parent.as_ref()),
             or_dash(entry.netdev.as_ref()),
             or_dash(entry.representor.as_ref()),
+            Usage::cell(usage.of(&entry.name)),
         ]
     };
     inventory.subfunctions.iter().map(row).collect()
 }
 
-fn vdpa(inventory: &Inventory) -> Vec<Vec<String>> {
+fn vdpa(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
     let row = |entry: &device_info::VdpaEntry| {
         vec![
             entry.name.clone(),
             or_dash(entry.driver.as_ref()),
             or_dash(entry.path.as_ref()),
             or_dash(entry.pci_address.as_ref()),
+            Usage::cell(usage.of(&entry.name)),
         ]
     };
     inventory.vdpa.iter().map(row).collect()
