@@ -11,10 +11,12 @@ use crate::case::Case;
 use crate::node::Node;
 use crate::report::{Event, Report};
 use crate::suite;
+pub(crate) use interrupt::Interrupt;
 pub(crate) use lock::Lock;
 use lock::LockError;
 use state::{State, StateError};
 
+mod interrupt;
 mod lock;
 mod plan;
 mod routes;
@@ -52,7 +54,8 @@ pub(crate) fn run(
     for (address, _) in functions(node) {
         locks.push(Lock::of(address)?);
     }
-    suite::run(cases, node, &mut |event| match event {
+    let interrupt = Interrupt::watch().map_err(|errno| BareMetalError::Signals(errno.into()))?;
+    suite::run(cases, node, &interrupt, &mut |event| match event {
         Event::Started { .. } => Ok(()),
         Event::Finished(finished) => {
             let case = cases.iter().find(|case| case.name == finished.case);
@@ -60,6 +63,10 @@ pub(crate) fn run(
         }
     })?;
     drop(locks);
+    if interrupt.is_asked() {
+        report.close()?;
+        return Err(BareMetalError::Interrupted);
+    }
     Ok(true)
 }
 
@@ -77,6 +84,10 @@ pub(crate) enum BareMetalError {
     NoPf,
     #[error("changing VFs and drivers takes root; remedy: run it as root")]
     NotRoot,
+    #[error("interrupted; what the suite had made is unmade")]
+    Interrupted,
+    #[error("signals cannot be taken: {0}")]
+    Signals(io::Error),
     #[error(transparent)]
     State(#[from] StateError),
     #[error(transparent)]

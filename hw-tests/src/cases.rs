@@ -9,6 +9,14 @@ mod fixtures;
 mod ipoib_stub;
 mod netdevsim;
 mod noiommu;
+mod pod_bond;
+mod pod_given_back;
+mod pod_ipoib;
+mod pod_rdma;
+mod pod_socket;
+mod pod_switchdev;
+mod pod_vdpa;
+mod pod_vf;
 mod rdma_exclusive;
 mod rxe;
 mod sriov;
@@ -22,9 +30,15 @@ pub(crate) fn all() -> Vec<Case> {
     [
         sriov::CASES,
         vfio::CASES,
+        pod_vf::CASES,
+        pod_bond::CASES,
+        pod_given_back::CASES,
         capture::CASES,
         bare_metal::CASES,
         rxe::CASES,
+        pod_vdpa::CASES,
+        pod_switchdev::CASES,
+        pod_socket::CASES,
         vdpa_sim::CASES,
         vduse::CASES,
         vp_vdpa::CASES,
@@ -32,8 +46,10 @@ pub(crate) fn all() -> Vec<Case> {
         device_info::CASES,
         fixtures::CASES,
         ipoib_stub::CASES,
+        pod_ipoib::CASES,
         noiommu::CASES,
         rdma_exclusive::CASES,
+        pod_rdma::CASES,
     ]
     .concat()
 }

@@ -31,12 +31,18 @@ pub(crate) enum Feature {
     RdmaExclusive,
     /// The stub of an RDMA device on a PCI function, real IPoIB above it.
     IpoibStub,
+    /// Jackfield's binary and the CNI reference plugins: pods are attached.
+    Pods,
+    /// Bonds of interfaces, in pods.
+    Bond,
+    /// DPDK's `dpdk-testpmd`, which serves vhost-user and memif sockets.
+    Dpdk,
     /// The virtual machine itself: cases that check this program, which bare metal is not for.
     Guest,
 }
 
 impl Feature {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Sriov,
         Self::Vfio,
         Self::VfioNoiommu,
@@ -47,6 +53,9 @@ impl Feature {
         Self::RdmaShared,
         Self::RdmaExclusive,
         Self::IpoibStub,
+        Self::Pods,
+        Self::Bond,
+        Self::Dpdk,
         Self::Guest,
     ];
 
@@ -62,6 +71,9 @@ impl Feature {
             Self::RdmaShared => "rdma-shared",
             Self::RdmaExclusive => "rdma-exclusive",
             Self::IpoibStub => "ipoib-stub",
+            Self::Pods => "pods",
+            Self::Bond => "bond",
+            Self::Dpdk => "dpdk",
             Self::Guest => "guest",
         }
     }

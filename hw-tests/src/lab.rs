@@ -4,6 +4,7 @@
 //! opens and yet does not run a kernel, so it is never used.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use boot::Boot;
@@ -27,6 +28,10 @@ mod tail;
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     pub(crate) cases: &'a [Case],
+    /// The binary that attaches pods.
+    pub(crate) jackfield: Option<&'a Path>,
+    /// The folder with the CNI reference plugins.
+    pub(crate) cni_bin: Option<&'a Path>,
     /// Folders brought in besides the suite's own.
     pub(crate) mounts: &'a [Mount],
     /// The longest that one boot may take.
@@ -52,6 +57,8 @@ impl Job<'_> {
                 runner: &runner,
                 boot,
                 cases: &cases,
+                jackfield: self.jackfield,
+                cni_bin: self.cni_bin,
                 mounts: self.mounts,
                 timeout: self.timeout,
             }

@@ -7,7 +7,8 @@
 //!
 //! One static binary is both halves: on the host it boots a virtual machine with itself in a shared
 //! folder, in the guest it runs the cases and writes a line of JSON for each. On bare metal the same
-//! suite runs without the machine in between.
+//! suite runs without the machine in between. Called by the name of one of its CNI plugins it is that
+//! plugin.
 
 use std::process::ExitCode;
 
@@ -19,6 +20,8 @@ mod case;
 mod node;
 
 mod rig;
+
+mod delegate;
 
 mod cases;
 mod normal;
@@ -33,5 +36,5 @@ mod lab;
 mod report;
 
 fn main() -> ExitCode {
-    options::run()
+    delegate::run().unwrap_or_else(options::run)
 }

@@ -1,5 +1,8 @@
 //! What of the machine the suite may use.
 
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +21,35 @@ pub(crate) struct Node {
     /// The first PF's VFs, while a case that uses them runs: in the order of their index.
     #[serde(skip)]
     pub(crate) vfs: Vec<PciAddress>,
+    /// The binary under test.
+    pub(crate) jackfield: Option<PathBuf>,
+    /// The folder with the CNI reference plugins.
+    pub(crate) cni_bin: Option<PathBuf>,
+    /// What was measured, for the report.
+    #[serde(skip)]
+    pub(crate) notes: Notes,
     /// Virtio network functions that may become the parent of a vDPA device.
     pub(crate) virtio: Vec<PciAddress>,
+}
+
+/// Lines of the report that a case writes, shared with the thread that it runs on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    pub(crate) fn write(&self, line: String) {
+        if let Ok(mut lines) = self.0.lock() {
+            lines.push(line);
+        }
+    }
+
+    /// All of them; they are gone then.
+    pub(crate) fn take(&self) -> Vec<String> {
+        self.0
+            .lock()
+            .map(|mut lines| std::mem::take(&mut *lines))
+            .unwrap_or_default()
+    }
 }
 
 impl Node {

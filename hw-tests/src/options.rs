@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -28,6 +28,13 @@ struct Options {
     select: Select,
     #[command(flatten)]
     bare_metal: BareMetal,
+    /// The binary under test, static where it is to run in the virtual machine [default on bare
+    /// metal: /opt/cni/bin/jackfield]
+    #[arg(long, value_name = "FILE")]
+    jackfield: Option<PathBuf>,
+    /// The folder with the CNI reference plugins [default on bare metal: /opt/cni/bin]
+    #[arg(long, value_name = "DIR")]
+    cni_bin: Option<PathBuf>,
     /// Say what would run and what it would touch, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -138,15 +145,21 @@ impl Options {
         }
         let mut report = Report::new(self.select.required());
         let ran = if self.bare_metal.bare_metal {
+            let installed = Path::new("/opt/cni/bin");
+            let jackfield = self.jackfield;
             let node = Node {
                 pfs: self.bare_metal.pf,
                 virtio: self.bare_metal.virtio,
+                jackfield: jackfield.or_else(|| Some(installed.join("jackfield"))),
+                cni_bin: self.cni_bin.or_else(|| Some(installed.to_owned())),
                 ..Node::default()
             };
             bare_metal::run(&node, &cases, self.dry_run, &mut report)?
         } else {
             lab::Job {
                 cases: &cases,
+                jackfield: self.jackfield.as_deref(),
+                cni_bin: self.cni_bin.as_deref(),
                 mounts: &self.mount,
                 timeout: Duration::from_secs(self.timeout),
                 refresh: self.refresh,

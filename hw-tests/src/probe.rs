@@ -30,6 +30,9 @@ pub(crate) fn probe(feature: Feature, node: &Node) -> Result<(), String> {
         Feature::Switchdev => modules(&["netdevsim"]).and_then(|()| program("devlink")),
         Feature::RdmaShared => soft_roce().and_then(|()| rdma_mode("shared")),
         Feature::RdmaExclusive => soft_roce().and_then(|()| rdma_mode("exclusive")),
+        Feature::Pods => pods(node),
+        Feature::Bond => pods(node).and_then(|()| modules(&["bonding"])),
+        Feature::Dpdk => pods(node).and_then(|()| program("dpdk-testpmd")),
         Feature::Guest if node.is_guest => Ok(()),
         Feature::Guest => Err("it checks this program itself, in the virtual machine".to_owned()),
         Feature::IpoibStub => {
@@ -75,6 +78,36 @@ fn noiommu_allowed() -> Result<(), String> {
         Ok(_) => Err(format!("{FILE} is off")),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// What a pod takes: the binary, and plugins.
+fn pods(node: &Node) -> Result<(), String> {
+    let Some(jackfield) = &node.jackfield else {
+        return Err("no binary jackfield was given; remedy: --jackfield".to_owned());
+    };
+    if !jackfield.is_file() {
+        return Err(format!(
+            "{} is not there; remedy: --jackfield",
+            jackfield.display()
+        ));
+    }
+    ["host-device", "static", "tuning", "dummy"]
+        .iter()
+        .try_for_each(|name| plugin(node, name))
+        .and_then(|()| modules(&["dummy"]))
+}
+
+fn plugin(node: &Node, name: &str) -> Result<(), String> {
+    let Some(folder) = &node.cni_bin else {
+        return Err("no CNI plugins were given; remedy: --cni-bin".to_owned());
+    };
+    if folder.join(name).is_file() {
+        return Ok(());
+    }
+    Err(format!(
+        "no CNI plugin {name} in {}; remedy: --cni-bin",
+        folder.display()
+    ))
 }
 
 fn vdpa_bus() -> Result<(), String> {

@@ -107,6 +107,7 @@ mod tests {
                 lacks,
             },
             millis: 1,
+            notes: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::bare_metal::Interrupt;
 use crate::case::{Case, Outcome, Stop};
 use crate::feature::Feature;
 use crate::node::Node;
@@ -19,19 +20,21 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// Runs the cases and gives each event to `tell`.
 ///
 /// A case that does not end ends the suite: what it holds in the kernel would make every later
-/// answer worthless, so the others fail, naming it.
+/// answer worthless, so the others fail, naming it. After an interrupt no further case begins.
 pub(crate) fn run(
     cases: &[Case],
     node: &Node,
+    interrupt: &Interrupt,
     tell: &mut dyn FnMut(Event) -> io::Result<()>,
 ) -> io::Result<()> {
-    run_within(DEADLINE, cases, node, tell)
+    run_within(DEADLINE, cases, node, interrupt, tell)
 }
 
 fn run_within(
     deadline: Duration,
     cases: &[Case],
     node: &Node,
+    interrupt: &Interrupt,
     tell: &mut dyn FnMut(Event) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut features = Features::default();
@@ -39,6 +42,9 @@ fn run_within(
     let mut node = node.clone();
     let mut hanging: Option<&str> = None;
     for case in cases {
+        if interrupt.is_asked() {
+            break;
+        }
         tell(Event::Started {
             case: case.name.to_owned(),
         })?;
@@ -73,6 +79,7 @@ fn run_within(
                 Err(Stop::Skipped(reason)) => Verdict::Skipped { reason, lacks },
             },
             millis: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            notes: node.notes.take(),
         }))?;
     }
     Ok(())
@@ -138,10 +145,15 @@ mod tests {
             run,
         };
         let mut events = Vec::new();
-        super::run(&[case], &Node::default(), &mut |event| {
-            events.push(event);
-            Ok(())
-        })
+        super::run(
+            &[case],
+            &Node::default(),
+            &Interrupt::default(),
+            &mut |event| {
+                events.push(event);
+                Ok(())
+            },
+        )
         .unwrap();
         match events.pop() {
             Some(Event::Finished(finished)) => finished.verdict,
@@ -195,6 +207,7 @@ mod tests {
             Duration::from_millis(200),
             &cases,
             &Node::default(),
+            &Interrupt::default(),
             &mut |event| {
                 if let Event::Finished(finished) = event {
                     verdicts.push(finished.verdict);
@@ -224,10 +237,15 @@ mod tests {
             run: |_| Err(Stop::failed("it ran")),
         };
         let mut last = None;
-        super::run(&[case], &Node::default(), &mut |event| {
-            last = Some(event);
-            Ok(())
-        })
+        super::run(
+            &[case],
+            &Node::default(),
+            &Interrupt::default(),
+            &mut |event| {
+                last = Some(event);
+                Ok(())
+            },
+        )
         .unwrap();
         let Some(Event::Finished(finished)) = last else {
             panic!("{last:?}")

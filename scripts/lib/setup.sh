@@ -68,7 +68,7 @@ go_tool() {
 need_cni_plugins() {
     CNI_BIN=$CACHE/cni-plugins-$CNI_PLUGINS_VERSION
     local plugin kind
-    for plugin in main/bridge main/macvlan main/ptp main/host-device main/loopback main/tap \
+    for plugin in main/bridge main/macvlan main/ptp main/host-device main/loopback main/tap main/dummy \
         ipam/host-local ipam/static meta/tuning meta/portmap meta/bandwidth meta/sbr; do
         [ -x "$CNI_BIN/${plugin#*/}" ] || say "building CNI plugin ${plugin#*/} $CNI_PLUGINS_VERSION"
         go_tool "${plugin#*/}" "$CNI_BIN" "github.com/containernetworking/plugins/plugins/$plugin@$CNI_PLUGINS_VERSION"

@@ -44,6 +44,11 @@ pub(super) fn show(states: &[(State, bool)], cases: &[Case]) -> Result<(), BareM
 const fn besides(feature: Feature) -> Option<&'static str> {
     match feature {
         Feature::Sriov | Feature::Vfio | Feature::VfioNoiommu | Feature::Guest => None,
+        Feature::Pods => Some(
+            "pods get VFs by the binary under test; their cluster, journal and device files are in a folder below the temporary directory",
+        ),
+        Feature::Bond => Some("bonds come and go, in the pods' network namespaces"),
+        Feature::Dpdk => Some("dpdk-testpmd runs without hugepages and without PCI devices"),
         Feature::VdpaSim | Feature::Vduse | Feature::VpVdpa => {
             Some("devices named hwt-… on the vDPA bus come and go")
         }

@@ -1,11 +1,14 @@
 //! `--bare-metal` itself: what it says, what it refuses, what it runs. The guest's second PF is the
 //! bare metal.
 
+use std::io::{Read, Seek};
+use std::process::Command;
+
 use crate::bare_metal::Lock;
 use crate::case::{Case, Outcome, Stop, holds, same};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{command, netdev, sysfs};
+use crate::rig::{command, netdev, sysfs, until};
 
 const NEEDS: &[Feature] = &[Feature::Guest, Feature::Sriov];
 
@@ -24,6 +27,11 @@ pub(super) const CASES: &[Case] = &[
         name: "bare-metal/the_suite_runs_on_the_named_pf",
         needs: NEEDS,
         run: the_suite_runs_on_the_named_pf,
+    },
+    Case {
+        name: "bare-metal/an_interrupt_puts_the_vfs_back",
+        needs: NEEDS,
+        run: an_interrupt_puts_the_vfs_back,
     },
     Case {
         name: "bare-metal/a_pf_is_used_by_one_run_at_a_time",
@@ -125,4 +133,34 @@ fn a_pf_is_used_by_one_run_at_a_time(node: &Node) -> Outcome {
         format!("it says that another run uses it: {said}"),
         said.contains(&format!("{pf}: another run uses it (process ")),
     )
+}
+
+/// Interrupted as soon as it has made VFs, in the middle of its cases.
+fn an_interrupt_puts_the_vfs_back(node: &Node) -> Outcome {
+    for signal in ["INT", "TERM"] {
+        let pf = node.spare_pf()?;
+        let vfs = || sysfs::read(sysfs::function(pf).join("sriov_numvfs"));
+        let out = tempfile::tempfile()?;
+        let mut suite = Command::new(std::env::current_exe()?)
+            .args(["--bare-metal", "--only", "sriov/", "--pf", &pf.to_string()])
+            .stdout(out.try_clone()?)
+            .stderr(out.try_clone()?)
+            .spawn()?;
+        let made = until("VFs", || (vfs().ok()? != "0").then_some(()));
+        let kill = command("kill", &["-s", signal, &suite.id().to_string()]);
+        let code = suite.wait()?.code();
+        made?;
+        kill?;
+        same("VFs afterwards", vfs()?.as_str(), "0")?;
+        let mut said = String::new();
+        let mut out = out;
+        out.rewind()?;
+        out.read_to_string(&mut said)?;
+        holds(
+            format!("it says that it was interrupted: {said}"),
+            said.contains("interrupted; what the suite had made is unmade"),
+        )?;
+        same("exit status", code, Some(2))?;
+    }
+    Ok(())
 }

@@ -103,7 +103,10 @@ fn nothing_says_whose_machine_it_is(node: &Node) -> Outcome {
     let json = Capture::read(&Sysfs::host(), Some(&mut Devlink::open()?)).to_json();
     let mut identities = vec![sysfs::read(rxe.folder().join("node_guid"))?];
     for name in sysfs::names("/sys/class/net") {
-        let address = sysfs::read(format!("/sys/class/net/{name}/address"))?;
+        // The driver of bonds has a file of its own among the interfaces.
+        let Ok(address) = sysfs::read(format!("/sys/class/net/{name}/address")) else {
+            continue;
+        };
         if address.bytes().any(|byte| (b'1'..=b'f').contains(&byte)) {
             identities.push(address);
         }

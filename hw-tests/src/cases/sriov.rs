@@ -1,11 +1,13 @@
 //! A PF and its VFs.
 
+use std::time::Duration;
+
 use device_info::{Devlink, DevlinkHandle, PciAddress, PciFunction, Switch, Sysfs};
 
 use crate::case::{Case, Outcome, Stop, holds, present, same};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, Link, Netns, Vfs, netdev, sysfs};
+use crate::rig::{Bound, Link, Netns, Vfs, netdev, sysfs, vf_state_cost};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -37,6 +39,11 @@ pub(super) const CASES: &[Case] = &[
         name: "sriov/a_nic_without_an_eswitch_has_no_representors",
         needs: &[Feature::Sriov],
         run: a_nic_without_an_eswitch_has_no_representors,
+    },
+    Case {
+        name: "sriov/the_state_of_vfs_is_read_at_a_cost_for_each",
+        needs: &[Feature::Sriov],
+        run: the_state_of_vfs_is_read_at_a_cost_for_each,
     },
     Case {
         name: "sriov/vfs_come_and_go",
@@ -157,6 +164,33 @@ fn a_nic_without_an_eswitch_has_no_representors(node: &Node) -> Outcome {
         None,
     )?;
     same("representor by names", vf.representor(None), None)
+}
+
+/// Measured, and told in the report; on the spare PF with all VFs that it can have, where there is one.
+fn the_state_of_vfs_is_read_at_a_cost_for_each(node: &Node) -> Outcome {
+    let pf = node.spare_pf()?;
+    let made = if pf == node.pf()? {
+        None
+    } else {
+        let total = sysfs::read(sysfs::function(pf).join("sriov_totalvfs"))?;
+        Some(Vfs::make_bare(pf, total.parse()?)?)
+    };
+    let count = made
+        .as_ref()
+        .map_or(node.vfs.len(), |vfs| vfs.addresses().len());
+    let (with, without) = vf_state_cost(&netdev(pf)?)?;
+    let each = with.saturating_sub(without) / u32::try_from(count)?;
+    let millis = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1000.0);
+    node.notes.write(format!(
+        "the state of {count} VFs of {pf}: {} ({} without them), {} per VF",
+        millis(with),
+        millis(without),
+        millis(each)
+    ));
+    holds(
+        format!("one VF costs {}, at most 5 ms", millis(each)),
+        each < Duration::from_millis(5),
+    )
 }
 
 fn vfs_come_and_go(node: &Node) -> Outcome {

@@ -13,6 +13,7 @@ use crate::lab::mount::Mount;
 use crate::lab::qemu;
 use crate::lab::setup::{self, Images};
 use crate::lab::tail::Tail;
+use crate::node::Node;
 use crate::report::{Event, Finished, Report, Verdict};
 
 /// What the suite printed, by the guest's init.
@@ -22,6 +23,13 @@ pub(super) const CONSOLE: &str = "console.txt";
 /// What QEMU printed.
 const EMULATOR: &str = "qemu.txt";
 
+/// The name of the binary that attaches pods, beside the suite's own.
+const JACKFIELD: &str = "jackfield";
+/// The tag of the folder with the reference plugins.
+const CNI_BIN: &str = "cni";
+/// That of the folder with `dpdk-testpmd`, which is in the guest's PATH.
+const DPDK: &str = "dpdk";
+
 /// A virtual machine that is to run cases.
 #[derive(Debug)]
 pub(super) struct Machine<'a> {
@@ -29,6 +37,8 @@ pub(super) struct Machine<'a> {
     pub(super) runner: &'a Path,
     pub(super) boot: Boot,
     pub(super) cases: &'a [Case],
+    pub(super) jackfield: Option<&'a Path>,
+    pub(super) cni_bin: Option<&'a Path>,
     pub(super) mounts: &'a [Mount],
     pub(super) timeout: Duration,
 }
@@ -43,6 +53,12 @@ impl Machine<'_> {
         fs::create_dir(&runner)?;
         fs::create_dir(&out)?;
         fs::copy(self.runner, runner.join("hw-tests"))?;
+        if let Some(jackfield) = self.jackfield {
+            fs::copy(jackfield, runner.join(JACKFIELD))?;
+        }
+        let mut mounts = self.mounts.to_vec();
+        mounts.extend(self.cni_bin.map(|folder| Mount::of(CNI_BIN, folder)));
+        mounts.push(Mount::of(DPDK, &self.images.dpdk));
         fs::write(out.join(guest::JOB), self.job()?)?;
         writeln!(
             io::stderr(),
@@ -52,7 +68,7 @@ impl Machine<'_> {
         )?;
         let started = Instant::now();
         let mut process = Qemu::start(
-            qemu::command(self.images, self.boot, &runner, &out, self.mounts)
+            qemu::command(self.images, self.boot, &runner, &out, &mounts)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(fs::File::create(out.join(EMULATOR))?),
@@ -93,7 +109,13 @@ impl Machine<'_> {
     fn job(&self) -> Result<Vec<u8>, MachineError> {
         let job = guest::Job {
             boot: self.boot,
-            node: qemu::node(),
+            node: Node {
+                jackfield: self
+                    .jackfield
+                    .map(|_| Path::new("/mnt/runner").join(JACKFIELD)),
+                cni_bin: self.cni_bin.map(|_| Path::new("/mnt").join(CNI_BIN)),
+                ..qemu::node()
+            },
             cases: self.cases.iter().map(|case| case.name.to_owned()).collect(),
         };
         serde_json::to_vec(&job).map_err(|error| MachineError::Io(io::Error::other(error)))
@@ -129,6 +151,7 @@ impl Machine<'_> {
                     case: case.name.to_owned(),
                     verdict,
                     millis: 0,
+                    notes: Vec::new(),
                 },
             )?;
         }

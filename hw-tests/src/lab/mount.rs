@@ -1,6 +1,6 @@
 //! Folders of the host that the guest sees.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// A folder that appears in the guest at `/mnt/TAG`, read-only.
@@ -8,6 +8,16 @@ use std::str::FromStr;
 pub(crate) struct Mount {
     pub(super) tag: String,
     pub(super) folder: PathBuf,
+}
+
+impl Mount {
+    /// A folder of the suite's own.
+    pub(super) fn of(tag: &str, folder: &Path) -> Self {
+        Self {
+            tag: tag.to_owned(),
+            folder: folder.to_owned(),
+        }
+    }
 }
 
 impl FromStr for Mount {
@@ -22,7 +32,7 @@ impl FromStr for Mount {
             && tag
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        if !fits || ["runner", "out"].contains(&tag) {
+        if !fits || ["runner", "out", "cni", "dpdk"].contains(&tag) {
             return Err(MountError::Tag(tag.to_owned()));
         }
         let folder = PathBuf::from(folder);
@@ -39,10 +49,10 @@ impl FromStr for Mount {
 /// Text that is no mount.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MountError {
-    #[error("'{0}' is no mount; remedy: write TAG=DIR, as in cni=/opt/cni/bin")]
+    #[error("'{0}' is no mount; remedy: write TAG=DIR, as in firmware=/lib/firmware")]
     Form(String),
     #[error(
-        "'{0}' is no tag; remedy: 1 to 31 letters, digits and hyphens, neither 'runner' nor 'out'"
+        "'{0}' is no tag; remedy: 1 to 31 letters, digits and hyphens, not runner, out, cni or dpdk"
     )]
     Tag(String),
     #[error("{}: no folder, or a comma in its name; remedy: name a folder that exists", .0.display())]
@@ -55,18 +65,19 @@ mod tests {
 
     #[test]
     fn a_mount_is_a_tag_and_a_folder() {
-        let mount: Mount = "cni=/tmp".parse().unwrap();
-        assert_eq!((mount.tag.as_str(), mount.folder), ("cni", "/tmp".into()));
+        let mount: Mount = "tools=/tmp".parse().unwrap();
+        assert_eq!((mount.tag.as_str(), mount.folder), ("tools", "/tmp".into()));
     }
 
     #[test]
     fn what_is_no_mount_is_refused() {
         for (text, part) in [
-            ("cni", "TAG=DIR"),
+            ("tools", "TAG=DIR"),
             ("=/tmp", "no tag"),
             ("a,b=/tmp", "no tag"),
             ("out=/tmp", "no tag"),
-            ("cni=/no/such/folder", "/no/such/folder"),
+            ("cni=/tmp", "no tag"),
+            ("tools=/no/such/folder", "/no/such/folder"),
         ] {
             let error = text.parse::<Mount>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

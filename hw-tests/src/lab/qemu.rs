@@ -137,6 +137,7 @@ mod tests {
         let images = Images {
             kernel: "/k".into(),
             initramfs: "/i".into(),
+            dpdk: "/d".into(),
         };
         for boot in Boot::ALL {
             let command = command(&images, boot, Path::new("/r"), Path::new("/o"), &[]);

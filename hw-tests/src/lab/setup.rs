@@ -14,6 +14,8 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lab/setup");
 pub(super) struct Images {
     pub(super) kernel: PathBuf,
     pub(super) initramfs: PathBuf,
+    /// The folder with `dpdk-testpmd`.
+    pub(super) dpdk: PathBuf,
 }
 
 /// The folder with everything that is made once: `JACKFIELD_VM_DIR`, else below the user's cache.
@@ -75,6 +77,7 @@ fn images(said: &str) -> Option<Images> {
     Some(Images {
         kernel: value("kernel")?,
         initramfs: value("initramfs")?,
+        dpdk: value("dpdk")?,
     })
 }
 
@@ -117,7 +120,8 @@ mod tests {
 
     #[test]
     fn the_scripts_answer_is_read_by_key() {
-        let images = images("version=6.12\nkernel=/c/vmlinux\ninitramfs=/c/i.cpio\n").unwrap();
+        let images =
+            images("version=6.12\nkernel=/c/vmlinux\ninitramfs=/c/i.cpio\ndpdk=/c/d\n").unwrap();
         assert_eq!(images.kernel, Path::new("/c/vmlinux"));
         assert_eq!(images.initramfs, Path::new("/c/i.cpio"));
         assert!(super::images("kernel=/c/vmlinux\n").is_none());

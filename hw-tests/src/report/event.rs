@@ -24,6 +24,9 @@ pub(crate) struct Finished {
     pub(crate) verdict: Verdict,
     /// How long it took, by the clock of the machine it ran on.
     pub(crate) millis: u64,
+    /// What it measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
 }
 
 /// Passed, or a reason.
@@ -47,12 +50,16 @@ impl fmt::Display for Finished {
             case,
             verdict,
             millis,
+            notes,
         } = self;
         match verdict {
             Verdict::Passed => write!(f, "pass  {case} ({millis} ms)"),
             Verdict::Failed { reason } => write!(f, "FAIL  {case} ({millis} ms): {reason}"),
             Verdict::Skipped { reason, .. } => write!(f, "skip  {case}: {reason}"),
-        }
+        }?;
+        notes
+            .iter()
+            .try_for_each(|note| write!(f, "\n      {note}"))
     }
 }
 
@@ -72,6 +79,7 @@ mod tests {
                     reason: "found 1,\nexpected \"2\"".to_owned(),
                 },
                 millis: 12,
+                notes: vec!["0.1 ms per VF".to_owned()],
             }),
             Event::Finished(Finished {
                 case: "a/b".to_owned(),
@@ -80,11 +88,13 @@ mod tests {
                     lacks: Some(Feature::VpVdpa),
                 },
                 millis: 0,
+                notes: Vec::new(),
             }),
             Event::Finished(Finished {
                 case: "a/b".to_owned(),
                 verdict: Verdict::Passed,
                 millis: 0,
+                notes: Vec::new(),
             }),
         ] {
             let line = serde_json::to_string(&event).unwrap();

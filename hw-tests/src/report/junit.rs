@@ -40,6 +40,9 @@ fn document(finished: &[Finished]) -> Report {
         let mut case = TestCase::new(name, status);
         case.set_classname(group)
             .set_time(Duration::from_millis(result.millis));
+        if !result.notes.is_empty() {
+            case.set_system_out(result.notes.join("\n"));
+        }
         if let Some(suite) = suites.iter_mut().find(|suite| suite.name.as_str() == group) {
             suite.add_test_case(case);
         } else {
@@ -74,6 +77,7 @@ mod tests {
             case: case.to_owned(),
             verdict,
             millis: 1500,
+            notes: vec!["0.1 ms per VF".to_owned()],
         };
         let xml = document(&[
             result("sriov/first", Verdict::Passed),
@@ -105,5 +109,6 @@ mod tests {
         assert!(xml.contains("found &lt;1&gt; &amp; "), "{xml}");
         assert!(!xml.contains('\u{1}'), "{xml}");
         assert!(xml.contains(r#"<skipped message="no module"/>"#), "{xml}");
+        assert!(xml.contains("0.1 ms per VF"), "{xml}");
     }
 }

@@ -1,59 +1,90 @@
 //! Programs that the rig runs: `ip`, `devlink`, `vdpa`, `rdma`, `modprobe`.
 
-use std::io::{self, Read, Seek};
-use std::process::{Command, ExitStatus, Stdio};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// Ten times what the slowest takes on a quiet machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Runs a program to its end and gives what it printed.
-///
-/// Output goes to files, so that a program that leaves a child behind cannot hold a pipe open.
 pub(crate) fn command(program: &str, arguments: &[&str]) -> Result<String, CommandError> {
-    let fail = |cause| CommandError {
-        line: format!("{program} {}", arguments.join(" ")),
+    let mut words = Command::new(program);
+    words.args(arguments);
+    let line = format!("{program} {}", arguments.join(" "));
+    let ended = run(&mut words, "").map_err(|cause| CommandError {
+        line: line.clone(),
         cause,
-    };
-    let started = || -> io::Result<_> {
-        let (out, err) = (tempfile::tempfile()?, tempfile::tempfile()?);
-        let child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
+    })?;
+    if ended.status.success() {
+        return Ok(ended.out);
+    }
+    Err(CommandError {
+        line,
+        cause: Cause::Status {
+            status: ended.status,
+            said: ended.err.trim().replace('\n', "; "),
+        },
+    })
+}
+
+/// How a program ended, and what it printed.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs a program to its end, whatever that is.
+///
+/// Output goes to files, so that a program that leaves a child behind cannot hold a pipe open. It
+/// is in a process group of its own: who interrupts the suite at a terminal means the suite.
+pub(super) fn run(command: &mut Command, stdin: &str) -> Result<Ended, Cause> {
+    let start = |command: &mut Command| -> io::Result<_> {
+        let (mut input, out, err) = (
+            tempfile::tempfile()?,
+            tempfile::tempfile()?,
+            tempfile::tempfile()?,
+        );
+        input.write_all(stdin.as_bytes())?;
+        input.rewind()?;
+        let child = command
+            .process_group(0)
+            .stdin(input)
             .stdout(out.try_clone()?)
             .stderr(err.try_clone()?)
             .spawn()?;
         Ok((out, err, child))
     };
-    let (mut out, mut err, mut child) = started().map_err(|error| fail(Cause::Start(error)))?;
+    let (mut out, mut err, mut child) = start(command).map_err(Cause::Start)?;
     let deadline = Instant::now() + DEADLINE;
     let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            Ok(None) => {
+        match child.try_wait().map_err(Cause::Start)? {
+            Some(status) => break status,
+            None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
+            None => {
                 // Killed below either way: the caller learns of the deadline.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(fail(Cause::Deadline));
+                return Err(Cause::Deadline);
             }
-            Err(error) => return Err(fail(Cause::Start(error))),
         }
     };
-    let mut printed = String::new();
-    let file = if status.success() { &mut out } else { &mut err };
-    file.rewind()
-        .and_then(|()| file.read_to_string(&mut printed))
-        .map_err(|error| fail(Cause::Start(error)))?;
-    if status.success() {
-        return Ok(printed);
-    }
-    Err(fail(Cause::Status {
+    let text = |file: &mut File| -> Result<String, Cause> {
+        let mut bytes = Vec::new();
+        file.rewind()
+            .and_then(|()| file.read_to_end(&mut bytes))
+            .map_err(Cause::Start)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(Ended {
         status,
-        said: printed.trim().replace('\n', "; "),
-    }))
+        out: text(&mut out)?,
+        err: text(&mut err)?,
+    })
 }
 
 /// A program that did not do what it was run for.
@@ -64,8 +95,9 @@ pub(crate) struct CommandError {
     cause: Cause,
 }
 
+/// Why a program did not come to its end, or to which.
 #[derive(Debug, thiserror::Error)]
-enum Cause {
+pub(crate) enum Cause {
     #[error("{0}")]
     Start(io::Error),
     #[error("did not end within {}s", DEADLINE.as_secs())]

@@ -1,6 +1,6 @@
 //! Network interfaces as `ip` shows them: netlink's view, in any network namespace.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::case::Stop;
 use crate::rig::{Netns, command};
@@ -18,19 +18,60 @@ pub(crate) struct Link {
     /// The device behind it (`IFLA_PARENT_DEV_NAME`).
     #[serde(rename = "parentdev", default)]
     pub(crate) parent_name: String,
+    /// The bond or bridge that it is part of.
+    pub(crate) master: Option<String>,
     /// What a PF's interface says of its VFs.
     #[serde(rename = "vfinfo_list", default)]
     pub(crate) vfs: Vec<LinkVf>,
 }
 
-/// One VF of a PF's interface.
-#[derive(Debug, Deserialize)]
+/// What a PF's interface says of one VF.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct LinkVf {
     pub(crate) vf: u32,
+    #[serde(default)]
+    link_type: String,
+    /// The address that the PF has set for it; zeros are none.
+    #[serde(default)]
+    pub(crate) address: String,
+    #[serde(default)]
+    vlan_list: Vec<LinkVlan>,
+    pub(crate) spoofchk: Option<bool>,
+    pub(crate) trust: Option<bool>,
+    pub(crate) link_state: Option<String>,
     #[serde(rename = "node guid", default)]
     pub(crate) node_guid: String,
     #[serde(rename = "port guid", default)]
     pub(crate) port_guid: String,
+}
+
+/// The VLAN that the PF puts a VF into.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct LinkVlan {
+    #[serde(default)]
+    vlan: u32,
+    #[serde(default)]
+    qos: u32,
+}
+
+impl LinkVf {
+    /// What the PF's interface of this name says of its VF.
+    pub(crate) fn of(pf: &str, number: u32) -> Result<Self, Stop> {
+        let vfs = Link::show(None, pf)?.vfs;
+        vfs.into_iter()
+            .find(|vf| vf.vf == number)
+            .ok_or_else(|| Stop::failed(format!("{pf} says nothing of VF {number}")))
+    }
+
+    /// VLAN and priority, zeros where there is none.
+    pub(crate) fn vlan(&self) -> (u32, u32) {
+        let vlan = self.vlan_list.first();
+        vlan.map_or((0, 0), |vlan| (vlan.vlan, vlan.qos))
+    }
+
+    pub(crate) fn is_ethernet(&self) -> bool {
+        self.link_type == "ether"
+    }
 }
 
 impl Link {

@@ -11,6 +11,11 @@ pub(crate) fn function(address: PciAddress) -> PathBuf {
     Path::new("/sys/bus/pci/devices").join(address.to_string())
 }
 
+/// Where the kernel shows a device of the vDPA bus.
+pub(crate) fn vdpa(name: &str) -> PathBuf {
+    Path::new("/sys/bus/vdpa/devices").join(name)
+}
+
 /// Writes one value.
 pub(crate) fn write(file: impl AsRef<Path>, value: &str) -> Result<(), SysfsError> {
     let file = file.as_ref();

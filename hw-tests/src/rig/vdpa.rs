@@ -28,7 +28,7 @@ impl Vdpa {
 
     /// Where the kernel shows it.
     pub(crate) fn folder(&self) -> PathBuf {
-        Path::new("/sys/bus/vdpa/devices").join(self.name)
+        sysfs::vdpa(self.name)
     }
 
     /// Gives it to `vhost_vdpa` or `virtio_vdpa`, whichever has it.

@@ -54,6 +54,22 @@ pub(crate) fn netdev(function: PciAddress) -> Result<String, Stop> {
     })
 }
 
+/// The PF of a VF; none of any other function.
+pub(crate) fn pf_of(vf: PciAddress) -> Option<PciAddress> {
+    sysfs::link(sysfs::function(vf).join("physfn"))?
+        .parse()
+        .ok()
+}
+
+/// The number of a VF among those of its PF.
+pub(crate) fn vf_number(pf: PciAddress, vf: PciAddress) -> Option<u32> {
+    let (folder, wanted) = (sysfs::function(pf), vf.to_string());
+    sysfs::names(&folder)
+        .iter()
+        .filter(|name| sysfs::link(folder.join(name)).as_ref() == Some(&wanted))
+        .find_map(|name| name.strip_prefix("virtfn")?.parse().ok())
+}
+
 impl Drop for Vfs {
     fn drop(&mut self) {
         // What stays is found by the traces that every case is checked for.

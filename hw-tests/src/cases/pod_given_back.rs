@@ -1,0 +1,165 @@
+//! VFs that a plugin does not give back as they were, by a plugin of the suite's own that leaves behind
+//! what sriov-cni leaves; and VFs that go from pod to pod faster than DELs come.
+
+use device_info::PciAddress;
+use serde_json::{Value, json};
+
+use crate::case::{Case, Outcome, holds, same};
+use crate::cases::pod_vf::{RESOURCE, host_device, is_told, vfs};
+use crate::feature::Feature;
+use crate::node::Node;
+use crate::rig::{Bound, Cluster, LinkVf, VfAsFound, command, netdev, pf_and_number};
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "pod/vlan_mac_trust_and_spoofchk_are_proven_on_the_pf_and_put_right",
+        needs: &[Feature::Pods, Feature::Sriov],
+        run: vlan_mac_trust_and_spoofchk_are_proven_on_the_pf_and_put_right,
+    },
+    Case {
+        name: "pod/name_and_address_are_put_right_after_a_lost_network_namespace",
+        needs: &[Feature::Pods, Feature::Sriov],
+        run: name_and_address_are_put_right_after_a_lost_network_namespace,
+    },
+    Case {
+        name: "pod/a_del_that_fails_on_vfio_pci_is_owed_and_the_pf_put_right",
+        needs: &[Feature::Pods, Feature::Vfio],
+        run: a_del_that_fails_on_vfio_pci_is_owed_and_the_pf_put_right,
+    },
+    Case {
+        name: "pod/a_late_del_does_not_touch_the_vf_of_the_next_pod",
+        needs: &[Feature::Pods, Feature::Sriov],
+        run: a_late_del_does_not_touch_the_vf_of_the_next_pod,
+    },
+];
+
+const MAC: &str = "02:00:00:00:77:06";
+
+/// The plugin that leaves things behind, with settings for the VF as sriov-cni takes them.
+fn sriov() -> Value {
+    json!({ "type": "hwt-sriov", "vlan": 100, "vlanQoS": 3, "spoofchk": "off", "trust": "on",
+            "mac": MAC, "capabilities": { "deviceID": true, "CNIDeviceInfoFile": true } })
+}
+
+/// What the PF says of the VF while the pod has it.
+fn is_set(vf: PciAddress) -> Outcome {
+    let (pf, number) = pf_and_number(vf)?;
+    let state = LinkVf::of(&pf, number)?;
+    same("VLAN and priority", state.vlan(), (100, 3))?;
+    same("address", state.address.as_str(), MAC)?;
+    same("spoof check", state.spoofchk, Some(false))?;
+    same("trust", state.trust, Some(true))
+}
+
+fn vlan_mac_trust_and_spoofchk_are_proven_on_the_pf_and_put_right(node: &Node) -> Outcome {
+    let (vf, pf) = (node.vf(0)?, node.pf()?);
+    let before = VfAsFound::read(vf)?;
+    let cluster = Cluster::new(node)?;
+    cluster.network("vf", Some(RESOURCE), &[sriov()])?;
+    let pod = cluster.pod("hwt-web", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
+    let took = pod.add()?;
+    is_set(vf)?;
+    is_told(&pod.status("net1")?, vf, pf)?;
+    pod.check()?;
+    let (name, number) = pf_and_number(vf)?;
+    let set = |key: &str, value: &str| {
+        let number = number.to_string();
+        command(
+            "ip",
+            &["link", "set", "dev", &name, "vf", &number, key, value],
+        )
+    };
+    for (key, wrong, right) in [("vlan", "5", "100"), ("trust", "off", "on")] {
+        set(key, wrong)?;
+        pod.is_refused("CHECK", 105, &["hwt/vf (net1)", &vf.to_string(), key])?;
+        set(key, right)?;
+        if key == "vlan" {
+            let number = number.to_string();
+            let vlan = ["vlan", "100", "qos", "3"];
+            let vf = ["link", "set", "dev", &name, "vf", &number];
+            command("ip", &[vf.as_slice(), &vlan].concat())?;
+        }
+    }
+    pod.check()?;
+    let gone = pod.del()?;
+    node.notes.write(format!(
+        "ADD {} ms, DEL {} ms, with two reads of the PF's VF state each",
+        took.as_millis(),
+        gone.as_millis()
+    ));
+    before.is_back()?;
+    cluster.nothing_is_left()
+}
+
+fn name_and_address_are_put_right_after_a_lost_network_namespace(node: &Node) -> Outcome {
+    let vf = node.vf(0)?;
+    let before = VfAsFound::read(vf)?;
+    let cluster = Cluster::new(node)?;
+    cluster.network("vf", Some(RESOURCE), &[sriov()])?;
+    let pod = cluster.pod("hwt-web", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
+    pod.add()?;
+    pod.lose_netns();
+    let left = netdev(vf)?;
+    holds(
+        format!("the kernel brings it back under another name than {left}"),
+        left != before.interface.0,
+    )?;
+    pod.del()?;
+    before.is_back()?;
+    cluster.nothing_is_left()
+}
+
+fn a_del_that_fails_on_vfio_pci_is_owed_and_the_pf_put_right(node: &Node) -> Outcome {
+    let (vf, pf) = (node.vf(0)?, node.pf()?);
+    let (name, number) = pf_and_number(vf)?;
+    let before = LinkVf::of(&name, number)?;
+    let bound = Bound::to(vf, "vfio-pci")?;
+    let cluster = Cluster::new(node)?;
+    cluster.network("vf", Some(RESOURCE), &[sriov()])?;
+    let pod = cluster.pod("hwt-dpdk", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
+    pod.add()?;
+    is_set(vf)?;
+    is_told(&pod.status("net1")?, vf, pf)?;
+    pod.check()?;
+    pod.is_refused("DEL", 106, &["hwt/vf (net1)", "Link not found"])?;
+    pod.del()?;
+    same(
+        "what the PF says afterwards",
+        LinkVf::of(&name, number)?,
+        before,
+    )?;
+    drop(bound);
+    netdev(vf)?;
+    cluster.nothing_is_left()
+}
+
+fn a_late_del_does_not_touch_the_vf_of_the_next_pod(node: &Node) -> Outcome {
+    let vf = node.vf(0)?;
+    let before = VfAsFound::read(vf)?;
+    let cluster = Cluster::new(node)?;
+    cluster.network("vf", Some(RESOURCE), &[host_device()])?;
+    let asked = json!([{ "name": "vf" }]);
+    let [old, new] = [
+        cluster.pod("hwt-old", &asked, &Value::Null)?,
+        cluster.pod("hwt-new", &asked, &Value::Null)?,
+    ];
+    cluster.checkpoint("hwt-old", RESOURCE, &vf.to_string())?;
+    old.add()?;
+    cluster.checkpoint("hwt-new", RESOURCE, &vf.to_string())?;
+    new.add()?;
+    let is_the_new_ones = || {
+        same(
+            "the device behind",
+            new.link("net1")?.parent_name,
+            vf.to_string(),
+        )
+    };
+    is_the_new_ones()?;
+    holds("the old pod has it no more", old.link("net1").is_err())?;
+    old.del()?;
+    is_the_new_ones()?;
+    new.check()?;
+    new.del()?;
+    before.is_back()?;
+    cluster.nothing_is_left()
+}

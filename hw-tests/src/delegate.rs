@@ -1,0 +1,62 @@
+//! CNI plugins of the suite's own: this program, called as one by a link of its type's name.
+//!
+//! They do to a device what plugins do that are not built here, and no more than a case needs. Each
+//! says at its head what it stands for, and what it leaves behind on purpose.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::case::Stop;
+use call::Call;
+
+mod bond;
+mod call;
+mod device;
+mod rdma;
+mod socket;
+
+/// A plugin: what it answers an ADD with, or nothing where there is nothing to answer.
+type Plugin = fn(&Call) -> Result<Option<Value>, Stop>;
+
+/// The types, as networks name them.
+const PLUGINS: [(&str, Plugin); 5] = [
+    (bond::TYPE, bond::run),
+    (device::TYPE, device::run),
+    (device::SRIOV, device::run),
+    (rdma::TYPE, rdma::run),
+    (socket::TYPE, socket::run),
+];
+
+/// The types of all plugins.
+pub(crate) fn types() -> impl Iterator<Item = &'static str> {
+    PLUGINS.iter().map(|(name, _)| *name)
+}
+
+/// Runs as a plugin where this program was called as one.
+pub(crate) fn run() -> Option<ExitCode> {
+    std::env::var_os("CNI_COMMAND")?;
+    let called = std::env::args_os().next()?;
+    let name = Path::new(&called).file_name().and_then(OsStr::to_str)?;
+    let (_, plugin) = PLUGINS.iter().find(|(own, _)| *own == name)?;
+    let mut stdin = Vec::new();
+    let answer = io::stdin()
+        .read_to_end(&mut stdin)
+        .map_err(Stop::from)
+        .and_then(|_| Call::read(&stdin))
+        .and_then(|call| plugin(&call));
+    let (text, code) = match answer {
+        Ok(None) => (String::new(), ExitCode::SUCCESS),
+        Ok(Some(answer)) => (answer.to_string(), ExitCode::SUCCESS),
+        Err(Stop::Failed(why) | Stop::Skipped(why)) => (
+            json!({ "cniVersion": "1.0.0", "code": 999, "msg": why }).to_string(),
+            ExitCode::FAILURE,
+        ),
+    };
+    // The runtime has gone if nobody reads it.
+    let _ = io::stdout().write_all(text.as_bytes());
+    Some(code)
+}
