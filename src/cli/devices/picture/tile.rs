@@ -186,7 +186,7 @@ fn medium(canvas: &mut Canvas, tile: &Tile<'_>, area: Area) {
 }
 
 fn small(canvas: &mut Canvas, tile: &Tile<'_>, area: Area) {
-    let (left, inner) = (area.x + 15.0, area.width - 18.0);
+    let (left, inner) = (area.x + 15.0, area.width - 22.0);
     canvas.text((left, area.y + 16.5), inner, &tile.short, bold(12.0));
     // The pod's name without its namespace: there is room for one word.
     let name = owner(tile);
