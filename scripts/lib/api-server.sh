@@ -1,5 +1,5 @@
-# A real control plane for the stage `api`: etcd and kube-apiserver, built from their Go modules once
-# per version and kept outside the checkout (5 minutes of two cores, then nothing). Sourced after setup.sh.
+# A real control plane for the stage `api`, etcd and kube-apiserver, and Multus: built from their Go modules
+# once per version and kept outside the checkout (6 minutes of two cores, then nothing). Sourced after setup.sh.
 
 # The folder with both binaries, in $API_SERVER_BIN. The versions are those of the go.mod files below
 # tests/api/cluster, which are the key of the cache.
@@ -14,6 +14,16 @@ need_api_server() {
     CGO_ENABLED=0 go_program "$API_SERVER_BIN/etcd" "$sources/etcd/go.mod" go.etcd.io/etcd/server/v3 "" || return
     CGO_ENABLED=0 go_program "$API_SERVER_BIN/kube-apiserver" "$sources/kube-apiserver/go.mod" \
         k8s.io/kubernetes/cmd/kube-apiserver "-X k8s.io/component-base/version.gitVersion=$version"
+}
+
+# Multus (thin), in $MULTUS, which nodes are moved from and back to (a minute of two cores, once).
+need_multus() {
+    local go_mod=tests/api/multus/go.mod
+    MULTUS=$CACHE/multus-$(sed -n 's/^require .* //p' "$go_mod")/multus
+    export MULTUS
+    [ -x "$MULTUS" ] && return
+    need_go
+    CGO_ENABLED=0 go_program "$MULTUS" "$go_mod" gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus ""
 }
 
 # go_program OUT GO_MOD PACKAGE LDFLAGS: builds a program into its place, once. In a copy of the module,

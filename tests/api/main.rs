@@ -20,6 +20,7 @@ mod faults;
 mod identity;
 mod killed;
 mod lab;
+mod migrate;
 mod observe;
 #[path = "../fakes/pod_resources.rs"]
 mod pod_resources;
