@@ -8,7 +8,7 @@ need_node_runtime() {
     need_packages runc=runc
     need_api_server || return
     local kube=tests/api/cluster/kube-apiserver/go.mod runtime=tests/node/runtime key version
-    key=$(cat "$kube" "$runtime"/*/go.mod "$runtime"/workload/* scripts/lib/image.sh | sha256sum | cut -c1-16)
+    key=$(cat "$kube" "$runtime"/{containerd,helm,workload}/go.mod "$runtime"/workload/* scripts/lib/image.sh | sha256sum | cut -c1-16)
     NODE_BIN=$CACHE/node-$key
     export NODE_BIN
     [ -e "$NODE_BIN/workload.tar" ] && return
@@ -30,4 +30,18 @@ need_node_runtime() {
     (cd "$runtime/workload" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$NODE_BIN/workload" .) &&
         pack_image "$NODE_BIN/.workload.tar" jackfield.test/workload:1 workload "$NODE_BIN/layout" "$(go env GOARCH)=$NODE_BIN/workload" &&
         mv "$NODE_BIN/.workload.tar" "$NODE_BIN/workload.tar"
+}
+
+# A DRA driver for tests that have claims, in $DRA_DRIVER.
+need_dra_driver() {
+    local source=tests/node/runtime/dra-driver dir
+    dir=$CACHE/dra-driver-$(cat "$source"/* | sha256sum | cut -c1-16)
+    DRA_DRIVER=$dir/dra-driver
+    export DRA_DRIVER
+    [ -x "$DRA_DRIVER" ] && return
+    say "building the tests' DRA driver"
+    mkdir -p "$dir/build"
+    cp "$source"/* "$dir/build/"
+    (cd "$dir/build" && CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false -mod=mod' go build -ldflags '-s -w' -o program .) &&
+        mv "$dir/build/program" "$DRA_DRIVER" && rm -rf "$dir/build"
 }

@@ -71,7 +71,21 @@ fn a_definition_that_is_no_json_is_named_with_what_is_wrong_with_it() {
     );
     lab.create(&Pod::new(&lab, "web").networks("broken"));
     let name = format!("{}/broken", lab.namespace);
-    lab.wait_for_event("web", &["FailedCreatePodSandBox", &name, "JSON"]);
+    lab.wait_for_event("web", &["Warning", "FailedCreatePodSandBox", &name, "JSON"]);
+    let pod = format!("{}/web", lab.namespace);
+    let explain = [
+        "/opt/cni/bin/jackfield",
+        "explain",
+        "--conf",
+        "/etc/cni/net.d/00-jackfield.conflist",
+        "--pod",
+        &pod,
+    ];
+    let (succeeded, said) = lab.machine.try_run(&explain);
+    assert!(
+        !succeeded && said.contains(&name) && said.contains("JSON"),
+        "{said}"
+    );
     lab.delete(&["web"]);
     lab.assert_nothing_left(&["web"], 1);
 }

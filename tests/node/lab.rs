@@ -5,6 +5,7 @@
 mod admin;
 mod deployment;
 mod device_plugin;
+mod dra;
 mod grpc;
 mod machine;
 mod pods;

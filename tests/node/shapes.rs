@@ -1,4 +1,5 @@
-//! Pods of other shapes: from a file on the node, with several containers.
+//! Pods of other shapes: from a file on the node, with several containers, with a claim for a device
+//! of a DRA driver.
 
 use std::fs;
 
@@ -65,4 +66,39 @@ fn a_pod_without_networks_is_no_business_of_the_agents() {
     assert_eq!(lab.status("plain", 1)[0]["interface"], "eth0");
     lab.delete(&["plain"]);
     lab.assert_nothing_left(&["plain"], 3);
+}
+
+#[test]
+fn a_pod_with_a_claim_gets_the_device_that_its_driver_prepared() {
+    let lab = Lab::with_jackfield();
+    let attributes = json!({
+        "k8s.cni.cncf.io/resourceName": {"string": "example.com/claimed"},
+        "k8s.cni.cncf.io/deviceID": {"string": "claimed-1"}});
+    let class = lab.start_dra_driver(&attributes);
+    let annotation = json!({"k8s.v1.cni.cncf.io/resourceName": "example.com/claimed"});
+    lab.definition("vf", "10.2.0.0/24", &annotation);
+    let claims = format!(
+        "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
+        lab.namespace
+    );
+    let request = json!({"name": "nic", "exactly": {"deviceClassName": class}});
+    lab.admin.create(
+        &claims,
+        &json!({"metadata": {"name": "nic"}, "spec": {"devices": {"requests": [request]}}}),
+    );
+    let mut pod = Pod::new(&lab, "web").networks("vf");
+    let spec = pod.manifest()["spec"].as_object_mut().unwrap();
+    // The scheduler gives the claim its device, on the only node that has one.
+    spec.remove("nodeName");
+    spec.insert(
+        "resourceClaims".into(),
+        json!([{"name": "nic", "resourceClaimName": "nic"}]),
+    );
+    spec["containers"][0]["resources"] = json!({"claims": [{"name": "nic"}]});
+    lab.run(&pod);
+    assert_eq!(lab.status("web", 2)[1]["interface"], "net1");
+    let journal = lab.journal("web");
+    assert!(journal.contains(r#""id":"claimed-1""#), "{journal}");
+    lab.delete(&["web"]);
+    lab.assert_nothing_left(&["web"], 3);
 }
