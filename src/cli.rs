@@ -16,7 +16,8 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::cni::InterfaceName;
+use crate::cni::{ContainerId, InterfaceName};
+use crate::npwg::ObjectRef;
 
 /// Patches pods to several networks and proves it.
 #[derive(Debug, Parser)]
@@ -82,7 +83,7 @@ struct PodArgs {
     pod: PodRef,
     /// What the runtime calls the sandbox [default: NS-NAME]
     #[arg(long, value_name = "ID")]
-    container_id: Option<String>,
+    container_id: Option<ContainerId>,
     /// The cluster network's interface in the pod
     #[arg(long, value_name = "NAME", default_value = "eth0")]
     ifname: InterfaceName,
@@ -151,15 +152,14 @@ impl std::str::FromStr for PodRef {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once('/') {
-            Some((namespace, name))
-                if !namespace.is_empty() && !name.is_empty() && !name.contains('/') =>
-            {
+            Some((namespace, name)) => {
+                ObjectRef::new(namespace, name).map_err(|cause| cause.to_string())?;
                 Ok(PodRef {
                     namespace: namespace.to_owned(),
                     name: name.to_owned(),
                 })
             }
-            _ => Err("write it as NAMESPACE/NAME".to_owned()),
+            None => Err("write it as NAMESPACE/NAME".to_owned()),
         }
     }
 }
@@ -198,9 +198,18 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints for people or programs; a closed pipe is nobody's error.
-fn print(text: &str) {
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+/// Prints for people or programs; that somebody has read enough is nobody's error.
+fn print(text: &str) -> Result<(), String> {
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("stdout: {cause}; free space where it leads"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says what is going on, to a person who watches; a pipe stays quiet.

@@ -55,15 +55,15 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, String> {
     inventory.remarks.iter().for_each(|remark| note(remark));
     let usage = usage(&inventory, &Journal::new(&args.journal_dir));
     match args.output {
-        Form::Table => print(&for_people(&inventory, &usage)),
+        Form::Table => print(&for_people(&inventory, &usage))?,
         Form::Json => {
             let told = Told {
                 inventory: &inventory,
                 usage: &usage,
             };
-            print(&format!("{}\n", serde_json::json!(told)));
+            print(&format!("{}\n", serde_json::json!(told)))?;
         }
-        Form::Svg => print(&picture::picture(&node_name(), &inventory, &usage)),
+        Form::Svg => print(&picture::picture(&node_name(), &inventory, &usage))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -102,7 +102,7 @@ fn node_name() -> String {
 pub(super) fn capture() -> Result<ExitCode, String> {
     let mut devlink = Devlink::open().ok();
     let capture = Capture::read(&Sysfs::host(), devlink.as_mut());
-    print(&format!("{}\n", capture.to_json()));
+    print(&format!("{}\n", capture.to_json()))?;
     Ok(ExitCode::SUCCESS)
 }
 

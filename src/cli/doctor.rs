@@ -38,8 +38,8 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
     };
     let diagnosis = doctor::doctor(&options);
     match args.output {
-        Output::Table => print(&for_people(&diagnosis)),
-        Output::Json => print(&format!("{}\n", serde_json::json!(diagnosis))),
+        Output::Table => print(&for_people(&diagnosis))?,
+        Output::Json => print(&format!("{}\n", serde_json::json!(diagnosis)))?,
     }
     Ok(if diagnosis.findings.is_empty() {
         ExitCode::SUCCESS

@@ -62,9 +62,9 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
     match args.output {
         Output::Table => {
             let proves = request.node.verify != Strictness::Off;
-            print(&for_people(prepared.as_ref(), proves, &problems));
+            print(&for_people(prepared.as_ref(), proves, &problems))?;
         }
-        Output::Json => print(&format!("{}\n", for_programs(prepared.as_ref(), &problems))),
+        Output::Json => print(&format!("{}\n", for_programs(prepared.as_ref(), &problems)))?,
     }
     Ok(if problems.is_empty() {
         ExitCode::SUCCESS

@@ -141,7 +141,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
         Installed::Done | Installed::Ended => Ok(ExitCode::SUCCESS),
         Installed::Rehearsed(rehearsal) => {
             let lines = rehearsal.lines();
-            print(&format!("{}\n", lines.join("\n")));
+            print(&format!("{}\n", lines.join("\n")))?;
             Ok(if rehearsal.failing.is_empty() {
                 ExitCode::SUCCESS
             } else {

@@ -47,13 +47,13 @@ pub(super) fn gc(args: &GcArgs) -> Result<ExitCode, String> {
     });
     let collected = collected.map_err(|failure| failure.in_full())?;
     for key in &collected.sandboxes {
-        print(&format!("detached {}:{}\n", key.container, key.ifname));
+        print(&format!("detached {}:{}\n", key.container, key.ifname))?;
     }
     for (network, left) in &collected.networks {
-        print(&format!("collected network {network}, {left} attached\n"));
+        print(&format!("collected network {network}, {left} attached\n"))?;
     }
     if collected.sandboxes.is_empty() && collected.networks.is_empty() {
-        print("nothing to collect\n");
+        print("nothing to collect\n")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,7 +74,7 @@ pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
     print(&format!(
         "ready: cluster network {}; {asked}\n",
         ready.network
-    ));
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

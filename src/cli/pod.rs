@@ -22,7 +22,7 @@ pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, String> {
         added
     });
     let added = added.map_err(|failure| failure.in_full())?;
-    show(args.output, &added.status);
+    show(args.output, &added.status)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -39,7 +39,7 @@ pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, String> {
         outcome
     });
     outcome.map_err(|failure| failure.in_full())?;
-    show(args.output, &[]);
+    show(args.output, &[])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -51,17 +51,15 @@ pub(super) fn check(args: &PodArgs) -> Result<ExitCode, String> {
         context.notes().iter().for_each(|line| note(line));
         status
     });
-    show(args.output, &status.map_err(|failure| failure.in_full())?);
+    show(args.output, &status.map_err(|failure| failure.in_full())?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The request that the runtime would make.
 fn request(verb: &str, args: &PodArgs) -> Result<Request, String> {
     let PodRef { namespace, name } = &args.pod;
-    let container = args
-        .container_id
-        .clone()
-        .unwrap_or_else(|| format!("{namespace}-{name}"));
+    let container = args.container_id.as_ref();
+    let container = container.map_or_else(|| format!("{namespace}-{name}"), ToString::to_string);
     let netns = args.netns.display().to_string();
     let variables = [
         ("CNI_COMMAND", verb.to_owned()),
@@ -103,9 +101,9 @@ pub(super) fn read_request(
     Ok(request)
 }
 
-fn show(output: Output, status: &[StatusEntry]) {
+fn show(output: Output, status: &[StatusEntry]) -> Result<(), String> {
     match output {
-        Output::Json => print(&format!("{}\n", serde_json::json!(status))),
+        Output::Json => print(&format!("{}\n", serde_json::json!(status)))?,
         Output::Table if status.is_empty() => {}
         Output::Table => {
             let rows: Vec<Vec<String>> = status.iter().map(row).collect();
@@ -119,9 +117,10 @@ fn show(output: Output, status: &[StatusEntry]) {
                     "DEFAULT ROUTE",
                 ],
                 &rows,
-            ));
+            ))?;
         }
     }
+    Ok(())
 }
 
 fn row(entry: &StatusEntry) -> Vec<String> {

@@ -48,9 +48,10 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
             attached.keep(&sandbox);
             continue;
         }
-        match collect(context, &key) {
-            Ok(true) => collected.sandboxes.push(key),
-            Ok(false) => {}
+        match collect(context, &key, &sandbox) {
+            Ok(Fate::Detached) => collected.sandboxes.push(key),
+            Ok(Fate::Gone) => {}
+            Ok(Fate::Alive) => attached.keep(&sandbox),
             Err(failure) => {
                 if matches!(failure, Failure::Lock(LockError::Busy { .. })) {
                     // Somebody is at work on it, so it lives.
@@ -92,16 +93,26 @@ fn records(context: &Context<'_>) -> Result<Vec<(Key, Sandbox)>, Failure> {
     Ok(records)
 }
 
-/// Detaches one sandbox, unless it is gone by now.
-fn collect(context: &Context<'_>, key: &Key) -> Result<bool, Failure> {
+/// What became of a sandbox that the runtime does not name.
+enum Fate {
+    Detached,
+    /// Somebody else detached it.
+    Gone,
+    /// Its ADD has come to its end meanwhile: the runtime could not know it yet.
+    Alive,
+}
+
+/// Detaches one sandbox, which was as `seen` before.
+fn collect(context: &Context<'_>, key: &Key, seen: &Sandbox) -> Result<Fate, Failure> {
     let until = context.deadline.min(Instant::now() + BUSY);
     let _lock = Lock::take(&context.node.lock_dir, &key.container, until)?;
     match context.node.journal.find(key)? {
+        Lookup::Found(sandbox) if sandbox.complete && !seen.complete => Ok(Fate::Alive),
         Lookup::Found(sandbox) => {
             detach::detach(context, *sandbox, Detachment::Earlier)?;
-            Ok(true)
+            Ok(Fate::Detached)
         }
-        Lookup::Absent | Lookup::CutOff | Lookup::Quarantined { .. } => Ok(false),
+        Lookup::Absent | Lookup::CutOff | Lookup::Quarantined { .. } => Ok(Fate::Gone),
     }
 }
 

@@ -90,6 +90,9 @@ pub fn prove(
         }
     }
     findings.extend(verify::judge(&intended, &observed));
+    if !intended.in_user_space {
+        findings.extend(lost_others(attachment, result, links)?);
+    }
     let mut grave = Vec::new();
     let mut warnings = Vec::new();
     for finding in findings {
@@ -137,6 +140,29 @@ fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Find
         weight: Weight::Answered,
     };
     sockets.filter(is_lost).map(finding).collect()
+}
+
+/// The interfaces that the answer has in the pod besides the attachment's own, and that are not
+/// there.
+fn lost_others(
+    attachment: &Attachment,
+    result: Option<&CniResult>,
+    links: &mut dyn PodLinks,
+) -> Result<Vec<Finding>, Failure> {
+    let mut lost = Vec::new();
+    let interfaces = result.into_iter().flat_map(|result| &result.interfaces);
+    let in_pod = interfaces.filter(|interface| interface.sandbox.is_some());
+    let others = in_pod.filter(|interface| interface.name != attachment.ifname.as_str());
+    for name in others.filter_map(|interface| interface.name.parse().ok()) {
+        if links.link(&name)?.is_none() {
+            lost.push(Finding {
+                interface: name,
+                what: What::Missing,
+                weight: Weight::Answered,
+            });
+        }
+    }
+    Ok(lost)
 }
 
 /// Whether the answer names a socket instead of an interface (CNI 1.1.0 §5: `socketPath`).

@@ -236,11 +236,14 @@ const STRICTNESS: [(&str, Strictness); 3] = [
 /// The version that the runtime and we speak.
 ///
 /// # Errors
-/// Code 6 when it is no string, code 1 when no version is ours.
+/// Code 6 when it is no string, 7 when `cniVersions` is no list of strings, 1 when no version is
+/// ours.
 pub fn version(conf: &RawObject) -> Result<Version, ConfigError> {
     let not_text = |error: cni::JsonError| ConfigError::VersionType(error.to_string());
     let version: Option<String> = conf.read("cniVersion").map_err(not_text)?;
-    let versions: Option<Vec<String>> = conf.read("cniVersions").map_err(not_text)?;
+    let versions: Option<Vec<String>> = conf
+        .read("cniVersions")
+        .map_err(|error| ConfigError::VersionList(error.to_string()))?;
     Version::negotiate(version.as_deref(), &versions.unwrap_or_default())
         .map_err(ConfigError::Version)
 }

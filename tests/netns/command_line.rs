@@ -187,6 +187,19 @@ fn wrong_usage_is_exit_2_and_help_is_exit_0() {
         &["attach", "--conf", "x", "--netns", "y"],
         &["attach", "--conf", "x", "--netns", "y", "--pod", "no-slash"],
         &["attach", "--conf", "x", "--netns", "y", "--pod", "a/b/c"],
+        &["explain", "--conf", "x", "--pod", "demo/Web"],
+        &["explain", "--conf", "x", "--pod", "../web"],
+        &[
+            "detach",
+            "--conf",
+            "x",
+            "--netns",
+            "y",
+            "--pod",
+            "a/b",
+            "--container-id",
+            "a/b",
+        ],
         &[
             "attach", "--conf", "x", "--netns", "y", "--pod", "a/b", "-o", "xml",
         ],
@@ -227,6 +240,17 @@ fn wrong_usage_is_exit_2_and_help_is_exit_0() {
             outcome.stdout.contains("jackfield") || outcome.stdout.contains("Usage"),
             "{outcome}"
         );
+    }
+}
+
+#[test]
+fn output_that_is_lost_is_a_failure() {
+    let lab = lab();
+    for arguments in [&["man"][..], &["completions", "bash"], &["devices"]] {
+        let full = ["sh", "-c", "exec \"$0\" \"$@\" >/dev/full"];
+        let outcome = lab.cli(arguments).under(&full).run();
+        assert_eq!(outcome.exit, 1, "{outcome}");
+        assert!(outcome.stderr.contains("stdout: "), "{outcome}");
     }
 }
 

@@ -41,7 +41,7 @@ fn a_version_that_is_unknown_or_no_string_is_refused() {
         );
     }
     let conf = with(&lab, "\"cniVersions\":\"1.1.0\"");
-    each_verb_fails(&lab, &conf, 6, &["cniVersions"]);
+    each_verb_fails(&lab, &conf, 7, &["cniVersions"]);
 }
 
 // clause: CNI-1.1.0 §1 version

@@ -9,9 +9,12 @@ pub enum ConfigError {
     /// No version that we speak.
     #[error(transparent)]
     Version(cni::VersionError),
-    /// `cniVersion` or `cniVersions` is no text.
+    /// `cniVersion` is no text.
     #[error("{0}; write versions as strings")]
     VersionType(String),
+    /// `cniVersions` is no list of texts.
+    #[error("{0}; write a list of versions as strings")]
+    VersionList(String),
     /// A key is missing.
     #[error("key {key} is missing in the node configuration; {remedy}")]
     Missing {
