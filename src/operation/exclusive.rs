@@ -29,7 +29,7 @@ pub(super) fn take(context: &Context<'_>, header: &Header) -> Result<(), Failure
     Ok(())
 }
 
-/// What [`take`] would refuse, with nothing taken.
+/// What an ADD would be refused, with nothing taken.
 pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     let Ok((container, ifname)) = context.request.call.attachment() else {
         return Vec::new();
