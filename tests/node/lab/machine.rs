@@ -113,7 +113,7 @@ impl Machine {
         let init = init.unwrap();
         Server::join(self.number, init);
         let up = self.path("up");
-        within(Duration::from_secs(60), "the machine is up", || {
+        within(Duration::from_secs(180), "the machine is up", || {
             let log = || fs::read_to_string(self.path("init.log")).unwrap();
             assert!(unshare.try_wait().unwrap().is_none(), "it ended: {}", log());
             up.exists()
