@@ -23,6 +23,8 @@ pub mod failure;
 mod functions;
 pub mod gc;
 mod hardware;
+mod inquiry;
+mod known;
 mod networks;
 pub mod orphans;
 mod owed;

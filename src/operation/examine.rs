@@ -1,6 +1,6 @@
 //! Networks looked at without a pod: what their configurations and programs lack.
 
-use super::{Context, Failure, networks, prepare};
+use super::{Context, Failure, inquiry, networks};
 use crate::cluster::{Catalog, Found, Network, Question, administrators_definitions};
 use crate::npwg::ObjectRef;
 use crate::plan;
@@ -50,7 +50,7 @@ pub fn every_network(
 fn administrators(context: &Context<'_>) -> Result<Vec<Examined>, Failure> {
     let node = &context.request.node;
     let named = administrators_definitions(node);
-    let answer = if prepare::is_on_disk(&node.cluster_network) && node.default_networks.is_empty() {
+    let answer = if inquiry::is_on_disk(&node.cluster_network) && node.default_networks.is_empty() {
         crate::cluster::Answer::default()
     } else {
         context.node.cluster.ask(&question(context, named))?

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::{Context, Failure, prepare};
+use super::{Context, Failure, inquiry};
 use crate::cluster::{Catalog, Network, Question, administrators_definitions};
 use crate::cni::{NetworkConfig, NetworkName, ValidAttachment};
 use crate::delegate::{Binaries, Chain, Ran, Time};
@@ -44,7 +44,7 @@ pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Fa
         ..Question::default()
     };
     let nobody_needed =
-        prepare::is_on_disk(&node.cluster_network) && node.default_networks.is_empty();
+        inquiry::is_on_disk(&node.cluster_network) && node.default_networks.is_empty();
     let answer = if nobody_needed {
         crate::cluster::Answer::default()
     } else {

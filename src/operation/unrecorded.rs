@@ -7,9 +7,13 @@
 //! ```
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::{Context, Failure, prepare};
+use super::inquiry::{self, Inquiry};
+use super::known::Known;
+use super::{Context, Failure};
 use crate::boot::boot_id;
+use crate::cluster::{Answer, Question};
 use crate::cni::CniResult;
 use crate::journal::{Attached, CachedSandbox, Header, Journal, Key, MultusCache, Sandbox};
 use crate::kernel::PodNetns;
@@ -59,10 +63,10 @@ pub(super) fn find(
     let is_attached = lost
         || given
         || (!version.passes_prev_result_on_del() && context.request.call.netns.is_some());
-    if !is_attached && !prepare::is_on_disk(&context.request.node.cluster_network) {
+    if !is_attached && !inquiry::is_on_disk(&context.request.node.cluster_network) {
         return Ok(None);
     }
-    let attachments = match prepare::probable(context, lost) {
+    let attachments = match probable(context, key, lost) {
         Ok(attachments) => attachments,
         Err(failure) if is_attached => return Err(failure),
         Err(failure) => {
@@ -92,6 +96,47 @@ impl Unrecorded {
         }
         Ok(())
     }
+}
+
+/// The attachments that a sandbox without a record may have: the cluster network, and with
+/// `all` also what its pod selects, as far as the cluster still knows it. Nobody can know better.
+///
+/// # Errors
+/// When not even the cluster network's configuration is found.
+fn probable(context: &Context<'_>, key: &Key, all: bool) -> Result<Vec<Attachment>, Failure> {
+    let mut inquiry = Inquiry::legible(context);
+    let answer = all.then(|| answer_at_once(context, &inquiry)).flatten();
+    let known = match answer {
+        Some(answer) => Known::of(context, inquiry, answer),
+        None => {
+            let question = Inquiry::default().question(context, Duration::ZERO);
+            let answer = inquiry::ask(context, question.as_ref())?;
+            inquiry.annotations = None;
+            Known::of(context, inquiry, answer)
+        }
+    };
+    let allocation = known.allocation(context, None);
+    let runtime_config = inquiry::runtime_config(context).unwrap_or_default();
+    let plan = known.plan(context, key, &allocation, runtime_config);
+    let mut attachments = plan.attachments;
+    attachments.retain(|attachment| all || attachment.is_cluster);
+    if !attachments.iter().any(|attachment| attachment.is_cluster)
+        && let Some(problem) = plan.problems.into_iter().next()
+    {
+        return Err(problem.into());
+    }
+    Ok(attachments)
+}
+
+/// What the cluster knows of the pod, where it says so at once; kubelet is not waited for.
+fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
+    let question = inquiry.question(context, Duration::ZERO);
+    let question = question.map(|question| Question {
+        kubelet: None,
+        ..question
+    });
+    let answer = inquiry::ask(context, question.as_ref()).ok()?;
+    inquiry.check_identity(&answer).is_ok().then_some(answer)
 }
 
 fn from_cache(context: &Context<'_>, key: &Key, cached: CachedSandbox) -> Sandbox {
@@ -135,7 +180,7 @@ fn sandbox(
         netns.display().to_string(),
         identity(&netns),
         args,
-        prepare::pod_name(context).ok().flatten(),
+        inquiry::pod_name(context).ok().flatten(),
         attachments,
     );
     let mut sandbox = Sandbox::planned(header);
