@@ -1,0 +1,114 @@
+//! A failure as the runtime is told it, and the one table from causes to CNI codes
+//! (`docs/errors.md`).
+
+use super::Failure;
+use crate::cni::{self, code};
+use crate::journal::LockError;
+
+impl Failure {
+    /// The CNI code.
+    pub fn code(&self) -> u32 {
+        match self {
+            Failure::Request(error) => error.code(),
+            Failure::RuntimeConfig(_) | Failure::Depth(_) | Failure::ValidAttachments(_) => {
+                code::INVALID_NETWORK_CONFIG
+            }
+            Failure::PrevResult(_) => code::DECODING_FAILURE,
+            Failure::NotAvailable(cause) => match cause.delegates_code() {
+                Some(passed @ (code::TRY_AGAIN_LATER | code::LIMITED_CONNECTIVITY)) => passed,
+                _ => code::NOT_AVAILABLE,
+            },
+            Failure::Several(causes) => causes.first().map_or(code::DELEGATE, Failure::code),
+            Failure::Netns(_) | Failure::Args(_) | Failure::PodName(_) => code::INVALID_ENVIRONMENT,
+            Failure::OwnNetns(_) => code::INVALID_NETNS,
+            Failure::NotReady(_) | Failure::Lock(LockError::Busy { .. }) => code::TRY_AGAIN_LATER,
+            Failure::Cluster(error) if error.is_transient() => code::TRY_AGAIN_LATER,
+            Failure::Cluster(_) | Failure::OtherPod { .. } => code::CLUSTER,
+            Failure::Plan(error) => error.code(),
+            Failure::AlreadyAttached { .. } => code::SELECTION,
+            Failure::Lock(LockError::Io { .. })
+            | Failure::Journal(_)
+            | Failure::JournalStep(_)
+            | Failure::NotOnRecord { .. }
+            | Failure::Incomplete { .. } => code::JOURNAL,
+            Failure::Delegates { .. } => code::DELEGATE,
+            Failure::Result(_) => code::INCOMPATIBLE_VERSION,
+            Failure::Delegate { cause, .. } if cause.cause.is_of_record() => code::JOURNAL,
+            Failure::Delegate { .. } => match self.delegates_code() {
+                Some(code::TRY_AGAIN_LATER) => code::TRY_AGAIN_LATER,
+                _ => code::DELEGATE,
+            },
+            Failure::Verification { .. }
+            | Failure::DeviceInfo { .. }
+            | Failure::Gateway { .. }
+            | Failure::Route { .. } => code::VERIFICATION,
+            Failure::Kernel(_) | Failure::Ourselves(_) | Failure::DeviceFile { .. } => {
+                code::IO_FAILURE
+            }
+            Failure::Owed(_) | Failure::Restoring { .. } => code::TEARDOWN_INCOMPLETE,
+            Failure::Unwinding { cause, .. } => cause.code(),
+        }
+    }
+
+    /// The failure as the runtime is told it (CNI 1.1.0 §5 Error).
+    pub fn to_cni(&self) -> cni::Error {
+        let code = self.code();
+        let text = match code {
+            code::TEARDOWN_INCOMPLETE => unmistakable,
+            _ => one_line,
+        };
+        cni::Error {
+            code,
+            msg: text(&self.to_string()),
+            details: text(&self.details()),
+        }
+    }
+
+    /// Everything about it in one line, for people: message, code, and what a plugin said.
+    pub fn in_full(&self) -> String {
+        let error = self.to_cni();
+        match error.details.as_str() {
+            "" => format!("{} (code {})", error.msg, error.code),
+            details => format!("{} (code {}; {details})", error.msg, error.code),
+        }
+    }
+
+    /// The code that a plugin gave, where one did.
+    fn delegates_code(&self) -> Option<u32> {
+        match self {
+            Failure::Delegate { cause, .. } => cause.cause.delegate_error().map(|error| error.code),
+            _ => None,
+        }
+    }
+
+    /// A plugin's own code and message.
+    fn details(&self) -> String {
+        match self {
+            Failure::Delegate { cause, .. } => {
+                cause.cause.delegate_error().map(said).unwrap_or_default()
+            }
+            Failure::Unwinding { cause, .. } | Failure::NotAvailable(cause) => cause.details(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// What plugins say ends up in logs and on terminals: one line, without control characters.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// One line in which no runtime finds what it takes for a success: containerd believes that nothing
+/// is left where a DEL fails with one of these. A space that does not break reads the same.
+fn unmistakable(text: &str) -> String {
+    let phrases = ["not found", "no such file or directory"];
+    phrases.iter().fold(one_line(text), |text, phrase| {
+        text.replace(phrase, &phrase.replace(' ', "\u{a0}"))
+    })
+}
+
+fn said(error: &cni::Error) -> String {
+    format!("code {}: {error}", error.code)
+}
