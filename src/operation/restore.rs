@@ -4,7 +4,10 @@
 //! DEL must not touch what is another pod's by now. What the kernel or a driver cannot do is said
 //! and not owed; what may work later stays owed with the record.
 
-use std::path::Path;
+mod home;
+mod left;
+mod refused;
+
 use std::time::{Duration, Instant};
 
 use device_info::PciAddress;
@@ -14,7 +17,9 @@ use super::{Context, Failure};
 use crate::baseline::{Comparison, DeviceState, Repair, compare};
 use crate::boot::boot_id;
 use crate::journal::{Exclusive, Header, Sandbox};
-use crate::kernel::{DeviceLinks, KernelError, LinkChange, PodNetns};
+use crate::kernel::{DeviceLinks, KernelError, LinkChange};
+use home::bring_home;
+use refused::{Refused, forgive, open};
 
 /// How often a device is put right before it is left as it is. Drivers take one setting for a
 /// reason to change another: igb shows what a VF sets for itself as if the administrator had.
@@ -77,7 +82,6 @@ pub(super) fn restore(
         hardware: Hardware::of(&context.request.node),
         header,
         before,
-        owed: Vec::new(),
     };
     restoring.run().unwrap_or_else(|cause| vec![cause.into()])
 }
@@ -96,20 +100,12 @@ struct Restoring<'a> {
     hardware: Hardware<'a>,
     header: &'a Header,
     before: Vec<&'a DeviceState>,
-    owed: Vec<Failure>,
-}
-
-/// What was tried and refused, so that it is not tried again.
-struct Refused<'a> {
-    device: &'a DeviceState,
-    repair: Repair,
-    cause: KernelError,
 }
 
 impl<'a> Restoring<'a> {
-    fn run(mut self) -> Result<Vec<Failure>, KernelError> {
+    fn run(self) -> Result<Vec<Failure>, KernelError> {
         let mut links = (self.context.node.devices)(None)?;
-        self.bring_home();
+        let mut owed = bring_home(self.context, &self.hardware, self.header, &self.before);
         let until = self.context.deadline.min(Instant::now() + PATIENCE);
         let mut now = self.settled(links.as_mut(), until)?;
         let mut refused: Vec<Refused<'a>> = Vec::new();
@@ -123,9 +119,9 @@ impl<'a> Restoring<'a> {
                 continue;
             }
             if open.is_empty() || rounds == ROUNDS {
-                self.tell(left, &refused);
-                self.tell_unknown(&now);
-                return Ok(self.owed);
+                owed.extend(left::tell(self.context, &left, &refused));
+                owed.extend(left::tell_unknown(self.context, &self.before, &now));
+                return Ok(owed);
             }
             let before = refused.len();
             let tried = open.len();
@@ -177,37 +173,6 @@ impl<'a> Restoring<'a> {
         compared
     }
 
-    /// A plugin that left a device's interface in the pod's namespace would have it lost with that.
-    fn bring_home(&mut self) {
-        let Ok(netns) = PodNetns::open(Path::new(&self.header.netns)) else {
-            return;
-        };
-        if netns.id().to_string() != self.header.netns_id || netns.is_ours().unwrap_or(true) {
-            return;
-        }
-        let Ok(mut links) = (self.context.node.devices)(Some(&netns)) else {
-            return;
-        };
-        for &before in &self.before {
-            let Some(netdev) = &before.netdev else {
-                continue;
-            };
-            if !self.hardware.is_away(before) {
-                continue;
-            }
-            let address = before.device.to_string();
-            let found = links.device_links().unwrap_or_default();
-            let mut found = found
-                .into_iter()
-                .filter(|link| link.parent_name.as_deref() == Some(address.as_str()));
-            let Some(link) = found.next() else { continue };
-            let _ = links.change_link(link.index, &LinkChange::Down);
-            if let Err(cause) = send_home(links.as_mut(), link.index, &netdev.name) {
-                self.owed.push(failure(before, "its interface", &cause));
-            }
-        }
-    }
-
     fn apply(
         &self,
         before: &DeviceState,
@@ -235,89 +200,6 @@ impl<'a> Restoring<'a> {
             }
         }
     }
-
-    /// Settings on a physical function that could be read before and cannot now.
-    fn tell_unknown(&mut self, now: &States) {
-        for &before in &self.before {
-            let is = now.devices.iter().find(|is| is.device == before.device);
-            let is_unknown =
-                is.is_some_and(|is| is.function.is_none() && is.generation == before.generation);
-            if before.function.is_none() || !is_unknown {
-                continue;
-            }
-            match now.remarks.first() {
-                Some(cause) => self.owed.push(Failure::Restoring {
-                    device: before.to_string(),
-                    what: "what its physical function has set".to_owned(),
-                    cause: cause.clone(),
-                }),
-                None => self.context.note(&format!(
-                    "{before}: its physical function says nothing of it any more: nothing is put \
-                     back there"
-                )),
-            }
-        }
-    }
-
-    /// What stays otherwise is said, or owed.
-    fn tell(&mut self, left: Vec<(&DeviceState, Comparison)>, refused: &[Refused<'_>]) {
-        for (before, comparison) in left {
-            for remark in &comparison.remarks {
-                self.context.note(&format!("{before}: {remark}"));
-            }
-            if comparison.lacks_interface {
-                let name = before.netdev.as_ref().map_or("", |netdev| &netdev.name);
-                self.owed.push(Failure::Restoring {
-                    device: before.to_string(),
-                    what: format!("interface {name}"),
-                    cause: "it is in no network namespace that is known; see jackfield doctor"
-                        .to_owned(),
-                });
-            }
-            for repair in &comparison.repairs {
-                let cause = refused
-                    .iter()
-                    .find(|it| it.device == before && it.repair == *repair);
-                match cause {
-                    Some(it) if may_work_later(&it.cause) => {
-                        self.owed
-                            .push(failure(before, &repair.to_string(), &it.cause));
-                    }
-                    Some(it) => self.context.note(&format!(
-                        "{before}: {repair} cannot be put back: {}",
-                        it.cause
-                    )),
-                    None => self.context.note(&format!(
-                        "{before}: {repair} was put back, and its driver changed it again; set it \
-                         by hand"
-                    )),
-                }
-            }
-        }
-    }
-}
-
-/// The repairs that are still to be made and were not refused.
-fn open<'a>(
-    left: &[(&'a DeviceState, Comparison)],
-    refused: &[Refused<'a>],
-) -> Vec<(&'a DeviceState, Repair)> {
-    let all = left.iter().flat_map(|(before, comparison)| {
-        let repairs = comparison.repairs.iter().cloned();
-        repairs.map(|repair| (*before, repair))
-    });
-    let is_open = |(before, repair): &(&DeviceState, Repair)| {
-        let is_it = |it: &Refused<'_>| it.device == *before && it.repair == *repair;
-        !refused.iter().any(is_it)
-    };
-    all.filter(is_open).collect()
-}
-
-/// Lets those be tried again that may work now; whether there are any.
-fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
-    let before = refused.len();
-    refused.retain(|it| !may_work_later(&it.cause));
-    refused.len() < before
 }
 
 fn failure(before: &DeviceState, what: &str, cause: &KernelError) -> Failure {
@@ -325,43 +207,6 @@ fn failure(before: &DeviceState, what: &str, cause: &KernelError) -> Failure {
         device: before.to_string(),
         what: what.to_owned(),
         cause: cause.to_string(),
-    }
-}
-
-/// Moves an interface to the host's namespace, under its name or, where somebody has that by now,
-/// one that the kernel chooses. The kernel moves first and renames then, so an error says little.
-fn send_home(links: &mut dyn DeviceLinks, index: u32, name: &str) -> Result<(), KernelError> {
-    let home = |name: &str| LinkChange::Home(name.to_owned());
-    let Err(refused) = links.change_link(index, &home(name)) else {
-        return Ok(());
-    };
-    if links.device_link_at(index)?.is_none() {
-        return Ok(());
-    }
-    links
-        .change_link(index, &home("dev%d"))
-        .map_err(|_| refused)
-}
-
-/// Whether trying again can help: not where the kernel says that it cannot be.
-fn may_work_later(cause: &KernelError) -> bool {
-    use nix::libc;
-    match cause {
-        KernelError::Refused { source, .. } => matches!(
-            source.raw_os_error(),
-            Some(
-                libc::EBUSY
-                    | libc::EAGAIN
-                    | libc::EINTR
-                    | libc::ENOMEM
-                    | libc::ENOBUFS
-                    | libc::EIO
-                    | libc::ETIMEDOUT
-                    | libc::ENETDOWN
-                    | libc::ENODEV
-            )
-        ),
-        _ => true,
     }
 }
 

@@ -1,0 +1,57 @@
+//! Repairs that were refused, and which of them are tried again.
+
+use nix::libc;
+
+use crate::baseline::{Comparison, DeviceState, Repair};
+use crate::kernel::KernelError;
+
+/// What was tried and refused, so that it is not tried again.
+pub(super) struct Refused<'a> {
+    pub(super) device: &'a DeviceState,
+    pub(super) repair: Repair,
+    pub(super) cause: KernelError,
+}
+
+/// The repairs that are still to be made and were not refused.
+pub(super) fn open<'a>(
+    left: &[(&'a DeviceState, Comparison)],
+    refused: &[Refused<'a>],
+) -> Vec<(&'a DeviceState, Repair)> {
+    let all = left.iter().flat_map(|(before, comparison)| {
+        let repairs = comparison.repairs.iter().cloned();
+        repairs.map(|repair| (*before, repair))
+    });
+    let is_open = |(before, repair): &(&DeviceState, Repair)| {
+        let is_it = |it: &Refused<'_>| it.device == *before && it.repair == *repair;
+        !refused.iter().any(is_it)
+    };
+    all.filter(is_open).collect()
+}
+
+/// Lets those be tried again that may work now; whether there are any.
+pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
+    let before = refused.len();
+    refused.retain(|it| !may_work_later(&it.cause));
+    refused.len() < before
+}
+
+/// Whether trying again can help: not where the kernel says that it cannot be.
+pub(super) fn may_work_later(cause: &KernelError) -> bool {
+    match cause {
+        KernelError::Refused { source, .. } => matches!(
+            source.raw_os_error(),
+            Some(
+                libc::EBUSY
+                    | libc::EAGAIN
+                    | libc::EINTR
+                    | libc::ENOMEM
+                    | libc::ENOBUFS
+                    | libc::EIO
+                    | libc::ETIMEDOUT
+                    | libc::ENETDOWN
+                    | libc::ENODEV
+            )
+        ),
+        _ => true,
+    }
+}
