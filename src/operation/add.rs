@@ -1,27 +1,24 @@
 //! ADD: attach the pod to every network of the plan, prove it, tell it; or leave nothing.
 
+mod adding;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 
-use super::default_route;
-use super::delegates::Delegates;
 use super::detach::{self, Detachment};
 use super::exclusive;
-use super::hardware::Hardware;
 use super::prepare::{Prepared, prepare};
-use super::proof::{self, Shown};
-use super::{Context, Failure, functions, restore, status};
+use super::{Context, Failure, restore};
 use crate::boot::boot_id;
 use crate::cluster::{Event, EventKind, Phase, Publication};
 use crate::cni::CniResult;
-use crate::delegate::Binaries;
-use crate::journal::{Entry, Header, Key, Lookup, Sandbox, Step};
+use crate::journal::{Header, Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
-use crate::plan::{Attachment, PlanError, Reason};
-use crate::verify::Masters;
+use crate::plan::{PlanError, Reason};
+use adding::Adding;
 
 /// The share of the time that is kept for unwinding: a quarter.
 const KEPT_FOR_UNWINDING: u32 = 4;
@@ -203,169 +200,4 @@ fn check_free(
         }
     }
     Ok(())
-}
-
-/// An ADD under way.
-struct Adding<'a> {
-    context: &'a Context<'a>,
-    netns: &'a PodNetns,
-    links: &'a mut dyn PodLinks,
-    entry: Entry,
-    sandbox: Sandbox,
-    previous: Option<CniResult>,
-    events: Vec<Event>,
-    shown: Vec<Shown>,
-}
-
-impl Adding<'_> {
-    fn attach_all(&mut self, prepared: &Prepared) -> Result<Added, Failure> {
-        if !self.sandbox.baseline.is_empty() {
-            write(&mut self.entry, &[Step::Baseline(&self.sandbox.baseline)])?;
-        }
-        let time = with_time_to_unwind(self.context);
-        for (index, (attachment, binaries)) in prepared.attachments.iter().enumerate() {
-            self.step(&[Step::Started(index)])?;
-            self.sandbox.progress[index].started = true;
-            let attached = self.attach(&time, index, attachment, binaries);
-            let stopwatch = self.context.node.stopwatch;
-            stopwatch.attachment(&attachment.label, attached.is_ok());
-            attached?;
-        }
-        self.prove_functions(prepared)?;
-        // Last of all, since a later network may bring default routes of its own, which go too.
-        for (index, (attachment, _)) in prepared.attachments.iter().enumerate() {
-            self.route(index, attachment)?;
-        }
-        let mut results = default_route::reflected(&self.sandbox);
-        let addresses = self.context.request.node.status_addresses;
-        let status = status::entries(&self.sandbox, &results, &self.shown, addresses);
-        // Complete first: nothing is told of an ADD that then fails for want of its last record.
-        self.step(&[Step::Complete])?;
-        self.publish(prepared, &status)?;
-        let result = results
-            .first_mut()
-            .and_then(Option::take)
-            .unwrap_or_default();
-        Ok(Added { result, status })
-    }
-
-    /// One attachment, and the proof of it.
-    fn attach(
-        &mut self,
-        time: &Context<'_>,
-        index: usize,
-        attachment: &Attachment,
-        binaries: &Binaries,
-    ) -> Result<(), Failure> {
-        if attachment.device_info_file.is_some() {
-            Hardware::of(&self.context.request.node).write_file(attachment)?;
-        }
-        let previous = self.previous(attachment);
-        let result = self.delegates(time, attachment, binaries)?.add(previous)?;
-        self.step(&[Step::Attached(index, &result)])?;
-        if attachment.is_cluster {
-            result.fits(self.context.request.node.version)?;
-        }
-        self.sandbox.progress[index].result = Some(result);
-        let stopwatch = self.context.node.stopwatch;
-        stopwatch.during(Phase::Verify, || self.prove(index, attachment))
-    }
-
-    /// What stands before an attachment's first plugin: before the cluster network's, whoever the
-    /// runtime called before us (CNI 1.1.0 §2 ADD).
-    fn previous(&self, attachment: &Attachment) -> Option<CniResult> {
-        if attachment.is_cluster {
-            return self.previous.clone();
-        }
-        // Plugins that are written to be chained want something in front of them.
-        attachment.is_auxiliary.then(CniResult::default)
-    }
-
-    fn delegates<'b>(
-        &'b self,
-        time: &'b Context<'b>,
-        attachment: &'b Attachment,
-        binaries: &'b Binaries,
-    ) -> Result<Delegates<'b>, Failure> {
-        let container = &self.sandbox.header.container;
-        let runtime = &self.context.request.call.args;
-        let netns = Some(self.netns.path());
-        Delegates::new(time, attachment, binaries, container, netns, runtime)
-    }
-
-    /// The attachment is what was asked for, before the next one runs: a later one may enslave it.
-    fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
-        let result = self.sandbox.progress[index].result.as_ref();
-        let node = &self.context.request.node;
-        let until = self.context.deadline;
-        let proof = proof::prove(node, attachment, result, Masters::Any, self.links, until)?;
-        note_warnings(self.context, &proof.warnings);
-        self.events.extend(proof.warnings);
-        self.shown.push(proof.shown);
-        Ok(())
-    }
-
-    /// Likewise of what physical functions say, once for all of them.
-    fn prove_functions(&mut self, prepared: &Prepared) -> Result<(), Failure> {
-        let attachments = prepared
-            .attachments
-            .iter()
-            .map(|(attachment, _)| attachment);
-        let warnings = functions::prove(self.context, attachments)?;
-        note_warnings(self.context, &warnings);
-        self.events.extend(warnings);
-        Ok(())
-    }
-
-    fn route(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
-        let Some(gateways) = &attachment.default_route else {
-            return Ok(());
-        };
-        let since = Instant::now();
-        let change = default_route::plan(gateways, &attachment.ifname, self.links)?;
-        self.step(&[Step::Routes(index, &change)])?;
-        self.sandbox.progress[index].routes = change.clone();
-        let applied = default_route::apply(&change, attachment, self.links);
-        self.context.node.stopwatch.spent(Phase::Routes, since);
-        applied
-    }
-
-    fn publish(&mut self, prepared: &Prepared, status: &[StatusEntry]) -> Result<(), Failure> {
-        let Some(pod) = &prepared.pod else {
-            return Ok(());
-        };
-        self.events.push(status::added(&self.sandbox));
-        let status = Some(status.to_vec());
-        let events = std::mem::take(&mut self.events);
-        let publication = Publication {
-            pod: pod.clone(),
-            status,
-            events,
-        };
-        let node = self.context.node;
-        let publish = || node.cluster.publish(&publication);
-        Ok(node.stopwatch.during(Phase::Publish, publish)?)
-    }
-
-    fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {
-        let stopwatch = self.context.node.stopwatch;
-        stopwatch.during(Phase::Journal, || write(&mut self.entry, steps))
-    }
-
-    /// Takes back whatever was begun, and says what could not be taken back beside the cause.
-    fn unwind(self, cause: Failure) -> Failure {
-        match detach::detach(self.context, self.sandbox, Detachment::Unwinding) {
-            Ok(()) => cause,
-            Err(cleanup) => Failure::Unwinding {
-                cause: Box::new(cause),
-                cleanup: Box::new(cleanup),
-            },
-        }
-    }
-}
-
-fn write(entry: &mut Entry, steps: &[Step<'_>]) -> Result<(), Failure> {
-    entry
-        .write(steps)
-        .map_err(|cause| Failure::JournalStep(cause.to_string()))
 }
