@@ -1,0 +1,135 @@
+//! What a physical function says of a VF, against what the keys of a definition set.
+
+use super::*;
+use crate::kernel::VfRates;
+
+fn intended(keys: &str) -> IntendedFunction {
+    of_type("sriov", keys, &Requested::default())
+}
+
+fn of_type(plugin: &str, keys: &str, requested: &Requested) -> IntendedFunction {
+    let config = format!(r#"{{"cniVersion":"1.0.0","name":"n","type":"{plugin}"{keys}}}"#);
+    let config = NetworkConfig::parse(config.as_bytes()).unwrap();
+    IntendedFunction::of(&config, requested)
+}
+
+/// A VF of igb, with a VLAN; of GUIDs and link states its driver says nothing.
+fn seen() -> VfState {
+    VfState {
+        mac: Some([2, 0x11, 0x22, 0x33, 0x44, 0x55].into()),
+        vlan: Some(VfVlan {
+            id: 100,
+            qos: 3,
+            ..VfVlan::default()
+        }),
+        spoof_check: Some(false),
+        trust: Some(true),
+        rates: Some(VfRates { min: 0, max: 200 }),
+        ..VfState::default()
+    }
+}
+
+fn lines(intended: IntendedFunction, found: &VfState) -> Vec<String> {
+    let findings = intended.judge("0000:01:10.0", found);
+    findings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn vf_admin_state_as_the_definition_sets_it_is_the_proof() {
+    let keys = r#","mac":"02:11:22:33:44:55","vlan":100,"vlanQoS":3,"vlanProto":"802.1q",
+        "spoofchk":"off","trust":"on","link_state":"enable","max_tx_rate":200,"min_tx_rate":0"#;
+    assert_eq!(lines(intended(keys), &seen()), [""; 0]);
+}
+
+#[test]
+fn vf_admin_state_is_told_beforehand() {
+    let keys = r#","vlan":100,"vlanQoS":3,"spoofchk":"off","max_tx_rate":200"#;
+    let lines = ["vlan 100 qos 3", "spoofchk off", "max_tx_rate 200"];
+    assert_eq!(intended(keys).lines(), lines);
+    assert_eq!(intended("").lines(), [""; 0]);
+}
+
+#[test]
+fn vf_admin_state_that_no_key_sets_is_nobodys_business() {
+    assert!(intended("").is_empty());
+    assert_eq!(lines(intended(""), &seen()), [""; 0]);
+    let others = r#","vlan":5,"mac":"02:00:00:00:00:01""#;
+    let bridge = of_type("bridge", others, &Requested::default());
+    assert!(
+        bridge.is_empty(),
+        "other plugins mean other things by these keys"
+    );
+}
+
+#[test]
+fn vf_admin_state_that_differs_is_named_key_by_key() {
+    let table = [
+        (
+            r#","mac":"02:11:22:33:44:66""#,
+            "mac is 02:11:22:33:44:55, it was to be 02:11:22:33:44:66",
+        ),
+        (
+            r#","vlan":100"#,
+            "vlan is vlan 100 qos 3, it was to be vlan 100",
+        ),
+        (
+            r#","vlan":100,"vlanQoS":3,"vlanProto":"802.1AD""#,
+            "it was to be vlan 100 qos 3 proto 802.1ad",
+        ),
+        (r#","vlan":0"#, "it was to be vlan 0"),
+        (r#","spoofchk":"on""#, "spoofchk is off, it was to be on"),
+        (r#","trust":"off""#, "trust is on, it was to be off"),
+        (r#","min_tx_rate":10"#, "min_tx_rate is 0, it was to be 10"),
+        (
+            r#","max_tx_rate":100"#,
+            "max_tx_rate is 200, it was to be 100",
+        ),
+    ];
+    for (keys, part) in table {
+        let found = lines(intended(keys), &seen());
+        assert_eq!(found.len(), 1, "{keys}: {found:?}");
+        assert!(found[0].contains(part), "{found:?}");
+        assert!(found[0].starts_with("device 0000:01:10.0: "), "{found:?}");
+    }
+}
+
+#[test]
+fn vf_admin_state_that_the_driver_does_not_report_is_skipped() {
+    let all = r#","mac":"02:00:00:00:00:01","vlan":1,"spoofchk":"on","trust":"off",
+        "link_state":"disable","min_tx_rate":1,"max_tx_rate":1,"guid":"02:00:00:00:00:00:00:05""#;
+    assert_eq!(lines(intended(all), &VfState::default()), [""; 0]);
+}
+
+#[test]
+fn vf_guids_are_the_requested_ones_of_node_and_port() {
+    let requested = Requested {
+        guid: Some("02:00:00:00:00:00:00:07".parse().unwrap()),
+        ..Requested::default()
+    };
+    let keys = r#","guid":"02:00:00:00:00:00:00:05""#;
+    let intended = of_type("ib-sriov", keys, &requested);
+    let seven = Some([2, 0, 0, 0, 0, 0, 0, 7].into());
+    let with = |node_guid, port_guid| VfState {
+        node_guid,
+        port_guid,
+        ..VfState::default()
+    };
+    assert_eq!(lines(intended, &with(seven, seven)), [""; 0]);
+    let zero = Some([0; 8].into());
+    let part = "guid is 00:00:00:00:00:00:00:00, it was to be 02:00:00:00:00:00:00:07";
+    for found in [with(zero, zero), with(seven, zero), with(zero, seven)] {
+        let lines = lines(intended, &found);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].contains(part), "{lines:?}");
+    }
+}
+
+#[test]
+fn vf_mac_that_the_pod_asks_for_goes_before_the_definitions() {
+    let requested = Requested {
+        mac: Some(RequestedMac::Ethernet("02:11:22:33:44:55".parse().unwrap())),
+        ..Requested::default()
+    };
+    let keys = r#","mac":"02:00:00:00:00:01""#;
+    assert_eq!(lines(of_type("sriov", keys, &requested), &seen()), [""; 0]);
+}
