@@ -1,11 +1,14 @@
 //! What is known of a pod's devices at one moment, and what follows from it for a resource.
 
+mod claimed;
+mod lacking;
+
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::claims::Claims;
 use super::gather::Sources;
-use super::{Checkpoint, CheckpointError, Origin, Supply, numeric, same};
+use super::{Checkpoint, CheckpointError, Origin, Supply, same};
 use crate::kubelet::{DynamicDevice, PodDevices};
 
 /// All that somebody says.
@@ -194,179 +197,10 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The pod's devices of claims, of those that are `wanted`, container by container.
-    fn of_claims(&self, wanted: impl Fn(&DynamicDevice) -> bool) -> Result<Vec<String>, String> {
-        let mut all: Vec<String> = Vec::new();
-        for container in self.told.into_iter().flat_map(|told| &told.containers) {
-            let mut ids = Vec::new();
-            for device in container.dynamic.iter().filter(|device| wanted(device)) {
-                ids.push(self.claimed(device)?);
-            }
-            ids.sort_by(|left, right| numeric(left, right));
-            for id in ids {
-                // Containers may share a claim.
-                if !all.contains(&id) {
-                    all.push(id);
-                }
-            }
-        }
-        Ok(all)
-    }
-
-    /// The identifier of a device that was prepared for a claim of this very pod.
-    fn claimed(&self, device: &DynamicDevice) -> Result<String, String> {
-        let named = format!(
-            "device {} of pool {} of driver {}",
-            device.device, device.pool, device.driver
-        );
-        let id = device
-            .identity
-            .as_ref()
-            .and_then(|identity| identity.id.clone());
-        let id = id.ok_or_else(|| {
-            format!(
-                "{named} has neither attribute k8s.cni.cncf.io/deviceID nor \
-                 resource.kubernetes.io/pciBusID in its ResourceSlice; let the driver publish one"
-            )
-        })?;
-        let path = Claims::path(self.sources.checkpoint);
-        let claims = self.claims.get_or_init(|| Claims::read(&path));
-        let claims = claims.as_ref().map_err(|error| {
-            format!(
-                "{named}: whether claim {} is this pod's: {error}",
-                device.claim
-            )
-        })?;
-        match self.sources.uid() {
-            Some(uid) if claims.has(uid, device) => Ok(id),
-            Some(uid) => Err(format!(
-                "{named}: {} does not have it for claim {} of this pod, UID {uid}; \
-                 recreate the pod",
-                path.display(),
-                device.claim
-            )),
-            None => Err(
-                "the pod's UID is not known; let the runtime pass K8S_POD_UID in CNI_ARGS"
-                    .to_owned(),
-            ),
-        }
-    }
-
-    /// Why it is not known yet what the pod's claims have brought it, if it has any.
-    fn claims_are_open(&self) -> Option<String> {
-        if !self.sources.pod.is_some_and(|pod| pod.has_claims) {
-            return None;
-        }
-        let Some(told) = self.told else {
-            return Some(
-                "the pod has resource claims, and kubelet was not asked about them".into(),
-            );
-        };
-        let unidentified = told.dynamic().find(|device| device.identity.is_none());
-        let failure = told.failure.as_ref();
-        if let Some(device) = unidentified {
-            let cause = failure.map_or_else(String::new, |failure| format!(" ({failure})"));
-            return Some(format!(
-                "no ResourceSlice of this node has device {} of pool {} of driver {}{cause}; \
-                 let the driver publish it, with the attribute k8s.cni.cncf.io/resourceName",
-                device.device, device.pool, device.driver
-            ));
-        }
-        if told.dynamic().next().is_some() {
-            return None;
-        }
-        let cause = failure.map_or(
-            "it names no device of theirs; look into its log",
-            |failure| failure.as_str(),
-        );
-        Some(format!(
-            "the pod has resource claims, and kubelet was asked about them: {cause}"
-        ))
-    }
-
     /// Whether kubelet, which knows the pod, has told which resources have devices on this node.
     fn is_told_of_the_node(&self) -> bool {
         self.told
             .is_some_and(|told| told.is_known() && told.failure.is_none() && told.on_node.is_some())
-    }
-
-    /// A resource that neither kubelet nor a driver has devices of.
-    fn no_device(&self, resource: &str, asked: u64) -> Verdict {
-        let dynamic: Vec<String> = self
-            .told
-            .into_iter()
-            .flat_map(PodDevices::dynamic)
-            .map(|device| format!("{} of driver {}", device.device, device.driver))
-            .collect();
-        if asked == 0 && !dynamic.is_empty() {
-            let cause = format!(
-                "none of the devices of the pod's claims ({}) has it as its attribute \
-                 k8s.cni.cncf.io/resourceName; correct the definition's annotation or the driver",
-                dynamic.join(", ")
-            );
-            return Verdict::certain(unknown(resource, &cause));
-        }
-        let is_certain = self
-            .told
-            .is_some_and(|told| told.is_known() && told.failure.is_none());
-        if asked == 0 || is_certain {
-            return Verdict::certain(Supply::NoDevices);
-        }
-        let cause = match self.told.and_then(|told| told.failure.as_ref()) {
-            Some(failure) => format!("whether it has any: {failure}"),
-            None => "whether it has any: kubelet does not know the pod; look into its log".into(),
-        };
-        Verdict::for_now(resource, &cause)
-    }
-
-    /// Without kubelet's own record nothing says whose a device is.
-    fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
-        let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
-        if is_embedded && matches!(error, CheckpointError::Missing { .. }) {
-            return Verdict::certain(Supply::Devices {
-                ids: Vec::new(),
-                origin: Origin::Manifest,
-            });
-        }
-        let told: Vec<&str> = self.told_ids(resource).collect();
-        let cause = if told.is_empty() {
-            error.to_string()
-        } else {
-            format!(
-                "pod-resources names {}, but only the checkpoint says of which pod: {error}",
-                told.join(", ")
-            )
-        };
-        Verdict {
-            supply: unknown(resource, &cause),
-            is_final: !matches!(error, CheckpointError::Torn { .. }),
-        }
-    }
-
-    fn missing(&self, resource: &str, asked: u64, found: usize, checkpoint: &Checkpoint) -> String {
-        let file = self.sources.checkpoint.display();
-        let uid = self.sources.uid().unwrap_or_default();
-        let told: Vec<&str> = self.told_ids(resource).collect();
-        let told = match self.told {
-            _ if !told.is_empty() => {
-                let holder = told.iter().find_map(|id| checkpoint.holders(id).next());
-                let of = holder.map_or_else(String::new, |uid| format!(" of UID {uid}"));
-                format!(
-                    "pod-resources names {}, which are those of another pod{of}",
-                    told.join(", ")
-                )
-            }
-            Some(told) => match &told.failure {
-                Some(failure) => failure.clone(),
-                None if told.is_known() => "pod-resources names none".to_owned(),
-                None => "pod-resources does not know the pod".to_owned(),
-            },
-            None => "pod-resources was not asked".to_owned(),
-        };
-        format!(
-            "kubelet's checkpoint {file} has {found} of {asked} for this pod, UID {uid} ({told}); \
-             recreate the pod, or restart kubelet"
-        )
     }
 }
 
