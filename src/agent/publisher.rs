@@ -1,10 +1,12 @@
 //! Making the writes that are owed: each as soon as it can be, none twice, none to another pod.
 
+mod pause;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use tokio::sync::Notify;
@@ -16,18 +18,16 @@ use crate::cluster::api::{ApiError, Occasion, PodView, Published, publish};
 use crate::cluster::{OwedWrite, OwedWrites, PodName, Publication};
 use crate::journal::Journal;
 use crate::npwg::ObjectRef;
+use pause::Pause;
 
 /// Pods that are told at once.
 const AT_ONCE: usize = 4;
 /// How often the disk is looked at without a reminder: a plugin may have ended before it gave one.
 const RESCAN: Duration = Duration::from_secs(15);
-/// The first pause after a failure; it doubles.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause while the API server is away.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause for a pod whose status the API server refuses.
 const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);
-
 /// The longest pause for a static pod whose mirror is not there.
 const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
 
@@ -263,55 +263,6 @@ fn only_the_newest_status(writes: &mut [OwedWrite]) {
     }
 }
 
-/// A pause that doubles with each failure.
-#[derive(Debug, Default)]
-struct Pause {
-    state: Cell<Option<(Instant, Duration)>>,
-}
-
-impl Pause {
-    fn is_set(&self) -> bool {
-        self.state.get().is_some()
-    }
-
-    fn is_over(&self) -> bool {
-        self.left() == Duration::ZERO
-    }
-
-    fn left(&self) -> Duration {
-        self.state.get().map_or(Duration::ZERO, |(until, _)| {
-            until.saturating_duration_since(Instant::now())
-        })
-    }
-
-    fn clear(&self) {
-        self.state.set(None);
-    }
-
-    /// The next pause. Failures of one and the same moment count once. It is stretched by up to a
-    /// quarter, differently on each node: they all lost the API server at once.
-    fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
-        let pause = match self.state.get() {
-            None => FIRST_PAUSE,
-            Some((_, pause)) if !self.is_over() => pause,
-            Some((_, pause)) => pause.saturating_mul(2).min(longest),
-        };
-        let stretch = pause.mul_f32(f32::from(scatter()) / 1024.0);
-        let whole = pause.max(least) + stretch;
-        self.state.set(Some((Instant::now() + whole, pause)));
-        whole
-    }
-}
-
-/// A number below 256 that differs from process to process and from moment to moment.
-fn scatter() -> u8 {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
-    let [byte, ..] = (now.subsec_nanos() ^ std::process::id()).to_le_bytes();
-    byte
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,30 +288,5 @@ mod tests {
             .map(|w| w.publication.status.is_some())
             .collect();
         assert_eq!(told, [false, true, false]);
-    }
-
-    #[test]
-    fn a_pause_doubles_to_its_limit_and_failures_of_one_moment_count_once() {
-        let pause = Pause::default();
-        assert!(pause.is_over() && !pause.is_set());
-        let first = pause.lengthen(LONGEST_PAUSE, Duration::ZERO);
-        assert!(
-            first >= FIRST_PAUSE && first <= FIRST_PAUSE * 5 / 4,
-            "{first:?}"
-        );
-        assert!(pause.lengthen(LONGEST_PAUSE, Duration::ZERO) < FIRST_PAUSE * 2);
-        for _ in 0..20 {
-            let (_, base) = pause.state.get().unwrap();
-            pause
-                .state
-                .set(Some((Instant::now() - Duration::from_secs(1), base)));
-            pause.lengthen(LONGEST_PAUSE, Duration::ZERO);
-        }
-        assert!(pause.left() <= LONGEST_PAUSE * 5 / 4);
-        assert!(
-            pause.lengthen(LONGEST_PAUSE, Duration::from_secs(600)) >= Duration::from_secs(600)
-        );
-        pause.clear();
-        assert!(pause.is_over());
     }
 }

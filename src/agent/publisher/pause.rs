@@ -1,0 +1,83 @@
+//! How long nothing is tried after a failure.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// The first pause after a failure; it doubles.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// A pause that doubles with each failure.
+#[derive(Debug, Default)]
+pub(super) struct Pause {
+    state: Cell<Option<(Instant, Duration)>>,
+}
+
+impl Pause {
+    pub(super) fn is_set(&self) -> bool {
+        self.state.get().is_some()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.left() == Duration::ZERO
+    }
+
+    pub(super) fn left(&self) -> Duration {
+        self.state.get().map_or(Duration::ZERO, |(until, _)| {
+            until.saturating_duration_since(Instant::now())
+        })
+    }
+
+    pub(super) fn clear(&self) {
+        self.state.set(None);
+    }
+
+    /// The next pause. Failures of one and the same moment count once. It is stretched by up to a
+    /// quarter, differently on each node: they all lost the API server at once.
+    pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
+        let pause = match self.state.get() {
+            None => FIRST,
+            Some((_, pause)) if !self.is_over() => pause,
+            Some((_, pause)) => pause.saturating_mul(2).min(longest),
+        };
+        let stretch = pause.mul_f32(f32::from(scatter()) / 1024.0);
+        let whole = pause.max(least) + stretch;
+        self.state.set(Some((Instant::now() + whole, pause)));
+        whole
+    }
+}
+
+/// A number below 256 that differs from process to process and from moment to moment.
+fn scatter() -> u8 {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    let [byte, ..] = (now.subsec_nanos() ^ std::process::id()).to_le_bytes();
+    byte
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONGEST: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_pause_doubles_to_its_limit_and_failures_of_one_moment_count_once() {
+        let pause = Pause::default();
+        assert!(pause.is_over() && !pause.is_set());
+        let first = pause.lengthen(LONGEST, Duration::ZERO);
+        assert!(first >= FIRST && first <= FIRST * 5 / 4, "{first:?}");
+        assert!(pause.lengthen(LONGEST, Duration::ZERO) < FIRST * 2);
+        for _ in 0..20 {
+            let (_, base) = pause.state.get().unwrap();
+            pause
+                .state
+                .set(Some((Instant::now() - Duration::from_secs(1), base)));
+            pause.lengthen(LONGEST, Duration::ZERO);
+        }
+        assert!(pause.left() <= LONGEST * 5 / 4);
+        assert!(pause.lengthen(LONGEST, Duration::from_secs(600)) >= Duration::from_secs(600));
+        pause.clear();
+        assert!(pause.is_over());
+    }
+}
