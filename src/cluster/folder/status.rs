@@ -1,0 +1,101 @@
+//! What became of a pod, as files: `network-status.json`, whole or not at all, and `events.jsonl`.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::unistd::Pid;
+
+use crate::cluster::{Event, Publication};
+use crate::npwg::{StatusEntry, merge_status};
+
+/// What a status file is called until it is whole; its writer's process ID follows.
+const UNFINISHED: &str = ".network-status.";
+
+/// Tells a publication in the directory of its pod.
+///
+/// # Errors
+/// Those of the file system.
+pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()> {
+    fs::create_dir_all(dir)?;
+    if let Some(status) = &publication.status {
+        write_status(dir, status)?;
+    }
+    append_events(dir, &publication.events)
+}
+
+/// What others wrote stays: foreign entries and keys with a period (NPWG 1.3 §5.1).
+fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
+    let path = dir.join("network-status.json");
+    let before = fs::read_to_string(&path).ok();
+    let text = merge_status(before.as_deref(), status);
+    let temporary = dir.join(format!("{UNFINISHED}{}", std::process::id()));
+    fs::write(&temporary, text)?;
+    fs::rename(&temporary, &path)
+}
+
+fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let mut lines = Vec::new();
+    for event in events {
+        serde_json::to_writer(&mut lines, event)?;
+        lines.push(b'\n');
+    }
+    let path = dir.join("events.jsonl");
+    fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?
+        .write_all(&lines)
+}
+
+/// Takes away what writers that are over left half made.
+pub(super) fn sweep(dir: &Path) {
+    let entries = fs::read_dir(dir);
+    for entry in entries.into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let writer = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
+        // Another sandbox of the same pod may be publishing at this moment.
+        if writer.and_then(|pid| pid.parse().ok()).is_some_and(is_over) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether a process has ended, or is this one, which writes nothing when it sweeps.
+fn is_over(pid: i32) -> bool {
+    let pid = Pid::from_raw(pid);
+    pid == Pid::this() || nix::sys::signal::kill(pid, None) == Err(Errno::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_written_status_files_of_dead_writers_are_swept_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let status = dir.path().join("demo/web");
+        sweep(&status);
+        fs::create_dir_all(&status).unwrap();
+        let mut dead = std::process::Command::new("true").spawn().unwrap();
+        dead.wait().unwrap();
+        let kept = [
+            ".network-status.1",
+            ".network-status.x",
+            "network-status.json",
+        ];
+        let swept = [dead.id(), std::process::id()].map(|pid| format!("{UNFINISHED}{pid}"));
+        for name in kept.iter().copied().chain(swept.iter().map(String::as_str)) {
+            fs::write(status.join(name), "[").unwrap();
+        }
+        sweep(&status);
+        let entries = fs::read_dir(&status).unwrap();
+        let mut left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, kept);
+    }
+}
