@@ -1,0 +1,123 @@
+//! A pod: what it is called, what it asks for, and what else is known of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, Dialect, NETWORKS_ANNOTATION, ObjectRef, Selection};
+
+/// A pod as the runtime names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PodName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// `K8S_POD_UID`, where the runtime gives it.
+    pub uid: Option<String>,
+}
+
+impl fmt::Display for PodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The annotations that matter here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodAnnotations {
+    /// [`NETWORKS_ANNOTATION`].
+    pub networks: Option<String>,
+    /// [`DEFAULT_NETWORK_ANNOTATION`].
+    pub default_network: Option<String>,
+}
+
+impl PodAnnotations {
+    /// Picks the annotations out of all that a pod has.
+    pub fn from_map(all: &BTreeMap<String, String>) -> PodAnnotations {
+        let get = |key: &str| {
+            all.get(key)
+                .filter(|value| !value.trim().is_empty())
+                .cloned()
+        };
+        PodAnnotations {
+            networks: get(NETWORKS_ANNOTATION),
+            default_network: get(DEFAULT_NETWORK_ANNOTATION),
+        }
+    }
+
+    /// Every definition that the annotations name. What is no valid annotation names none: the
+    /// plan says so later.
+    pub fn references(
+        &self,
+        namespace: &str,
+        multus_namespace: &str,
+        dialect: Dialect,
+    ) -> Vec<ObjectRef> {
+        let replaced = self.default_network.as_ref().and_then(|text| {
+            Selection::parse_default_network(text, multus_namespace, dialect).ok()
+        });
+        let selected = self
+            .networks
+            .as_ref()
+            .and_then(|text| Selection::parse_list(text, namespace, dialect).ok());
+        let mut references = Vec::new();
+        for selection in replaced.into_iter().chain(selected.into_iter().flatten()) {
+            if !references.contains(&selection.network) {
+                references.push(selection.network);
+            }
+        }
+        references
+    }
+
+    /// Whether they may have the key `deviceID` anywhere.
+    pub fn may_name_devices(&self) -> bool {
+        let texts = [&self.networks, &self.default_network];
+        let mut texts = texts.into_iter().flatten();
+        texts.any(|text| text.to_ascii_lowercase().contains("deviceid"))
+    }
+
+    /// Every claim that the annotations name, by its name in the pod's namespace.
+    pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
+        let Some(text) = &self.networks else {
+            return Vec::new();
+        };
+        let selections = Selection::parse_list(text, namespace, dialect).unwrap_or_default();
+        selections
+            .into_iter()
+            .filter_map(|selection| selection.ipam_claim)
+            .collect()
+    }
+}
+
+/// What is known of a pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pod {
+    /// `metadata.uid`.
+    pub uid: Option<String>,
+    /// The annotations that matter.
+    pub annotations: PodAnnotations,
+    /// The devices that kubelet gave it, by resource name, where the cluster knows them itself
+    /// (`jackfield.io/devices` of a manifest).
+    pub devices: BTreeMap<String, Vec<String>>,
+    /// Its containers that request extended resources, in their order.
+    #[serde(default)]
+    pub containers: Vec<Container>,
+    /// Whether it has resource claims (DRA), whatever they are for.
+    pub has_claims: bool,
+}
+
+/// A container that devices may have been allocated to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container {
+    /// Its name, by which kubelet keeps its devices.
+    pub name: String,
+    /// How many devices it asks for, by the resource's name.
+    pub requests: BTreeMap<String, u64>,
+    /// Whether it runs to completion before the others start: kubelet hands its devices on to
+    /// them. A side-car does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_first: bool,
+}

@@ -1,0 +1,71 @@
+//! What the plugin asks, and what it is answered.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::pod::{Pod, PodAnnotations, PodName};
+use crate::kubelet::PodDevices;
+use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
+
+/// What the plugin asks, once per ADD; the default asks for nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Question {
+    /// The pod, where the runtime names one.
+    pub pod: Option<PodName>,
+    /// Its annotations, where the runtime hands them over.
+    pub annotations: Option<PodAnnotations>,
+    /// Whether kubelet says, by the annotations that the runtime hands over, that it is a static
+    /// pod: it may run before the API server has its mirror, and while there is no API server.
+    pub is_static: bool,
+    /// Definitions that the administrator's configuration names.
+    pub networks: Vec<ObjectRef>,
+    /// Where a bare name in [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION) is looked up.
+    pub multus_namespace: String,
+    /// How annotations are read.
+    pub dialect: Dialect,
+    /// Where kubelet is to be asked for the pod's devices (`podResourcesSocket`), should one of
+    /// its networks use any; `None` when they do not matter.
+    pub kubelet: Option<PathBuf>,
+    /// How long to wait for somebody who answers: an agent may just be starting.
+    #[serde(skip)]
+    pub patience: Duration,
+}
+
+/// A definition or a claim as it was looked up: there, or why not.
+pub type Found<T> = Result<T, String>;
+
+/// What the cluster knows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answer {
+    /// The pod.
+    pub pod: Option<Pod>,
+    /// Every definition that was named, in no order.
+    pub definitions: Vec<(ObjectRef, Found<Definition>)>,
+    /// Every claim that was named, by its name.
+    pub claims: Vec<(String, Found<IpamClaim>)>,
+    /// What kubelet says of the pod's devices; `None` where it was not asked, since no network
+    /// uses any.
+    pub kubelet: Option<PodDevices>,
+}
+
+impl Answer {
+    /// The definition of that name.
+    pub fn definition(&self, object: &ObjectRef) -> Option<&Found<Definition>> {
+        self.definitions
+            .iter()
+            .find(|(name, _)| name == object)
+            .map(|(_, found)| found)
+    }
+
+    /// The claim of that name.
+    pub fn claim(&self, name: &str) -> Option<&Found<IpamClaim>> {
+        self.claims
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, found)| found)
+    }
+}
