@@ -4,15 +4,15 @@
 //! A list that changed while it was read is read anew, an answer to somebody else's question is
 //! passed over, and the kernel's words are kept.
 
+mod answer;
 mod narrowed;
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 use netlink_packet_core::{
-    DecodeError, ErrorMessage, NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR,
-    NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable, NetlinkMessage, NetlinkPayload,
-    NlasIterator,
+    DecodeError, NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer,
+    NetlinkDeserializable, NetlinkMessage,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -22,6 +22,7 @@ use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
 use nix::sys::time::{TimeVal, TimeValLike};
 
 use crate::kernel::KernelError;
+use answer::{Answer, messages};
 use narrowed::Narrowed;
 
 /// What kind of answer is due.
@@ -251,169 +252,5 @@ impl Exchange {
     }
 }
 
-/// The messages of a piece.
-fn messages(mut piece: &[u8]) -> impl Iterator<Item = Result<&[u8], Failure>> {
-    std::iter::from_fn(move || {
-        if piece.is_empty() {
-            return None;
-        }
-        let checked = NetlinkBuffer::new_checked(piece);
-        let length = checked.map(|message| message.length() as usize);
-        let whole = length.as_ref().map_or(usize::MAX, |length| *length);
-        let message = piece.get(..whole).unwrap_or(piece);
-        piece = piece
-            .get(whole.saturating_add(3) & !3..)
-            .unwrap_or_default();
-        Some(
-            length
-                .map(|_| message)
-                .map_err(|cause| Failure::Garbled(cause.to_string())),
-        )
-    })
-}
-
-/// An answer as it comes in.
-struct Answer<'r, T, R> {
-    kind: Kind,
-    read: &'r R,
-    messages: Vec<T>,
-    interrupted: bool,
-}
-
-impl<T, R> Answer<'_, T, R> {
-    /// Takes a message in; true when nothing more is to come.
-    fn is_complete_with<M>(&mut self, message: &[u8]) -> Result<bool, Failure>
-    where
-        M: NetlinkDeserializable<Error = DecodeError>,
-        R: Fn(M) -> Option<T>,
-    {
-        let message = NetlinkMessage::<M>::deserialize(message)
-            .map_err(|cause| Failure::Garbled(cause.to_string()))?;
-        self.interrupted |= message.header.flags & NLM_F_DUMP_INTR != 0;
-        match message.payload {
-            NetlinkPayload::InnerMessage(inner) => {
-                self.messages.extend((self.read)(inner));
-                Ok(self.kind == Kind::One)
-            }
-            NetlinkPayload::Done(done) if done.code >= 0 => Ok(true),
-            NetlinkPayload::Done(done) => Err(Failure::Refused {
-                errno: done.code.saturating_neg(),
-                explanation: words(&done.extended_ack),
-            }),
-            NetlinkPayload::Error(error) => match error.code {
-                None => Ok(true),
-                Some(code) => Err(Failure::Refused {
-                    errno: code.get().saturating_neg(),
-                    explanation: explanation(&error),
-                }),
-            },
-            NetlinkPayload::Noop => Ok(false),
-            _ => {
-                self.interrupted = true;
-                Ok(true)
-            }
-        }
-    }
-}
-
-/// The octets of a message's header, which a refusal repeats before the kernel's words.
-const HEADER: usize = 16;
-/// `NLMSGERR_ATTR_MSG`.
-const WORDS: u16 = 1;
-
-fn explanation(error: &ErrorMessage) -> Option<String> {
-    words(error.header.get(HEADER..)?)
-}
-
-fn words(attributes: &[u8]) -> Option<String> {
-    let attribute = NlasIterator::new(attributes)
-        .map_while(Result::ok)
-        .find(|attribute| attribute.kind() == WORDS)?;
-    let text = String::from_utf8_lossy(attribute.value());
-    Some(text.trim_end_matches('\0').to_owned())
-}
-
 #[cfg(test)]
-mod tests {
-    use netlink_packet_route::link::{LinkAttribute, LinkMessage};
-
-    use super::*;
-
-    fn exchange() -> Exchange {
-        let here = |connect: Box<dyn FnOnce() -> Opened + Send>| Ok(connect());
-        Exchange::open(here, Duration::from_secs(5)).unwrap()
-    }
-
-    fn link(name: &str) -> RouteNetlinkMessage {
-        let mut message = LinkMessage::default();
-        message
-            .attributes
-            .push(LinkAttribute::IfName(name.to_owned()));
-        RouteNetlinkMessage::GetLink(message)
-    }
-
-    #[test]
-    fn an_answer_that_nobody_took_is_not_the_next_questions_answer() {
-        let mut exchange = exchange();
-        let forsaken = exchange.send(&mut NetlinkMessage::from(link("no-such-link")), Kind::One);
-        forsaken.unwrap();
-        let answer = exchange.ask(link("lo"), Kind::One, Some).unwrap();
-        let [RouteNetlinkMessage::NewLink(lo)] = answer.as_slice() else {
-            panic!("{answer:?}");
-        };
-        assert!(
-            lo.attributes
-                .contains(&LinkAttribute::IfName("lo".to_owned()))
-        );
-    }
-
-    #[test]
-    fn silence_ends_with_patience() {
-        let mut exchange = exchange();
-        exchange.set_patience(Duration::ZERO);
-        let silence = exchange.receive(Instant::now());
-        assert!(matches!(silence, Err(Failure::Silent(_))), "{silence:?}");
-    }
-
-    #[test]
-    fn a_piece_is_cut_into_its_messages_and_a_broken_rest_is_an_error() {
-        let message = |length: u8, octets: usize| {
-            let mut message = vec![0; octets];
-            message[0] = length;
-            message
-        };
-        let piece = [message(16, 16), message(18, 20), message(40, 20)].concat();
-        let lengths: Vec<Option<usize>> = messages(&piece)
-            .map(|message| message.ok().map(<[u8]>::len))
-            .collect();
-        assert_eq!(lengths, [Some(16), Some(18), None]);
-        assert_eq!(messages(&[]).count(), 0);
-        assert!(messages(&[1, 2, 3]).all(|message| message.is_err()));
-    }
-
-    #[test]
-    fn the_kernels_words_are_found_among_the_attributes_of_a_refusal() {
-        let text = [
-            8, 0, 2, 0, 9, 9, 9, 9, 9, 0, 1, 0, b'n', b'o', b'p', b'e', 0,
-        ];
-        assert_eq!(words(&text).as_deref(), Some("nope"));
-        let mut error = ErrorMessage::default();
-        error.header = [[0; HEADER].as_slice(), &text].concat();
-        assert_eq!(explanation(&error).as_deref(), Some("nope"));
-    }
-
-    #[test]
-    fn a_refusal_without_words_or_with_broken_ones_has_none() {
-        let broken: [&[u8]; 5] = [
-            &[],
-            &[0],
-            &[8, 0, 2, 0, 9, 9, 9, 9],
-            &[99, 0, 1, 0],
-            &[0; 8],
-        ];
-        for octets in broken {
-            assert_eq!(words(octets), None, "{octets:?}");
-        }
-        assert_eq!(explanation(&ErrorMessage::default()), None);
-    }
-}
+mod tests;
