@@ -20,7 +20,9 @@
 
 pub mod adopted;
 pub mod entry;
+mod error;
 pub mod exclusive;
+mod key;
 pub mod lock;
 pub mod multus_cache;
 pub mod owed;
@@ -36,7 +38,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 pub use entry::Entry;
+pub use error::JournalError;
 pub use exclusive::Exclusive;
+pub use key::Key;
 pub use lock::{Lock, LockError};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
@@ -44,32 +48,7 @@ pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
 pub use users::DeviceUser;
 
 use crate::cluster::PodName;
-use crate::cni::{ContainerId, InterfaceName};
 use steps::ReplayError;
-
-/// What the runtime calls one attachment: container and interface (CNI 1.1.0 §3).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
-    /// `CNI_CONTAINERID`.
-    pub container: ContainerId,
-    /// `CNI_IFNAME`.
-    pub ifname: InterfaceName,
-}
-
-impl Key {
-    /// The file's name. A container ID that is too long for one is cut and told apart by its
-    /// checksum; the header holds the whole.
-    fn file_name(&self) -> String {
-        const LONGEST: usize = 200;
-        let container = self.container.as_str();
-        if container.len() <= LONGEST {
-            return format!("{container}@{}", self.ifname);
-        }
-        let sum = crc32fast::hash(container.as_bytes());
-        let start = container.get(..LONGEST).unwrap_or_default();
-        format!("{start}~{sum:08x}@{}", self.ifname)
-    }
-}
 
 /// The directory of the journal.
 #[derive(Debug, Clone)]
@@ -290,39 +269,6 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(8 << 10);
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Why the journal could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// Others than root could put records there.
-    #[error(
-        "journal {path} can be written by others than its owner; make it root's with mode 0700"
-    )]
-    Open {
-        /// The directory.
-        path: String,
-    },
-    /// A file or directory.
-    #[error("journal {path} {what}: {cause}; make journalDir a writable directory with free space")]
-    Io {
-        /// The path.
-        path: String,
-        /// What could not be done.
-        what: &'static str,
-        /// Why.
-        cause: String,
-    },
-}
-
-impl JournalError {
-    fn io(what: &'static str, path: &Path, cause: &io::Error) -> JournalError {
-        JournalError::Io {
-            path: path.display().to_string(),
-            what,
-            cause: cause.to_string(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,37 @@
+//! Why the journal could not be used.
+
+use std::io;
+use std::path::Path;
+
+/// Why the journal could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Others than root could put records there.
+    #[error(
+        "journal {path} can be written by others than its owner; make it root's with mode 0700"
+    )]
+    Open {
+        /// The directory.
+        path: String,
+    },
+    /// A file or directory.
+    #[error("journal {path} {what}: {cause}; make journalDir a writable directory with free space")]
+    Io {
+        /// The path.
+        path: String,
+        /// What could not be done.
+        what: &'static str,
+        /// Why.
+        cause: String,
+    },
+}
+
+impl JournalError {
+    pub(super) fn io(what: &'static str, path: &Path, cause: &io::Error) -> JournalError {
+        JournalError::Io {
+            path: path.display().to_string(),
+            what,
+            cause: cause.to_string(),
+        }
+    }
+}
