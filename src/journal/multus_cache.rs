@@ -21,10 +21,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::value::RawValue;
 
 use super::Key;
-use crate::cni::{
-    CapabilityArgs, CniResult, ContainerId, InterfaceName, NetworkConfig, NetworkName,
-};
-use crate::plan::{Attachment, Requested};
+use crate::cni::{CniResult, ContainerId, InterfaceName, NetworkConfig, NetworkName};
+use crate::plan::Attachment;
 use delegate::Delegate;
 use result_file::ResultFile;
 
@@ -207,21 +205,8 @@ fn bare(
         label
     };
     Attachment {
-        label,
         is_cluster,
-        ifname,
-        network,
-        config,
-        capability_args: CapabilityArgs::default(),
-        cni_args: None,
-        extra_args: Vec::new(),
-        inject: Vec::new(),
-        resource: None,
-        device: None,
-        device_info_file: None,
-        requested: Requested::default(),
-        default_route: None,
-        is_auxiliary: false,
+        ..Attachment::bare(label, ifname, network, config)
     }
 }
 

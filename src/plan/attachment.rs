@@ -67,12 +67,29 @@ pub struct Attachment {
 impl Attachment {
     /// One of this configuration, as net1, that asks for nothing.
     pub(crate) fn for_tests(config: &str) -> Attachment {
+        Attachment::bare(
+            "demo/n".to_owned(),
+            "net1".parse().unwrap(),
+            "n".parse().unwrap(),
+            NetworkConfig::parse(config.as_bytes()).unwrap(),
+        )
+    }
+}
+
+impl Attachment {
+    /// A secondary network without a device, of which nothing is asked.
+    pub fn bare(
+        label: String,
+        ifname: InterfaceName,
+        network: NetworkName,
+        config: NetworkConfig,
+    ) -> Attachment {
         Attachment {
-            label: "demo/n".to_owned(),
+            label,
             is_cluster: false,
-            ifname: "net1".parse().unwrap(),
-            network: "n".parse().unwrap(),
-            config: NetworkConfig::parse(config.as_bytes()).unwrap(),
+            ifname,
+            network,
+            config,
             capability_args: CapabilityArgs::default(),
             cni_args: None,
             extra_args: Vec::new(),
@@ -85,9 +102,7 @@ impl Attachment {
             is_auxiliary: false,
         }
     }
-}
 
-impl Attachment {
     /// CNI_ARGS for the delegates: the runtime's with ours over them.
     ///
     /// Plugins of the reference library refuse keys that they do not know, unless they are told

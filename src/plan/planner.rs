@@ -1,11 +1,11 @@
 //! The networks of a pod, one after the other in the order of the plan.
 
-use super::attachment::{Attachment, Requested};
+use super::attachment::Attachment;
 use super::error::{PlanError, Reason};
 use super::network::read;
 use super::{Inputs, Plan, capabilities};
 use crate::cluster::Network;
-use crate::cni::{CapabilityArgs, InterfaceName};
+use crate::cni::InterfaceName;
 use crate::npwg::Selection;
 
 /// A plan in the making.
@@ -134,21 +134,9 @@ impl<'a> Planner<'a> {
             .as_ref()
             .map_or_else(|| name.to_string(), ToString::to_string);
         let mut attachment = Attachment {
-            label,
             is_cluster,
-            ifname: ifname.clone(),
-            network: name,
-            config,
-            capability_args: CapabilityArgs::default(),
-            cni_args: None,
-            extra_args: Vec::new(),
-            inject: Vec::new(),
             resource: network.resource.clone(),
-            device: None,
-            device_info_file: None,
-            requested: Requested::default(),
-            default_route: None,
-            is_auxiliary: false,
+            ..Attachment::bare(label, ifname.clone(), name, config)
         };
         if let Some(selection) = selection {
             let rules = capabilities::Rules {
