@@ -1,6 +1,9 @@
 //! One pod with three networks on one node: bridge and host-local as the cluster network, macvlan
 //! with static addresses and the default route, and ptp with host-local.
 
+#[path = "../netns/lab/plugins.rs"]
+mod plugins;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +16,7 @@ use tempfile::TempDir;
 use crate::call::{Call, Verb};
 use crate::leftovers::Holdings;
 use crate::node::{self, ip};
+use plugins::real_plugins;
 
 const NETNS: &str = "pod";
 /// How long the kernel may take to end a network namespace that nobody has any more.
@@ -83,14 +87,14 @@ impl Lab {
                  fi\n\
                  if [ -e {control}/break-{network} ]; then echo '{{\"code\":7,\"msg\":\"broken\"}}'; exit 1; fi\n\
                  exec {plugins}/{plugin}\n",
-                plugins = plugins().display(),
+                plugins = real_plugins().display(),
             );
             let path = bin.join(wrapper);
             fs::write(&path, script).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
         for plugin in ["host-local", "static"] {
-            std::os::unix::fs::symlink(plugins().join(plugin), bin.join(plugin)).unwrap();
+            std::os::unix::fs::symlink(real_plugins().join(plugin), bin.join(plugin)).unwrap();
         }
         self.write(
             "10-cluster.conflist",
@@ -296,15 +300,4 @@ metadata:
 
 fn netns_path() -> PathBuf {
     Path::new("/run/netns").join(NETNS)
-}
-
-/// The real CNI plugins.
-fn plugins() -> PathBuf {
-    std::env::var_os("CNI_BIN").map_or_else(
-        || {
-            let home = std::env::var("HOME").unwrap_or_default();
-            Path::new(&home).join(".cache/jackfield/cni-plugins-v1.9.1")
-        },
-        PathBuf::from,
-    )
 }

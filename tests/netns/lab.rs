@@ -11,6 +11,7 @@ mod cluster;
 mod delegates;
 mod leftovers;
 mod netns;
+mod plugins;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use tempfile::TempDir;
 pub(crate) use call::{Call, Outcome};
 pub(crate) use leftovers::Leftovers;
 pub(crate) use netns::{Netns, run};
+pub(crate) use plugins::real_plugins;
 
 /// The pod that a lab's calls are about unless they say otherwise.
 pub(crate) const POD: &str = "demo/web";
@@ -243,22 +245,4 @@ impl Drop for Lab {
             let _ = fs::remove_file(path);
         }
     }
-}
-
-/// Where the real CNI plugins are: `$CNI_BIN`, else where the scripts put them.
-pub(crate) fn real_plugins() -> PathBuf {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let dir = variable("CNI_BIN").unwrap_or_else(|| {
-        variable("JACKFIELD_CACHE")
-            .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("jackfield")))
-            .or_else(|| Some(variable("HOME")?.join(".cache/jackfield")))
-            .unwrap_or_default()
-            .join("cni-plugins-v1.9.1")
-    });
-    assert!(
-        dir.join("bridge").exists(),
-        "no CNI plugins in {}; run scripts/test --only netns, which builds them, or set CNI_BIN",
-        dir.display()
-    );
-    dir
 }
