@@ -4,32 +4,6 @@ use serde_json::{Value, json};
 
 use crate::lab::{Lab, Outcome};
 
-/// A lab whose pod selects two networks.
-fn lab() -> Lab {
-    let lab = Lab::new();
-    lab.definition("demo/storage", &lab.macvlan());
-    lab.definition("demo/management", &lab.ptp("10.30.0.0/24"));
-    lab.selects_json(&json!([
-        { "name": "storage", "ips": ["10.20.0.5/24"], "mac": "02:00:00:00:20:05", "default-route": ["10.20.0.1"] },
-        { "name": "management", "interface": "mgmt0" },
-    ]));
-    lab
-}
-
-/// A command that is to succeed, with nothing on stderr.
-fn quiet(outcome: Outcome) -> String {
-    assert_eq!(
-        (outcome.exit, outcome.stderr.as_str()),
-        (0, ""),
-        "{outcome}"
-    );
-    assert!(
-        !outcome.stdout.contains('\u{1b}'),
-        "no colour in a pipe: {outcome}"
-    );
-    outcome.stdout
-}
-
 /// A table's rows, each with its columns, the header left out.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let split = |line: &str| {
@@ -44,8 +18,8 @@ fn rows(table: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn attach_and_check_print_a_table_of_what_is_attached_and_detach_prints_nothing() {
-    let lab = lab();
-    let attached = quiet(lab.command("attach", &[]).run());
+    let lab = Lab::with_two_networks();
+    let attached = lab.command("attach", &[]).run().quiet();
     assert!(attached.starts_with("INTERFACE"), "{attached}");
     let table = rows(&attached);
     assert_eq!(table.len(), 3, "{attached}");
@@ -59,15 +33,15 @@ fn attach_and_check_print_a_table_of_what_is_attached_and_detach_prints_nothing(
     );
     assert_eq!(table[1].last().unwrap(), "10.20.0.1");
     assert_eq!(table[2][..3], ["mgmt0", "demo/management", "10.30.0.2"]);
-    assert_eq!(quiet(lab.command("check", &[]).run()), attached);
-    assert_eq!(quiet(lab.command("detach", &[]).run()), "");
+    assert_eq!(lab.command("check", &[]).run().quiet(), attached);
+    assert_eq!(lab.command("detach", &[]).run().quiet(), "");
     lab.assert_nothing_left();
 }
 
 #[test]
 fn for_programs_it_is_the_status_list() {
-    let lab = lab();
-    let parse = |outcome: Outcome| -> Value { serde_json::from_str(&quiet(outcome)).unwrap() };
+    let lab = Lab::with_two_networks();
+    let parse = |outcome: Outcome| -> Value { serde_json::from_str(&outcome.quiet()).unwrap() };
     let attached = parse(lab.command("attach", &["-o", "json"]).run());
     assert_eq!(attached, json!(lab.status()));
     assert_eq!(parse(lab.command("check", &["-o", "json"]).run()), attached);
@@ -80,16 +54,16 @@ fn for_programs_it_is_the_status_list() {
 
 #[test]
 fn what_the_runtime_attached_the_command_line_checks_and_detaches() {
-    let lab = lab();
+    let lab = Lab::with_two_networks();
     lab.add();
-    quiet(lab.command("check", &[]).run());
-    quiet(lab.command("detach", &[]).run());
+    lab.command("check", &[]).run().quiet();
+    lab.command("detach", &[]).run().quiet();
     lab.assert_nothing_left();
 }
 
 #[test]
 fn the_container_is_named_after_the_pod_unless_it_is_given() {
-    let lab = lab();
+    let lab = Lab::with_two_networks();
     let conf = lab
         .write("own.conf", &lab.conf().to_string())
         .display()
@@ -114,10 +88,10 @@ fn the_container_is_named_after_the_pod_unless_it_is_given() {
         ])
         .run()
     };
-    quiet(run("attach"));
+    run("attach").quiet();
     assert!(lab.path("journal/sandboxes/demo-web@pod0").exists());
     assert!(lab.pod.links().contains(&"pod0".to_owned()));
-    quiet(run("detach"));
+    run("detach").quiet();
     lab.assert_nothing_left();
 }
 
@@ -139,8 +113,8 @@ fn one_line(outcome: &Outcome, words: &[&str]) {
 
 #[test]
 fn a_failure_is_one_line_with_its_code_and_exit_1() {
-    let lab = lab();
-    quiet(lab.command("attach", &[]).run());
+    let lab = Lab::with_two_networks();
+    lab.command("attach", &[]).run().quiet();
     lab.pod.ip("addr del 10.20.0.5/24 dev net1");
     // The reference plugin's own CHECK finds it first.
     one_line(
@@ -151,7 +125,7 @@ fn a_failure_is_one_line_with_its_code_and_exit_1() {
         &lab.command("attach", &[]).run(),
         &["attached already", "code 101"],
     );
-    quiet(lab.command("detach", &[]).run());
+    lab.command("detach", &[]).run().quiet();
     lab.selects("absent");
     one_line(
         &lab.command("attach", &[]).run(),
@@ -179,7 +153,7 @@ fn a_failure_is_one_line_with_its_code_and_exit_1() {
 
 #[test]
 fn wrong_usage_is_exit_2_and_help_is_exit_0() {
-    let lab = lab();
+    let lab = Lab::with_two_networks();
     for arguments in [
         &[][..],
         &["frobnicate"],
@@ -245,7 +219,7 @@ fn wrong_usage_is_exit_2_and_help_is_exit_0() {
 
 #[test]
 fn output_that_is_lost_is_a_failure() {
-    let lab = lab();
+    let lab = Lab::with_two_networks();
     for arguments in [&["man"][..], &["completions", "bash"], &["devices"]] {
         let full = ["sh", "-c", "exec \"$0\" \"$@\" >/dev/full"];
         let outcome = lab.cli(arguments).under(&full).run();
@@ -257,7 +231,7 @@ fn output_that_is_lost_is_a_failure() {
 /// A person who watches sees progress; stdout stays for the table.
 #[test]
 fn progress_is_for_a_terminal_only() {
-    let lab = lab();
+    let lab = Lab::with_two_networks();
     let arguments = lab.command("attach", &[]).words();
     let seen = crate::lab::run(
         "ip",
@@ -278,7 +252,7 @@ fn progress_is_for_a_terminal_only() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let lab = lab();
+    let lab = Lab::with_two_networks();
     let arguments = lab.command("attach", &[]).words();
     let line = format!("set -o pipefail; {} | true", arguments.join(" "));
     crate::lab::run(

@@ -2,38 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Outcome};
-
-/// A lab whose pod selects two networks.
-fn lab() -> Lab {
-    let lab = Lab::new();
-    lab.definition("demo/storage", &lab.macvlan());
-    lab.definition("demo/management", &lab.ptp("10.30.0.0/24"));
-    lab.selects_json(&json!([
-        { "name": "storage", "ips": ["10.20.0.5/24"], "mac": "02:00:00:00:20:05", "default-route": ["10.20.0.1"] },
-        { "name": "management", "interface": "mgmt0" },
-    ]));
-    lab
-}
-
-/// An explanation that finds nothing wrong, with nothing on stderr.
-fn quiet(outcome: Outcome) -> String {
-    assert_eq!(
-        (outcome.exit, outcome.stderr.as_str()),
-        (0, ""),
-        "{outcome}"
-    );
-    outcome.stdout
-}
+use crate::lab::Lab;
 
 #[test]
 fn explain_shows_the_plan_and_runs_nothing() {
-    let lab = lab();
+    let lab = Lab::with_two_networks();
     lab.recorder("seen", "bridge", "");
     let mut bridge = lab.bridge("cni0", "10.10.0.0/24");
     bridge["type"] = json!("seen");
     lab.cluster_network("1.0.0", &[bridge]);
-    let plan = quiet(lab.command("explain", &[]).run());
+    let plan = lab.command("explain", &[]).run().quiet();
     for words in [
         "eth0",
         "cluster",
@@ -50,7 +28,7 @@ fn explain_shows_the_plan_and_runs_nothing() {
         assert!(plan.contains(words), "{words:?} is missing in: {plan}");
     }
     let parsed: Value =
-        serde_json::from_str(&quiet(lab.command("explain", &["-o", "json"]).run())).unwrap();
+        serde_json::from_str(&lab.command("explain", &["-o", "json"]).run().quiet()).unwrap();
     assert_eq!(parsed["problems"], json!([]));
     assert_eq!(parsed["attachments"][1]["interface"], "net1");
     assert_eq!(parsed["attachments"][1]["ips"], json!(["10.20.0.5/24"]));
@@ -62,7 +40,7 @@ fn explain_shows_the_plan_and_runs_nothing() {
 /// Every reason that ADD gives, `explain` gives in the same words, and all of them at once.
 #[test]
 fn explain_finds_what_add_finds() {
-    let mut lab = lab();
+    let mut lab = Lab::with_two_networks();
     let mut plain = lab.macvlan();
     plain["capabilities"] = json!({});
     lab.definition("demo/plain", &plain);
@@ -109,7 +87,7 @@ fn explain_finds_what_add_finds() {
 /// What is wrong with the node is found as well.
 #[test]
 fn explain_finds_a_journal_that_cannot_be_written() {
-    let mut lab = lab();
+    let mut lab = Lab::with_two_networks();
     // Injects a fault: a file in the directory's place.
     lab.write("journal", "");
     lab.set_out();
@@ -125,9 +103,9 @@ fn explain_finds_a_journal_that_cannot_be_written() {
 
 #[test]
 fn an_annotation_that_is_ignored_is_a_note_and_no_problem() {
-    let lab = lab();
+    let lab = Lab::with_two_networks();
     lab.selects("[null]");
-    let explained = quiet(lab.command("explain", &[]).run());
+    let explained = lab.command("explain", &[]).run().quiet();
     assert!(
         explained.contains("is ignored") && explained.contains("It would succeed"),
         "{explained}"

@@ -146,6 +146,13 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// What a command writes that is to succeed, with nothing on stderr and no colour in a pipe.
+    pub(crate) fn quiet(self) -> String {
+        assert_eq!((self.exit, self.stderr.as_str()), (0, ""), "{self}");
+        assert!(!self.stdout.contains('\u{1b}'), "{self}");
+        self.stdout
+    }
+
     /// Stdout, which is to be exactly one JSON document.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)

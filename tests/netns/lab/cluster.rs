@@ -7,6 +7,19 @@ use serde_json::{Value, json};
 use super::{Lab, POD, UPLINK};
 
 impl Lab {
+    /// A lab whose pod selects two networks: macvlan with addresses and the default route of its
+    /// own, and ptp as `mgmt0`.
+    pub(crate) fn with_two_networks() -> Lab {
+        let lab = Lab::new();
+        lab.definition("demo/storage", &lab.macvlan());
+        lab.definition("demo/management", &lab.ptp("10.30.0.0/24"));
+        lab.selects_json(&json!([
+            { "name": "storage", "ips": ["10.20.0.5/24"], "mac": "02:00:00:00:20:05", "default-route": ["10.20.0.1"] },
+            { "name": "management", "interface": "mgmt0" },
+        ]));
+        lab
+    }
+
     /// Writes the cluster network's configuration.
     pub(crate) fn cluster_network(&self, version: &str, plugins: &[Value]) {
         let conf = json!({ "cniVersion": version, "name": "cluster", "plugins": plugins });
