@@ -4,6 +4,7 @@
 mod bad;
 mod doctor;
 mod install;
+mod refusal;
 mod takeover;
 mod uninstall;
 mod watch;

@@ -1,46 +1,9 @@
 //! What stands in the way of an installation is one line, and changes nothing.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
+use super::refusal::{Mount, refused};
 use super::{CLUSTER, OURS, Setup};
-use crate::lab::{Outcome, run};
-
-/// One line, with all of `words`.
-#[track_caller]
-pub(super) fn refused(outcome: &Outcome, words: &[&str]) {
-    assert_eq!(
-        (outcome.exit, outcome.stdout.as_str()),
-        (1, ""),
-        "{outcome}"
-    );
-    let last = outcome.stderr.lines().last().unwrap_or_default();
-    for word in words {
-        assert!(last.contains(word), "{word:?} in {outcome}");
-    }
-}
-
-/// A mounted file system; it is taken off with its test.
-pub(super) struct Mount(PathBuf);
-
-impl Mount {
-    /// What is mounted over `at` by now.
-    pub(super) fn over(at: &Path) -> Mount {
-        Mount(at.into())
-    }
-
-    pub(super) fn tmpfs(at: &Path, options: &str) -> Mount {
-        let at = at.display().to_string();
-        run("mount", &["-t", "tmpfs", "-o", options, "tmpfs", &at]);
-        Mount(at.into())
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        run("umount", &["-l", &self.0.display().to_string()]);
-    }
-}
 
 #[test]
 fn a_directory_that_is_missing() {
@@ -64,18 +27,11 @@ fn a_directory_that_is_missing() {
 fn a_directory_that_is_read_only() {
     for folder in ["net.d", "cni-bin"] {
         let setup = Setup::new();
-        let before = setup.files();
-        let at = setup.lab.path(folder);
-        let on = at.display().to_string();
-        run("mount", &["--bind", &on, &on]);
-        let mounted = Mount::over(&at);
-        run("mount", &["-o", "remount,ro,bind", &on]);
-        refused(
-            &setup.install(&[]),
+        let _mounted = Mount::read_only(&setup.lab.path(folder));
+        setup.refuses(
+            |setup| setup.install(&[]),
             &[folder, "Read-only", "make it writable"],
         );
-        drop(mounted);
-        assert_eq!(setup.files(), before, "{folder}");
     }
 }
 
@@ -96,12 +52,10 @@ fn a_directory_that_is_full() {
         );
         let fill = setup.lab.path(folder).join("filler");
         let _ = fs::write(&fill, vec![0; 1 << 20]);
-        let before = setup.files();
-        refused(
-            &setup.install(&[]),
+        setup.refuses(
+            |setup| setup.install(&[]),
             &[folder, "No space left", "free space there"],
         );
-        assert_eq!(setup.files(), before, "{folder}");
         assert_eq!(setup.first(), CLUSTER);
     }
 }
@@ -110,9 +64,8 @@ fn a_directory_that_is_full() {
 #[test]
 fn a_cluster_network_that_never_comes() {
     let setup = Setup::bare();
-    let before = setup.files();
-    refused(
-        &setup.install_within("300ms", &[]),
+    setup.refuses(
+        |setup| setup.install_within("300ms", &[]),
         &[
             "net.d within 300ms",
             "there is none",
@@ -120,7 +73,6 @@ fn a_cluster_network_that_never_comes() {
             "nothing was written",
         ],
     );
-    assert_eq!(setup.files(), before);
     // Nor one that is broken, or that would have us call ourselves.
     for (text, words) in [
         ("{", "10-cluster.conflist comes first"),
@@ -131,9 +83,7 @@ fn a_cluster_network_that_never_comes() {
         ),
     ] {
         setup.lab.write("net.d/10-cluster.conflist", text);
-        let before = setup.files();
-        refused(&setup.install(&[]), &[words, "nothing was written"]);
-        assert_eq!(setup.files(), before);
+        setup.refuses(|setup| setup.install(&[]), &[words, "nothing was written"]);
     }
 }
 
@@ -141,50 +91,37 @@ fn a_cluster_network_that_never_comes() {
 fn two_that_want_to_be_first() {
     let setup = Setup::new();
     setup.cluster_network("!first.conflist", "first");
-    let before = setup.files();
-    refused(
-        &setup.install(&[]),
+    setup.refuses(
+        |setup| setup.install(&[]),
         &["!first.conflist comes before", "rename it"],
     );
-    assert_eq!(setup.files(), before);
     fs::remove_file(setup.lab.path("net.d/!first.conflist")).unwrap();
     setup.lab.write(
         "net.d/00-multus.conf",
         r#"{"name":"m","type":"multus","clusterNetwork":"x"}"#,
     );
-    let before = setup.files();
-    refused(
-        &setup.install(&[]),
+    setup.refuses(
+        |setup| setup.install(&[]),
         &[
             "00-multus.conf is the configuration of Multus",
             "--from-multus",
         ],
     );
-    assert_eq!(setup.files(), before);
 }
 
 #[test]
 fn a_downgrade() {
     let setup = Setup::new();
     setup.installed();
-    let manifest = setup.lab.path("net.d/.jackfield/manifest.json");
-    let text = fs::read_to_string(&manifest).unwrap();
-    let newer = text.replace(
-        &format!("\"{}\"", env!("CARGO_PKG_VERSION")),
-        "\"99.0.0-rc.1\"",
-    );
-    assert_ne!(newer, text);
-    fs::write(&manifest, newer).unwrap();
-    let before = setup.files();
-    refused(
-        &setup.install(&[]),
+    setup.is_of_release("99.0.0-rc.1");
+    setup.refuses(
+        |setup| setup.install(&[]),
         &[
             "jackfield 99.0.0-rc.1",
             env!("CARGO_PKG_VERSION"),
             "--allow-downgrade",
         ],
     );
-    assert_eq!(setup.files(), before);
     let outcome = setup.install(&["--allow-downgrade"]);
     assert_eq!(outcome.exit, 0, "{outcome}");
 }
@@ -203,12 +140,10 @@ fn an_image_for_another_architecture() {
     assert_eq!(elf[18], ours);
     elf[18] = theirs;
     fs::write(&plugin, elf).unwrap();
-    let before = setup.files();
-    refused(
-        &setup.install(&[]),
+    setup.refuses(
+        |setup| setup.install(&[]),
         &["x86-64", "aarch64", "cni-bin/bridge", "use the image for"],
     );
-    assert_eq!(setup.files(), before);
 }
 
 #[test]

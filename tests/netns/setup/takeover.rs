@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::bad::{Mount, refused};
+use super::refusal::{Mount, refused};
 use super::{CLUSTER, OURS, Setup};
-use crate::lab::{Outcome, POD, real_plugins, run};
+use crate::lab::{Outcome, POD, real_plugins};
 
 /// What Multus' file is called.
 pub(super) const MULTUS: &str = "00-multus.conf";
@@ -224,34 +224,26 @@ fn a_damaged_cache_is_named_and_stops_nobody() {
 fn two_that_are_first_none_at_all_or_a_broken_one() {
     let setup = thin();
     setup.cluster_network("00-a.conflist", "first");
-    let before = setup.files();
-    refused(
-        &setup.take_over(&[]),
+    setup.refuses(
+        |setup| setup.take_over(&[]),
         &["00-a.conflist comes before", MULTUS, "rename or remove"],
     );
-    assert_eq!(setup.files(), before);
     let setup = Setup::new();
-    let before = setup.files();
-    refused(
-        &setup.take_over(&[]),
+    setup.refuses(
+        |setup| setup.take_over(&[]),
         &["no configuration of Multus", "--conf-dir"],
     );
-    assert_eq!(setup.files(), before);
     let list = json!({ "name": "m", "cniVersion": "1.0.0",
                        "plugins": [{ "type": "bridge" }, { "type": "multus" }] });
     setup.multus(&list.to_string());
-    let before = setup.files();
-    refused(
-        &setup.take_over(&[]),
+    setup.refuses(
+        |setup| setup.take_over(&[]),
         &[MULTUS, "not the first plugin", "Multus goes on"],
     );
-    assert_eq!(setup.files(), before);
     let mut wrong = thin().conf(MULTUS);
     wrong["logOptions"] = json!(7);
     setup.multus(&wrong.to_string());
-    let before = setup.files();
-    refused(&setup.take_over(&[]), &["logOptions", "correct"]);
-    assert_eq!(setup.files(), before);
+    setup.refuses(|setup| setup.take_over(&[]), &["logOptions", "correct"]);
     // Both of a node that had two come back.
     let setup = thin();
     let second = setup.lab.path("net.d/01-multus.conf");
@@ -275,18 +267,11 @@ fn a_directory_that_is_missing_read_only_or_full() {
     fs::rename(&away, setup.lab.path("net.d")).unwrap();
     for folder in ["net.d", "cni-bin"] {
         let setup = thin();
-        let before = setup.files();
-        let at = setup.lab.path(folder);
-        let on = at.display().to_string();
-        run("mount", &["--bind", &on, &on]);
-        let mounted = Mount::over(&at);
-        run("mount", &["-o", "remount,ro,bind", &on]);
-        refused(
-            &setup.take_over(&[]),
+        let _mounted = Mount::read_only(&setup.lab.path(folder));
+        setup.refuses(
+            |setup| setup.take_over(&[]),
             &[folder, "Read-only", "make it writable"],
         );
-        drop(mounted);
-        assert_eq!(setup.files(), before, "{folder}");
         assert_eq!(setup.first(), MULTUS);
     }
     for folder in ["net.d", "cni-bin"] {
@@ -300,12 +285,10 @@ fn a_directory_that_is_missing_read_only_or_full() {
             fs::set_permissions(path, mode).unwrap();
         }
         let _ = fs::write(at.join("filler"), vec![0; 16 << 20]);
-        let before = setup.files();
-        refused(
-            &setup.take_over(&[]),
+        setup.refuses(
+            |setup| setup.take_over(&[]),
             &[folder, "No space left", "free space there"],
         );
-        assert_eq!(setup.files(), before, "{folder}");
         assert_eq!(setup.first(), MULTUS);
     }
 }
@@ -314,17 +297,11 @@ fn a_directory_that_is_missing_read_only_or_full() {
 fn a_downgrade() {
     let setup = thin();
     assert_eq!(setup.take_over(&[]).exit, 0);
-    let manifest = setup.lab.path("net.d/.jackfield/manifest.json");
-    let text = fs::read_to_string(&manifest).unwrap();
-    let newer = text.replace(&format!("\"{}\"", env!("CARGO_PKG_VERSION")), "\"99.0.0\"");
-    assert_ne!(newer, text);
-    fs::write(&manifest, newer).unwrap();
-    let before = setup.files();
-    refused(
-        &setup.take_over(&[]),
+    setup.is_of_release("99.0.0");
+    setup.refuses(
+        |setup| setup.take_over(&[]),
         &["jackfield 99.0.0", "--allow-downgrade"],
     );
-    assert_eq!(setup.files(), before);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::super::bad::Mount;
+use super::super::refusal::Mount;
 use super::{Setup, age, well};
 use crate::lab::POD;
 
