@@ -2,6 +2,8 @@
 
 mod admin;
 mod agent;
+mod control_plane;
+mod manifests;
 mod plugin;
 mod proxy;
 mod server;

@@ -3,11 +3,15 @@
 #[path = "../api/lab/admin.rs"]
 #[allow(dead_code, reason = "the other stage uses the rest of it")]
 mod admin;
+#[path = "../api/lab/control_plane.rs"]
+mod control_plane;
 mod deployment;
 mod device_plugin;
 mod dra;
 mod grpc;
 mod machine;
+#[path = "../api/lab/manifests.rs"]
+mod manifests;
 mod pods;
 mod server;
 mod traces;

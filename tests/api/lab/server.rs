@@ -3,14 +3,13 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::Value;
 
-use super::Admin;
+use super::{Admin, control_plane, manifests};
 
 /// The API server, with the manifests of `deploy/` applied.
 pub(crate) struct Server {
@@ -31,21 +30,7 @@ impl Server {
         let [port, etcd, peer] = free_ports();
         let dir = PathBuf::from(format!("/run/jackfield/api-{}", std::process::id()));
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--pdeathsig", "TERM"])
-            .arg(root.join("tests/api/cluster/run"))
-            .arg(&dir)
-            .args([port, etcd, peer].map(|port| port.to_string()))
-            .stdin(Stdio::null());
-        // The signal comes when the thread ends that started it: this one never does.
-        std::thread::spawn(move || {
-            let mut server = command.spawn().expect("setpriv of util-linux");
-            let _ = server.wait();
-            loop {
-                std::thread::park();
-            }
-        });
+        control_plane::start(&dir, [port, etcd, peer], None);
         let server = Server { port, dir };
         server.wait();
         server.apply(&root.join("deploy/crds"));
@@ -82,19 +67,9 @@ impl Server {
     /// Applies every manifest in a folder.
     fn apply(&self, folder: &Path) {
         let admin = Admin::new(self, "admin");
-        let mut files: Vec<PathBuf> = fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
-            .collect();
-        files.sort();
-        for file in files {
-            let text = fs::read_to_string(&file).unwrap();
-            for document in text.split("\n---\n") {
-                let object: Value = serde_saphyr::from_str(document).unwrap();
-                if let Some(collection) = collection(&object) {
-                    admin.create(collection, &object);
-                }
+        for object in manifests::of_folder(folder) {
+            if let Some(collection) = manifests::collection(&object) {
+                admin.create(collection, &object);
             }
         }
     }
@@ -155,26 +130,6 @@ impl Server {
         });
         requests.collect()
     }
-}
-
-fn collection(object: &Value) -> Option<&'static str> {
-    Some(match object["kind"].as_str().unwrap() {
-        "ConfigMap" => "/api/v1/namespaces/kube-system/configmaps",
-        "DaemonSet" => "/apis/apps/v1/namespaces/kube-system/daemonsets",
-        "ServiceAccount" => "/api/v1/namespaces/kube-system/serviceaccounts",
-        "ClusterRole" => "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-        "ClusterRoleBinding" => "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-        "CustomResourceDefinition" => "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        "ValidatingAdmissionPolicy" => {
-            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-        }
-        "ValidatingAdmissionPolicyBinding" => {
-            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
-        }
-        // For kubectl alone, and for OpenShift's API server.
-        "Kustomization" | "SecurityContextConstraints" => return None,
-        other => panic!("deploy/ has a {other}: say where it goes"),
-    })
 }
 
 fn free_ports() -> [u16; 3] {

@@ -5,8 +5,7 @@ use std::path::Path;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::server::documents;
-use super::{Lab, SYSTEM, eventually};
+use super::{Lab, SYSTEM, eventually, manifests};
 
 /// Where the installer puts the node's configuration.
 const CONF: &str = "disk/etc/cni/net.d/00-jackfield.conflist";
@@ -53,7 +52,9 @@ impl Lab {
     fn daemon_set(&self) -> Value {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/daemonset.yaml");
         let of_kind = |kind| move |object: &Value| object["kind"] == kind;
-        let mut set = documents(&file).into_iter().find(of_kind("DaemonSet"));
+        let mut set = manifests::of_file(&file)
+            .into_iter()
+            .find(of_kind("DaemonSet"));
         let set = set.as_mut().unwrap();
         let name = self.daemon_set_name();
         let labels = json!({"app.kubernetes.io/name": name});

@@ -1,16 +1,14 @@
 //! The control plane, once for all nodes: etcd, API server, controller-manager, scheduler; and the
 //! network between it and the nodes.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use http::Method;
-use serde_json::Value;
 
-use super::{Admin, within};
+use super::{Admin, control_plane, manifests, within};
 
 /// How many nodes there can be.
 const NODES: u32 = 60;
@@ -45,22 +43,7 @@ impl Server {
         }
         let dir = PathBuf::from(format!("/run/jackfield/cluster-{}", std::process::id()));
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--pdeathsig", "TERM"])
-            .arg(root.join("tests/api/cluster/run"))
-            .arg(&dir)
-            .args(["443", "2379", "2380"])
-            .env("NODES", NODES.to_string())
-            .stdin(Stdio::null());
-        // The signal comes when the thread ends that started it: this one never does.
-        std::thread::spawn(move || {
-            let mut server = command.spawn().expect("setpriv of util-linux");
-            let _ = server.wait();
-            loop {
-                std::thread::park();
-            }
-        });
+        control_plane::start(&dir, [443, 2379, 2380], Some(NODES));
         let server = Server { port: 443, dir };
         let certificate = server.dir.join("pki/apiserver.crt");
         let patience = Duration::from_secs(120);
@@ -102,14 +85,12 @@ impl Server {
 
     fn apply(&self, folder: &Path) {
         let admin = Admin::new(self, "admin");
-        let mut files: Vec<PathBuf> = fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
-            .collect();
-        files.sort();
-        for object in files.iter().flat_map(|file| documents(file)) {
-            if let Some(collection) = collection(&object) {
+        for object in manifests::of_folder(folder) {
+            // Each node has its own.
+            if object["kind"] == "ConfigMap" || object["kind"] == "DaemonSet" {
+                continue;
+            }
+            if let Some(collection) = manifests::collection(&object) {
                 within(Duration::from_secs(20), "deploy/ is applied", || {
                     admin
                         .request(Method::POST, collection, "application/json", Some(&object))
@@ -118,34 +99,6 @@ impl Server {
             }
         }
     }
-}
-
-/// The objects of a file of manifests.
-pub(super) fn documents(file: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(file).unwrap();
-    let documents = text.split("\n---\n");
-    documents
-        .map(|document| serde_saphyr::from_str(document).unwrap())
-        .collect()
-}
-
-/// Where objects of this kind go; those that each node gets for itself go nowhere yet.
-fn collection(object: &Value) -> Option<&'static str> {
-    Some(match object["kind"].as_str().unwrap() {
-        "ServiceAccount" => "/api/v1/namespaces/kube-system/serviceaccounts",
-        "ClusterRole" => "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-        "ClusterRoleBinding" => "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-        "CustomResourceDefinition" => "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        "ValidatingAdmissionPolicy" => {
-            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-        }
-        "ValidatingAdmissionPolicyBinding" => {
-            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
-        }
-        // Each node has its own; the others are for kubectl and for OpenShift.
-        "ConfigMap" | "DaemonSet" | "Kustomization" | "SecurityContextConstraints" => return None,
-        other => panic!("deploy/ has a {other}: say where it goes"),
-    })
 }
 
 #[track_caller]
