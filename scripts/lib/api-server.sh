@@ -11,9 +11,9 @@ need_api_server() {
     [ -x "$API_SERVER_BIN/etcd" ] && [ -x "$API_SERVER_BIN/kube-apiserver" ] && return
     need_go
     version=$(sed -n 's/^require k8s.io\/kubernetes //p' "$sources/kube-apiserver/go.mod")
-    CGO_ENABLED=0 go_program "$API_SERVER_BIN/etcd" "$sources/etcd/go.mod" go.etcd.io/etcd/server/v3 "" || return
-    CGO_ENABLED=0 go_program "$API_SERVER_BIN/kube-apiserver" "$sources/kube-apiserver/go.mod" \
-        k8s.io/kubernetes/cmd/kube-apiserver "-X k8s.io/component-base/version.gitVersion=$version"
+    go_program "$API_SERVER_BIN/etcd" "$sources/etcd/go.mod" go.etcd.io/etcd/server/v3 || return
+    go_programs "$API_SERVER_BIN" "$sources/kube-apiserver/go.mod" \
+        "-X k8s.io/component-base/version.gitVersion=$version" k8s.io/kubernetes/cmd/kube-apiserver
 }
 
 # Multus (thin), in $MULTUS, which nodes are moved from and back to (a minute of two cores, once).
@@ -23,20 +23,33 @@ need_multus() {
     export MULTUS
     [ -x "$MULTUS" ] && return
     need_go
-    CGO_ENABLED=0 go_program "$MULTUS" "$go_mod" gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus ""
+    go_program "$MULTUS" "$go_mod" gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus
 }
 
-# go_program OUT GO_MOD PACKAGE LDFLAGS: builds a program into its place, once. In a copy of the module,
-# since -mod=mod writes go.sum beside it; `go install PACKAGE@VERSION` is refused for modules that carry
-# replace directives.
+# go_programs DIR GO_MOD LDFLAGS PACKAGE …: builds programs of one module into DIR, once, each under the
+# last part of its package's name. In a copy of the module, since -mod=mod writes go.sum beside it;
+# `go install PACKAGE@VERSION` is refused for modules that carry replace directives.
+go_programs() {
+    local dir=$1 go_mod=$2 ldflags=$3 missing=() package
+    shift 3
+    for package in "$@"; do
+        [ -x "$dir/${package##*/}" ] || missing+=("$package")
+    done
+    [ ${#missing[@]} = 0 ] && return
+    say "building ${missing[*]##*/} (once per machine)"
+    local module=$dir/build-${missing[0]##*/}
+    mkdir -p "$module/programs"
+    cp "$go_mod" "$module/go.mod"
+    # Elsewhere until they are whole: an interrupted build is no build.
+    (cd "$module" && CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false -mod=mod' \
+        go build -ldflags "-s -w $ldflags" -o programs/ "${missing[@]}") &&
+        mv "$module"/programs/* "$dir/" && rm -rf "$module"
+}
+
+# go_program OUT GO_MOD PACKAGE: likewise one, whatever its package is called.
 go_program() {
     [ -x "$1" ] && return
-    say "building $(basename "$1") (once per machine)"
-    local module
-    module=$(dirname "$1")/build-$(basename "$1")
-    mkdir -p "$module"
-    cp "$2" "$module/go.mod"
-    # A name of its own until it is whole: an interrupted build is no build.
-    (cd "$module" && GOFLAGS='-trimpath -buildvcs=false -mod=mod' go build -ldflags "-s -w $4" -o program "$3") &&
-        mv "$module/program" "$1" && rm -rf "$module"
+    local dir
+    dir=$(dirname "$1")
+    go_programs "$dir/.new" "$2" "" "$3" && mv "$dir/.new"/* "$1" && rmdir "$dir/.new"
 }

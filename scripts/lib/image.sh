@@ -10,6 +10,7 @@ pack_image() {
     mkdir -p "$layout/blobs/sha256"
     for pair in "$@"; do
         arch=${pair%%=*}
+        is_for "$arch" "${pair#*=}" || return
         mkdir "$layout/root"
         install -m 0755 "${pair#*=}" "$layout/root/$program"
         plain_tar "$layout/layer" "$layout/root" "$program"
@@ -38,6 +39,16 @@ pack_image() {
     echo '{"imageLayoutVersion":"1.0.0"}' >"$layout/oci-layout"
     plain_tar "$file" "$layout" oci-layout index.json blobs
     rm -rf "$layout"
+}
+
+# is_for ARCH FILE: whether the program is for that architecture; says so if not.
+is_for() {
+    local machine
+    machine=$(od -An -tx1 -j18 -N2 "$2" | tr -d ' ')
+    case "$1=$machine" in
+        amd64=3e00 | arm64=b700) ;;
+        *) echo "$2: not a program for $1; give the binary of scripts/build --arch for it" >&2; return 2 ;;
+    esac
 }
 
 # blob KIND: stores stdin among the blobs of $layout; prints its descriptor.

@@ -14,18 +14,16 @@ need_node_runtime() {
     [ -e "$NODE_BIN/workload.tar" ] && return
     need_go
     version=$(sed -n 's/^require k8s.io\/kubernetes v//p' "$kube")
-    local component
-    for component in kubelet kube-controller-manager kube-scheduler kubectl; do
-        CGO_ENABLED=0 go_program "$NODE_BIN/$component" "$kube" "k8s.io/kubernetes/cmd/$component" \
-            "-X k8s.io/component-base/version.gitVersion=v$version -X k8s.io/component-base/version.gitMajor=${version%%.*} -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$version")" || return
-    done
+    local base="-X k8s.io/component-base/version" minor
+    minor=$(cut -d. -f2 <<<"$version")
+    go_programs "$NODE_BIN" "$kube" \
+        "$base.gitVersion=v$version $base.gitMajor=${version%%.*} $base.gitMinor=$minor" \
+        k8s.io/kubernetes/cmd/{kubelet,kube-controller-manager,kube-scheduler,kubectl} || return
     local containerd=github.com/containerd/containerd/v2
     version=$(sed -n "s|^require $containerd v||p" "$runtime/containerd/go.mod")
-    for component in containerd containerd-shim-runc-v2 ctr; do
-        CGO_ENABLED=0 go_program "$NODE_BIN/$component" "$runtime/containerd/go.mod" "$containerd/cmd/$component" \
-            "-X $containerd/version.Version=$version" || return
-    done
-    CGO_ENABLED=0 go_program "$NODE_BIN/helm" "$runtime/helm/go.mod" helm.sh/helm/v3/cmd/helm "" || return
+    go_programs "$NODE_BIN" "$runtime/containerd/go.mod" "-X $containerd/version.Version=$version" \
+        "$containerd"/cmd/{containerd,containerd-shim-runc-v2,ctr} || return
+    go_program "$NODE_BIN/helm" "$runtime/helm/go.mod" helm.sh/helm/v3/cmd/helm || return
     say "building the tests' workload"
     (cd "$runtime/workload" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$NODE_BIN/workload" .) &&
         pack_image "$NODE_BIN/.workload.tar" jackfield.test/workload:1 workload "$NODE_BIN/layout" "$(go env GOARCH)=$NODE_BIN/workload" &&

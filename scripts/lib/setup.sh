@@ -5,6 +5,13 @@ CACHE=${JACKFIELD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/jackfield}
 CNI_PLUGINS_VERSION=v1.9.1
 CNITOOL_VERSION=v1.3.1
 
+# Tests and demo have one build of everything between them: static as what users install, with
+# machines of all kinds to test on and the names of devices.
+TARGET=$(uname -m)-unknown-linux-musl
+HARDWARE=device-info/fixtures,device-info/pci-names
+FAST=(--locked --workspace --features "$HARDWARE" --profile fast --target "$TARGET")
+JACKFIELD_FAST=${CARGO_TARGET_DIR:-target}/$TARGET/fast/jackfield
+
 say() { echo "== $*" >&2; }
 fail() { echo "$(basename "$0"): $*" >&2; exit 1; }
 
@@ -39,7 +46,12 @@ need_rust() {
     fi
 }
 
-# The C compilers for both targets, which the cryptography of TLS is built with.
+# The C compiler for static programs of this machine, which the cryptography of TLS is built with.
+need_c_compiler() {
+    need_packages musl-gcc=musl-tools
+}
+
+# The same for both architectures.
 need_cross_compilers() {
     need_packages musl-gcc=musl-tools aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu
     [ -e /usr/aarch64-linux-gnu/include/string.h ] && return

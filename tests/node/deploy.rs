@@ -13,10 +13,12 @@ use crate::lab::{Admin, Server};
 fn run(program: &str, arguments: &[&str]) -> (bool, String, String) {
     let bin = std::env::var("NODE_BIN").expect("NODE_BIN: run scripts/test --only node");
     let root = env!("CARGO_MANIFEST_DIR");
+    // What they keep goes with it.
+    let home = tempfile::tempdir().unwrap();
     let output = Command::new(Path::new(&bin).join(program))
         .args(arguments)
         .current_dir(root)
-        .env("HOME", "/nonexistent")
+        .env("HOME", home.path())
         .output()
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
