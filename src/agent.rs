@@ -17,6 +17,7 @@ mod http;
 mod knowledge;
 mod log;
 mod metrics;
+mod pause;
 mod privileges;
 mod publisher;
 mod serve;
@@ -89,7 +90,11 @@ async fn live(options: Options) -> Result<(), AgentError> {
     let journal = Journal::new(&options.journal_dir);
     let durable = Durable::start(journal.clone(), metrics.synced())?;
     let listening = http::listen(options.metrics).await?;
-    let socket = socket::Listening::bind(&options.socket).await?;
+    let socket = tokio::select! {
+        socket = socket::Listening::bind(&options.socket) => socket?,
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+    };
     let connection = Rc::new(Connection::open(options.credentials).await?);
     let cache = Rc::new(Cache::default());
     let knowledge = Rc::new(Knowledge {

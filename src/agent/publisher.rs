@@ -1,7 +1,5 @@
 //! Making the writes that are owed: each as soon as it can be, none twice, none to another pod.
 
-mod pause;
-
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,11 +12,11 @@ use tracing::{info, warn};
 
 use super::knowledge::Knowledge;
 use super::metrics::{Metrics, Outcome};
+use super::pause::Pause;
 use crate::cluster::api::{ApiError, Occasion, PodView, Published, publish};
 use crate::cluster::{OwedWrite, OwedWrites, PodName, Publication};
 use crate::journal::Journal;
 use crate::npwg::ObjectRef;
-use pause::Pause;
 
 /// Pods that are told at once.
 const AT_ONCE: usize = 4;

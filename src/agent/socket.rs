@@ -34,14 +34,18 @@ impl Listening {
         };
         make_dir(path)
             .map_err(|error| wrong(format!("its directory: {error}; mount it writable")))?;
-        let until = Instant::now() + TAKE_OVER;
+        let begun = Instant::now();
+        let mut waits = false;
         while free(path).await.map_err(wrong)? == Occupied::ByAnAgent {
-            if Instant::now() >= until {
+            if begun.elapsed() >= TAKE_OVER {
                 return Err(wrong(
                     "another agent listens there; end it first".to_owned(),
                 ));
             }
-            warn!(socket = %path.display(), "another agent still listens; it is waited for");
+            if !waits {
+                warn!(socket = %path.display(), "another agent still listens; it is waited for");
+                waits = true;
+            }
             tokio::time::sleep(PAUSE).await;
         }
         let listener = UnixListener::bind(path)

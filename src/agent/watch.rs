@@ -9,7 +9,6 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Resource};
 use serde::Deserialize;
@@ -20,18 +19,23 @@ use tracing::{info, warn};
 use super::cache::{Cache, Shelf};
 use super::connection::Connection;
 use super::metrics::Metrics;
+use super::pause::Pause;
 use super::publisher::Publisher;
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::SliceObject;
-use crate::cluster::api::{PodView, SliceView};
+use crate::cluster::api::{ApiError, ApiServer, PodView, SliceView};
 use crate::npwg::{Definition, ObjectRef};
 
 /// Objects a page of a list: what is in memory at once while a list is read.
 const PAGE: u32 = 100;
 /// Where objects of the cluster as a whole are kept, which are in no namespace.
 const NO_NAMESPACE: &str = "cluster";
-/// The pause before credentials that were refused are read again.
-const CREDENTIALS_PAUSE: Duration = Duration::from_secs(2);
+/// The longest pause after failures that go on: an API server that comes up has all nodes before it.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How soon it is looked again for a resource that the cluster does not have.
+const ABSENT_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause before credentials that were refused are read again.
+const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
 
 /// Watches this node's pods, for ever. That it hears something shows that the API server is back:
 /// what is owed is tried then.
@@ -104,33 +108,48 @@ async fn watch<K, T>(
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let kind = K::kind(&()).into_owned();
+    let pause = Pause::default();
+    let mut last = String::new();
     loop {
-        let api: Api<K> = Api::all(connection.server().client());
-        let mut stream = pin!(watcher(api, config.clone()).default_backoff());
+        let server = connection.server();
+        let api: Api<K> = Api::all(server.client());
+        let mut stream = pin!(watcher(api, config.clone()));
         while let Some(event) = stream.next().await {
-            match event {
+            let error = match event {
                 Ok(event) => {
+                    // The beginning of a list is nothing that the API server has said yet.
+                    if !matches!(event, Event::Init) {
+                        pause.clear();
+                        last.clear();
+                        (told.heard)();
+                    }
                     take(event, shelf, &keep, &kind);
-                    (told.heard)();
+                    continue;
                 }
-                Err(error) => {
-                    (told.failed)();
-                    let code = code(&error);
-                    let cause = error.to_string();
-                    let cause = cause.split_whitespace().collect::<Vec<_>>().join(" ");
-                    warn!(kind, "the watch failed and begins again: {cause}");
-                    if code == Some(404) {
-                        // No such resource in this cluster: there is none of it.
-                        shelf.begin();
-                        shelf.end();
-                    }
-                    if code == Some(401) {
-                        break;
-                    }
-                }
+                Err(error) => failure(&server, &kind, error),
+            };
+            (told.failed)();
+            let cause = error.to_string();
+            if cause != last {
+                warn!(kind, "the watch failed and begins again: {cause}");
+                last = cause;
+            }
+            let code = error.code();
+            if code == Some(404) {
+                // No such resource in this cluster: there is none of it.
+                shelf.begin();
+                shelf.end();
+            }
+            let longest = match code {
+                Some(404) => ABSENT_PAUSE,
+                Some(401) => CREDENTIALS_PAUSE,
+                _ => LONGEST_PAUSE,
+            };
+            tokio::time::sleep(pause.lengthen(longest, Duration::ZERO)).await;
+            if code == Some(401) {
+                break;
             }
         }
-        tokio::time::sleep(CREDENTIALS_PAUSE).await;
         if let Err(error) = connection.renew().await {
             warn!(kind, "{error}");
         }
@@ -171,16 +190,16 @@ fn name<K: Resource>(object: &K) -> Option<ObjectRef> {
     ObjectRef::new(namespace, meta.name.as_deref()?).ok()
 }
 
-/// The HTTP status behind a failed watch.
-fn code(error: &watcher::Error) -> Option<u16> {
+/// Why a watch failed, with the API server and what to do.
+fn failure(server: &ApiServer, kind: &str, error: watcher::Error) -> ApiError {
     use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
+    let request = format!("a watch of {kind} objects");
     match error {
-        WatchError(status) => Some(status.code),
-        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => match error {
-            kube::Error::Api(status) => Some(status.code),
-            _ => None,
-        },
-        _ => None,
+        WatchError(status) => server.explain(&request, kube::Error::Api(status)),
+        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => {
+            server.explain(&request, error)
+        }
+        error => server.unreachable(&request, error.to_string()),
     }
 }
 

@@ -37,6 +37,24 @@ fn while_the_api_server_is_down_known_pods_are_attached_and_told_of_afterwards()
 }
 
 #[test]
+fn while_the_api_server_is_down_the_watches_ask_ever_less_often() {
+    let (lab, agent) = Lab::with_agent();
+    lab.proxy.down();
+    std::thread::sleep(Duration::from_secs(10));
+    for kind in ["pod", "definition", "slice"] {
+        let name = format!("jackfield_watch_failures_total{{kind=\"{kind}\"}}");
+        let failures = agent.metric(&name).unwrap_or_default();
+        assert!((2.0..=6.0).contains(&failures), "{name}: {failures}");
+    }
+    let url = lab.proxy.url();
+    assert!(agent.logged(&["the watch failed", &url, "does not answer a watch of Pod"]));
+    lab.proxy.heal();
+    let uid = lab.pod("web", &json!({}));
+    lab.add("web", &uid).succeeds();
+    lab.wait_for_status("web");
+}
+
+#[test]
 fn while_the_api_server_is_down_an_unknown_pod_is_refused_in_one_line() {
     let (lab, _agent) = Lab::with_agent();
     lab.proxy.down();

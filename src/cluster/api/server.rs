@@ -162,7 +162,12 @@ impl ApiServer {
         })
     }
 
-    fn unreachable(&self, request: &str, cause: String) -> ApiError {
+    /// Why a request failed that another part of the client made: `request` says what it was to do.
+    pub(crate) fn explain(&self, request: &str, error: kube::Error) -> ApiError {
+        self.error(request, error)
+    }
+
+    pub(crate) fn unreachable(&self, request: &str, cause: String) -> ApiError {
         ApiError::Unreachable {
             server: self.address.clone(),
             request: request.to_owned(),
