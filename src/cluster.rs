@@ -47,6 +47,12 @@ pub trait Cluster {
     /// try may do.
     fn ask(&self, question: &Question) -> Result<Answer, ClusterError>;
 
+    /// A question that is about to be asked: who can looks it up already. Nobody is waited for, and
+    /// what goes wrong shows when it is asked.
+    fn announce(&self, question: &Question) {
+        let _ = question;
+    }
+
     /// Whether a question would be answered now, by `until` (CNI 1.1.0 §2 STATUS).
     ///
     /// # Errors

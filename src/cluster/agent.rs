@@ -37,6 +37,8 @@ pub struct Agent {
     api: Option<Api>,
     /// The connection that the question went over; what is told at the end goes over it too.
     stream: RefCell<Option<UnixStream>>,
+    /// A question that was sent ahead of being asked, and the connection that its answer comes over.
+    announced: RefCell<Option<(Vec<u8>, UnixStream)>>,
     /// Set once the API server has taken the agent's place: it then does for the whole call.
     agent_is_away: OnceCell<()>,
     /// Whether something is owed that the agent has not been reminded of.
@@ -51,6 +53,7 @@ impl Agent {
             owed: OwedWrites::new(journal_dir),
             api: kubeconfig.map(Api::new),
             stream: RefCell::default(),
+            announced: RefCell::default(),
             agent_is_away: OnceCell::new(),
             owes: Cell::new(false),
         }
@@ -84,17 +87,28 @@ impl Agent {
     /// One message and its answer; the connection is kept for what follows.
     fn exchange(&self, message: &ToAgent) -> Result<FromAgent, Attempt> {
         let frame = frame::encode(message, MAX_TO_AGENT).map_err(|error| self.failed(error))?;
+        let announced = self.announced.borrow_mut().take();
+        let mut stream = match announced {
+            Some((announced, stream)) if announced == frame => stream,
+            // The answer to what was not asked after all goes with its connection.
+            _ => self.send(&frame)?,
+        };
+        let answer =
+            frame::read(&mut stream, MAX_FROM_AGENT).map_err(|error| self.failed(error))?;
+        *self.stream.borrow_mut() = Some(stream);
+        Ok(answer)
+    }
+
+    /// Sends a frame, over the connection that there is or a new one.
+    fn send(&self, frame: &[u8]) -> Result<UnixStream, Attempt> {
         let kept = self.stream.borrow_mut().take();
         let mut stream = match kept {
             Some(stream) => stream,
             None => self.connect()?,
         };
-        let sent = stream.write_all(&frame).map_err(FrameError::Io);
-        let answer = sent
-            .and_then(|()| frame::read(&mut stream, MAX_FROM_AGENT))
-            .map_err(|error| self.failed(error))?;
-        *self.stream.borrow_mut() = Some(stream);
-        Ok(answer)
+        let sent = stream.write_all(frame);
+        sent.map_err(|error| self.failed(FrameError::Io(error)))?;
+        Ok(stream)
     }
 
     fn failed(&self, error: FrameError) -> Attempt {
@@ -217,6 +231,16 @@ impl Cluster for Agent {
         }
     }
 
+    fn announce(&self, question: &Question) {
+        let message = ToAgent::Question(question.clone());
+        let Ok(frame) = frame::encode(&message, MAX_TO_AGENT) else {
+            return;
+        };
+        if let Ok(stream) = self.send(&frame) {
+            *self.announced.borrow_mut() = Some((frame, stream));
+        }
+    }
+
     fn ready(&self, until: Instant) -> Result<(), ClusterError> {
         match self.connect() {
             Ok(stream) => {
@@ -287,3 +311,6 @@ impl Drop for Agent {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

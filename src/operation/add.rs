@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::detach::{self, Detachment};
 use super::exclusive;
-use super::prepare::{Prepared, prepare};
+use super::prepare::{self, Prepared};
 use super::{Context, Failure, restore};
 use crate::boot::boot_id;
 use crate::cluster::{Event, EventKind, Phase, Publication};
@@ -44,7 +44,10 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let key = Key { container, ifname };
     capabilities::require()?;
     let netns = open_netns(context)?;
-    let prepared = prepare(&with_time_to_unwind(context))?;
+    let time = with_time_to_unwind(context);
+    let announced = prepare::announce(&time)?;
+    let mut links = (context.node.links)(&netns)?;
+    let prepared = announced.prepare()?;
     note_warnings(context, &prepared.events);
     if let Some(problem) = prepared.problems.first() {
         if let Some(place) = &problem.place {
@@ -55,7 +58,6 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     }
     let _lock = context.lock(&key.container)?;
     settle_earlier(context, &key)?;
-    let mut links = (context.node.links)(&netns)?;
     let previous = previous_result(context)?;
     check_free(&prepared, previous.as_ref(), links.as_mut())?;
     let header = Header::new(

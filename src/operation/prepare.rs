@@ -9,7 +9,7 @@ use super::hardware::{Claim, Hardware};
 use super::inquiry::{self, Inquiry};
 use super::known::Known;
 use super::{Context, Failure};
-use crate::cluster::{self, Event, Phase, PodName};
+use crate::cluster::{self, Event, Phase, PodName, Question};
 use crate::cni::PluginConfig;
 use crate::delegate::{self, Binaries};
 use crate::journal::Key;
@@ -40,35 +40,73 @@ pub struct Prepared {
 /// # Errors
 /// When no plan can be made at all; nothing has been done then.
 pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
-    let (container, ifname) = context.request.call.attachment()?;
-    let key = Key { container, ifname };
-    let indicator = context.request.node.readiness_indicator.as_deref();
-    wait_until_ready(indicator, context.deadline)?;
+    announce(context)?.prepare()
+}
+
+/// An ADD that the cluster knows it will be asked about.
+pub(super) struct Announced<'a> {
+    context: &'a Context<'a>,
+    inquiry: Inquiry,
+    question: Option<Question>,
+}
+
+/// Announces what preparing an ADD will ask, so that something else can be done while the cluster
+/// looks it up.
+///
+/// # Errors
+/// As [`prepare`].
+pub(super) fn announce<'a>(context: &'a Context<'a>) -> Result<Announced<'a>, Failure> {
+    let node = &context.request.node;
+    wait_until_ready(node.readiness_indicator.as_deref(), context.deadline)?;
     let inquiry = Inquiry::of(context)?;
     let left = context.deadline.saturating_duration_since(Instant::now());
     let question = inquiry.question(context, cluster::AGENT_WAIT.min(left / 2));
-    let answer = inquiry::ask(context, question.as_ref())?;
-    inquiry.check_identity(&answer)?;
-    let known = Known::of(context, inquiry, answer);
-    let asked = Instant::now();
-    let allocation = known.allocation(context, question);
-    context.node.stopwatch.spent(Phase::Devices, asked);
-    let allocated = Instant::now();
-    let runtime_config = inquiry::runtime_config(context)?;
-    let mut plan = known.plan(context, &key, &allocation, runtime_config);
-    inspect_devices(context, &key, &mut plan);
-    let mut remarks = plan.remarks;
-    remarks.extend(allocation.remarks);
-    let mut prepared = Prepared {
-        pod: known.pod,
-        attachments: Vec::new(),
-        events: plan.events,
-        remarks,
-        problems: plan.problems,
-    };
-    prepared.find_programs(context, plan.attachments);
-    context.node.stopwatch.spent(Phase::Plan, allocated);
-    Ok(prepared)
+    if let Some(question) = &question {
+        context.node.cluster.announce(question);
+    }
+    Ok(Announced {
+        context,
+        inquiry,
+        question,
+    })
+}
+
+impl Announced<'_> {
+    /// Prepares the ADD.
+    ///
+    /// # Errors
+    /// As [`prepare`].
+    pub(super) fn prepare(self) -> Result<Prepared, Failure> {
+        let Announced {
+            context,
+            inquiry,
+            question,
+        } = self;
+        let (container, ifname) = context.request.call.attachment()?;
+        let key = Key { container, ifname };
+        let answer = inquiry::ask(context, question.as_ref())?;
+        inquiry.check_identity(&answer)?;
+        let known = Known::of(context, inquiry, answer);
+        let asked = Instant::now();
+        let allocation = known.allocation(context, question);
+        context.node.stopwatch.spent(Phase::Devices, asked);
+        let allocated = Instant::now();
+        let runtime_config = inquiry::runtime_config(context)?;
+        let mut plan = known.plan(context, &key, &allocation, runtime_config);
+        inspect_devices(context, &key, &mut plan);
+        let mut remarks = plan.remarks;
+        remarks.extend(allocation.remarks);
+        let mut prepared = Prepared {
+            pod: known.pod,
+            attachments: Vec::new(),
+            events: plan.events,
+            remarks,
+            problems: plan.problems,
+        };
+        prepared.find_programs(context, plan.attachments);
+        context.node.stopwatch.spent(Phase::Plan, allocated);
+        Ok(prepared)
+    }
 }
 
 /// The alternate readiness method: no attachment before the cluster network is ready.
