@@ -1,13 +1,15 @@
 //! The error document of a plugin.
 
+use std::fmt;
+
 use super::Version;
+use super::code;
 use super::json::{Members, RawObject};
 
 /// What a plugin says when it fails: CNI 1.1.0 §5 "Error".
 ///
 /// It is what Jackfield answers to the runtime, and what it reads from a delegate.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{msg}{separator}{details}", separator = if details.is_empty() { "" } else { ": " })]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The number: see [`super::code`]. A delegate that gave none has 0.
     pub code: u32,
@@ -71,12 +73,31 @@ impl Error {
     }
 }
 
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.msg.as_str(), self.details.as_str()) {
+            ("", "") => {
+                write!(f, "code {}", self.code)?;
+                // From 100 on each plugin has its own.
+                if let Some(known) = code::lookup(self.code).filter(|it| it.number < 100) {
+                    write!(f, " ({})", known.name)?;
+                }
+                f.write_str(" without a message")
+            }
+            (msg, "") => f.write_str(msg),
+            ("", details) => f.write_str(details),
+            (msg, details) => write!(f, "{msg}: {details}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cni::code;
 
     // clause: CNI-1.1.0 §5 Error: cniVersion, code, msg, details
     #[test]
@@ -96,6 +117,17 @@ mod tests {
             r#"{"cniVersion":"0.4.0","code":100,"msg":"a b c"}"#
         );
         assert_eq!(Error::new(100, "a").to_string(), "a");
+    }
+
+    #[test]
+    fn an_error_without_words_is_told_by_its_code() {
+        let words = |code| Error::new(code, "").to_string();
+        assert_eq!(
+            words(7),
+            "code 7 (invalid network configuration) without a message"
+        );
+        assert_eq!(words(102), "code 102 without a message");
+        assert_eq!(Error::new(7, "").with_details("d").to_string(), "d");
     }
 
     #[test]

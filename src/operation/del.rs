@@ -65,7 +65,7 @@ fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Fa
     let left = context.deadline.saturating_duration_since(Instant::now());
     let until = context.deadline - left / KEPT_FOR_DETACHING;
     if let Err(failure) = prepare::wait_until_ready(indicator, until) {
-        let owed = Failure::Owed(vec![failure.to_string()]);
+        let owed = Failure::Owed(vec![failure]);
         return Err(detach::owe(context, key, owed));
     }
     detach::detach(context, sandbox, Detachment::Runtime)

@@ -39,7 +39,7 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
         context.node.journal.give_back(&sandbox.header);
         return Ok(context.node.journal.forget(&key)?);
     }
-    let owed = Failure::Owed(debts.iter().map(ToString::to_string).collect());
+    let owed = Failure::Owed(debts);
     let steps: Vec<Step<'_>> = detached.into_iter().map(Step::Detached).collect();
     if !steps.is_empty()
         && let Ok(mut entry) = context.node.journal.reopen(&key)

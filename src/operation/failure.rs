@@ -183,11 +183,11 @@ pub enum Failure {
     #[error("{0}")]
     NotAvailable(Box<Failure>),
     /// Several things failed, none of which kept the others from being tried.
-    #[error("{}", all(.0))]
+    #[error("{}", listed(.0, "; also "))]
     Several(Vec<Failure>),
     /// Something is still attached.
-    #[error("teardown incomplete, still owed: {}", .0.join(", "))]
-    Owed(Vec<String>),
+    #[error("teardown incomplete, still owed: {}", listed(.0, ", "))]
+    Owed(Vec<Failure>),
     /// A failure, and the clean-up after it failed too.
     #[error("{cause} (and then: {cleanup})")]
     Unwinding {
@@ -226,9 +226,9 @@ impl Failure {
     }
 }
 
-fn all(failures: &[Failure]) -> String {
+fn listed(failures: &[Failure], between: &str) -> String {
     let lines: Vec<String> = failures.iter().map(ToString::to_string).collect();
-    lines.join("; also ")
+    lines.join(between)
 }
 
 fn lines(findings: &[Finding]) -> String {

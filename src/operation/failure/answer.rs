@@ -81,14 +81,25 @@ impl Failure {
         }
     }
 
-    /// A plugin's own code and message.
+    /// The plugins' own codes and messages.
     fn details(&self) -> String {
+        self.said().join("; also ")
+    }
+
+    fn said(&self) -> Vec<String> {
         match self {
             Failure::Delegate { cause, .. } => {
-                cause.cause.delegate_error().map(said).unwrap_or_default()
+                cause.cause.delegate_error().map(said).into_iter().collect()
             }
-            Failure::Unwinding { cause, .. } | Failure::NotAvailable(cause) => cause.details(),
-            _ => String::new(),
+            Failure::Delegates { causes, .. } => {
+                let errors = causes.iter().filter_map(|it| it.cause.delegate_error());
+                errors.map(said).collect()
+            }
+            Failure::Several(causes) | Failure::Owed(causes) => {
+                causes.iter().flat_map(Failure::said).collect()
+            }
+            Failure::Unwinding { cause, .. } | Failure::NotAvailable(cause) => cause.said(),
+            _ => Vec::new(),
         }
     }
 }
@@ -110,5 +121,8 @@ fn unmistakable(text: &str) -> String {
 }
 
 fn said(error: &cni::Error) -> String {
-    format!("code {}: {error}", error.code)
+    match (error.msg.as_str(), error.details.as_str()) {
+        ("", "") => error.to_string(),
+        _ => format!("code {}: {error}", error.code),
+    }
 }
