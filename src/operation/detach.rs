@@ -105,15 +105,16 @@ fn with_time_for_others<'a>(context: &Context<'a>, waiting: usize) -> Context<'a
 }
 
 /// The netns as delegates are told it: the runtime's word on its own DEL, else the one on record
-/// while it is still the same. A path that leads to another one by now is somebody else's pod's.
+/// while it is still the same: a runtime may name none (CNI 1.1.0 §2 DEL) of a pod that is still
+/// there. A path that leads to another one by now is somebody else's pod's.
 fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<PathBuf> {
     let id = |path: &Path| PodNetns::open(path).map(|netns| netns.id().to_string());
     let recorded = &sandbox.header.netns_id;
-    if why == Detachment::Runtime {
-        let given = context.request.call.netns.clone()?;
-        if recorded.is_empty() || id(&given).is_ok_and(|id| id == *recorded) {
-            return Some(given);
-        }
+    if why == Detachment::Runtime
+        && let Some(given) = context.request.call.netns.clone()
+        && (recorded.is_empty() || id(&given).is_ok_and(|id| id == *recorded))
+    {
+        return Some(given);
     }
     let path = PathBuf::from(&sandbox.header.netns);
     id(&path).is_ok_and(|id| id == *recorded).then_some(path)

@@ -171,6 +171,8 @@ fn sandbox(
     results: Vec<Option<CniResult>>,
 ) -> Sandbox {
     let given = context.request.call.netns.clone();
+    // Which one was at a path of then, nobody knows any more.
+    let identity = given.as_deref().map_or_else(String::new, identity);
     let netns: PathBuf = given
         .or_else(|| cached_netns.map(PathBuf::from))
         .unwrap_or_default();
@@ -178,7 +180,7 @@ fn sandbox(
         boot_id(),
         key,
         netns.display().to_string(),
-        identity(&netns),
+        identity,
         args,
         inquiry::pod_name(context).ok().flatten(),
         attachments,

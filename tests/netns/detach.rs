@@ -75,6 +75,8 @@ fn the_netns_may_be_unnamed() {
             (0, ""),
             "{outcome}"
         );
+        // The pod is still there, and its netns is on record.
+        assert_eq!(lab.pod.links(), [""; 0]);
         lab.assert_none_left(&["file"]);
     }
 }
