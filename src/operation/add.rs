@@ -158,8 +158,9 @@ fn with_time_to_unwind<'a>(context: &Context<'a>) -> Context<'a> {
     Context::until(context.node, context.request, context.deadline - kept)
 }
 
-/// What an earlier ADD of the same name left behind is detached first. One that is complete, of
-/// this boot and in a netns that is still there is no leftover: the runtime must send a DEL.
+/// What an earlier ADD of the same name left behind is detached first, and what a DEL could not
+/// detach. One that is complete, of this boot, in a netns that is still there and not owed is no
+/// leftover: the runtime must send a DEL.
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.node.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,
@@ -170,7 +171,9 @@ fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let header = &sandbox.header;
     let there = PodNetns::open(Path::new(&header.netns));
     let is_alive = there.is_ok_and(|netns| netns.id().to_string() == header.netns_id);
-    if sandbox.complete && header.boot == boot_id() && is_alive {
+    let is_owed = context.node.journal.owed(key).is_some()
+        || sandbox.progress.iter().any(|attached| attached.detached);
+    if sandbox.complete && !is_owed && header.boot == boot_id() && is_alive {
         return Err(Failure::AlreadyAttached {
             container: key.container.to_string(),
             ifname: key.ifname.to_string(),

@@ -79,6 +79,20 @@ fn a_debt_that_takes_long_delays_nobody_and_stays() {
     lab.assert_nothing_left();
 }
 
+/// The runtime did send a DEL.
+#[test]
+fn an_add_after_a_del_that_failed_settles_the_debt_first() {
+    let lab = lab_with_a_debt();
+    let fail = "[ $CNI_COMMAND = DEL ] && { echo '{\"code\":99,\"msg\":\"not now\"}'; exit 1; }";
+    lab.recorder("ptp-rec", "ptp", fail);
+    lab.call("ADD").fails(106, &["demo/a (net1)", "not now"]);
+    lab.recorder("ptp-rec", "ptp", "");
+    lab.add();
+    assert_eq!(lab.pod.links(), ["eth0", "net1"]);
+    lab.del();
+    lab.assert_nothing_left();
+}
+
 #[test]
 fn the_runtimes_own_del_needs_no_waiting() {
     let lab = lab_with_a_debt();
