@@ -80,14 +80,20 @@ impl PodAnnotations {
 
     /// Every claim that the annotations name, by its name in the pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
-        let Some(text) = &self.networks else {
-            return Vec::new();
-        };
-        let selections = Selection::parse_list(text, namespace, dialect).unwrap_or_default();
-        selections
-            .into_iter()
-            .filter_map(|selection| selection.ipam_claim)
-            .collect()
+        // Whichever namespace a bare name would be looked up in, the claim is in the pod's own.
+        let replaced = self
+            .default_network
+            .as_ref()
+            .and_then(|text| Selection::parse_default_network(text, namespace, dialect).ok());
+        let selected = self
+            .networks
+            .as_ref()
+            .and_then(|text| Selection::parse_list(text, namespace, dialect).ok());
+        let mut claims = Vec::new();
+        for selection in replaced.into_iter().chain(selected.into_iter().flatten()) {
+            claims.extend(selection.ipam_claim.filter(|claim| !claims.contains(claim)));
+        }
+        claims
     }
 }
 
@@ -120,4 +126,19 @@ pub struct Container {
     /// them. A side-car does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_first: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_those_of_both_annotations() {
+        let annotations = PodAnnotations {
+            networks: Some(r#"[{"name":"a","ipam-claim-reference":"one"},{"name":"b"}]"#.into()),
+            default_network: Some(r#"[{"name":"dn","ipam-claim-reference":"two"}]"#.into()),
+        };
+        let claims = annotations.claims("demo", Dialect::V1_3);
+        assert_eq!(claims, ["two", "one"]);
+    }
 }
