@@ -70,6 +70,11 @@ impl CniArgs {
         Ok(())
     }
 
+    /// Takes a key out, however often it stands there.
+    pub fn remove(&mut self, key: &str) {
+        self.pairs.retain(|(name, _)| **name != *key);
+    }
+
     /// The pairs in their order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(key, value)| (&**key, &**value))
@@ -163,6 +168,8 @@ mod tests {
         args.set("A", "4").unwrap();
         args.set("IP", "10.0.0.1/24,2001:db8::1").unwrap();
         assert_eq!(args.to_string(), "A=4;B=2;IP=10.0.0.1/24,2001:db8::1");
+        args.remove("B");
+        assert_eq!(args.to_string(), "A=4;IP=10.0.0.1/24,2001:db8::1");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use device_info::Guid;
 
 /// Where a runtime of Kubernetes names the pod.
 const POD_NAME: &str = "K8S_POD_NAME";
+/// The addresses that a runtime asks for: its own, of the cluster network.
+const ADDRESSES: [&str; 3] = ["IP", "GATEWAY", "MAC"];
 /// What makes plugins bear keys of CNI_ARGS that they do not know.
 const IGNORE_UNKNOWN: &str = "IgnoreUnknown";
 
@@ -103,7 +105,9 @@ impl Attachment {
         }
     }
 
-    /// CNI_ARGS for the delegates: the runtime's with ours over them.
+    /// CNI_ARGS for the delegates: the runtime's with ours over them. The addresses that the
+    /// runtime asks for are the cluster network's, as its `runtimeConfig` is: no two networks can
+    /// have the same.
     ///
     /// Plugins of the reference library refuse keys that they do not know, unless they are told
     /// not to. The pod's name and what we add ourselves are not meant for each of them.
@@ -112,6 +116,9 @@ impl Attachment {
     /// When one of ours cannot be written as CNI_ARGS.
     pub fn args(&self, runtime: &CniArgs) -> Result<CniArgs, ArgsError> {
         let mut args = runtime.clone();
+        if !self.is_cluster {
+            ADDRESSES.iter().for_each(|key| args.remove(key));
+        }
         for (key, value) in &self.extra_args {
             args.set(key, value)?;
         }
@@ -184,5 +191,24 @@ mod as_written {
     ) -> Result<NetworkConfig, D::Error> {
         let raw = Box::<RawValue>::deserialize(input)?;
         NetworkConfig::parse(raw.get().as_bytes()).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_addresses_that_a_runtime_asks_for_are_the_cluster_networks() {
+        let runtime = CniArgs::parse("IgnoreUnknown=1;IP=10.10.0.9;MAC=02:00:00:00:00:09;A=1");
+        let runtime = runtime.unwrap();
+        let mut attachment = Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#);
+        let args = |attachment: &Attachment| attachment.args(&runtime).unwrap().to_string();
+        assert_eq!(args(&attachment), "IgnoreUnknown=1;A=1");
+        attachment.extra_args = vec![("IP".to_owned(), "10.1.0.7/24".to_owned())];
+        assert_eq!(args(&attachment), "IgnoreUnknown=1;A=1;IP=10.1.0.7/24");
+        attachment.extra_args.clear();
+        attachment.is_cluster = true;
+        assert_eq!(args(&attachment), runtime.to_string());
     }
 }
