@@ -34,6 +34,9 @@ impl Default for Deadlines {
     }
 }
 
+/// The longest that anything may take: no runtime waits as long.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The verbs that have a deadline, and the call of a plugin.
 pub(super) const KEYS: [&str; 6] = ["add", "del", "check", "gc", "status", "delegate"];
 
@@ -67,12 +70,15 @@ impl TryFrom<&RawObject> for Deadlines {
 fn duration(text: &str) -> Option<Duration> {
     humantime::parse_duration(text)
         .ok()
-        .filter(|duration| !duration.is_zero())
+        .filter(|duration| !duration.is_zero() && *duration <= LONGEST)
 }
 
 /// A deadline that is no duration.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{key}: {value} is no duration above zero; write it as \"500ms\", \"2s\" or \"1m30s\"")]
+#[error(
+    "{key}: {value} is no duration above zero and of one day at most; \
+     write it as \"500ms\", \"2s\" or \"1m30s\""
+)]
 pub struct DeadlineError {
     key: &'static str,
     value: String,
@@ -89,6 +95,7 @@ mod tests {
             ("2s", 2_000),
             ("1m30s", 90_000),
             ("100s", 100_000),
+            ("1day", 86_400_000),
         ] {
             assert_eq!(
                 duration(text),
@@ -96,7 +103,16 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["", "0s", "2", "-1s", "soon", "1m 30"] {
+        for text in [
+            "",
+            "0s",
+            "2",
+            "-1s",
+            "soon",
+            "1m 30",
+            "1day 1s",
+            "500000000000y",
+        ] {
             assert_eq!(duration(text), None, "{text}");
         }
     }

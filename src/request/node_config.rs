@@ -164,16 +164,12 @@ impl NodeConfig {
             cluster_network,
             further_delegates,
             default_networks: keys.default_networks()?,
-            system_namespaces: keys
-                .list("systemNamespaces")?
-                .unwrap_or_else(|| vec!["kube-system".into()]),
+            system_namespaces: keys.system_namespaces()?,
             source: keys.source()?,
             conf_dir: keys.path("confDir", "/etc/cni/multus/net.d")?,
             bin_dir: keys.path("binDir", "/opt/cni/bin")?,
             cni_dir: keys.path("cniDir", "/var/lib/cni/multus")?,
-            multus_namespace: keys
-                .text("multusNamespace")?
-                .unwrap_or_else(|| "kube-system".into()),
+            multus_namespace: keys.multus_namespace()?,
             namespace_isolation: keys.flag("namespaceIsolation")?.unwrap_or(true),
             global_namespaces: keys.global_namespaces()?,
             readiness_indicator: keys.optional_path("readinessindicatorfile")?,

@@ -7,12 +7,25 @@ use serde_json::value::RawValue;
 use super::keys::{Keys, wrong};
 use super::{ClusterNetwork, ConfigError, Source};
 use crate::cni::{NetworkConfig, NetworkName};
+use crate::npwg::ObjectRef;
 use crate::request::deadlines::Deadlines;
 use crate::request::log::{Level, Log, Rotation};
 use crate::request::policy::Policy;
 
 /// The most `defaultNetworks` that a configuration may name.
 const MAX_DEFAULT_NETWORKS: usize = 32;
+
+/// A name that no namespace can have would allow or look up nothing.
+fn namespace(key: &'static str, name: &str) -> Result<(), ConfigError> {
+    // Any name will do for the object: what is asked is whether the namespace can be one.
+    match ObjectRef::new(name, "any") {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let cause = "it cannot be a namespace; name it as the cluster does";
+            Err(wrong(key, name, &cause))
+        }
+    }
+}
 
 impl Keys<'_> {
     /// The cluster network, and what `delegates` has besides it.
@@ -62,19 +75,36 @@ impl Keys<'_> {
                 &format_args!("name at most {MAX_DEFAULT_NETWORKS}"),
             ));
         }
+        if networks.iter().any(|name| name.trim().is_empty()) {
+            let cause = "a name is empty; name a definition or a configuration on disk";
+            return Err(wrong("defaultNetworks", &format!("{networks:?}"), &cause));
+        }
         Ok(networks)
     }
 
+    pub(super) fn system_namespaces(&self) -> Result<Vec<String>, ConfigError> {
+        const KEY: &str = "systemNamespaces";
+        let names = self.list(KEY)?;
+        let names = names.unwrap_or_else(|| vec!["kube-system".into()]);
+        names.iter().try_for_each(|name| namespace(KEY, name))?;
+        Ok(names)
+    }
+
+    pub(super) fn multus_namespace(&self) -> Result<String, ConfigError> {
+        const KEY: &str = "multusNamespace";
+        let name = self.text(KEY)?.unwrap_or_else(|| "kube-system".into());
+        namespace(KEY, &name)?;
+        Ok(name)
+    }
+
     pub(super) fn global_namespaces(&self) -> Result<Vec<String>, ConfigError> {
-        let text = self
-            .text("globalNamespaces")?
-            .unwrap_or_else(|| "default".into());
-        Ok(text
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned)
-            .collect())
+        const KEY: &str = "globalNamespaces";
+        let text = self.text(KEY)?.unwrap_or_else(|| "default".into());
+        let names = text.split(',').map(str::trim);
+        let names = names.filter(|name| !name.is_empty());
+        names
+            .map(|name| namespace(KEY, name).map(|()| name.to_owned()))
+            .collect()
     }
 
     pub(super) fn source(&self) -> Result<Source, ConfigError> {
