@@ -28,13 +28,13 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         .unwrap_or_else(|| std::path::Path::new(""));
     let netns = PodNetns::open(path)?;
     let _lock = context.lock(&key.container)?;
-    let sandbox = on_record(context, &key)?;
+    let mut links = (context.node.links)(&netns)?;
+    let sandbox = on_record(context, &key, links.as_mut())?;
     if !sandbox.complete {
         return Err(Failure::Incomplete {
             container: key.container.to_string(),
         });
     }
-    let mut links = (context.node.links)(&netns)?;
     let mut shown = Vec::with_capacity(sandbox.progress.len());
     let results = default_route::reflected(&sandbox);
     for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
@@ -81,7 +81,11 @@ fn check_one(
 }
 
 /// The sandbox's record, or what stands for it where somebody else attached it.
-fn on_record(context: &Context<'_>, key: &Key) -> Result<Sandbox, Failure> {
+fn on_record(
+    context: &Context<'_>,
+    key: &Key,
+    links: &mut dyn PodLinks,
+) -> Result<Sandbox, Failure> {
     let not_on_record = || Failure::NotOnRecord {
         container: key.container.to_string(),
         ifname: key.ifname.to_string(),
@@ -95,9 +99,25 @@ fn on_record(context: &Context<'_>, key: &Key) -> Result<Sandbox, Failure> {
         }
     }
     match unrecorded::find(context, key, false)? {
-        Some(unrecorded) if unrecorded.is_attached => Ok(unrecorded.sandbox),
+        Some(unrecorded) if unrecorded.is_attached => {
+            // A runtime hands over `prevResult` also after a DEL: the interface that it names in
+            // the pod has to be there (CNI 1.1.0 §2 CHECK).
+            let answered = unrecorded.sandbox.progress.iter();
+            let mut answered = answered.filter_map(|attached| attached.result.as_ref());
+            let is_named = answered.any(|result| names(result, &key.ifname));
+            if !unrecorded.is_of_multus && is_named && links.link(&key.ifname)?.is_none() {
+                return Err(not_on_record());
+            }
+            Ok(unrecorded.sandbox)
+        }
         _ => Err(not_on_record()),
     }
+}
+
+/// Whether a result has an interface of that name in the pod.
+fn names(result: &CniResult, ifname: &InterfaceName) -> bool {
+    let mut interfaces = result.interfaces.iter();
+    interfaces.any(|it| it.sandbox.is_some() && it.name == ifname.as_str())
 }
 
 /// The default routes that the pod asked for (NPWG 1.3 §4.1.2.1.9).

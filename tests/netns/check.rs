@@ -173,6 +173,26 @@ fn a_container_that_was_never_attached_fails_the_check() {
     check(&lab).fails(109, &[&container, "not on record"]);
 }
 
+// clause: CNI-1.1.0 §2 CHECK missing: the interface of prevResult
+/// Runtimes keep the result of an ADD, and hand it over whatever became of it since.
+#[test]
+fn a_result_of_what_is_not_there_any_more_fails_the_check() {
+    let lab = Lab::new();
+    lab.delegate(
+        "blind",
+        "[ $CNI_COMMAND = CHECK ] && exit 0; exec $REAL/bridge",
+    );
+    let mut bridge = lab.bridge("cni0", "10.10.0.0/24");
+    bridge["type"] = json!("blind");
+    lab.cluster_network("1.0.0", &[bridge]);
+    let mut conf = lab.conf().clone();
+    conf["prevResult"] = lab.add();
+    let check = || lab.plugin("CHECK").stdin(conf.to_string().as_bytes()).run();
+    assert_eq!(check().exit, 0);
+    lab.del();
+    check().fails(109, &[&lab.container(), "not on record"]);
+}
+
 // clause: CNI-1.1.0 §1 disableCheck: no plugin is called
 #[test]
 fn disable_check_spares_the_delegates_and_not_the_kernels_view() {
