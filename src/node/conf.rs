@@ -31,6 +31,14 @@ const CAPABILITIES: [&str; 3] = [
     "io.kubernetes.cri.pod-annotations",
 ];
 
+/// Keys that stand for what another one says: both together are refused.
+const EXCLUDES: [(&str, &str); 4] = [
+    ("clusterNetwork", "delegates"),
+    ("delegates", "clusterNetwork"),
+    ("manifestDir", "kubeconfig"),
+    ("manifestDir", "agentSocket"),
+];
+
 /// A configuration that begins with us.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OurConf {
@@ -66,17 +74,51 @@ impl OurConf {
     /// A configuration with the keys of `template`, and what it leaves open as an installation
     /// needs it.
     pub fn from_template(template: &RawObject) -> OurConf {
-        let (mut list, mut ours, followers) = match OurConf::read(template) {
-            Some(OurConf {
+        OurConf::written(template).completed()
+    }
+
+    /// The same with the keys of `template` before those of `base`; one that is `null` takes the
+    /// base's out. The name stays the base's, since the runtime's record of what is attached goes
+    /// by it.
+    pub fn over(template: &RawObject, base: &RawObject) -> OurConf {
+        let (given, mut conf) = (OurConf::written(template), OurConf::written(base));
+        for (key, excluded) in EXCLUDES {
+            if given.ours.get(key).is_some() {
+                conf.ours.remove(excluded);
+            }
+        }
+        for (key, value) in given.list.iter() {
+            if !(key.eq_ignore_ascii_case("name") && conf.list.contains("name")) {
+                replace(&mut conf.list, key, value);
+            }
+        }
+        for (key, value) in given.ours.iter() {
+            replace(&mut conf.ours, key, value);
+        }
+        if !given.followers.is_empty() {
+            conf.followers = given.followers;
+        }
+        conf.completed()
+    }
+
+    /// The parts of a list, of a single plugin, or of mere keys.
+    fn written(template: &RawObject) -> OurConf {
+        OurConf::read(template).unwrap_or_else(|| {
+            let (list, ours) = split(template);
+            OurConf {
                 list,
                 ours,
-                followers,
-            }) => (list, ours, followers),
-            None => {
-                let (list, ours) = split(template);
-                (list, ours, Vec::new())
+                followers: Vec::new(),
             }
-        };
+        })
+    }
+
+    fn completed(self) -> OurConf {
+        let OurConf {
+            mut list,
+            mut ours,
+            followers,
+        } = self;
         let set = |object: &mut RawObject, key: &str, value: &dyn ErasedValue| {
             if !object.contains(key)
                 && let Some(value) = value.raw()
@@ -206,6 +248,14 @@ pub(super) fn put<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
     }
 }
 
+/// Gives a key a value in place of whatever it had, however that was spelt.
+fn replace(object: &mut RawObject, key: &str, value: &RawValue) {
+    object.remove(key);
+    if value.get() != "null" {
+        object.set(key, value.to_owned());
+    }
+}
+
 /// The keys of a list, and all others.
 fn split(object: &RawObject) -> (RawObject, RawObject) {
     let (mut list, mut plugin) = (RawObject::new(), RawObject::new());
@@ -270,6 +320,36 @@ mod tests {
         assert!(conf.text().contains("1e400"), "{}", conf.text());
         let renewed = OurConf::from_template(&object("{}")).followed_as(&conf);
         assert_eq!(renewed.follower_types(), ["istio-cni"]);
+    }
+
+    #[test]
+    fn a_templates_keys_go_before_those_that_they_are_laid_over() {
+        let base = object(
+            r#"{"name":"multus-cni-network","cniVersion":"0.3.1","plugins":[
+                {"type":"jackfield","namespaceIsolation":false,"KubeConfig":"/k","delegates":[{"n":1.10}]},
+                {"type":"istio-cni"}]}"#,
+        );
+        let same = OurConf::over(&object("{}"), &base);
+        assert_eq!(same, OurConf::from_template(&base));
+        let template = r#"{"name":"other","cniVersion":"1.0.0","verify":"warn",
+            "kubeconfig":null,"clusterNetwork":"main"}"#;
+        let conf = OurConf::over(&object(template), &base);
+        let stdin = conf.on_stdin().to_string();
+        for part in [
+            r#""name":"multus-cni-network""#,
+            r#""cniVersion":"1.0.0""#,
+            r#""namespaceIsolation":false"#,
+            r#""verify":"warn""#,
+            r#""clusterNetwork":"main""#,
+        ] {
+            assert!(stdin.contains(part), "{part} in {stdin}");
+        }
+        for key in ["kubeconfig", "delegates"] {
+            assert!(!conf.on_stdin().contains(key), "{key} in {stdin}");
+        }
+        assert_eq!(conf.follower_types(), ["istio-cni"]);
+        let folder = OurConf::over(&object(r#"{"manifestDir":"/m"}"#), &base);
+        assert!(!folder.on_stdin().contains("kubeconfig"));
     }
 
     #[test]

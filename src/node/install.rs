@@ -61,10 +61,14 @@ pub fn install(options: &Options, say: Say<'_>) -> Result<Installed, NodeError> 
 
 /// The same for whoever holds the turn already.
 pub(super) fn held(options: &Options, turn: &Turn, say: Say<'_>) -> Result<Installed, NodeError> {
-    let taken = takeover(options, say)?;
-    let options = taken.as_ref().unwrap_or(options);
-    let outcome = match wait(options, say) {
-        Ok(Some((plan, before))) => put_rehearsed(options, &plan, before, turn.made_dir, say),
+    let multus = takeover(options, say)?;
+    let rehearsed = options.from_multus.as_ref();
+    let rehearsed = rehearsed.filter(|from| multus.is_some() || from.dry_run);
+    let outcome = match wait(options, multus.as_ref(), say) {
+        Ok(Some((plan, before))) => match rehearsed {
+            Some(from) => put_rehearsed(options, from, &plan, before, turn.made_dir, say),
+            None => put(options, &plan, before, turn.made_dir, say).map(|()| Installed::Done),
+        },
         Ok(None) => Ok(Installed::Ended),
         Err(error) => Err(error),
     };
@@ -74,9 +78,9 @@ pub(super) fn held(options: &Options, turn: &Turn, say: Say<'_>) -> Result<Insta
     outcome
 }
 
-/// The same with what Multus was configured to do; none where there is nothing to take over, or
-/// it was taken over before.
-fn takeover(options: &Options, say: Say<'_>) -> Result<Option<Options>, NodeError> {
+/// What Multus is configured to do; none where there is nothing to take over, or it was taken over
+/// before and is in the manifest.
+fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, NodeError> {
     let Some(from) = &options.from_multus else {
         return Ok(None);
     };
@@ -88,10 +92,7 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<Options>, NodeErro
         Err(NodeError::NoMultus { .. } | NodeError::MultusNotFirst { .. })
             if Manifest::read(place)?.is_some() =>
         {
-            return Ok(Some(Options {
-                from_multus: None,
-                ..options.clone()
-            }));
+            return Ok(None);
         }
         Err(error) => return Err(error),
     };
@@ -99,30 +100,26 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<Options>, NodeErro
     for remark in takeover.remarks {
         say(&format!("{file}: {remark}"));
     }
-    Ok(Some(Options {
-        template: Some(takeover.template),
-        ..options.clone()
-    }))
+    Ok(Some(takeover.ours))
 }
 
 /// Puts a plan into effect, where Multus gives way only once nobody would fail.
 fn put_rehearsed(
     options: &Options,
+    from: &FromMultus,
     plan: &Plan,
     before: Option<Manifest>,
     made_dir: bool,
     say: Say<'_>,
 ) -> Result<Installed, NodeError> {
-    if let Some(from) = &options.from_multus {
-        check_conf(plan)?;
-        match rehearse(&options.place, &plan.conf, from) {
-            Ok(rehearsal) if from.dry_run => {
-                return Ok(Installed::Rehearsed(Box::new(rehearsal)));
-            }
-            Ok(rehearsal) => accept(&rehearsal, from, say)?,
-            Err(error) if !from.force || from.dry_run => return Err(error),
-            Err(error) => say(&error.to_string()),
+    check_conf(plan)?;
+    match rehearse(&options.place, &plan.conf, from) {
+        Ok(rehearsal) if from.dry_run => {
+            return Ok(Installed::Rehearsed(Box::new(rehearsal)));
         }
+        Ok(rehearsal) => accept(&rehearsal, from, say)?,
+        Err(error) if !from.force || from.dry_run => return Err(error),
+        Err(error) => say(&error.to_string()),
     }
     put(options, plan, before, made_dir, say).map(|()| Installed::Done)
 }
@@ -137,8 +134,12 @@ fn accept(rehearsal: &Rehearsal, from: &FromMultus, say: Say<'_>) -> Result<(), 
 }
 
 /// Waits until there is a network to stand in front of (NPWG 1.3 §6.1, §6.1.1); none when this
-/// process is to end.
-fn wait(options: &Options, say: Say<'_>) -> Result<Option<(Plan, Option<Manifest>)>, NodeError> {
+/// process is to end. `multus` is what that is configured to do, where it gives way.
+fn wait(
+    options: &Options,
+    multus: Option<&RawObject>,
+    say: Say<'_>,
+) -> Result<Option<(Plan, Option<Manifest>)>, NodeError> {
     let place = &options.place;
     let cluster = place.here(&place.cluster_conf_dir);
     let since = Instant::now();
@@ -147,7 +148,7 @@ fn wait(options: &Options, say: Say<'_>) -> Result<Option<(Plan, Option<Manifest
     loop {
         let before = Manifest::read(place)?;
         let mut seen = Seen::look(place, before.as_ref())?;
-        seen.takes_over = options.from_multus.is_some();
+        seen.takes_over = multus.cloned();
         let reason = match plan::plan(options.template.as_ref(), before.as_ref(), &seen)? {
             Outlook::Ready(plan) => return Ok(Some((*plan, before))),
             Outlook::Waiting(reason) => reason,
@@ -236,6 +237,7 @@ fn staged_and_put(
     let conf = place.conf_dir.join(&plan.name);
     let mut manifest = Manifest::new(place, content.clone(), conf.clone(), plan.follows);
     manifest.made_conf_dir = made_dir;
+    manifest.taken_over.clone_from(&plan.taken_over);
     let mut put_by_us = Vec::new();
     if let Some(before) = before {
         put_by_us = vec![before.binary, before.conf];

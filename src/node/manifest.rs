@@ -50,6 +50,10 @@ pub struct Manifest {
     /// Whether the directory of the configuration was made for it.
     #[serde(default)]
     pub made_conf_dir: bool,
+    /// What Multus was configured to do, where its place was taken: in our words, without what a
+    /// template says. Every later template is laid over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_over: Option<RawObject>,
     /// What was replaced.
     #[serde(default)]
     pub replaced: Vec<Replaced>,
@@ -81,6 +85,7 @@ impl Manifest {
             cluster_conf_dir: place.cluster_conf_dir.clone(),
             follows,
             made_conf_dir: false,
+            taken_over: None,
             replaced: Vec::new(),
             repairs: Vec::new(),
         }

@@ -14,8 +14,8 @@ pub(super) struct Seen {
     pub(super) runtime: Directory,
     /// What the cluster network comes to, where that is another directory.
     pub(super) apart: Option<Directory>,
-    /// Whether Multus' configuration is to give way to ours.
-    pub(super) takes_over: bool,
+    /// What Multus is configured to do, where its configuration is to give way to ours now.
+    pub(super) takes_over: Option<RawObject>,
     /// A copy of ours under a name that the runtime does not read.
     pub(super) lost: Option<(String, OurConf)>,
     /// What was installed last.
@@ -42,7 +42,7 @@ impl Seen {
         Ok(Seen {
             runtime,
             apart,
-            takes_over: false,
+            takes_over: None,
             lost,
             kept: match manifest {
                 Some(_) => Manifest::conf(place)?.as_ref().and_then(OurConf::read),
@@ -66,6 +66,8 @@ pub(super) struct Plan {
     pub(super) name: String,
     /// Whether it follows the first network of the directory.
     pub(super) follows: bool,
+    /// What Multus was configured to do, where its place is or was taken.
+    pub(super) taken_over: Option<RawObject>,
     /// Files of the runtime's directory that have no place beside it.
     pub(super) remove: Vec<String>,
     /// The cluster network, where its file was looked at.
@@ -91,23 +93,25 @@ pub(super) fn plan(
 ) -> Result<Outlook, NodeError> {
     let runtime = &seen.runtime;
     let there = runtime.ours();
-    if there.is_none() && manifest.is_none() && !seen.takes_over {
+    if there.is_none() && manifest.is_none() && seen.takes_over.is_none() {
         no_multus(runtime)?;
     }
     let existing = there
         .map(|(_, conf)| conf)
         .or(seen.lost.as_ref().map(|(_, conf)| conf))
         .or(seen.kept.as_ref());
-    let base = match (template, existing) {
-        (Some(template), Some(existing)) => OurConf::from_template(template).followed_as(existing),
-        (Some(template), None) => OurConf::from_template(template),
+    let before = manifest.and_then(|manifest| manifest.taken_over.as_ref());
+    let taken_over = seen.takes_over.as_ref().or(before);
+    let wanted = wanted(template, taken_over, seen);
+    let follows = wanted.is_none() && manifest.is_some_and(|manifest| manifest.follows);
+    let base = match (wanted, existing) {
+        // Who follows Multus in its own list is known from there.
+        (Some(wanted), Some(existing)) if seen.takes_over.is_none() => wanted.followed_as(existing),
+        (Some(wanted), _) => wanted,
         (None, Some(existing)) => existing.clone(),
-        (None, None) => OurConf::from_template(&RawObject::new()),
+        (None, None) => OurConf::from_template(taken_over.unwrap_or(&RawObject::new())),
     };
-    let pinned = match template {
-        Some(_) => base.names_a_network(),
-        None => base.names_a_network() && !manifest.is_some_and(|manifest| manifest.follows),
-    };
+    let pinned = base.names_a_network() && !follows;
     let (conf, network) = if pinned {
         (base, None)
     } else {
@@ -128,15 +132,15 @@ pub(super) fn plan(
             if *there == conf || name.ends_with(".conflist") {
                 name.to_owned()
             } else {
-                first_name(runtime, seen.takes_over)?
+                first_name(runtime, seen.takes_over.is_some())?
             }
         }
-        _ => first_name(runtime, seen.takes_over)?,
+        _ => first_name(runtime, seen.takes_over.is_some())?,
     };
     let superseded = runtime.files.iter().filter_map(|file| {
         let gives_way = match file.kind {
             Kind::Ours(_) => file.name != name,
-            Kind::Multus => seen.takes_over,
+            Kind::Multus => seen.takes_over.is_some(),
             _ => false,
         };
         gives_way.then(|| file.name.clone())
@@ -149,10 +153,25 @@ pub(super) fn plan(
         conf,
         name,
         follows: !pinned,
+        taken_over: taken_over.cloned(),
         remove,
         network,
         why,
     })))
+}
+
+/// What a template asks for, laid over what was taken over from Multus; none where what is
+/// installed stays as it is.
+fn wanted(
+    template: Option<&RawObject>,
+    taken_over: Option<&RawObject>,
+    seen: &Seen,
+) -> Option<OurConf> {
+    match (template, taken_over) {
+        (Some(template), Some(multus)) => Some(OurConf::over(template, multus)),
+        (Some(template), None) => Some(OurConf::from_template(template)),
+        (None, _) => seen.takes_over.as_ref().map(OurConf::from_template),
+    }
 }
 
 /// A name before all that stays and is not ours.

@@ -44,20 +44,20 @@ pub struct FromMultus {
 pub struct Takeover {
     /// Its file, as the host names it.
     pub file: PathBuf,
-    /// The same for us.
-    pub template: RawObject,
+    /// The same in our words.
+    pub ours: RawObject,
     /// What is not taken along, and what should be known, a line each.
     pub remarks: Vec<String>,
 }
 
-/// Reads the configuration of Multus that the runtime uses. Keys of `overlay` go before Multus'.
+/// Reads the configuration of Multus that the runtime uses; `template` is what is laid over it.
 ///
 /// # Errors
 /// [`NodeError::NoMultus`], [`NodeError::MultusNotFirst`], [`NodeError::MultusConf`].
 pub fn read(
     place: &Place,
     from: &FromMultus,
-    overlay: Option<&RawObject>,
+    template: Option<&RawObject>,
 ) -> Result<Takeover, NodeError> {
     let runtime = Directory::read(place, &place.conf_dir)?;
     let Some(multus) = runtime.multus() else {
@@ -88,14 +88,18 @@ pub fn read(
             }
         }
     };
-    let overlay = overlay
-        .map(|object| OurConf::read(object).map_or_else(|| object.clone(), |conf| conf.on_stdin()));
-    let converted = convert::convert(place, &runtime, &conf, daemon.as_ref(), overlay.as_ref());
-    let (template, remarks) =
+    let converted = convert::convert(place, &runtime, &conf, daemon.as_ref());
+    let (ours, mut remarks) =
         converted.map_err(|cause| NodeError::MultusConf { file: here, cause })?;
+    let installed = OurConf::over(template.unwrap_or(&RawObject::new()), &ours).on_stdin();
+    if let Some(kubeconfig) = installed.read::<String>("kubeconfig").ok().flatten() {
+        remarks.push(format!(
+            "{kubeconfig} is kept up by Multus' DaemonSet; before that goes run jackfield agent and give kubeconfig the value null in --conf"
+        ));
+    }
     Ok(Takeover {
         file,
-        template,
+        ours,
         remarks,
     })
 }

@@ -41,7 +41,7 @@ const PATHS: [&str; 7] = [
 /// Below what the daemon's manifests mount the host's directories.
 const HOST: [&str; 2] = ["/host", "/hostroot"];
 
-/// Our configuration from Multus', its daemon's, and keys that go before both; with remarks.
+/// Our configuration from Multus' and its daemon's; with remarks.
 ///
 /// # Errors
 /// Why Multus' cannot be understood.
@@ -50,24 +50,17 @@ pub(super) fn convert(
     runtime: &Directory,
     conf: &RawObject,
     daemon: Option<&RawObject>,
-    overlay: Option<&RawObject>,
 ) -> Result<(RawObject, Vec<String>), String> {
     let (list, plugin, followers) = parts(conf)?;
     let mut ours = RawObject::new();
     let mut remarks = Vec::new();
     put(&mut ours, "type", &NAME);
-    for object in [overlay, Some(&list), Some(&plugin), daemon]
-        .into_iter()
-        .flatten()
-    {
-        let is_overlay = overlay.is_some_and(|overlay| std::ptr::eq(overlay, object));
+    for object in [Some(&list), Some(&plugin), daemon].into_iter().flatten() {
         for (key, value) in object.iter() {
-            // The runtime's record of what is attached goes by the name, so that stays.
-            let is_name = is_overlay && is(key, &["name"]);
-            if is(key, &OF_MULTUS) || ours.contains(key) || is_name {
+            if is(key, &OF_MULTUS) || ours.contains(key) {
                 continue;
             }
-            if is_overlay || is(key, &KEYS) || is(key, &ACCEPTED) {
+            if is(key, &KEYS) || is(key, &ACCEPTED) {
                 ours.set(key, value.to_owned());
             } else {
                 remarks.push(format!("unknown key {key:?} is not taken along"));
@@ -80,21 +73,11 @@ pub(super) fn convert(
     }
     default(&mut ours, "namespaceIsolation", &false);
     default(&mut ours, "undeclared", &"args");
-    if overlay.is_some_and(|overlay| overlay.contains("clusterNetwork")) {
-        ours.remove("delegates");
-    } else if ours.contains("delegates") {
+    if ours.contains("delegates") {
         // Multus prefers them, we refuse both.
         ours.remove("clusterNetwork");
     } else {
         follow(&mut ours, runtime, place);
-    }
-    if ours.contains("kubeconfig") && ours.contains("manifestDir") {
-        ours.remove("kubeconfig");
-    }
-    if let Some(kubeconfig) = ours.read::<String>("kubeconfig").ok().flatten() {
-        remarks.push(format!(
-            "{kubeconfig} is kept up by Multus' DaemonSet; run jackfield agent and take the key kubeconfig out before that goes"
-        ));
     }
     if !followers.is_empty() {
         ours = listed(ours, followers);
@@ -205,7 +188,7 @@ mod tests {
         let runtime = Directory::read(&place, &place.conf_dir).unwrap();
         let object = |text: &str| RawObject::parse(text.as_bytes()).unwrap();
         let daemon = daemon.map(object);
-        let (ours, remarks) = convert(&place, &runtime, &object(conf), daemon.as_ref(), None)?;
+        let (ours, remarks) = convert(&place, &runtime, &object(conf), daemon.as_ref())?;
         Ok((serde_json::from_str(&ours.to_string()).unwrap(), remarks))
     }
 
@@ -222,9 +205,8 @@ mod tests {
         assert_eq!(ours["namespaceIsolation"], false);
         assert_eq!(ours["undeclared"], "args");
         assert!(ours.get("retryDeleteOnError").is_none());
-        assert_eq!(remarks.len(), 2, "{remarks:?}");
+        assert_eq!(remarks.len(), 1, "{remarks:?}");
         assert!(remarks[0].contains("\"isGateway\""));
-        assert!(remarks[1].contains("multus.kubeconfig"));
         let isolated = conf.replace("\"isGateway\"", "\"namespaceIsolation\"");
         assert_eq!(
             converted(&isolated, None).unwrap().0["namespaceIsolation"],

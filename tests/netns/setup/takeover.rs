@@ -131,6 +131,89 @@ fn a_thick_configuration_with_its_daemons_words() {
     assert_eq!(setup.conf(OURS)["plugins"][0]["globalNamespaces"], "other");
 }
 
+/// The container `install` of the DaemonSet: it starts with whatever its ConfigMap says, each time
+/// that the node or the container does.
+#[test]
+fn what_multus_was_told_survives_every_start_of_the_daemonset() {
+    let setup = thin();
+    let mut multus = setup.conf(MULTUS);
+    multus["globalNamespaces"] = json!("shared");
+    multus["kubeconfig"] = json!("/etc/cni/net.d/multus.d/multus.kubeconfig");
+    setup.multus(&multus.to_string());
+    let before = setup.files();
+    let outcome = setup.take_over(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    for (says, isolation, kubeconfig) in [
+        (json!({}), false, true),
+        (json!({}), false, true),
+        (
+            json!({ "verify": "warn", "name": "jackfield", "namespaceIsolation": true }),
+            true,
+            true,
+        ),
+        (json!({ "kubeconfig": null }), false, false),
+        (json!({}), false, true),
+    ] {
+        setup.lab.write("template.json", &says.to_string());
+        let watching = setup.watch(&[]);
+        watching.says("installed");
+        let conf = setup.conf(OURS);
+        let ours = &conf["plugins"][0];
+        assert_eq!(conf["name"], "multus-cni-network", "{says}");
+        assert_eq!(ours["namespaceIsolation"], isolation, "{says}");
+        assert_eq!(ours["undeclared"], "args", "{says}");
+        assert_eq!(ours["globalNamespaces"], "shared", "{says}");
+        assert_eq!(ours["logLevel"], "error", "{says}");
+        assert_eq!(ours.get("kubeconfig").is_some(), kubeconfig, "{says}");
+        assert_eq!(ours.get("verify"), says.get("verify"), "{says}");
+        assert!(!watching.log().contains("repairing"), "{}", watching.log());
+        // What is repaired is the same.
+        fs::remove_file(setup.lab.path("net.d").join(OURS)).unwrap();
+        let is_back = || setup.lab.path("net.d").join(OURS).exists();
+        super::eventually("it is back", is_back, || watching.log());
+        assert_eq!(setup.conf(OURS), conf, "{says}");
+        assert_eq!(watching.end(), Some(0));
+        forget_repairs(&setup);
+    }
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(setup.files(), before);
+}
+
+/// Ten minutes pass.
+fn forget_repairs(setup: &Setup) {
+    let manifest = setup.lab.path("net.d/.jackfield/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let mut read: serde_json::Value = serde_json::from_str(&text).unwrap();
+    read["repairs"] = json!([]);
+    fs::write(manifest, read.to_string()).unwrap();
+}
+
+#[test]
+fn one_that_takes_over_and_stays_says_the_same_each_time() {
+    let setup = thin();
+    let plugins = real_plugins().display().to_string();
+    let flags = ["--from-multus", "--node", "here", "--cni-path", &plugins];
+    let watching = setup.watch(&flags);
+    watching.says("installed");
+    assert_eq!(watching.end(), Some(0));
+    let conf = setup.conf(OURS);
+    assert_eq!(conf["plugins"][0]["namespaceIsolation"], false);
+    let watching = setup.watch(&flags);
+    watching.says("installed");
+    assert_eq!(watching.end(), Some(0));
+    assert_eq!(setup.conf(OURS), conf);
+    // Looking again changes nothing, whatever the words are by now.
+    let mut words = setup.lab.conf().clone();
+    words["verify"] = json!("warn");
+    setup.lab.write("template.json", &words.to_string());
+    let before = setup.files();
+    let outcome = setup.take_over(&["--dry-run"]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(outcome.stdout.contains("0 pods would fail"), "{outcome}");
+    assert_eq!(setup.files(), before);
+}
+
 #[test]
 fn a_dry_run_lists_who_would_fail_and_why_and_changes_nothing() {
     let setup = thin();
