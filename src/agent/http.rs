@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 const METRICS: &str = "/metrics";
+/// How `/metrics` is written. Read as Prometheus' older text, its counters would have no type.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Takes the address.
 pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, AgentError> {
@@ -58,7 +61,7 @@ async fn converse(stream: TcpStream, metrics: Rc<Metrics>, knowledge: Rc<Knowled
                 _ => Vec::new(),
             };
             let (status, text) = page(path, &metrics, &knowledge.cache, &devices);
-            Ok::<_, Infallible>(response(status, text))
+            Ok::<_, Infallible>(response(path, status, text))
         }
     });
     // A client that goes away is nobody's error.
@@ -70,13 +73,13 @@ async fn converse(stream: TcpStream, metrics: Rc<Metrics>, knowledge: Rc<Knowled
         .await;
 }
 
-fn response(status: StatusCode, text: String) -> Response<String> {
+fn response(path: &str, status: StatusCode, text: String) -> Response<String> {
+    let kind = if path == METRICS { OPEN_METRICS } else { TEXT };
     let mut response = Response::new(text);
     *response.status_mut() = status;
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        header::HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
     response
 }
 
@@ -127,5 +130,21 @@ mod tests {
         assert_eq!(page("/readyz", &metrics, &cache, &[]).0.as_u16(), 200);
         assert_eq!(page("/healthz", &metrics, &cache, &[]).0.as_u16(), 200);
         assert_eq!(page("/", &metrics, &cache, &[]).0.as_u16(), 404);
+    }
+
+    #[test]
+    fn metrics_are_announced_as_what_they_are() {
+        let metrics = Metrics::new("/nowhere".into());
+        for (path, kind) in [
+            ("/metrics", "application/openmetrics-text; version=1.0.0"),
+            ("/healthz", "text/plain"),
+        ] {
+            let (status, text) = page(path, &metrics, &Cache::default(), &[]);
+            let is_open_metrics = text.ends_with("# EOF\n");
+            let response = response(path, status, text);
+            let announced = response.headers()[header::CONTENT_TYPE].to_str().unwrap();
+            assert!(announced.starts_with(kind), "{path}: {announced}");
+            assert_eq!(is_open_metrics, path == "/metrics");
+        }
     }
 }

@@ -156,13 +156,13 @@ impl Metrics {
         );
         registry.register_with_unit(
             "cache_age",
-            "Time since the watch last brought anything, -1 when never",
+            "Time since the watch last brought anything, once it has",
             Unit::Seconds,
             self.cache_age.clone(),
         );
         registry.register(
             "attachments",
-            "Sandboxes on record",
+            "Attachments of the runtime on record: sandboxes, each with all its networks",
             self.attachments.clone(),
         );
         registry.register(
@@ -257,10 +257,11 @@ impl Metrics {
     fn shelf<T>(&self, kind: &'static str, shelf: &Shelf<T>) {
         let labels = ShelfLabels { kind };
         self.cached.get_or_create(&labels).set(gauge(shelf.len()));
-        let age = shelf.heard().map_or(-1, |heard| {
-            i64::try_from(Instant::now().duration_since(heard).as_secs()).unwrap_or(i64::MAX)
-        });
-        self.cache_age.get_or_create(&labels).set(age);
+        if let Some(heard) = shelf.heard() {
+            let age = Instant::now().duration_since(heard).as_secs();
+            let age = i64::try_from(age).unwrap_or(i64::MAX);
+            self.cache_age.get_or_create(&labels).set(age);
+        }
     }
 
     fn files(&self, directory: &str) -> usize {

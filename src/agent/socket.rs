@@ -14,6 +14,8 @@ use super::AgentError;
 /// How long an agent of before may take to end: it is replaced while it still runs.
 const TAKE_OVER: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
+/// What a directory is called that is the agent's, whoever made it.
+const OWN: &str = "jackfield";
 
 /// The bound socket; its file goes with it, unless another agent has put its own there.
 #[derive(Debug)]
@@ -25,15 +27,15 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Binds `path`, mode 0600 in a directory of mode 0700. Another agent that still listens
+    /// Binds `path`, mode 0600 in a directory of mode 0700, which is the agent's own: one that is
+    /// open to others is closed, unless others have something in it. Another agent that still listens
     /// there is waited for; what a dead one left is replaced; anything else is left alone.
     pub(super) async fn bind(path: &Path) -> Result<Listening, AgentError> {
         let wrong = |cause: String| AgentError::Socket {
             path: path.display().to_string(),
             cause,
         };
-        make_dir(path)
-            .map_err(|error| wrong(format!("its directory: {error}; mount it writable")))?;
+        make_dir(path).map_err(wrong)?;
         let begun = Instant::now();
         let mut waits = false;
         while free(path).await.map_err(wrong)? == Occupied::ByAnAgent {
@@ -75,19 +77,38 @@ enum Occupied {
     ByAnAgent,
 }
 
-fn make_dir(path: &Path) -> io::Result<()> {
+fn make_dir(path: &Path) -> Result<(), String> {
+    let failed = |error: io::Error| format!("its directory: {error}; mount it writable");
     let Some(dir) = path.parent() else {
         return Ok(());
     };
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)?;
-    let mode = fs::metadata(dir)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(dir).map_err(failed)?;
+    let mode = fs::metadata(dir).map_err(failed)?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
     }
-    Ok(())
+    if !is_our_own(dir, path).map_err(failed)? {
+        return Err(format!(
+            "its directory is open to others, who have files in it, and it has to be root's alone; name a path in a directory of its own, as {}",
+            dir.join(OWN).join("agent.sock").display()
+        ));
+    }
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(failed)
+}
+
+/// Whether a directory is made for the agent: by its name, or since nobody else has anything in it.
+fn is_our_own(dir: &Path, socket: &Path) -> io::Result<bool> {
+    if dir.file_name().is_some_and(|name| name == OWN) {
+        return Ok(true);
+    }
+    for entry in fs::read_dir(dir)? {
+        if entry?.path().file_name() != socket.file_name() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Looks who has the path, and takes a dead agent's socket away.
@@ -132,6 +153,36 @@ mod tests {
             drop(listening);
             assert!(!path.exists());
         });
+    }
+
+    /// As `--socket /run/agent.sock` would find it.
+    #[test]
+    fn a_directory_that_others_use_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |name: &str| {
+            let path = dir.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        };
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (shared, empty, ours) = (open("run"), open("empty"), open("jackfield"));
+        for used in [&shared, &ours] {
+            fs::write(used.join("somebodys"), "").unwrap();
+        }
+        let error = on_runtime(Listening::bind(&shared.join("agent.sock"))).unwrap_err();
+        for words in ["open to others", "run/jackfield/agent.sock"] {
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        assert_eq!(mode(&shared), 0o755);
+        assert!(!shared.join("agent.sock").exists());
+        for own in [&empty, &ours] {
+            on_runtime(async { drop(Listening::bind(&own.join("agent.sock")).await.unwrap()) });
+            assert_eq!(mode(own), 0o700);
+        }
+        // One that is closed already is nobody else's, whatever is in it.
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o700)).unwrap();
+        on_runtime(async { drop(Listening::bind(&shared.join("agent.sock")).await.unwrap()) });
     }
 
     #[test]

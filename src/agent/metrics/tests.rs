@@ -24,6 +24,30 @@ says why), `jackfield_watch_failures_total` that goes on growing (the API server
 is known by then is as old as `jackfield_cache_age_seconds`, which grows on a quiet cluster too),
 `jackfield_calls_total` with a `code` other than 0.
 
+## For a Prometheus in the cluster
+
+As deployed the agent listens on the node's loopback alone: whoever reaches its address may read the names
+of networks, resources and plugins, and no NetworkPolicy holds for a pod on the node's network. Where the
+nodes are closed to others, `helm --set agent.metrics=0.0.0.0:9321` (`'[::]:9321'` for IPv6) opens it; with
+kustomize a patch of the agent's `args` and of its probes. By the chart the probes follow, and the container
+gets a port `metrics` for a PodMonitor, or for Prometheus' own configuration:
+
+```yaml
+scrape_configs:
+  - job_name: jackfield
+    kubernetes_sd_configs:
+      - role: pod
+        namespaces: {names: [kube-system]}
+        selectors: [{role: pod, label: app.kubernetes.io/name=jackfield}]
+    relabel_configs:
+      - {source_labels: [__meta_kubernetes_pod_container_port_name], regex: metrics, action: keep}
+      - {source_labels: [__meta_kubernetes_pod_node_name], target_label: node}
+```
+
+The page is OpenMetrics 1.0.
+
+## All of them
+
 This table is made from the code.
 
 | Metric | Kind | Unit | Labels | Meaning |
@@ -64,7 +88,9 @@ fn sample() -> String {
         all: 8,
         in_use: 3,
     };
-    metrics.text(&Cache::default(), &[vfs])
+    let cache = Cache::default();
+    cache.pods.end();
+    metrics.text(&cache, &[vfs])
 }
 
 #[test]
@@ -76,7 +102,7 @@ fn what_is_counted_is_shown() {
         r#"jackfield_publications_total{outcome="PodGone"} 1"#,
         "jackfield_owed_writes 2",
         "jackfield_owed_detachments 1",
-        r#"jackfield_cache_age_seconds{kind="pod"} -1"#,
+        r#"jackfield_cache_age_seconds{kind="pod"} 0"#,
         "jackfield_answer_seconds_count 1",
         r#"jackfield_calls_total{verb="ADD",code="0"} 1"#,
         r#"jackfield_call_seconds_sum{verb="ADD"} 0.0015"#,
@@ -91,6 +117,8 @@ fn what_is_counted_is_shown() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
+    let never = r#"jackfield_cache_age_seconds{kind="definition"}"#;
+    assert!(!text.contains(never), "nothing was heard: {text}");
 }
 
 /// The labels of a metric's series.
