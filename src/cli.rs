@@ -27,6 +27,9 @@ struct Cli {
     command: Command,
 }
 
+/// The exit code of wrong usage.
+const USAGE: u8 = 2;
+
 const LONG: &str = "Jackfield is a CNI plugin that attaches pods to several networks.\n\n\
     A container runtime calls it with CNI_COMMAND in the environment; the commands below are for \
     people. They act as the runtime would, for one pod.";
@@ -170,7 +173,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
         }
     };
     let outcome = match &cli.command {

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::doctor::told_name;
+use super::{USAGE, note};
 use crate::agent::{self, Credentials, LogFormat, Options};
 
 /// How the agent is run.
@@ -41,12 +43,10 @@ enum Log {
 
 /// Runs until it is told to end.
 pub(super) fn agent(args: &AgentArgs) -> Result<ExitCode, String> {
-    let node = args
-        .node
-        .clone()
-        .or_else(|| std::env::var("NODE_NAME").ok())
-        .filter(|node| !node.is_empty())
-        .ok_or("agent: this node's name is not known; give --node or set NODE_NAME")?;
+    let Some(node) = told_name(args.node.as_deref()) else {
+        note("agent: this node's name is not known; give --node or set NODE_NAME");
+        return Ok(ExitCode::from(USAGE));
+    };
     let credentials = args
         .kubeconfig
         .clone()

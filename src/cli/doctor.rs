@@ -31,10 +31,11 @@ pub(super) struct DoctorArgs {
 
 pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
     let options = Options {
-        place: args.place.place(None)?,
+        place: args.place.place(None),
         conf: args.conf.clone(),
         cni_path: args.cni_path.clone(),
         node: node_name(args.node.as_deref()),
+        is_node_told: told_name(args.node.as_deref()).is_some(),
     };
     let diagnosis = doctor::doctor(&options);
     match args.output {
@@ -48,11 +49,16 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
     })
 }
 
-/// What the cluster calls this node: as kubelet names it unless it is told otherwise.
-pub(super) fn node_name(given: Option<&str>) -> String {
+/// What somebody says that the cluster calls this node.
+pub(super) fn told_name(given: Option<&str>) -> Option<String> {
     let told = given.map(str::to_owned);
     let told = told.or_else(|| std::env::var("NODE_NAME").ok());
-    told.filter(|name| !name.is_empty()).unwrap_or_else(|| {
+    told.filter(|name| !name.is_empty())
+}
+
+/// What the cluster calls this node: as kubelet names it unless it is told otherwise.
+pub(super) fn node_name(given: Option<&str>) -> String {
+    told_name(given).unwrap_or_else(|| {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         host.trim().to_lowercase()
     })

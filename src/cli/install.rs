@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use super::doctor::node_name;
 use super::{note, print};
@@ -17,36 +18,33 @@ use crate::node::{Place, guard, uninstall};
 #[derive(Debug, Args)]
 pub(super) struct PlaceArgs {
     /// Where the container runtime looks for its network
-    #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d")]
+    #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d", value_parser = absolute())]
     conf_dir: PathBuf,
     /// Where plugins' binaries are
-    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
+    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin", value_parser = absolute())]
     bin_dir: PathBuf,
     /// Below what the host's directories are mounted here
-    #[arg(long, value_name = "DIR", default_value = "/")]
+    #[arg(long, value_name = "DIR", default_value = "/", value_parser = absolute())]
     host_root: PathBuf,
 }
 
 impl PlaceArgs {
-    pub(super) fn place(&self, cluster_conf_dir: Option<&PathBuf>) -> Result<Place, String> {
-        let place = Place {
+    pub(super) fn place(&self, cluster_conf_dir: Option<&PathBuf>) -> Place {
+        Place {
             host_root: self.host_root.clone(),
             conf_dir: self.conf_dir.clone(),
             cluster_conf_dir: cluster_conf_dir.unwrap_or(&self.conf_dir).clone(),
             bin_dir: self.bin_dir.clone(),
-        };
-        for (flag, dir) in [
-            ("--host-root", &place.host_root),
-            ("--conf-dir", &place.conf_dir),
-            ("--cluster-conf-dir", &place.cluster_conf_dir),
-            ("--bin-dir", &place.bin_dir),
-        ] {
-            if !dir.is_absolute() {
-                return Err(format!("{flag} {}: write an absolute path", dir.display()));
-            }
         }
-        Ok(place)
     }
+}
+
+/// A directory by its whole path.
+fn absolute() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|dir: PathBuf| {
+        let is_absolute = dir.is_absolute();
+        is_absolute.then_some(dir).ok_or("write an absolute path")
+    })
 }
 
 /// How to install.
@@ -55,7 +53,7 @@ pub(super) struct InstallArgs {
     #[command(flatten)]
     place: PlaceArgs,
     /// Where the cluster network's configuration comes to [default: --conf-dir]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = absolute())]
     cluster_conf_dir: Option<PathBuf>,
     /// A node configuration to install; clusterNetwork is found where it names none
     #[arg(long, value_name = "FILE")]
@@ -110,7 +108,7 @@ pub(super) struct UninstallArgs {
 }
 
 pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
-    let place = args.place.place(args.cluster_conf_dir.as_ref())?;
+    let place = args.place.place(args.cluster_conf_dir.as_ref());
     let template = args.conf.as_ref().map(|file| {
         let text = std::fs::read(file)
             .map_err(|cause| format!("--conf {}: {cause}; name a readable file", file.display()))?;
@@ -138,7 +136,10 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
         return Ok(ExitCode::SUCCESS);
     }
     match install::install(&options, &note).map_err(|error| error.to_string())? {
-        Installed::Done | Installed::Ended => Ok(ExitCode::SUCCESS),
+        Installed::Done => Ok(ExitCode::SUCCESS),
+        Installed::Ended => {
+            Err("told to end before there was a cluster network; nothing was installed".to_owned())
+        }
         Installed::Rehearsed(rehearsal) => {
             let lines = rehearsal.lines();
             print(&format!("{}\n", lines.join("\n")))?;
@@ -152,7 +153,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
 }
 
 pub(super) fn uninstall(args: &UninstallArgs) -> Result<ExitCode, String> {
-    let place = args.place.place(None)?;
+    let place = args.place.place(None);
     uninstall::uninstall(&place, &args.cni_path, args.force, &note)
         .map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)

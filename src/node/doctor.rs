@@ -40,6 +40,8 @@ pub struct Options {
     pub cni_path: String,
     /// What the cluster calls this node.
     pub node: String,
+    /// Whether somebody said so; else it is the host's name, which need not be the node's.
+    pub is_node_told: bool,
 }
 
 /// Looks at the node.
@@ -56,7 +58,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
     let request = &found.request;
     let looked = with_node(&request.node, |node| {
         let context = Context::new(node, request, LIMIT);
-        let census = cluster::look(&context, &options.node, &mut diagnosis);
+        let census = cluster::look(&context, options, &mut diagnosis);
         let networks = if found.is_whole {
             programs::look(&context, census.as_ref(), &mut diagnosis)
         } else {

@@ -6,10 +6,12 @@ use super::conf::OurConf;
 use super::directory::{Candidate, Directory, Kind, NAMES};
 use super::manifest::Manifest;
 use super::{NodeError, Place};
+use crate::cluster::conf_dir;
 use crate::cni::{NetworkConfig, RawObject};
 
 /// The directories as they are.
 pub(super) struct Seen {
+    place: Place,
     /// What the runtime reads.
     pub(super) runtime: Directory,
     /// What the cluster network comes to, where that is another directory.
@@ -40,6 +42,7 @@ impl Seen {
             })
         });
         Ok(Seen {
+            place: place.clone(),
             runtime,
             apart,
             takes_over: None,
@@ -113,7 +116,10 @@ pub(super) fn plan(
     };
     let pinned = base.names_a_network() && !follows;
     let (conf, network) = if pinned {
-        (base, None)
+        match named(&base, &seen.place) {
+            Ok(network) => (base, network),
+            Err(reason) => return Ok(Outlook::Waiting(reason)),
+        }
     } else {
         let cluster = seen.cluster();
         match (cluster.cluster_network(), existing) {
@@ -172,6 +178,31 @@ fn wanted(
         (Some(template), None) => Some(OurConf::from_template(template)),
         (None, _) => seen.takes_over.as_ref().map(OurConf::from_template),
     }
+}
+
+/// The network in the file that is named, where it is a file that this process sees; else why it
+/// is none, and every pod would fail.
+fn named(conf: &OurConf, place: &Place) -> Result<Option<NetworkConfig>, String> {
+    let Some(named) = conf.cluster_network().map(PathBuf::from) else {
+        return Ok(None);
+    };
+    let dirs = [&place.conf_dir, &place.cluster_conf_dir];
+    let is_seen = place.is_host() || dirs.iter().any(|dir| named.starts_with(dir));
+    let here = place.here(&named);
+    if !named.is_absolute() || !is_seen || here.is_dir() {
+        return Ok(None);
+    }
+    let found = conf_dir::read(&here).and_then(conf_dir::with_sibling_plugins);
+    let text = found
+        .map_err(|cause| format!("clusterNetwork names it: {cause}"))?
+        .text;
+    let network = NetworkConfig::parse(text.as_bytes());
+    network.map(Some).map_err(|cause| {
+        format!(
+            "clusterNetwork names {}, which is none: {cause}",
+            named.display()
+        )
+    })
 }
 
 /// A name before all that stays and is not ours.

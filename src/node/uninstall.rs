@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::binary::Content;
+use super::conf::OurConf;
 use super::directory::{Candidate, Directory, Kind};
 use super::manifest::Manifest;
 use super::request::about_the_node;
@@ -142,9 +143,11 @@ fn clear_journal(
     force: bool,
     say: Say<'_>,
 ) -> Result<(), NodeError> {
-    let Some(conf) = conf else {
-        return Ok(());
-    };
+    let conf = conf.unwrap_or_else(|| {
+        say("the configuration that was installed is gone; the journal is looked for in its usual place");
+        let usual = OurConf::from_template(&RawObject::new());
+        usual.in_front_of(&place.cluster_conf_dir).on_stdin()
+    });
     let request = about_the_node(conf, cni_path)
         .map_err(|cause| NodeError::NotYet(format!("the installed configuration: {cause}")))?;
     let dir = place.here(&request.node.journal_dir);

@@ -191,11 +191,16 @@ impl Setup {
 
     /// `install --watch` with the lab's configuration.
     fn watch(&self, more: &[&str]) -> Watching {
+        self.start(&[&["--watch"], more].concat())
+    }
+
+    /// `install` with the lab's configuration, which goes on while others do something.
+    fn start(&self, more: &[&str]) -> Watching {
         let log = self.lab.path("log/watch");
         let child = Command::new(env!("CARGO_BIN_EXE_jackfield"))
             .arg("install")
             .args(self.place())
-            .args(["--watch", "--conf"])
+            .arg("--conf")
             .arg(self.lab.path("template.json"))
             .args(more)
             .stdin(Stdio::null())

@@ -102,6 +102,8 @@ fn the_chart_is_without_fault_and_refuses_values_that_mean_nothing() {
         ("image.repository=", "repository"),
         ("confDir=etc/cni", "confDir"),
         ("agents.resources=1", "agents"),
+        ("agent.metrics=9321", "metrics"),
+        ("agent.metrics=everywhere:9321", "metrics"),
     ] {
         let (succeeded, _, said) = run("helm", &["template", "j", "deploy/chart", "--set", value]);
         assert!(!succeeded && said.contains(named), "{value}: {said}");
@@ -150,6 +152,39 @@ fn values_change_what_they_name_and_nothing_else() {
     find(&objects, "SecurityContextConstraints");
     let elsewhere = helm(&["template", "j", "deploy/chart", "--namespace", "networking"]);
     assert!(!elsewhere.contains("kube-system"), "{elsewhere}");
+}
+
+#[test]
+fn the_agents_metrics_can_be_served_to_others_and_its_probes_follow() {
+    for (address, probed, port, is_open) in [
+        ("0.0.0.0:9400", "127.0.0.1", 9400, true),
+        ("[::]:9321", "::1", 9321, true),
+        ("10.1.2.3:80", "10.1.2.3", 80, true),
+        ("127.0.0.1:9322", "127.0.0.1", 9322, false),
+    ] {
+        let objects = rendered(&["--set", &format!("agent.metrics={address}")]);
+        let pod = &find(&objects, "DaemonSet")["spec"]["template"]["spec"];
+        let agent = &pod["containers"][0];
+        let args = agent["args"].as_array().unwrap();
+        assert_eq!(args[args.len() - 2..], [json!("--metrics"), json!(address)]);
+        for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
+            let asked = &agent[probe]["httpGet"];
+            assert_eq!(asked["host"], probed, "{probe}");
+            assert_eq!(asked["port"], port, "{probe}");
+        }
+        let ports = json!([{ "name": "metrics", "containerPort": port }]);
+        assert_eq!(agent.get("ports"), is_open.then_some(&ports), "{address}");
+    }
+}
+
+/// What is said after an installation is what works.
+#[test]
+fn the_chart_says_how_it_is_removed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let notes = std::fs::read_to_string(root.join("deploy/chart/templates/NOTES.txt")).unwrap();
+    let first = notes.find("`helm uninstall` first").unwrap();
+    let then = notes.find("{{ .Values.binDir }}/jackfield uninstall");
+    assert!(then.unwrap() > first, "{notes}");
 }
 
 #[test]

@@ -1,18 +1,22 @@
 //! Whoever knows the pods: is somebody there, and of which release?
 
-use super::{Check, Diagnosis};
+use super::{Check, Diagnosis, Options};
 use crate::cluster::Census;
 use crate::node::version;
 use crate::operation::Context;
 use crate::request::Source;
 
 /// Asks who is on this node.
-pub(super) fn look(context: &Context<'_>, node: &str, diagnosis: &mut Diagnosis) -> Option<Census> {
+pub(super) fn look(
+    context: &Context<'_>,
+    options: &Options,
+    diagnosis: &mut Diagnosis,
+) -> Option<Census> {
     let about = match &context.request.node.source {
         Source::Folder(folder) => folder.display().to_string(),
         Source::Cluster { agent_socket, .. } => agent_socket.display().to_string(),
     };
-    let census = match context.node.cluster.census(node) {
+    let census = match context.node.cluster.census(&options.node) {
         Ok(census) => census,
         Err(error) => {
             diagnosis.error(Check::Cluster, about, &error.to_string());
@@ -29,6 +33,15 @@ pub(super) fn look(context: &Context<'_>, node: &str, diagnosis: &mut Diagnosis)
     }
     if let Some(theirs) = &census.version {
         agent(&about, theirs, &census, diagnosis);
+        if options.is_node_told && census.node != options.node {
+            let (theirs, ours) = (&census.node, &options.node);
+            diagnosis.find(
+                Check::Cluster,
+                &about,
+                format!("the agent knows the pods of node {theirs}, and this is {ours}"),
+                format!("start the agent with --node {ours} (its NODE_NAME); or give --node {theirs} here, if that is this node"),
+            );
+        }
     }
     if diagnosis.is_fine(Check::Cluster) {
         let who = match (&census.version, &context.request.node.source) {

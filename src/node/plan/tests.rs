@@ -88,6 +88,38 @@ fn without_a_network_there_is_nothing_to_do_yet() {
 }
 
 #[test]
+fn a_file_that_is_named_has_to_hold_a_network() {
+    let named = |network: &str| ours(network);
+    let files = |ours: &'_ str, text: &'static str| {
+        [
+            ("00-jackfield.conflist", ours.to_owned()),
+            ("10-b.conf", text.to_owned()),
+        ]
+    };
+    for (network, text, words) in [
+        ("/20-c.conf", BRIDGE, Some("20-c.conf does not exist")),
+        (
+            "/10-b.conf",
+            "{",
+            Some("clusterNetwork names /10-b.conf, which is none"),
+        ),
+        ("/10-b.conf", BRIDGE, None),
+        // Not files of the directory: who can tell?
+        ("main", BRIDGE, None),
+        ("/", BRIDGE, None),
+    ] {
+        let ours = named(network);
+        let files = files(&ours, text);
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, &**text)).collect();
+        match (planned(&files, None).unwrap(), words) {
+            (Outlook::Waiting(reason), Some(words)) => assert!(reason.contains(words), "{reason}"),
+            (Outlook::Ready(plan), None) => assert_eq!(plan.why, None),
+            (outlook, words) => panic!("{network}: {outlook:?}, not {words:?}"),
+        }
+    }
+}
+
+#[test]
 fn multus_in_front_is_refused_and_behind_us_it_is_passed_over() {
     let error = planned(&[("00-multus.conf", MULTUS), ("10-b.conf", BRIDGE)], None).unwrap_err();
     assert!(error.to_string().contains("--from-multus"), "{error}");

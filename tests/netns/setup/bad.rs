@@ -88,6 +88,39 @@ fn a_cluster_network_that_never_comes() {
 }
 
 #[test]
+fn a_cluster_network_that_is_named_and_not_there() {
+    let setup = Setup::new();
+    let before = setup.files();
+    let missing = setup.lab.path("net.d/20-missing.conflist");
+    for (text, words) in [(None, "does not exist"), (Some("{"), "which is none")] {
+        if let Some(text) = text {
+            fs::write(&missing, text).unwrap();
+        }
+        let mut conf = setup.lab.conf().clone();
+        conf["clusterNetwork"] = missing.display().to_string().into();
+        setup.lab.write("template.json", &conf.to_string());
+        refused(
+            &setup.install(&[]),
+            &[
+                "clusterNetwork names",
+                "20-missing.conflist",
+                words,
+                "nothing was written",
+            ],
+        );
+        assert_eq!(setup.first(), CLUSTER, "the node has its network");
+    }
+    fs::remove_file(&missing).unwrap();
+    assert_eq!(setup.files(), before);
+    // It is waited for as any other.
+    let watching = setup.watch(&[]);
+    watching.says("20-missing.conflist does not exist");
+    setup.cluster_network("20-missing.conflist", "late");
+    watching.says("in front of");
+    assert_eq!(setup.first(), OURS);
+}
+
+#[test]
 fn two_that_want_to_be_first() {
     let setup = Setup::new();
     setup.cluster_network("!first.conflist", "first");
@@ -158,8 +191,26 @@ fn a_configuration_that_is_none() {
         &["key verify", "is yes", "strict, warn, off"],
     );
     assert_eq!(setup.files(), before);
-    let outcome = setup.lab.cli(&["install", "--conf-dir", "net.d"]).run();
-    refused(&outcome, &["--conf-dir net.d: write an absolute path"]);
+}
+
+/// Exit 2, as scripts tell a wrong command from one that failed.
+#[test]
+fn wrong_usage() {
+    let setup = Setup::new();
+    for (command, words) in [
+        (
+            &["install", "--conf-dir", "net.d"][..],
+            "'net.d' for '--conf-dir <DIR>': write an absolute path",
+        ),
+        (&["uninstall", "--host-root", "host"], "an absolute path"),
+        (&["doctor", "--bin-dir", "bin"], "an absolute path"),
+        (&["agent"], "give --node or set NODE_NAME"),
+        (&["agent", "--node", ""], "give --node or set NODE_NAME"),
+    ] {
+        let outcome = setup.lab.cli(command).run();
+        assert_eq!(outcome.exit, 2, "{outcome}");
+        assert!(outcome.stderr.contains(words), "{words}: {outcome}");
+    }
 }
 
 #[test]

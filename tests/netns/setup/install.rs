@@ -70,6 +70,24 @@ fn it_waits_for_the_cluster_network_and_then_goes_on() {
     assert_eq!(watching.end(), Some(0));
 }
 
+/// `install && touch done`, or an init container: what was not done is no success.
+#[test]
+fn one_that_is_told_to_end_while_it_waits_has_failed() {
+    let setup = Setup::bare();
+    let before = setup.files();
+    let waiting = setup.start(&["--wait", "1h"]);
+    waiting.says("waiting for the cluster network's configuration");
+    let log = waiting.log.clone();
+    assert_eq!(waiting.end(), Some(1));
+    let log = fs::read_to_string(log).unwrap();
+    assert!(log.contains("nothing was installed"), "{log}");
+    assert_eq!(setup.files(), before);
+    // Who stays is ended by whoever started it, and that is all.
+    let watching = setup.watch(&[]);
+    watching.says("waiting for the cluster network's configuration");
+    assert_eq!(watching.end(), Some(0));
+}
+
 // clause: NPWG-1.3 §6.1.1 directory
 #[test]
 fn a_directory_of_its_own_holds_ours_alone() {

@@ -325,6 +325,7 @@ fn two_that_are_first_none_at_all_or_a_broken_one() {
     );
     let mut wrong = thin().conf(MULTUS);
     wrong["logOptions"] = json!(7);
+    wrong["clusterNetwork"] = json!(setup.lab.path("net.d").join(CLUSTER));
     setup.multus(&wrong.to_string());
     setup.refuses(|setup| setup.take_over(&[]), &["logOptions", "correct"]);
     // Both of a node that had two come back.

@@ -103,6 +103,33 @@ fn a_configuration_that_somebody_took_away_is_no_obstacle() {
     setup.lab.assert_nothing_left();
 }
 
+/// Neither the configuration nor the copy beside the manifest is there to say where the journal is.
+#[test]
+fn without_any_configuration_the_journal_is_where_it_usually_is() {
+    let setup = attached();
+    let lab = &setup.lab;
+    for folder in ["host/etc/cni/net.d", "host/opt/cni/bin", "host/var/lib"] {
+        fs::create_dir_all(lab.path(folder)).unwrap();
+    }
+    let network = r#"{"cniVersion":"1.0.0","name":"a","type":"bridge"}"#;
+    lab.write("host/etc/cni/net.d/10-a.conf", network);
+    let host = lab.path("host").display().to_string();
+    let outcome = lab.cli(&["install", "--host-root", &host]).run();
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    fs::rename(lab.path("journal"), lab.path("host/var/lib/jackfield")).unwrap();
+    fs::remove_file(lab.path("host/etc/cni/net.d").join(OURS)).unwrap();
+    fs::remove_file(lab.path("host/etc/cni/net.d/.jackfield/conf.json")).unwrap();
+    let outcome = lab.cli(&["uninstall", "--host-root", &host]).run();
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    assert!(
+        outcome.stderr.contains("1 sandboxes are on record"),
+        "{outcome}"
+    );
+    assert!(lab.path("host/opt/cni/bin/jackfield").exists());
+    fs::rename(lab.path("host/var/lib/jackfield"), lab.path("journal")).unwrap();
+    setup.runs("del");
+}
+
 #[test]
 fn in_a_container_sandboxes_on_record_are_left_to_the_host() {
     let setup = attached();
