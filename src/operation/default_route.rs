@@ -3,11 +3,13 @@
 //! The change is part of its attachment: written down before it is made, taken back with it, and
 //! reflected in the results of the others.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
+use ipnet::IpNet;
+
 use super::{Failure, OpenLinks};
-use crate::cni::{CniResult, InterfaceName};
+use crate::cni::{CniResult, InterfaceName, Route};
 use crate::journal::{RouteChange, Sandbox};
 use crate::kernel::{DefaultRoute, Family, KernelError, PodLinks, PodNetns};
 use crate::plan::Attachment;
@@ -170,4 +172,45 @@ pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
         }
     }
     results
+}
+
+/// The same for the runtime and the pod's owner: the attachment that took the default routes over
+/// has those that were made for it (CNI 1.1.0 §5 ADD Success: routes). Its plugins are not asked for
+/// them on CHECK, since they did not make them.
+pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
+    let mut results = reflected(sandbox);
+    let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
+    for ((attachment, attached), result) in attachments.zip(&mut results) {
+        let (Some(gateways), Some(result)) = (&attachment.default_route, result) else {
+            continue;
+        };
+        let family = |address| gateways.iter().filter(move |it| it.is_ipv4() == address);
+        for ip in &mut result.ips {
+            let mut own = family(ip.address.addr().is_ipv4()).peekable();
+            if gateways.is_empty() || own.peek().is_some() {
+                ip.gateway = own.find(|it| ip.address.contains(*it)).copied();
+            }
+        }
+        let added = attached.routes.added.iter();
+        result.routes.extend(added.filter_map(as_answered));
+    }
+    results
+}
+
+/// A route that was made, as a plugin would have answered it.
+fn as_answered(route: &DefaultRoute) -> Option<Route> {
+    let gateway = route.next_hops.first()?.gateway?;
+    let any: IpAddr = match route.family {
+        Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
+        Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    Some(Route {
+        dst: IpNet::new(any, 0).ok()?,
+        gw: Some(gateway),
+        mtu: None,
+        advmss: None,
+        priority: route.metric,
+        table: None,
+        scope: None,
+    })
 }

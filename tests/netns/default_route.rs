@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, POD};
 
 /// A lab with a dual-stack cluster network that has default routes of both families, and a
 /// definition `storage`.
@@ -99,6 +99,42 @@ fn result_and_status_say_where_the_default_route_went() {
     let status = lab.status();
     assert_eq!(status[1]["default-route"], json!(["10.20.0.1"]));
     lab.del();
+}
+
+/// `v1.multus-cni.io/default-network`: the result that goes to the runtime is that of the network
+/// which the default routes are made for.
+#[test]
+fn the_result_of_the_network_that_takes_the_default_routes_has_them() {
+    let lab = Lab::new();
+    let mut instead = lab.macvlan_of_its_own();
+    instead["ipam"]["addresses"] = json!([{ "address": "10.20.0.9/24", "gateway": "10.20.0.254" }]);
+    instead["ipam"]["routes"] = json!([{ "dst": "0.0.0.0/0" }, { "dst": "192.0.2.0/24" }]);
+    lab.definition("demo/instead", &instead);
+    for (gateways, routes, gateway) in [
+        (json!([]), json!([]), None),
+        (
+            json!(["10.20.0.1"]),
+            json!([{ "dst": "0.0.0.0/0", "gw": "10.20.0.1" }]),
+            Some("10.20.0.1"),
+        ),
+    ] {
+        let selected = json!([
+            { "name": "instead", "namespace": "demo", "default-route": gateways }
+        ]);
+        lab.pod_with(
+            POD,
+            json!({ "v1.multus-cni.io/default-network": selected.to_string() }),
+        );
+        let result = lab.add();
+        let mut answered = result["routes"].as_array().unwrap().clone();
+        answered.retain(|route| route["dst"] == "0.0.0.0/0");
+        assert_eq!(json!(answered), routes, "{result}");
+        assert_eq!(result["ips"][0]["gateway"].as_str(), gateway, "{result}");
+        assert_eq!(lab.pod.default_routes().len(), answered.len());
+        lab.check();
+        lab.del();
+        lab.assert_nothing_left();
+    }
 }
 
 // clause: NPWG-1.3 §4.1.2.1.9 set: those of any attachment without the key are flushed

@@ -58,7 +58,7 @@ impl Adding<'_> {
         for (index, (attachment, _)) in prepared.attachments.iter().enumerate() {
             self.route(index, attachment)?;
         }
-        let mut results = default_route::reflected(&self.sandbox);
+        let mut results = default_route::answered(&self.sandbox);
         let addresses = self.context.request.node.status_addresses;
         let status = status::entries(&self.sandbox, &results, &self.shown, addresses);
         // Complete first: nothing is told of an ADD that then fails for want of its last record.
