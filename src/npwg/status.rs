@@ -11,6 +11,10 @@ mod merge;
 
 pub use merge::merge_status;
 
+/// The key, in the first of our entries, that names the others: by it a later ADD of the same pod
+/// knows what is ours of what it finds.
+const ATTACHED: &str = "io.jackfield.attached";
+
 /// One element of the status annotation: NPWG 1.3 §5.3.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct StatusEntry {
@@ -40,6 +44,13 @@ pub struct StatusEntry {
     /// `device-info`: the object of the Device Information Specification.
     #[serde(default, rename = "device-info")]
     pub device_info: Option<Value>,
+    /// `io.jackfield.attached`: the entries that were made with this one, which is the first.
+    #[serde(
+        default,
+        rename = "io.jackfield.attached",
+        deserialize_with = "null_is_default"
+    )]
+    pub attached: Vec<String>,
 }
 
 /// The key `dns` of a status entry: NPWG 1.3 §5.3.6, which has no place for options.
@@ -105,7 +116,10 @@ impl StatusEntry {
             name: source.name.to_owned(),
             ips: addresses(result, sandbox.map(|(index, _)| index), source.addresses),
             mac: sandbox.and_then(|(_, interface)| interface.mac.clone()),
-            mtu: sandbox.and_then(|(_, interface)| interface.mtu),
+            // 0 is Go's way to say nothing.
+            mtu: sandbox
+                .and_then(|(_, interface)| interface.mtu)
+                .filter(|mtu| *mtu != 0),
             interface: interface.filter(|name| !name.is_empty()),
             default: source.is_default,
             dns: result.dns.as_ref().and_then(StatusDns::of),
@@ -113,6 +127,22 @@ impl StatusEntry {
                 .requested_default_route
                 .map(|gateways| gateways.iter().map(ToString::to_string).collect()),
             device_info: source.device_info,
+            attached: Vec::new(),
+        }
+    }
+
+    /// Has the first of the entries of one ADD name the others.
+    pub fn sign(entries: &mut [StatusEntry]) {
+        if let [first, others @ ..] = entries {
+            first.attached = others.iter().map(StatusEntry::mark).collect();
+        }
+    }
+
+    /// What it is about, as pods select it: `namespace/name@interface`.
+    fn mark(&self) -> String {
+        match &self.interface {
+            Some(interface) => format!("{}@{interface}", self.name),
+            None => self.name.clone(),
         }
     }
 
@@ -135,6 +165,7 @@ impl StatusEntry {
         put("dns", self.dns.as_ref().map(|dns| dns.to_map().into()));
         put("default-route", self.default_route.clone().map(Value::from));
         put("device-info", self.device_info.clone());
+        put(ATTACHED, list(&self.attached));
         map
     }
 }

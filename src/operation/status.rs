@@ -30,7 +30,7 @@ pub fn entries(
         }
         entry
     };
-    sandbox
+    let mut entries: Vec<StatusEntry> = sandbox
         .header
         .attachments
         .iter()
@@ -38,7 +38,9 @@ pub fn entries(
         .zip(shown)
         .filter(|((attachment, _), _)| !attachment.is_auxiliary)
         .map(entry)
-        .collect()
+        .collect();
+    StatusEntry::sign(&mut entries);
+    entries
 }
 
 /// One event for all attachments of a pod, with Multus' reason and words.

@@ -49,7 +49,10 @@ fn each_attachment_has_an_entry_that_says_what_the_kernel_shows() {
     assert_eq!(status.len(), 3);
     for entry in &status {
         for key in entry.as_object().unwrap().keys() {
-            assert!(KEYS.contains(&key.as_str()), "{key} in {entry}");
+            assert!(
+                KEYS.contains(&key.as_str()) || key == "io.jackfield.attached",
+                "{key} in {entry}"
+            );
         }
         let interface = entry["interface"].as_str().unwrap();
         let shown: Vec<String> = lab
@@ -145,6 +148,27 @@ fn one_event_lists_all_attachments() {
         ]
     );
     lab.del();
+}
+
+// clause: NPWG-1.3 §5.1 source
+#[test]
+fn what_an_earlier_sandbox_of_the_pod_had_is_told_no_more() {
+    let lab = Lab::new();
+    for (name, subnet) in [("demo/a", "10.30.0.0/24"), ("demo/b", "10.31.0.0/24")] {
+        lab.definition(name, &lab.ptp(subnet));
+    }
+    let attached = |networks: &Value| -> Vec<Value> {
+        lab.selects_json(networks);
+        lab.add();
+        lab.del();
+        let status = lab.status().into_iter();
+        status.map(|mut entry| entry["interface"].take()).collect()
+    };
+    let both = attached(&json!([{ "name": "a" }, { "name": "b" }]));
+    assert_eq!(both, ["eth0", "net1", "net2"]);
+    let other = attached(&json!([{ "name": "a", "interface": "foo" }]));
+    assert_eq!(other, ["eth0", "foo"]);
+    assert_eq!(attached(&json!([])), ["eth0"]);
 }
 
 /// Without a status nobody learns of the attachment, so it does not stand.

@@ -1,6 +1,6 @@
 //! Our entries among those of others.
 
-use super::StatusEntry;
+use super::{ATTACHED, StatusEntry};
 use crate::cni::RawObject;
 use crate::cni::json::{Members, check};
 
@@ -12,6 +12,9 @@ use crate::cni::json::{Members, check};
 /// has no interface and the name of one of ours; and since there is one default network, an
 /// earlier one is replaced by ours.
 ///
+/// A pod whose sandbox is made anew may select other networks than before: what an earlier ADD
+/// told, and named as its own, goes, since a status is made of what was attached (NPWG 1.3 §5).
+///
 /// A value that is no list of objects was written by nobody who follows the specification, and is
 /// replaced.
 #[must_use]
@@ -20,6 +23,11 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
         .and_then(|text| check(text.as_bytes()).ok())
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default();
+    let earlier: Vec<String> = existing
+        .iter()
+        .filter_map(|old| old.read::<Vec<String>>(ATTACHED).ok().flatten())
+        .flatten()
+        .collect();
     let mut taken = vec![false; existing.len()];
     let mut out = String::from("[");
     for entry in ours {
@@ -33,7 +41,7 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
             if !*taken && is_same(old, entry) {
                 *taken = true;
                 for (key, value) in old.iter().filter(|(key, _)| key.contains('.')) {
-                    if !foreign.contains(&key) {
+                    if key != ATTACHED && !foreign.contains(&key) {
                         foreign.push(key);
                         members.push(key, value.get());
                     }
@@ -42,7 +50,8 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
         }
         members.close();
     }
-    for (old, _) in existing.iter().zip(taken).filter(|(_, taken)| !taken) {
+    let is_left = |(old, taken): &(&RawObject, bool)| !taken && !earlier.contains(&mark(old));
+    for (old, _) in existing.iter().zip(taken).filter(is_left) {
         separate(&mut out);
         old.push_to(&mut out);
     }
@@ -50,14 +59,26 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     out
 }
 
+fn mark(old: &RawObject) -> String {
+    let entry = StatusEntry {
+        name: text(old, "name").unwrap_or_default(),
+        interface: text(old, "interface").filter(|name| !name.is_empty()),
+        ..StatusEntry::default()
+    };
+    entry.mark()
+}
+
+fn text(old: &RawObject, key: &str) -> Option<String> {
+    old.read(key).ok().flatten()
+}
+
 fn is_same(old: &RawObject, ours: &StatusEntry) -> bool {
-    let text = |key| old.read::<String>(key).ok().flatten();
     if ours.default && old.read("default") == Ok(Some(true)) {
         return true;
     }
-    match text("interface").filter(|name| !name.is_empty()) {
+    match text(old, "interface").filter(|name| !name.is_empty()) {
         Some(interface) => ours.interface.as_deref() == Some(interface.as_str()),
-        None => text("name").as_deref() == Some(ours.name.as_str()),
+        None => text(old, "name").as_deref() == Some(ours.name.as_str()),
     }
 }
 

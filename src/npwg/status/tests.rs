@@ -114,6 +114,12 @@ fn the_addresses_are_those_in_the_pod() {
 }
 
 #[test]
+fn an_mtu_of_zero_is_none() {
+    let result = result(r#"{"interfaces":[{"name":"net1","mtu":0,"sandbox":"/n"}]}"#);
+    assert_eq!(source(Some(&result)).mtu, None);
+}
+
+#[test]
 fn an_entry_without_interface_shows_no_mac() {
     let mut entry = source(None);
     (entry.interface, entry.mac) = (None, Some("02:00:00:00:00:01".to_owned()));
@@ -176,6 +182,42 @@ fn what_others_wrote_survives() {
             r#"{"name":"default/sriov-b","interface":"net2","default":false,"org.example.c":2},"#,
             r#"{"name":"default/hot-plugged","interface":"net7","ips":["10.9.0.1"],"n":9007199254740993}]"#
         )
+    );
+}
+
+/// Other networks than in the pod's earlier sandbox, one of them under another interface.
+#[test]
+fn what_an_earlier_sandbox_had_is_gone_and_what_others_wrote_is_not() {
+    let entry = |name: &str, interface: &str| StatusEntry {
+        name: name.to_owned(),
+        interface: Some(interface.to_owned()),
+        default: interface == "eth0",
+        ..StatusEntry::default()
+    };
+    let unnamed = StatusEntry {
+        interface: None,
+        ..entry("demo/c", "")
+    };
+    let [eth0, net1, net2] = [("cbr0", "eth0"), ("demo/a", "net1"), ("demo/b", "net2")]
+        .map(|(name, interface)| entry(name, interface));
+    let signed = |mut entries: Vec<StatusEntry>| {
+        StatusEntry::sign(&mut entries);
+        entries
+    };
+    let told = merge_status(None, &signed(vec![eth0.clone(), net1, net2, unnamed]));
+    let foreign = r#"{"name":"others/hot-plugged","interface":"hot0","default":false}"#;
+    let told = format!("[{foreign},{}", &told[1..]);
+    let ours = signed(vec![eth0.clone(), entry("demo/a", "foo")]);
+    let later = merge_status(Some(&told), &ours);
+    assert_eq!(
+        later,
+        format!(
+            r#"[{{"name":"cbr0","interface":"eth0","default":true,"io.jackfield.attached":["demo/a@foo"]}},{{"name":"demo/a","interface":"foo","default":false}},{foreign}]"#
+        )
+    );
+    assert_eq!(
+        merge_status(Some(&later), &[eth0]),
+        format!(r#"[{{"name":"cbr0","interface":"eth0","default":true}},{foreign}]"#)
     );
 }
 
