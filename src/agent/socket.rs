@@ -51,7 +51,7 @@ impl Listening {
             tokio::time::sleep(PAUSE).await;
         }
         let listener = UnixListener::bind(path)
-            .map_err(|error| wrong(format!("{error}; name a path on a local file system")))?;
+            .map_err(|error| wrong(format!("{error}; name a short path on a local file system")))?;
         let mode = fs::Permissions::from_mode(0o600);
         let bound = fs::set_permissions(path, mode).and_then(|()| fs::symlink_metadata(path));
         let inode = bound.map_err(|error| wrong(error.to_string()))?.ino();

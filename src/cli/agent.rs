@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::doctor::told_name;
+use super::install::absolute;
 use super::{USAGE, note};
 use crate::agent::{self, Credentials, LogFormat, Options};
 
@@ -20,10 +21,10 @@ pub(super) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Where plugins ask
-    #[arg(long, value_name = "PATH", default_value = "/run/jackfield/agent.sock")]
+    #[arg(long, value_name = "PATH", default_value = "/run/jackfield/agent.sock", value_parser = absolute())]
     socket: PathBuf,
     /// The journal: what is still to be told lies in there
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield")]
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield", value_parser = absolute())]
     journal_dir: PathBuf,
     /// Where /metrics, /healthz and /readyz are served
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9321")]

@@ -10,6 +10,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use super::doctor::node_name;
 use super::{note, print};
 use crate::cni::RawObject;
+use crate::node::conf::OurConf;
 use crate::node::install::{self, Installed, Options};
 use crate::node::takeover::FromMultus;
 use crate::node::{Place, guard, uninstall};
@@ -39,8 +40,8 @@ impl PlaceArgs {
     }
 }
 
-/// A directory by its whole path.
-fn absolute() -> impl TypedValueParser<Value = PathBuf> {
+/// A file or directory by its whole path.
+pub(super) fn absolute() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|dir: PathBuf| {
         let is_absolute = dir.is_absolute();
         is_absolute.then_some(dir).ok_or("write an absolute path")
@@ -112,7 +113,16 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
     let template = args.conf.as_ref().map(|file| {
         let text = std::fs::read(file)
             .map_err(|cause| format!("--conf {}: {cause}; name a readable file", file.display()))?;
-        RawObject::parse(&text).map_err(|cause| format!("{}: {cause}; correct it", file.display()))
+        let object = RawObject::parse(&text)
+            .map_err(|cause| format!("{}: {cause}; correct it", file.display()))?;
+        let is_of_a_plugin = object.contains("type") || object.contains("plugins");
+        if is_of_a_plugin && OurConf::read(&object).is_none() {
+            let file = file.display();
+            return Err(format!(
+                "--conf {file}: it configures another plugin; give keys of jackfield's configuration"
+            ));
+        }
+        Ok(object)
     });
     let from_multus = args.from_multus.then(|| FromMultus {
         dry_run: args.multus.dry_run,

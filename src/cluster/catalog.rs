@@ -141,7 +141,7 @@ impl Finder<'_> {
                 return file(on_disk);
             }
             return Err(format!(
-                "no definition, no configuration of this name in confDir {} and no absolute path",
+                "no definition, no configuration of this name in confDir {} and no absolute path; correct the name, or create what it names",
                 self.node.conf_dir.display()
             ));
         }

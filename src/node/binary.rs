@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,17 @@ impl Content {
             size += read as u64;
         }
     }
+}
+
+/// How our program lies on the node: everybody runs it, root alone changes it.
+pub(super) const MODE: u32 = 0o755;
+
+/// Why a file is not a program as we put it there, whatever it holds.
+pub(super) fn wrong_mode(path: &Path) -> Option<String> {
+    let found = path.metadata().ok()?;
+    let (mode, owner) = (found.mode() & 0o7777, found.uid());
+    let is_right = mode == MODE && owner == 0;
+    (!is_right).then(|| format!("its mode is {mode:o} and its owner {owner}, not {MODE:o} and 0"))
 }
 
 /// Makes sure that this program runs where the node's own plugins do: an image for another

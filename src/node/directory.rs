@@ -149,6 +149,10 @@ pub fn is_read(name: &str) -> bool {
 
 /// What the file is, by its content.
 pub fn kind(path: &Path) -> Kind {
+    // Reading a pipe would wait for whoever writes to it, for ever.
+    if path.exists() && !path.is_file() {
+        return Kind::Broken("it is no regular file; remove it".to_owned());
+    }
     let text = match conf_dir::read(path).and_then(conf_dir::with_sibling_plugins) {
         Ok(found) => found.text,
         Err(cause) => return Kind::Broken(cause.to_string()),

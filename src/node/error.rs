@@ -152,9 +152,9 @@ impl NodeError {
     pub(super) fn io(path: &Path, what: &'static str, cause: io::Error) -> NodeError {
         use io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
         let remedy = match cause.kind() {
-            StorageFull => "free space there and run it again; nothing was changed",
+            StorageFull => "nothing was changed: free space there and run it again",
             ReadOnlyFilesystem | PermissionDenied => {
-                "make it writable for this process and run it again; nothing was changed"
+                "nothing was changed: make it writable for this process and run it again"
             }
             NotFound => "make it, or name the right directory",
             _ => "look at the file system",

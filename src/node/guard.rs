@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use super::binary::Content;
+use super::binary::{Content, wrong_mode};
 use super::install::{self, Installed, Options};
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
@@ -22,6 +22,7 @@ pub(super) const REPAIRS: usize = 3;
 pub(super) const WINDOW: Duration = Duration::from_secs(600);
 /// How often everything is looked at although nothing was told to have changed.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(1);
 
 /// Installs, then watches until this process is told to end.
 ///
@@ -29,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// [`NodeError::GivenUp`] after three repairs within ten minutes, across restarts too; and those
 /// of [`install::install`].
 pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
-    let turn = Turn::take(&options.place)?;
+    let mut turn = Turn::take(&options.place)?;
     let place = &options.place;
     if let Some(installed) = Manifest::read(place)? {
         // Installed before: what is not right now, somebody changed. Another template or release
@@ -48,23 +49,45 @@ pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
     }
     let notify = Notify::new(dirs)?;
     let mut said = String::new();
+    let mut known = None;
     loop {
-        look(options, &mut said, say)?;
-        if notify.wait(LOOK_EVERY) == Wake::End {
+        look(options, &mut known, &mut turn, &mut said, say)?;
+        // A directory that is gone tells nobody that it is made anew.
+        let is_gone = !place.here(&place.conf_dir).exists();
+        if notify.wait(if is_gone { SOON } else { LOOK_EVERY }) == Wake::End {
             return Ok(());
         }
     }
 }
 
+/// What was installed: kept here too, for a directory may vanish with all that it holds.
+struct Known {
+    manifest: Manifest,
+    conf: Option<RawObject>,
+}
+
 /// One look, and a repair where one is needed.
-fn look(options: &Options, said: &mut String, say: Say<'_>) -> Result<(), NodeError> {
+fn look(
+    options: &Options,
+    known: &mut Option<Known>,
+    turn: &mut Turn,
+    said: &mut String,
+    say: Say<'_>,
+) -> Result<(), NodeError> {
     let place = &options.place;
-    let Some(installed) = Manifest::read(place)? else {
+    let read = Manifest::read(place)?;
+    let is_there = read.is_some();
+    if let Some(manifest) = read {
+        let conf = Manifest::conf(place)?;
+        *known = Some(Known { manifest, conf });
+    }
+    let Some(known) = known else {
         return Err(NodeError::NotYet(format!(
-            "{}: the manifest of the installation is gone; it was uninstalled, or install again",
+            "{}: the manifest of the installation is gone; install again",
             place.conf_dir.display()
         )));
     };
+    let mut installed = known.manifest.clone();
     let seen = match Seen::look(place, Some(&installed)) {
         Ok(seen) => seen,
         // Nothing can be put into a directory that is gone; whoever makes it anew wakes us.
@@ -73,6 +96,15 @@ fn look(options: &Options, said: &mut String, say: Say<'_>) -> Result<(), NodeEr
             return Ok(());
         }
         Err(error) => return Err(error),
+    };
+    let seen = match is_there {
+        true => seen,
+        false => {
+            // Nobody uninstalls while it is our turn, so it was swept away, and with it whatever
+            // was kept of before.
+            installed.replaced.clear();
+            seen.remembering(known.conf.as_ref())
+        }
     };
     let plan = match plan::plan(options.template.as_ref(), Some(&installed), &seen)? {
         Outlook::Ready(plan) => plan,
@@ -88,11 +120,13 @@ fn look(options: &Options, said: &mut String, say: Say<'_>) -> Result<(), NodeEr
     let why = plan
         .why
         .clone()
-        .or_else(|| binary_changed(place, &installed));
+        .or_else(|| binary_changed(place, &installed))
+        .or_else(|| (!is_there).then(|| "the manifest of the installation is gone".to_owned()));
     let Some(why) = why else {
         once(said, &remark(place, &seen), say);
         return Ok(());
     };
+    turn.renew(place)?;
     let installed = spend(place, installed, &why, say)?;
     install::put(options, &plan, Some(installed), false, say)
 }
@@ -135,7 +169,10 @@ fn spend(
 pub(super) fn binary_changed(place: &Place, installed: &Manifest) -> Option<String> {
     let path = installed.binary.display();
     match Content::of(&place.here(&installed.binary)) {
-        Ok(content) if content == installed.content => None,
+        Ok(content) if content == installed.content => {
+            let wrong = wrong_mode(&place.here(&installed.binary));
+            wrong.map(|wrong| format!("{path}: {wrong}"))
+        }
         Ok(_) => Some(format!("{path} was replaced")),
         Err(cause) => Some(format!("{path}: {cause}")),
     }

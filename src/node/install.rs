@@ -261,9 +261,14 @@ fn staged_and_put(
     }
     let stdin = plan.conf.on_stdin().to_string();
     let mut staged = vec![manifest.stage(place)?, Manifest::stage_conf(place, &stdin)?];
-    if Content::of(&place.here(&binary)).ok() != Some(content) {
+    let is_there = Content::of(&place.here(&binary)).is_ok_and(|there| there == content);
+    if !is_there || binary::wrong_mode(&place.here(&binary)).is_some() {
         let mut source = File::open(own).map_err(failed)?;
-        staged.push(Staged::copy(&place.here(&binary), &mut source, 0o755)?);
+        staged.push(Staged::copy(
+            &place.here(&binary),
+            &mut source,
+            binary::MODE,
+        )?);
     }
     if plan.why.is_some() {
         let text = plan.conf.text();

@@ -1,11 +1,11 @@
 //! What the runtime's directory should hold, from what it and its surroundings hold now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::conf::OurConf;
 use super::directory::{Candidate, Directory, Kind, NAMES};
 use super::manifest::Manifest;
-use super::{NodeError, Place};
+use super::{NAME, NodeError, Place};
 use crate::cluster::conf_dir;
 use crate::cni::{NetworkConfig, RawObject};
 
@@ -52,6 +52,12 @@ impl Seen {
                 None => None,
             },
         })
+    }
+
+    /// The same where what was installed last is known from elsewhere.
+    pub(super) fn remembering(mut self, conf: Option<&RawObject>) -> Seen {
+        self.kept = conf.and_then(OurConf::read);
+        self
     }
 
     /// Where the cluster network's configuration is.
@@ -116,6 +122,7 @@ pub(super) fn plan(
     };
     let pinned = base.names_a_network() && !follows;
     let (conf, network) = if pinned {
+        not_ourselves(&base, &seen.place)?;
         match named(&base, &seen.place) {
             Ok(network) => (base, network),
             Err(reason) => return Ok(Outlook::Waiting(reason)),
@@ -192,6 +199,12 @@ fn named(conf: &OurConf, place: &Place) -> Result<Option<NetworkConfig>, String>
     if !named.is_absolute() || !is_seen || here.is_dir() {
         return Ok(None);
     }
+    if here.exists() && !here.is_file() {
+        return Err(format!(
+            "clusterNetwork names {}, which is no file",
+            named.display()
+        ));
+    }
     let found = conf_dir::read(&here).and_then(conf_dir::with_sibling_plugins);
     let text = found
         .map_err(|cause| format!("clusterNetwork names it: {cause}"))?
@@ -202,6 +215,55 @@ fn named(conf: &OurConf, place: &Place) -> Result<Option<NetworkConfig>, String>
             "clusterNetwork names {}, which is none: {cause}",
             named.display()
         )
+    })
+}
+
+/// What is named is not Jackfield, which would call itself.
+fn not_ourselves(conf: &OurConf, place: &Place) -> Result<(), NodeError> {
+    let stdin = conf.on_stdin();
+    let is_ours = |object: &RawObject| {
+        let plugins: Vec<RawObject> = object.read("plugins").ok().flatten().unwrap_or_default();
+        let mut plugins = plugins.iter().chain([object]);
+        plugins.any(|plugin| {
+            let name: Option<String> = plugin.read("type").ok().flatten();
+            name.is_some_and(|name| name == NAME)
+        })
+    };
+    let delegates: Vec<RawObject> = stdin.read("delegates").ok().flatten().unwrap_or_default();
+    let named = conf.cluster_network();
+    let is_ourselves = match named.as_deref().map(Path::new) {
+        None => delegates.iter().any(is_ours),
+        Some(file) if file.is_absolute() => {
+            let here = place.here(file);
+            let found = match here.is_dir() {
+                true => conf_dir::first(&here),
+                false if here.exists() && !here.is_file() => return Ok(()),
+                false => conf_dir::read(&here),
+            };
+            let object = found
+                .ok()
+                .and_then(|found| RawObject::parse(found.text.as_bytes()).ok());
+            let is_to_be = NAMES.iter().any(|name| *file == place.conf_dir.join(name));
+            is_to_be || *file == place.conf_dir || object.is_some_and(|object| is_ours(&object))
+        }
+        Some(name) => {
+            let dir: Option<PathBuf> = stdin.read("confDir").ok().flatten();
+            let own: Option<String> = stdin.read("name").ok().flatten();
+            dir.as_ref() == Some(&place.conf_dir) && own.as_deref().map(Path::new) == Some(name)
+        }
+    };
+    if !is_ourselves {
+        return Ok(());
+    }
+    let which = named.map_or_else(
+        || "delegates".to_owned(),
+        |it| format!("clusterNetwork {it}"),
+    );
+    Err(NodeError::Conf {
+        file: "the configuration to install".to_owned(),
+        cause: format!(
+            "{which} is {NAME} itself, which would call itself; name the cluster network"
+        ),
     })
 }
 

@@ -1,7 +1,8 @@
 //! One at a time: whoever changes a node's installation holds its directory.
 
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The lock on the runtime's directory, held. It needs no file, and ends with its process.
 #[derive(Debug)]
 pub(super) struct Turn {
-    _dir: File,
+    dir: File,
     /// Whether the directory was made just now.
     pub(super) made_dir: bool,
 }
@@ -40,10 +41,7 @@ impl Turn {
         loop {
             match dir.try_lock() {
                 Ok(()) => {
-                    return Ok(Turn {
-                        _dir: dir,
-                        made_dir,
-                    });
+                    return Ok(Turn { dir, made_dir });
                 }
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(PAUSE);
@@ -54,6 +52,18 @@ impl Turn {
                 }
             }
         }
+    }
+}
+
+impl Turn {
+    /// Takes it again where the directory was made anew: the lock is on the one that is gone.
+    pub(super) fn renew(&mut self, place: &Place) -> Result<(), NodeError> {
+        let number = |found: Metadata| (found.dev(), found.ino());
+        let there = place.here(&place.conf_dir).metadata().ok().map(number);
+        if there != self.dir.metadata().ok().map(number) {
+            *self = Turn::take(place)?;
+        }
+        Ok(())
     }
 }
 

@@ -87,7 +87,17 @@ fn take_conf_out(
     let in_conf_dir = |path: &&PathBuf| path.parent() == Some(&place.conf_dir);
     let paths: Vec<&PathBuf> = manifest.replaced.iter().map(|kept| &kept.path).collect();
     for path in paths.into_iter().filter(in_conf_dir) {
-        // What somebody wrote there after ours was gone is not ours to change.
+        // What somebody wrote there since is not ours to change.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let there = runtime.files.iter().find(|file| *file.name == *name);
+        let is_others = there.is_some_and(|file| !matches!(file.kind, Kind::Ours(_)));
+        if was_in && is_others {
+            say(&format!(
+                "{} was written anew meanwhile and stays",
+                path.display()
+            ));
+            continue;
+        }
         let is_free = was_in || !place.here(path).exists();
         if is_free && manifest.restore(place, path)? {
             say(&format!("put {} back as it was", path.display()));

@@ -1,5 +1,7 @@
 //! What was installed: still there, still first, and nobody who undoes it.
 
+use std::os::unix::fs::MetadataExt;
+
 use super::{Check, Diagnosis, Options};
 use crate::node::guard::{REPAIRS, WINDOW, binary_changed};
 use crate::node::manifest::{self, Manifest};
@@ -28,6 +30,7 @@ pub(super) fn look(options: &Options, diagnosis: &mut Diagnosis) {
         ..place.clone()
     };
     directories(place, manifest.as_ref(), diagnosis);
+    private(place, manifest.as_ref(), diagnosis);
     match &manifest {
         Some(manifest) => installed(place, manifest, diagnosis),
         None => program(place, diagnosis),
@@ -90,6 +93,25 @@ fn directories(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagn
             "the configuration of Multus is there again, and not used",
             "remove Multus' DaemonSet, then the file",
         );
+    }
+}
+
+/// What root runs is root's alone to change.
+fn private(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagnosis) {
+    let conf = manifest.map(|manifest| &manifest.conf);
+    for path in [Some(&place.conf_dir), Some(&place.bin_dir), conf]
+        .into_iter()
+        .flatten()
+    {
+        let mode = place.here(path).metadata().map_or(0, |found| found.mode());
+        if mode & 0o022 != 0 {
+            diagnosis.find(
+                Check::Installation,
+                path.display(),
+                format!("it can be written by others than root (mode {:o}), who decide then what runs as root", mode & 0o7777),
+                format!("chmod go-w {}", path.display()),
+            );
+        }
     }
 }
 

@@ -190,6 +190,7 @@ fn is_full(dir: &Path) -> bool {
     let space = there.and_then(|there| nix::sys::statvfs::statvfs(there).ok());
     space.is_some_and(|space| {
         let no_inodes = space.files() > 0 && space.files_available() == 0;
-        space.blocks_available() == 0 || no_inodes
+        // One that has no room at all, as /proc, is not full.
+        space.blocks() > 0 && (space.blocks_available() == 0 || no_inodes)
     })
 }

@@ -120,6 +120,30 @@ fn a_cluster_network_that_is_named_and_not_there() {
     assert_eq!(setup.first(), OURS);
 }
 
+/// The node had a network, and would have none.
+#[test]
+fn a_cluster_network_that_is_ourselves() {
+    let setup = Setup::new();
+    let before = setup.files();
+    let dir = setup.lab.path("net.d").display().to_string();
+    let ours = format!("{dir}/{OURS}");
+    let inline = serde_json::json!([{ "cniVersion": "1.0.0", "name": "x", "type": "jackfield" }]);
+    for keys in [
+        serde_json::json!({ "clusterNetwork": ours }),
+        serde_json::json!({ "clusterNetwork": dir }),
+        serde_json::json!({ "clusterNetwork": "jackfield", "name": "jackfield", "confDir": dir }),
+        serde_json::json!({ "delegates": inline }),
+    ] {
+        let mut conf = setup.lab.conf().clone();
+        for (key, value) in keys.as_object().unwrap() {
+            conf[key] = value.clone();
+        }
+        setup.lab.write("template.json", &conf.to_string());
+        refused(&setup.install(&[]), &["is jackfield itself", "correct it"]);
+        assert_eq!(setup.files(), before, "{keys}");
+    }
+}
+
 #[test]
 fn two_that_want_to_be_first() {
     let setup = Setup::new();
@@ -185,12 +209,33 @@ fn a_configuration_that_is_none() {
     let before = setup.files();
     setup.lab.write("template.json", "{");
     refused(&setup.install(&[]), &["template.json", "correct it"]);
+    for other in [r#"{"type":"bridge"}"#, r#"{"plugins":[{"type":"multus"}]}"#] {
+        setup.lab.write("template.json", other);
+        refused(&setup.install(&[]), &["template.json", "another plugin"]);
+    }
     setup.lab.write("template.json", r#"{"verify":"yes"}"#);
     refused(
         &setup.install(&[]),
         &["key verify", "is yes", "strict, warn, off"],
     );
     assert_eq!(setup.files(), before);
+}
+
+/// Opening it waits for somebody who writes.
+#[test]
+fn a_pipe_in_the_runtimes_directory() {
+    let setup = Setup::new();
+    let pipe = setup.lab.path("net.d/05-pipe.conf");
+    crate::lab::run("mkfifo", &[&pipe.display().to_string()]);
+    refused(
+        &setup.install(&[]),
+        &["05-pipe.conf comes first", "no regular file"],
+    );
+    fs::remove_file(&pipe).unwrap();
+    setup.installed();
+    crate::lab::run("mkfifo", &[&pipe.display().to_string()]);
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
 }
 
 /// Exit 2, as scripts tell a wrong command from one that failed.
@@ -204,6 +249,7 @@ fn wrong_usage() {
         ),
         (&["uninstall", "--host-root", "host"], "an absolute path"),
         (&["doctor", "--bin-dir", "bin"], "an absolute path"),
+        (&["agent", "--socket", "agent.sock"], "an absolute path"),
         (&["agent"], "give --node or set NODE_NAME"),
         (&["agent", "--node", ""], "give --node or set NODE_NAME"),
     ] {

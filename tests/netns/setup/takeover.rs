@@ -201,6 +201,9 @@ fn one_that_takes_over_and_stays_says_the_same_each_time() {
     assert_eq!(conf["plugins"][0]["namespaceIsolation"], false);
     let watching = setup.watch(&flags);
     watching.says("installed");
+    setup.cluster_network("20-another.conflist", "another");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(!watching.log().contains("repairing"), "{}", watching.log());
     assert_eq!(watching.end(), Some(0));
     assert_eq!(setup.conf(OURS), conf);
     // Looking again changes nothing, whatever the words are by now.

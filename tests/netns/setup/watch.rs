@@ -169,6 +169,28 @@ fn a_release_that_comes_with_another_template_is_no_repair() {
     assert!(!watching.log().contains("repairing"), "{}", watching.log());
 }
 
+/// Somebody clears the runtime's directory, and the cluster network comes back.
+#[test]
+fn a_directory_that_was_made_anew_gets_ours_again() {
+    let (setup, watching) = watched();
+    let dir = setup.lab.path("net.d");
+    let conf = setup.conf(OURS);
+    fs::remove_dir_all(&dir).unwrap();
+    watching.says("net.d does not exist");
+    fs::create_dir(&dir).unwrap();
+    setup.cluster_network(CLUSTER, "cluster");
+    eventually("it is back", || is_there(&setup), || watching.log());
+    assert_eq!(setup.conf(OURS), conf);
+    watching.says("repairing (1 of 3");
+    // It is still its turn.
+    let outcome = setup.command("uninstall", &[]).run();
+    assert!(outcome.stderr.contains("is at work there"), "{outcome}");
+    assert_eq!(watching.end(), Some(0));
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(setup.first(), CLUSTER);
+}
+
 #[test]
 fn two_do_not_install_at_once() {
     let (setup, watching) = watched();

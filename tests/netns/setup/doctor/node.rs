@@ -129,6 +129,39 @@ fn a_binary_that_is_missing_replaced_or_of_another_release() {
 }
 
 #[test]
+fn modes_by_which_no_pod_starts_or_everybody_decides_what_runs() {
+    let setup = well();
+    let chmod = |path: &str, mode: u32| {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(setup.lab.path(path), mode).unwrap();
+    };
+    let binary = || {
+        let found = fs::metadata(setup.lab.path("cni-bin/jackfield")).unwrap();
+        found.permissions().mode() & 0o7777
+    };
+    for mode in [0o644, 0o777] {
+        chmod("cni-bin/jackfield", mode);
+        let words = format!("its mode is {mode:o}");
+        setup.finds_only("installation", &[&words, "jackfield install"]);
+        setup.installed();
+        assert_eq!(binary(), 0o755);
+    }
+    for path in ["net.d", "cni-bin", "net.d/00-jackfield.conflist"] {
+        let before = fs::metadata(setup.lab.path(path)).unwrap().permissions();
+        chmod(path, 0o777);
+        setup.finds("installation", &[path, "written by others", "chmod go-w"]);
+        fs::set_permissions(setup.lab.path(path), before).unwrap();
+    }
+    let watching = setup.watch(&[]);
+    watching.says("installed");
+    chmod("cni-bin/jackfield", 0o600);
+    // A change of mode wakes nobody; something else in the directory does.
+    setup.lab.write("cni-bin/another", "");
+    watching.says("its mode is 600");
+    super::super::eventually("it is right", || binary() == 0o755, || watching.log());
+}
+
+#[test]
 fn programs_that_are_missing_not_executable_open_to_all_or_ourselves() {
     let setup = well();
     let mode = |name: &str, mode: u32| {
