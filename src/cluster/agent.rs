@@ -88,10 +88,11 @@ impl Agent {
     fn exchange(&self, message: &ToAgent) -> Result<FromAgent, Attempt> {
         let frame = frame::encode(message, MAX_TO_AGENT).map_err(|error| self.failed(error))?;
         let announced = self.announced.borrow_mut().take();
+        // The answer to what was not asked after all goes with its connection.
+        let announced = announced.filter(|(announced, _)| *announced == frame);
         let mut stream = match announced {
-            Some((announced, stream)) if announced == frame => stream,
-            // The answer to what was not asked after all goes with its connection.
-            _ => self.send(&frame)?,
+            Some((_, stream)) => stream,
+            None => self.send(&frame)?,
         };
         let answer =
             frame::read(&mut stream, MAX_FROM_AGENT).map_err(|error| self.failed(error))?;

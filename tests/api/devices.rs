@@ -140,7 +140,7 @@ fn the_agent_asks_kubelet_once_and_the_plugin_does_not_ask_again() {
     let _agent = lab.start_agent();
     let uid = asking(&lab, "web");
     recorded(&lab, &[(&uid, "lab-vf1")]);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(std::time::Duration::from_secs(1));
     lab.add("web", &uid).succeeds();
     assert_given(&lab, "lab-vf1", "pod-resources");
     assert_eq!(server.asked(), ["Get"]);
