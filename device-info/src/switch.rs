@@ -115,23 +115,14 @@ const PORT_NAME: &str = "phys_port_name";
 
 /// One interface of a switch as sysfs shows it.
 struct PortNetdev {
-    name: String,
     entry: Entry,
     port: PhysPortName,
 }
 
 impl PortNetdev {
     fn read(entry: Entry) -> Option<Self> {
-        let port = entry.text(PORT_NAME)?;
-        PortNetdev::of(entry, &port)
-    }
-
-    fn of(entry: Entry, port: &str) -> Option<Self> {
-        Some(Self {
-            port: port.parse().ok()?,
-            name: entry.name().to_owned(),
-            entry,
-        })
+        let port = entry.text(PORT_NAME)?.parse().ok()?;
+        Some(Self { entry, port })
     }
 }
 
@@ -145,17 +136,20 @@ pub(crate) struct PortTable {
 impl PortTable {
     pub(crate) fn read(physical: &PciFunction) -> Option<Self> {
         let net = physical.entry().child("net");
-        let beside = net.text_of_each("", PORT_NAME);
-        let mut netdevs: Vec<PortNetdev> = beside
-            .iter()
-            .filter_map(|(name, port)| PortNetdev::of(net.child(name), port))
-            .collect();
+        let (mut beside, mut netdevs) = (0, Vec::new());
+        net.text_of_each(PORT_NAME, &mut |name, port| {
+            beside += 1;
+            if let Ok(port) = port.parse() {
+                let entry = net.child(name);
+                netdevs.push(PortNetdev { entry, port });
+            }
+        });
         let uplink = uplink(&netdevs)?;
         let switch = uplink.entry.text("phys_switch_id")?;
         let pf = pf_number(physical, uplink.port)?;
         // Where drivers give their representors a parent they stand beside the uplink. Only
         // where none does, all interfaces of the namespace are looked at.
-        if beside.len() == 1 {
+        if beside == 1 {
             let sysfs = physical.entry().sysfs();
             netdevs = sysfs
                 .names("class/net")
@@ -186,7 +180,8 @@ impl PortTable {
                 && netdev.entry.text("phys_switch_id").as_ref() == Some(&self.switch)
         });
         let first = fitting.next()?;
-        fitting.next().is_none().then(|| first.name.clone())
+        let name = || first.entry.name().to_owned();
+        fitting.next().is_none().then(name)
     }
 }
 

@@ -14,69 +14,78 @@ use crate::quoted::Quoted;
 /// The most that an attribute holds, in bytes: sysfs gives a file one page.
 pub const MAX_ATTRIBUTE: usize = 4096;
 
-/// An attribute's text, or why there is none.
-pub(super) type Text = Result<String, AttributeError>;
-
 /// Reads one attribute without the white space around it.
 ///
 /// Non-blocking, so that a fifo in a directory that only looks like a sysfs cannot hold us.
 pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
-    read_at(AT_FDCWD, path, path)
+    let mut buffer = [0; MAX_ATTRIBUTE + 1];
+    match read_at(AT_FDCWD, path, &mut buffer) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(cause) => Err(AttributeError::new(path, cause)),
+    }
 }
 
-/// The attribute of this name of everything in a directory that has one, in no order: the way to
-/// the directory is walked once. What is wrong with single attributes is told beside them.
+/// Reads the attribute of this name of everything in a directory, in no order, and hands each to
+/// `told` with the name of what has it, or why there is no text.
+///
+/// Made for a switch with hundreds of ports: the way to the directory is walked once, and one
+/// that is read costs no memory of its own.
 pub(super) fn read_each(
     directory: &Path,
     attribute: &str,
     most: usize,
-) -> Result<Vec<(String, Text)>, AttributeError> {
+    told: &mut dyn FnMut(&str, Result<&str, AttributeError>),
+) -> Result<(), AttributeError> {
     let fail = |errno: Errno| AttributeError::new(directory, Cause::of(&errno.into()));
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     count(1);
     let handle = nix::fcntl::open(directory, flags, Mode::empty()).map_err(fail)?;
     count(1);
-    Ok(unsorted_names(directory, most)?
-        .into_iter()
-        .map(|name| {
-            let below = Path::new(&name).join(attribute);
-            let read = read_at(&handle, &below, &directory.join(&below));
-            (name, read)
-        })
-        .collect())
+    let mut below = PathBuf::new();
+    let mut buffer = [0; MAX_ATTRIBUTE + 1];
+    for name in unsorted_names(directory, most)? {
+        below.clear();
+        below.push(&name);
+        below.push(attribute);
+        let text = read_at(&handle, &below, &mut buffer)
+            .map_err(|cause| AttributeError::new(&directory.join(&below), cause));
+        told(&name, text);
+    }
+    Ok(())
 }
 
-/// Reads an attribute; `path` is what errors call it.
-fn read_at(from: impl AsFd, name: &Path, path: &Path) -> Result<String, AttributeError> {
-    let fail = |source: &io::Error| AttributeError::new(path, Cause::of(source));
+/// Reads an attribute into a buffer that has room for one byte more than an attribute has.
+fn read_at<'a>(
+    from: impl AsFd,
+    name: &Path,
+    buffer: &'a mut [u8; MAX_ATTRIBUTE + 1],
+) -> Result<&'a str, Cause> {
     count(1);
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let opened = loop {
         match nix::fcntl::openat(&from, name, flags, Mode::empty()) {
             Err(Errno::EINTR) => {}
-            opened => break opened,
+            opened => break opened.map_err(|errno| Cause::of(&errno.into()))?,
         }
     };
-    let mut file = File::from(opened.map_err(|errno| fail(&errno.into()))?);
+    let mut file = File::from(opened);
     // A read and a close.
     count(2);
-    let mut buffer = [0_u8; MAX_ATTRIBUTE + 1];
     // One read: an attribute comes whole or not at all.
     let length = loop {
-        match file.read(&mut buffer) {
+        match file.read(buffer) {
             Ok(length) => break length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(fail(&error)),
+            Err(error) => return Err(Cause::of(&error)),
         }
     };
-    let bytes = buffer.get(..length).unwrap_or_default();
     if length > MAX_ATTRIBUTE {
-        return Err(AttributeError::new(path, Cause::Huge));
+        return Err(Cause::Huge);
     }
-    match std::str::from_utf8(bytes).map(str::trim) {
-        Ok("") => Err(AttributeError::new(path, Cause::Absent)),
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(AttributeError::new(path, Cause::NoText)),
+    match std::str::from_utf8(buffer.get(..length).unwrap_or_default()).map(str::trim) {
+        Ok("") => Err(Cause::Absent),
+        Ok(text) => Ok(text),
+        Err(_) => Err(Cause::NoText),
     }
 }
 

@@ -111,13 +111,15 @@ impl Entry {
             .unwrap_or_default()
     }
 
-    /// The attribute of this name of everything in a directory below, in no order; those that
-    /// have none are left out.
-    pub(crate) fn text_of_each(&self, directory: &str, attribute: &str) -> Vec<(String, String)> {
-        let read = attribute::read_each(&self.path.join(directory), attribute, MAX_NAMES);
-        let each = self.sysfs.known(read).unwrap_or_default().into_iter();
-        each.filter_map(|(name, text)| Some((name, self.sysfs.known(text)?)))
-            .collect()
+    /// Hands over the attribute of this name of everything in this directory, in no order, with
+    /// the name of what has it; those that have none are left out.
+    pub(crate) fn text_of_each(&self, attribute: &str, told: &mut dyn FnMut(&str, &str)) {
+        let read = attribute::read_each(&self.path, attribute, MAX_NAMES, &mut |name, text| {
+            if let Some(text) = self.sysfs.known(text) {
+                told(name, text);
+            }
+        });
+        self.sysfs.known(read);
     }
 
     /// The nearest PCI function at or above.
