@@ -6,13 +6,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::statfs::{NSFS_MAGIC, fstatfs};
 use thiserror::Error;
+
+/// The namespace of the calling thread.
+const OURS: &str = "/proc/thread-self/ns/net";
 
 /// Which network namespace it is: device and inode of its file.
 ///
@@ -145,45 +147,40 @@ impl PodNetns {
     /// # Errors
     /// [`NetnsError::Unreadable`] when `/proc` is not there to compare with.
     pub fn is_ours(&self) -> Result<bool, NetnsError> {
-        let path = Path::new("/proc/thread-self/ns/net");
-        let ours = std::fs::metadata(path).map_err(|source| NetnsError::Unreadable {
-            path: path.to_owned(),
+        let ours = std::fs::metadata(OURS).map_err(|source| NetnsError::Unreadable {
+            path: OURS.into(),
             source,
         })?;
         Ok(NetnsId::of(&ours) == self.id)
     }
 
-    /// Runs `work` inside of the namespace, on a thread that ends with it.
+    /// Runs `work` inside of the namespace and comes back.
     ///
-    /// The thread is thrown away because there would be no safe way back: a thread that fails to
-    /// return to the host's namespace must not run anything else.
-    pub(super) fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
-        let unreadable = |source: io::Error| NetnsError::Unreadable {
-            path: self.path.clone(),
+    /// On the calling thread: one that is thrown away costs an ADD as much as a hundred questions
+    /// over netlink. The way back is held open before it enters.
+    ///
+    /// # Panics
+    /// When the kernel closes the way back: what would run next, plugins included, would run in
+    /// the pod's namespace and take it for the host's. A call that ends here is undone by DEL.
+    pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, NetnsError> {
+        let home = File::open(OURS).map_err(|source| NetnsError::Unreadable {
+            path: OURS.into(),
             source,
-        };
-        thread::scope(|scope| {
-            thread::Builder::new()
-                .name("netns".to_owned())
-                .spawn_scoped(scope, || {
-                    self.enter()?;
-                    Ok(work())
-                })
-                .map_err(unreadable)?
-                .join()
-                .unwrap_or_else(|_| {
-                    let lost = io::Error::other("the thread in there ended early");
-                    Err(unreadable(lost))
-                })
-        })
+        })?;
+        self.enter()?;
+        let done = work();
+        #[allow(clippy::panic, reason = "nothing may run where it would run now")]
+        if let Err(errno) = enter(&home) {
+            panic!(
+                "the way back from {} is closed: {errno}",
+                self.path.display()
+            );
+        }
+        Ok(done)
     }
 
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the one place that may, on a thread that ends"
-    )]
     fn enter(&self) -> Result<(), NetnsError> {
-        setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {
+        enter(&self.file).map_err(|errno| match errno {
             Errno::EINVAL => NetnsError::NotNetns {
                 path: self.path.clone(),
                 found: "a namespace of another kind".to_owned(),
@@ -198,6 +195,11 @@ impl PodNetns {
             },
         })
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one place that may")]
+fn enter(netns: &File) -> Result<(), Errno> {
+    setns(netns, CloneFlags::CLONE_NEWNET)
 }
 
 impl NetnsId {
