@@ -57,16 +57,18 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         return Ok(give(&Ok(supported_versions()), *version));
     }
     let stdin = read_stdin(io::stdin().lock()).map_err(RequestError::from)?;
-    if let Some(spoken) = RawObject::parse(&stdin)
+    let conf = RawObject::parse(&stdin).map_err(RequestError::Decode);
+    if let Some(spoken) = conf
+        .as_ref()
         .ok()
-        .and_then(|conf| request::version(&conf).ok())
+        .and_then(|conf| request::version(conf).ok())
     {
         *version = spoken;
     }
     if let Err(circle) = depth() {
         return Ok(give(&refused(call.verb, circle), *version));
     }
-    let request = Request::parse(call, &stdin)?;
+    let request = Request::new(call, conf?)?;
     let log = &request.node.log;
     request.node.warnings.iter().for_each(|line| log.warn(line));
     let begun = Instant::now();

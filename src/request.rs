@@ -43,8 +43,7 @@ impl Request {
     ///
     /// # Errors
     /// As [`Call::read`] and [`NodeConfig::parse`]: codes 1, 4, 5, 6, 7 of CNI 1.1.0 §2 Errors.
-    pub fn parse(call: Call, stdin: &[u8]) -> Result<Request, RequestError> {
-        let stdin = RawObject::parse(stdin).map_err(RequestError::Decode)?;
+    pub fn new(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let request = Request::for_people(call, stdin)?;
         request.call.require_version(request.node.version)?;
         Ok(request)
@@ -54,7 +53,7 @@ impl Request {
     /// configuration is in.
     ///
     /// # Errors
-    /// As [`Request::parse`].
+    /// As [`Request::new`], but for the version.
     pub fn for_people(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let node = NodeConfig::parse(&stdin)?;
         call.require_attachment()?;

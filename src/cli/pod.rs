@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::table::{cell, table};
 use super::{NodeArgs, Output, PodArgs, PodRef, note, print, progress};
+use crate::cni::RawObject;
 use crate::npwg::StatusEntry;
 use crate::operation::{self, Context};
 use crate::plugin::with_node;
@@ -95,8 +96,10 @@ pub(super) fn read_request(
             .map(|(_, value)| value.clone()),
     })
     .map_err(|error| error.to_string())?;
-    let request = Request::parse(call, &super::node::on_stdin(&conf))
-        .map_err(|error| format!("{}: {error}", node.conf.display()))?;
+    let refused = |cause: String| format!("{}: {cause}", node.conf.display());
+    let conf = RawObject::parse(&super::node::on_stdin(&conf))
+        .map_err(|error| refused(error.to_string()))?;
+    let request = Request::new(call, conf).map_err(|error| refused(error.to_string()))?;
     request.node.warnings.iter().for_each(|line| note(line));
     Ok(request)
 }

@@ -38,7 +38,7 @@ pub struct Agent {
     /// The connection that the question went over; what is told at the end goes over it too.
     stream: RefCell<Option<UnixStream>>,
     /// A question that was sent ahead of being asked, and the connection that its answer comes over.
-    announced: RefCell<Option<(Vec<u8>, UnixStream)>>,
+    announced: RefCell<Option<(ToAgent, UnixStream)>>,
     /// Set once the API server has taken the agent's place: it then does for the whole call.
     agent_is_away: OnceCell<()>,
     /// Whether something is owed that the agent has not been reminded of.
@@ -86,13 +86,12 @@ impl Agent {
 
     /// One message and its answer; the connection is kept for what follows.
     fn exchange(&self, message: &ToAgent) -> Result<FromAgent, Attempt> {
-        let frame = frame::encode(message, MAX_TO_AGENT).map_err(|error| self.failed(error))?;
         let announced = self.announced.borrow_mut().take();
         // The answer to what was not asked after all goes with its connection.
-        let announced = announced.filter(|(announced, _)| *announced == frame);
+        let announced = announced.filter(|(announced, _)| announced == message);
         let mut stream = match announced {
             Some((_, stream)) => stream,
-            None => self.send(&frame)?,
+            None => self.send(message)?,
         };
         let answer =
             frame::read(&mut stream, MAX_FROM_AGENT).map_err(|error| self.failed(error))?;
@@ -100,14 +99,15 @@ impl Agent {
         Ok(answer)
     }
 
-    /// Sends a frame, over the connection that there is or a new one.
-    fn send(&self, frame: &[u8]) -> Result<UnixStream, Attempt> {
+    /// Sends a message, over the connection that there is or a new one.
+    fn send(&self, message: &ToAgent) -> Result<UnixStream, Attempt> {
+        let frame = frame::encode(message, MAX_TO_AGENT).map_err(|error| self.failed(error))?;
         let kept = self.stream.borrow_mut().take();
         let mut stream = match kept {
             Some(stream) => stream,
             None => self.connect()?,
         };
-        let sent = stream.write_all(frame);
+        let sent = stream.write_all(&frame);
         sent.map_err(|error| self.failed(FrameError::Io(error)))?;
         Ok(stream)
     }
@@ -156,10 +156,11 @@ impl Agent {
         let Some(mut stream) = kept.or_else(|| self.connect_at_once()) else {
             return;
         };
-        let frames = messages
+        let frames: Vec<Vec<u8>> = messages
             .iter()
-            .filter_map(|message| frame::encode(message, MAX_TO_AGENT).ok());
-        let _ = stream.write_all(&frames.flatten().collect::<Vec<u8>>());
+            .filter_map(|message| frame::encode(message, MAX_TO_AGENT).ok())
+            .collect();
+        let _ = stream.write_all(&frames.concat());
         // Open until this process ends: only then is the processor free for what is owed.
         let _ = stream.into_raw_fd();
     }
@@ -234,11 +235,8 @@ impl Cluster for Agent {
 
     fn announce(&self, question: &Question) {
         let message = ToAgent::Question(question.clone());
-        let Ok(frame) = frame::encode(&message, MAX_TO_AGENT) else {
-            return;
-        };
-        if let Ok(stream) = self.send(&frame) {
-            *self.announced.borrow_mut() = Some((frame, stream));
+        if let Ok(stream) = self.send(&message) {
+            *self.announced.borrow_mut() = Some((message, stream));
         }
     }
 

@@ -24,10 +24,6 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 /// How long the rest of an answer may come from a child that outlived the delegate, as in a
 /// wrapper script that sends its output through `tee`.
 const ORPHAN_GRACE: Duration = Duration::from_millis(250);
-/// How long only the exit is waited for: a plugin that is quick is done by then, and each further
-/// thing that is waited for would wake us up, and cost the plugin the waking. One that fills a pipe
-/// meanwhile stands still as long.
-const QUIET: Duration = Duration::from_millis(5);
 /// How often to look for the exit on a kernel that cannot signal it by a descriptor.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -117,7 +113,6 @@ impl<'a> Running<'a> {
     /// Waits for the end, or makes it.
     fn wait(&mut self, deadline: Instant, complete: &impl Fn(Ending, &[u8]) -> bool) -> Ending {
         self.feed.push();
-        self.wait_quietly(deadline);
         loop {
             if let Some(ending) = self.pump(deadline) {
                 self.stdout.drain();
@@ -138,17 +133,6 @@ impl<'a> Running<'a> {
                 return self.terminate();
             }
         }
-    }
-
-    /// Waits a little for the exit and for nothing else, where it can be waited for and all that the
-    /// process reads is written.
-    fn wait_quietly(&self, deadline: Instant) {
-        let Some(exit) = self.pidfd.as_ref().filter(|_| self.feed.fd().is_none()) else {
-            return;
-        };
-        let until = deadline.min(Instant::now() + QUIET);
-        let mut fds = [PollFd::from_borrowed_fd(exit.as_fd(), PollFlags::IN)];
-        let _interrupted = poll(&mut fds, timeout(until).as_ref());
     }
 
     /// Waits until the answer is complete, every holder of the output is gone, or time is up.

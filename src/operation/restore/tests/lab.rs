@@ -11,6 +11,7 @@ use device_info::fixtures;
 use crate::allocation::AllocatedDevice;
 use crate::boot::boot_id;
 use crate::cluster::{Answer, Census, Cluster, ClusterError, Publication, Question};
+use crate::cni::RawObject;
 use crate::delegate::{Call as Delegate, CallError, DelegateExec, Ours};
 use crate::journal::{Exclusive, Header, Journal, Key, Sandbox};
 use crate::kernel::fake::FakeDevices;
@@ -239,5 +240,6 @@ fn request(dir: &Path) -> Request {
         _ => None,
     };
     let call = Call::read(variable).unwrap();
-    Request::parse(call, conf.to_string().as_bytes()).unwrap()
+    let conf = RawObject::parse(conf.to_string().as_bytes()).unwrap();
+    Request::new(call, conf).unwrap()
 }
