@@ -47,23 +47,33 @@ impl PodAnnotations {
         }
     }
 
-    /// Every definition that the annotations name. What is no valid annotation names none: the
-    /// plan says so later.
+    /// What the annotations ask for, that in place of the cluster network first. What is no valid
+    /// annotation asks for nothing: the plan says so later.
+    fn selections(
+        &self,
+        namespace: &str,
+        default_namespace: &str,
+        dialect: Dialect,
+    ) -> impl Iterator<Item = Selection> {
+        let replaced = self.default_network.as_ref().and_then(|text| {
+            Selection::parse_default_network(text, default_namespace, dialect).ok()
+        });
+        let selected = self
+            .networks
+            .as_ref()
+            .and_then(|text| Selection::parse_list(text, namespace, dialect).ok());
+        replaced.into_iter().chain(selected.into_iter().flatten())
+    }
+
+    /// Every definition that the annotations name.
     pub fn references(
         &self,
         namespace: &str,
         multus_namespace: &str,
         dialect: Dialect,
     ) -> Vec<ObjectRef> {
-        let replaced = self.default_network.as_ref().and_then(|text| {
-            Selection::parse_default_network(text, multus_namespace, dialect).ok()
-        });
-        let selected = self
-            .networks
-            .as_ref()
-            .and_then(|text| Selection::parse_list(text, namespace, dialect).ok());
         let mut references = Vec::new();
-        for selection in replaced.into_iter().chain(selected.into_iter().flatten()) {
+        for selection in self.selections(namespace, multus_namespace, dialect) {
             if !references.contains(&selection.network) {
                 references.push(selection.network);
             }
@@ -80,17 +90,9 @@ impl PodAnnotations {
 
     /// Every claim that the annotations name, by its name in the pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
-        // Whichever namespace a bare name would be looked up in, the claim is in the pod's own.
-        let replaced = self
-            .default_network
-            .as_ref()
-            .and_then(|text| Selection::parse_default_network(text, namespace, dialect).ok());
-        let selected = self
-            .networks
-            .as_ref()
-            .and_then(|text| Selection::parse_list(text, namespace, dialect).ok());
         let mut claims = Vec::new();
-        for selection in replaced.into_iter().chain(selected.into_iter().flatten()) {
+        // Whichever namespace a bare name would be looked up in, the claim is in the pod's own.
+        for selection in self.selections(namespace, namespace, dialect) {
             claims.extend(selection.ipam_claim.filter(|claim| !claims.contains(claim)));
         }
         claims
