@@ -10,6 +10,7 @@ use super::doctor::told_name;
 use super::install::absolute;
 use super::{USAGE, note};
 use crate::agent::{self, Credentials, LogFormat, Options};
+use crate::npwg::object_ref::is_subdomain;
 
 /// How the agent is run.
 #[derive(Debug, Args)]
@@ -48,6 +49,13 @@ pub(super) fn agent(args: &AgentArgs) -> Result<ExitCode, String> {
         note("agent: this node's name is not known; give --node or set NODE_NAME");
         return Ok(ExitCode::from(USAGE));
     };
+    if !is_subdomain(&node) {
+        note(&format!(
+            "agent: {node:?} is no name that a node can have; give --node or set NODE_NAME as \
+             `kubectl get nodes` has it"
+        ));
+        return Ok(ExitCode::from(USAGE));
+    }
     let credentials = args
         .kubeconfig
         .clone()

@@ -189,6 +189,7 @@ fn wrong_usage_is_exit_2_and_help_is_exit_0() {
             "sixteen-bytes-xx",
         ],
         &["explain", "--conf", "x", "--pod", "a/b", "--netns", "y"],
+        &["agent", "--node", "a,b"],
     ] {
         let outcome = lab.cli(arguments).run();
         assert_eq!(
