@@ -14,5 +14,6 @@ mod configuration;
 mod conformance;
 mod document;
 mod errors;
+mod scripts;
 mod specification;
 mod tag;
