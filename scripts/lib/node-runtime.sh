@@ -40,6 +40,6 @@ need_dra_driver() {
     say "building the tests' DRA driver"
     mkdir -p "$dir/build"
     cp "$source"/* "$dir/build/"
-    (cd "$dir/build" && CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false -mod=mod' go build -ldflags '-s -w' -o program .) &&
+    (cd "$dir/build" && CGO_ENABLED=0 GOFLAGS=$GO_BUILD go build -ldflags '-s -w' -o program .) &&
         mv "$dir/build/program" "$DRA_DRIVER" && rm -rf "$dir/build"
 }
