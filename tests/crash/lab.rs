@@ -40,7 +40,8 @@ impl Lab {
         node::enter();
         let [dir, control] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let number = LABS.fetch_add(1, Ordering::Relaxed);
-        let container = format!("crash-{}-{number}", std::process::id());
+        // As wide as every other, so that none is the beginning of another.
+        let container = format!("crash-{}-{number:04}", std::process::id());
         let mut lab = Lab {
             dir,
             control,

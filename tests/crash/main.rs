@@ -139,7 +139,7 @@ fn an_add_killed_at_any_time_leaves_nothing_after_a_del() {
 /// A delegate that sleeps before it makes its link would make it after the DEL, were it not ended.
 #[test]
 fn a_delegate_that_sleeps_when_its_add_is_killed_makes_no_link_after_the_del() {
-    const SLEEP: Duration = Duration::from_millis(1500);
+    const SLEEP: Duration = Duration::from_secs(3);
     let sleepers = ["cluster", "storage", "management"];
     let turns = sleepers
         .iter()
