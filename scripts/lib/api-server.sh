@@ -41,8 +41,7 @@ go_programs() {
     mkdir -p "$module/programs"
     cp "$go_mod" "$module/go.mod"
     # Elsewhere until they are whole: an interrupted build is no build.
-    (cd "$module" && CGO_ENABLED=0 GOFLAGS=$GO_BUILD \
-        go build -ldflags "-s -w $ldflags" -o programs/ "${missing[@]}") &&
+    (cd "$module" && go_quickly build -ldflags "-s -w $ldflags" -o programs/ "${missing[@]}") &&
         mv "$module"/programs/* "$dir/" && rm -rf "$module"
 }
 

@@ -25,7 +25,7 @@ need_node_runtime() {
         "$containerd"/cmd/{containerd,containerd-shim-runc-v2,ctr} || return
     go_program "$NODE_BIN/helm" "$runtime/helm/go.mod" helm.sh/helm/v3/cmd/helm || return
     say "building the tests' workload"
-    (cd "$runtime/workload" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$NODE_BIN/workload" .) &&
+    (cd "$runtime/workload" && go_quickly build -ldflags '-s -w' -o "$NODE_BIN/workload" .) &&
         pack_image "$NODE_BIN/.workload.tar" jackfield.test/workload:1 workload "$NODE_BIN/layout" "$(go env GOARCH)=$NODE_BIN/workload" &&
         mv "$NODE_BIN/.workload.tar" "$NODE_BIN/workload.tar"
 }
@@ -40,6 +40,6 @@ need_dra_driver() {
     say "building the tests' DRA driver"
     mkdir -p "$dir/build"
     cp "$source"/* "$dir/build/"
-    (cd "$dir/build" && CGO_ENABLED=0 GOFLAGS=$GO_BUILD go build -ldflags '-s -w' -o program .) &&
+    (cd "$dir/build" && go_quickly build -ldflags '-s -w' -o program .) &&
         mv "$dir/build/program" "$DRA_DRIVER" && rm -rf "$dir/build"
 }

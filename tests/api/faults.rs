@@ -261,6 +261,8 @@ fn ten_thousand_definitions_are_known_and_no_add_reads_one() {
     lab.add("web", &uid).fails(108, &[&name]);
     let read = r#"jackfield_lookups_total{what="Definition",from="Api"}"#;
     assert_eq!(agent.metric(read), None);
+    lab.delete_many_definitions();
+    eventually("they are forgotten", || agent.metric(known) < Some(5_000.0));
 }
 
 #[test]

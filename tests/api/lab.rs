@@ -265,6 +265,14 @@ impl Lab {
         });
     }
 
+    /// Deletes them: each agent that starts later would read them.
+    pub(crate) fn delete_many_definitions(&self) {
+        let namespace = format!("{}-many", self.namespace);
+        self.admin.delete(&format!(
+            "/apis/k8s.cni.cncf.io/v1/namespaces/{namespace}/network-attachment-definitions"
+        ));
+    }
+
     /// Creates a pod on this node; the answer is its UID.
     pub(crate) fn pod(&self, name: &str, annotations: &Value) -> String {
         let pod = self

@@ -61,6 +61,8 @@ impl Proxy {
                 tell.send(listener.local_addr().unwrap()).unwrap();
                 loop {
                     let (stream, _) = listener.accept().await.unwrap();
+                    // A page's last bytes shall not wait for the peer's acknowledgement.
+                    stream.set_nodelay(true).unwrap();
                     let (client, state) = (client.clone(), Arc::clone(&shared));
                     let task = tokio::task::spawn_local(async move {
                         let service = service_fn(|request| pass(&client, &state, request));
