@@ -126,7 +126,7 @@ async fn watch<K, T>(
                     take(event, shelf, &keep, &kind);
                     continue;
                 }
-                Err(error) => failure(&server, &kind, error),
+                Err(error) => failure::<K>(&server, error),
             };
             (told.failed)();
             let cause = error.to_string();
@@ -134,19 +134,18 @@ async fn watch<K, T>(
                 warn!(kind, "the watch failed and begins again: {cause}");
                 last = cause;
             }
-            let code = error.code();
-            if code == Some(404) {
-                // No such resource in this cluster: there is none of it.
-                shelf.begin();
-                shelf.end();
-            }
-            let longest = match code {
-                Some(404) => ABSENT_PAUSE,
-                Some(401) => CREDENTIALS_PAUSE,
+            let longest = match error {
+                ApiError::NotServed { .. } => {
+                    // There is none of it.
+                    shelf.begin();
+                    shelf.end();
+                    ABSENT_PAUSE
+                }
+                _ if error.code() == Some(401) => CREDENTIALS_PAUSE,
                 _ => LONGEST_PAUSE,
             };
             tokio::time::sleep(pause.lengthen(longest, Duration::ZERO)).await;
-            if code == Some(401) {
+            if error.code() == Some(401) {
                 break;
             }
         }
@@ -191,9 +190,16 @@ fn name<K: Resource>(object: &K) -> Option<ObjectRef> {
 }
 
 /// Why a watch failed, with the API server and what to do.
-fn failure(server: &ApiServer, kind: &str, error: watcher::Error) -> ApiError {
+fn failure<K>(server: &ApiServer, error: watcher::Error) -> ApiError
+where
+    K: Resource<DynamicType = ()>,
+{
     use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
-    let request = format!("a watch of {kind} objects");
+    let request = format!(
+        "a watch of {} objects ({})",
+        K::kind(&()),
+        K::api_version(&())
+    );
     match error {
         WatchError(status) => server.explain(&request, kube::Error::Api(status)),
         InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => {

@@ -45,9 +45,13 @@ pub(crate) struct Lab {
 impl Lab {
     /// A node whose agent is not started yet.
     pub(crate) fn new() -> Lab {
+        Lab::of(Server::get())
+    }
+
+    /// The same in the cluster of `server`.
+    pub(crate) fn of(server: &'static Server) -> Lab {
         static LABS: AtomicU32 = AtomicU32::new(0);
         let number = LABS.fetch_add(1, Ordering::Relaxed);
-        let server = Server::get();
         let admin = Admin::new(server, "admin");
         let id = format!("t{}x{number}", std::process::id());
         let dir = tempfile::Builder::new()

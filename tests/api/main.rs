@@ -27,3 +27,4 @@ mod pod_resources;
 mod publish;
 mod rights;
 mod socket;
+mod versions;

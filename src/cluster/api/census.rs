@@ -63,7 +63,7 @@ impl ApiServer {
         }
         let definitions = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions?";
         // A cluster without that kind has none.
-        let definitions = super::server::found(self.list(definitions).await)?;
+        let definitions = super::server::served(self.list(definitions).await)?;
         for definition in definitions.into_iter().flatten() {
             let Metadata {
                 namespace, name, ..

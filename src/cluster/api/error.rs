@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use super::server::GROUP;
+
 /// A request that failed, or could not even be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -18,7 +20,9 @@ pub enum ApiError {
     #[error("requests cannot be made: {0}; free file descriptors")]
     Runtime(#[source] io::Error),
     /// No answer.
-    #[error("API server {server} does not answer {request}: {cause}; it is asked again later")]
+    #[error(
+        "API server {server} does not answer {request}: {cause}; it is asked again later, look why this node does not reach it"
+    )]
     Unreachable {
         /// Its address.
         server: String,
@@ -40,6 +44,14 @@ pub enum ApiError {
         message: String,
         /// When to come back, where it says so (429, 503).
         retry_after: Option<Duration>,
+    },
+    /// The kind that is asked for is not there, or not in this version.
+    #[error("API server {server} does not serve {request}{}", kind_remedy(request))]
+    NotServed {
+        /// Its address.
+        server: String,
+        /// Method and path, or what is watched.
+        request: String,
     },
     /// An answer that is not understood.
     #[error(
@@ -63,6 +75,15 @@ fn remedy(code: u16) -> &'static str {
     }
 }
 
+/// Kinds of this group are ours to bring; others are the cluster's.
+fn kind_remedy(request: &str) -> &'static str {
+    if request.contains(GROUP) {
+        "; apply deploy/crds, or have the definition that is there serve that version too"
+    } else {
+        ""
+    }
+}
+
 impl ApiError {
     /// The HTTP status of a refusal.
     pub fn code(&self) -> Option<u16> {
@@ -76,7 +97,7 @@ impl ApiError {
     pub fn is_general(&self) -> bool {
         match self {
             ApiError::Refused { code, .. } => matches!(code, 401 | 429 | 500..=599),
-            ApiError::Answer { .. } => false,
+            ApiError::NotServed { .. } | ApiError::Answer { .. } => false,
             _ => true,
         }
     }

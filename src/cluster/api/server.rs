@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// The API group of definitions and, first of all, of claims (NPWG 1.3 §3.1, §8.2.1).
-const GROUP: &str = "/apis/k8s.cni.cncf.io";
+pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 /// What DRA drivers have on the nodes.
 const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
 
@@ -177,6 +177,13 @@ impl ApiServer {
 
     fn error(&self, request: &str, error: kube::Error) -> ApiError {
         match error {
+            // An object that is not there has a name, also in the answer.
+            kube::Error::Api(status) if status.code == 404 && status.details.is_none() => {
+                ApiError::NotServed {
+                    server: self.address.clone(),
+                    request: request.to_owned(),
+                }
+            }
             kube::Error::Api(status) => ApiError::Refused {
                 server: self.address.clone(),
                 request: request.to_owned(),
@@ -204,8 +211,9 @@ impl Lookup for ApiServer {
 
     async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
         let (namespace, name) = (object.namespace(), object.name());
-        let path =
-            format!("{GROUP}/v1/namespaces/{namespace}/network-attachment-definitions/{name}");
+        let path = format!(
+            "/apis/{GROUP}/v1/namespaces/{namespace}/network-attachment-definitions/{name}"
+        );
         match found::<Value>(self.request(Method::GET, &path, None).await) {
             Ok(Some(body)) => Definition::from_json(&body).map_err(|error| error.to_string()),
             Ok(None) => Err(format!(
@@ -217,7 +225,7 @@ impl Lookup for ApiServer {
 
     async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim> {
         let claim = ObjectRef::new(namespace, name).map_err(|error| error.to_string())?;
-        let path = format!("{GROUP}/v1alpha1/namespaces/{namespace}/ipamclaims/{name}");
+        let path = format!("/apis/{GROUP}/v1alpha1/namespaces/{namespace}/ipamclaims/{name}");
         match found::<Value>(self.request(Method::GET, &path, None).await) {
             Ok(Some(body)) => IpamClaim::from_json(&body).map_err(|error| error.to_string()),
             Ok(None) => Err(format!("no IPAMClaim {claim} in the cluster")),
@@ -237,7 +245,7 @@ impl Lookup for ApiServer {
         }
         let path = format!("{SLICES}?fieldSelector=spec.nodeName%3D{node}");
         // A cluster without that API has no devices of this kind.
-        let list: Option<List> = found(self.request(Method::GET, &path, None).await)?;
+        let list: Option<List> = served(self.request(Method::GET, &path, None).await)?;
         let slices = list.map(|list| list.items).unwrap_or_default().into_iter();
         Ok(slices
             .map(|slice| Rc::new(SliceView::from(slice)))
@@ -253,8 +261,17 @@ fn pod_path(pod: &ObjectRef) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", pod.namespace(), pod.name())
 }
 
-/// What is not there is no error.
-pub(super) fn found<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+/// A kind that is not there is no error: there are no objects of it.
+pub(super) fn served<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match answer {
+        Ok(objects) => Ok(Some(objects)),
+        Err(ApiError::NotServed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// An object that is not there is no error.
+fn found<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     match answer {
         Ok(object) => Ok(Some(object)),
         Err(error) if error.code() == Some(404) => Ok(None),

@@ -22,20 +22,34 @@ impl Server {
     pub(crate) fn get() -> &'static Server {
         static SERVER: OnceLock<Option<Server>> = OnceLock::new();
         // One that does not start fails each test at once, not each after its own attempt.
-        let server = SERVER.get_or_init(|| std::panic::catch_unwind(Server::start).ok());
+        let start = || Server::start("api", "v1");
+        let server = SERVER.get_or_init(|| std::panic::catch_unwind(start).ok());
         server.as_ref().expect("the API server did not start")
     }
 
-    fn start() -> Server {
+    /// Another one, for one test, whose definitions somebody else brought, in `version` alone.
+    pub(crate) fn with_definitions_of(version: &str) -> &'static Server {
+        Box::leak(Box::new(Server::start(version, version)))
+    }
+
+    fn start(name: &str, version: &str) -> Server {
         let [port, etcd, peer] = free_ports();
-        let dir = PathBuf::from(format!("/run/jackfield/api-{}", std::process::id()));
+        let dir = PathBuf::from(format!("/run/jackfield/{name}-{}", std::process::id()));
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         control_plane::start(&dir, [port, etcd, peer], None);
         let server = Server { port, dir };
         server.wait();
-        server.apply(&root.join("deploy/crds"));
-        server.apply(&root.join("deploy"));
+        let mut kinds = manifests::of_folder(&root.join("deploy/crds"));
+        for kind in &mut kinds {
+            if kind["spec"]["names"]["kind"] == "NetworkAttachmentDefinition" {
+                kind["spec"]["versions"][0]["name"] = version.into();
+            }
+        }
+        server.apply(kinds);
+        server.apply(manifests::of_folder(&root.join("deploy")));
         server.wait_for_policies();
+        server.wait_for_kind(&format!("{version}/network-attachment-definitions"));
+        server.wait_for_kind("v1alpha1/ipamclaims");
         server
     }
 
@@ -64,10 +78,10 @@ impl Server {
         }
     }
 
-    /// Applies every manifest in a folder.
-    fn apply(&self, folder: &Path) {
+    /// Applies manifests.
+    fn apply(&self, objects: Vec<Value>) {
         let admin = Admin::new(self, "admin");
-        for object in manifests::of_folder(folder) {
+        for object in objects {
             if let Some(collection) = manifests::collection(&object) {
                 admin.create(collection, &object);
             }
@@ -82,13 +96,15 @@ impl Server {
             let policy = admin.get(&format!("{policies}/{policy}")).unwrap();
             assert_eq!(policy["spec"]["failurePolicy"], "Fail");
         }
-        // A new kind answers 404 at first, then 429.
-        for kind in ["v1/network-attachment-definitions", "v1alpha1/ipamclaims"] {
-            let path = format!("/apis/k8s.cni.cncf.io/{kind}");
-            super::eventually("the kind is served", || {
-                admin.request(Method::GET, &path, "", None).is_ok()
-            });
-        }
+    }
+
+    /// A new kind answers 404 at first, then 429.
+    pub(crate) fn wait_for_kind(&self, kind: &str) {
+        let admin = Admin::new(self, "admin");
+        let path = format!("/apis/k8s.cni.cncf.io/{kind}");
+        super::eventually("the kind is served", || {
+            admin.request(Method::GET, &path, "", None).is_ok()
+        });
     }
 
     /// The requests of the agent on `node` so far, as `verb resource code`, reads and writes, but
