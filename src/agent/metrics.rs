@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -20,7 +20,7 @@ use crate::kubelet::Usage;
 use calls::Calls;
 
 /// What is looked up.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum What {
     /// A pod.
     Pod,
@@ -30,8 +30,18 @@ pub(super) enum What {
     Claim,
 }
 
+impl What {
+    fn label(self) -> &'static str {
+        match self {
+            What::Pod => "pod",
+            What::Definition => "definition",
+            What::Claim => "claim",
+        }
+    }
+}
+
 /// Where it was found, or not.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Origin {
     /// In the cache: no request.
     Cache,
@@ -39,8 +49,17 @@ pub(super) enum Origin {
     Api,
 }
 
+impl Origin {
+    fn label(self) -> &'static str {
+        match self {
+            Origin::Cache => "cache",
+            Origin::Api => "api",
+        }
+    }
+}
+
 /// What came of an owed write.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Outcome {
     /// It was made.
     Told,
@@ -50,10 +69,20 @@ pub(super) enum Outcome {
     Failed,
 }
 
+impl Outcome {
+    fn label(self) -> &'static str {
+        match self {
+            Outcome::Told => "told",
+            Outcome::PodGone => "pod_gone",
+            Outcome::Failed => "failed",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LookupLabels {
-    what: What,
-    from: Origin,
+    what: &'static str,
+    from: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -63,7 +92,7 @@ struct QuestionLabels {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PublicationLabels {
-    outcome: Outcome,
+    outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -218,13 +247,18 @@ impl Metrics {
 
     pub(super) fn looked_up(&self, what: What, from: Origin) {
         self.lookups
-            .get_or_create(&LookupLabels { what, from })
+            .get_or_create(&LookupLabels {
+                what: what.label(),
+                from: from.label(),
+            })
             .inc();
     }
 
     pub(super) fn published(&self, outcome: Outcome) {
         self.publications
-            .get_or_create(&PublicationLabels { outcome })
+            .get_or_create(&PublicationLabels {
+                outcome: outcome.label(),
+            })
             .inc();
     }
 

@@ -80,7 +80,7 @@ fn a_pod_and_a_definition_that_the_watch_has_not_shown_yet_are_read_once_each() 
         ]
     );
     assert_eq!(
-        agent.metric(r#"jackfield_lookups_total{what="Pod",from="Api"}"#),
+        agent.metric(r#"jackfield_lookups_total{what="pod",from="api"}"#),
         Some(1.0)
     );
 }

@@ -166,7 +166,7 @@ fn watches_that_are_closed_or_refused_begin_again() {
         agent.metric(cached) == Some(2.0)
     });
     lab.add("web", &uid).succeeds();
-    let from_api = agent.metric(r#"jackfield_lookups_total{what="Pod",from="Api"}"#);
+    let from_api = agent.metric(r#"jackfield_lookups_total{what="pod",from="api"}"#);
     assert_eq!(from_api, None, "no read was needed");
 }
 
@@ -259,7 +259,7 @@ fn ten_thousand_definitions_are_known_and_no_add_reads_one() {
     std::thread::sleep(Duration::from_secs(1));
     // It is another namespace's, which is told from what the agent knows of it.
     lab.add("web", &uid).fails(108, &[&name]);
-    let read = r#"jackfield_lookups_total{what="Definition",from="Api"}"#;
+    let read = r#"jackfield_lookups_total{what="definition",from="api"}"#;
     assert_eq!(agent.metric(read), None);
     lab.delete_many_definitions();
     eventually("they are forgotten", || agent.metric(known) < Some(5_000.0));

@@ -73,7 +73,7 @@ fn what_is_owed_to_a_pod_that_is_gone_is_dropped() {
     lab.wait_until_told();
     assert!(agent.logged(&["the pod is gone", "/web"]));
     assert_eq!(
-        agent.metric(r#"jackfield_publications_total{outcome="PodGone"}"#),
+        agent.metric(r#"jackfield_publications_total{outcome="pod_gone"}"#),
         Some(1.0)
     );
 }

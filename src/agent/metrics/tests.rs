@@ -98,8 +98,8 @@ fn what_is_counted_is_shown() {
     let text = sample();
     for line in [
         r#"jackfield_questions_total{answered="true"} 1"#,
-        r#"jackfield_lookups_total{what="Pod",from="Cache"} 1"#,
-        r#"jackfield_publications_total{outcome="PodGone"} 1"#,
+        r#"jackfield_lookups_total{what="pod",from="cache"} 1"#,
+        r#"jackfield_publications_total{outcome="pod_gone"} 1"#,
         "jackfield_owed_writes 2",
         "jackfield_owed_detachments 1",
         r#"jackfield_cache_age_seconds{kind="pod"} 0"#,
