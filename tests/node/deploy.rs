@@ -100,6 +100,9 @@ fn the_chart_is_without_fault_and_refuses_values_that_mean_nothing() {
     for (value, named) in [
         ("conf.verify=maybe", "verify"),
         ("image.repository=", "repository"),
+        ("image.digest=latest", "digest"),
+        ("image=null", "image"),
+        ("agent.metrics=null", "metrics"),
         ("confDir=etc/cni", "confDir"),
         ("agents.resources=1", "agents"),
         ("agent.metrics=9321", "metrics"),
@@ -150,6 +153,12 @@ fn values_change_what_they_name_and_nothing_else() {
         assert!(mounts.contains(path), "{mounts}");
     }
     find(&objects, "SecurityContextConstraints");
+    let digest = format!("sha256:{:064}", 7);
+    let pinned = rendered(&["--set", &format!("image.tag=v9,image.digest={digest}")]);
+    assert_eq!(
+        find(&pinned, "DaemonSet")["spec"]["template"]["spec"]["containers"][0]["image"],
+        format!("ghcr.io/jackfield-cni/jackfield@{digest}")
+    );
     let elsewhere = helm(&["template", "j", "deploy/chart", "--namespace", "networking"]);
     assert!(!elsewhere.contains("kube-system"), "{elsewhere}");
 }
