@@ -1,12 +1,16 @@
 //! What the runtime's directory should hold, from what it and its surroundings hold now.
 
-use std::path::{Path, PathBuf};
+mod difference;
+mod named;
+
+use std::path::PathBuf;
+
+pub(super) use difference::remedy;
 
 use super::conf::OurConf;
 use super::directory::{Candidate, Directory, Kind, NAMES};
 use super::manifest::Manifest;
-use super::{NAME, NodeError, Place};
-use crate::cluster::conf_dir;
+use super::{NodeError, Place};
 use crate::cni::{NetworkConfig, RawObject};
 
 /// The directories as they are.
@@ -122,8 +126,8 @@ pub(super) fn plan(
     };
     let pinned = base.names_a_network() && !follows;
     let (conf, network) = if pinned {
-        not_ourselves(&base, &seen.place)?;
-        match named(&base, &seen.place) {
+        named::not_ourselves(&base, &seen.place)?;
+        match named::network(&base, &seen.place) {
             Ok(network) => (base, network),
             Err(reason) => return Ok(Outlook::Waiting(reason)),
         }
@@ -161,7 +165,7 @@ pub(super) fn plan(
     let remove: Vec<String> = superseded
         .chain(seen.lost.iter().map(|(name, _)| name.clone()))
         .collect();
-    let why = difference(manifest, seen, &conf, &name);
+    let why = difference::find(manifest, seen, &conf, &name);
     Ok(Outlook::Ready(Box::new(Plan {
         conf,
         name,
@@ -185,86 +189,6 @@ fn wanted(
         (Some(template), None) => Some(OurConf::from_template(template)),
         (None, _) => seen.takes_over.as_ref().map(OurConf::from_template),
     }
-}
-
-/// The network in the file that is named, where it is a file that this process sees; else why it
-/// is none, and every pod would fail.
-fn named(conf: &OurConf, place: &Place) -> Result<Option<NetworkConfig>, String> {
-    let Some(named) = conf.cluster_network().map(PathBuf::from) else {
-        return Ok(None);
-    };
-    let dirs = [&place.conf_dir, &place.cluster_conf_dir];
-    let is_seen = place.is_host() || dirs.iter().any(|dir| named.starts_with(dir));
-    let here = place.here(&named);
-    if !named.is_absolute() || !is_seen || here.is_dir() {
-        return Ok(None);
-    }
-    if here.exists() && !here.is_file() {
-        return Err(format!(
-            "clusterNetwork names {}, which is no file",
-            named.display()
-        ));
-    }
-    let found = conf_dir::read(&here).and_then(conf_dir::with_sibling_plugins);
-    let text = found
-        .map_err(|cause| format!("clusterNetwork names it: {cause}"))?
-        .text;
-    let network = NetworkConfig::parse(text.as_bytes());
-    network.map(Some).map_err(|cause| {
-        format!(
-            "clusterNetwork names {}, which is none: {cause}",
-            named.display()
-        )
-    })
-}
-
-/// What is named is not Jackfield, which would call itself.
-fn not_ourselves(conf: &OurConf, place: &Place) -> Result<(), NodeError> {
-    let stdin = conf.on_stdin();
-    let is_ours = |object: &RawObject| {
-        let plugins: Vec<RawObject> = object.read("plugins").ok().flatten().unwrap_or_default();
-        let mut plugins = plugins.iter().chain([object]);
-        plugins.any(|plugin| {
-            let name: Option<String> = plugin.read("type").ok().flatten();
-            name.is_some_and(|name| name == NAME)
-        })
-    };
-    let delegates: Vec<RawObject> = stdin.read("delegates").ok().flatten().unwrap_or_default();
-    let named = conf.cluster_network();
-    let is_ourselves = match named.as_deref().map(Path::new) {
-        None => delegates.iter().any(is_ours),
-        Some(file) if file.is_absolute() => {
-            let here = place.here(file);
-            let found = match here.is_dir() {
-                true => conf_dir::first(&here),
-                false if here.exists() && !here.is_file() => return Ok(()),
-                false => conf_dir::read(&here),
-            };
-            let object = found
-                .ok()
-                .and_then(|found| RawObject::parse(found.text.as_bytes()).ok());
-            let is_to_be = NAMES.iter().any(|name| *file == place.conf_dir.join(name));
-            is_to_be || *file == place.conf_dir || object.is_some_and(|object| is_ours(&object))
-        }
-        Some(name) => {
-            let dir: Option<PathBuf> = stdin.read("confDir").ok().flatten();
-            let own: Option<String> = stdin.read("name").ok().flatten();
-            dir.as_ref() == Some(&place.conf_dir) && own.as_deref().map(Path::new) == Some(name)
-        }
-    };
-    if !is_ourselves {
-        return Ok(());
-    }
-    let which = named.map_or_else(
-        || "delegates".to_owned(),
-        |it| format!("clusterNetwork {it}"),
-    );
-    Err(NodeError::Conf {
-        file: "the configuration to install".to_owned(),
-        cause: format!(
-            "{which} is {NAME} itself, which would call itself; name the cluster network"
-        ),
-    })
 }
 
 /// A name before all that stays and is not ours.
@@ -311,74 +235,6 @@ fn describe(candidate: &Candidate<'_>) -> String {
         Candidate::Broken(name, cause) => format!("{name} comes first and is none: {cause}"),
         Candidate::None | Candidate::Found(..) => "there is none".to_owned(),
     }
-}
-
-/// What is not as it should be, in one line.
-fn difference(
-    manifest: Option<&Manifest>,
-    seen: &Seen,
-    conf: &OurConf,
-    name: &str,
-) -> Option<String> {
-    let runtime = &seen.runtime;
-    let at = |name: &str| runtime.file(name).display().to_string();
-    let Some((there_as, there)) = runtime.ours() else {
-        let was = manifest.map_or_else(|| runtime.file(name), |manifest| manifest.conf.clone());
-        let was_name = was.file_name().unwrap_or_default().to_string_lossy();
-        let now = runtime.files.iter().find(|file| file.name == was_name);
-        return Some(match (&seen.lost, now.map(|file| &file.kind)) {
-            (Some((lost, _)), _) => format!("{} was renamed to {lost}", was.display()),
-            (None, Some(Kind::Broken(cause))) => {
-                format!(
-                    "{} was changed and is no configuration: {cause}",
-                    was.display()
-                )
-            }
-            (None, Some(_)) => format!("{} was changed to somebody else's", was.display()),
-            (None, None) => format!("{} is not there", was.display()),
-        });
-    };
-    if there_as != name {
-        let first = runtime.first().map_or(name, |first| first.name.as_str());
-        return Some(format!("{} comes before {there_as}", at(first)));
-    }
-    if there == conf {
-        return None;
-    }
-    let (now, then) = (conf.cluster_network(), there.cluster_network());
-    if now != then {
-        return Some(format!(
-            "the cluster network is {} and no longer {}",
-            now.unwrap_or_else(|| "another one".to_owned()),
-            then.unwrap_or_else(|| "what it was".to_owned()),
-        ));
-    }
-    Some(format!("{} differs from what is to be installed", at(name)))
-}
-
-/// What helps when the same is found again and again.
-pub(super) fn remedy(why: &str) -> String {
-    let words = [
-        (
-            ".cilium_bak",
-            "set cni.exclusive to false in Cilium's values, then restart this",
-        ),
-        (
-            "comes before",
-            "rename that file, or let the runtime read a directory of its own",
-        ),
-        (
-            "the cluster network is",
-            "let one network alone configure this directory",
-        ),
-    ];
-    let known = words.iter().find(|(word, _)| why.contains(word));
-    known
-        .map_or(
-            "find out who changes it, then restart this",
-            |(_, remedy)| remedy,
-        )
-        .to_owned()
 }
 
 #[cfg(test)]
