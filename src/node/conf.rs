@@ -204,12 +204,14 @@ impl OurConf {
         stdin
     }
 
-    /// Our part, every key checked.
+    /// Our part, its version and every key checked.
     ///
     /// # Errors
-    /// As [`NodeConfig::parse`].
+    /// As [`request::version`] and [`NodeConfig::parse`].
     pub fn node_config(&self) -> Result<NodeConfig, request::ConfigError> {
-        NodeConfig::parse(&self.on_stdin())
+        let stdin = self.on_stdin();
+        request::version(&stdin)?;
+        NodeConfig::parse(&stdin)
     }
 
     /// The file's text, a key a line; values stay as they were written.

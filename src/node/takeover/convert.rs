@@ -9,6 +9,7 @@ use super::super::conf::put;
 use super::super::directory::{Candidate, Directory, MULTUS};
 use super::super::{NAME, Place};
 use crate::cni::RawObject;
+use crate::request::log::Level;
 use crate::request::node_config::{ACCEPTED, KEYS};
 
 /// Keys of Multus' own processes, which nobody misses.
@@ -71,6 +72,7 @@ pub(super) fn convert(
     for key in PATHS {
         on_host(place, &mut ours, key, chroot.as_deref());
     }
+    log_level(&mut ours, &mut remarks);
     default(&mut ours, "namespaceIsolation", &false);
     default(&mut ours, "undeclared", &"args");
     if ours.contains("delegates") {
@@ -130,6 +132,22 @@ fn is(key: &str, known: &[&str]) -> bool {
 fn default<T: serde::Serialize>(object: &mut RawObject, key: &str, value: &T) {
     if !object.contains(key) {
         put(object, key, value);
+    }
+}
+
+/// Where Multus does not know the level it says so and goes on.
+fn log_level(ours: &mut RawObject, remarks: &mut Vec<String>) {
+    let Some(level) = ours.read::<String>("logLevel").ok().flatten() else {
+        return;
+    };
+    if Level::NAMES
+        .iter()
+        .all(|(name, _)| !name.eq_ignore_ascii_case(&level))
+    {
+        ours.remove("logLevel");
+        remarks.push(format!(
+            "logLevel {level:?}, which Multus does not know either, is not taken along"
+        ));
     }
 }
 
@@ -207,6 +225,9 @@ mod tests {
         assert!(ours.get("retryDeleteOnError").is_none());
         assert_eq!(remarks.len(), 1, "{remarks:?}");
         assert!(remarks[0].contains("\"isGateway\""));
+        let (warning, remarks) = converted(&conf.replace("debug", "warning"), None).unwrap();
+        assert!(warning.get("logLevel").is_none());
+        assert!(remarks[1].contains("\"warning\""), "{remarks:?}");
         let isolated = conf.replace("\"isGateway\"", "\"namespaceIsolation\"");
         assert_eq!(
             converted(&isolated, None).unwrap().0["namespaceIsolation"],

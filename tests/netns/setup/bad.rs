@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use super::refusal::{Mount, refused};
 use super::{CLUSTER, OURS, Setup};
 
@@ -268,4 +270,21 @@ fn a_damaged_manifest() {
         refused(&outcome, &["manifest.json", "install again"]);
     }
     assert_eq!(setup.first(), OURS);
+}
+
+#[test]
+fn a_configuration_that_every_call_would_refuse() {
+    let future = json!({ "cniVersion": "9.9.0", "cniVersions": ["9.9.0"] });
+    for (keys, named) in [(future, "9.9.0"), (json!({ "verify": "maybe" }), "maybe")] {
+        let mut setup = Setup::new();
+        for (key, value) in keys.as_object().unwrap() {
+            setup.lab.configure(key, value.clone());
+        }
+        let conf = setup.lab.conf().to_string();
+        setup.lab.write("template.json", &conf);
+        setup.refuses(
+            |setup| setup.install(&[]),
+            &["the configuration to install", named],
+        );
+    }
 }
