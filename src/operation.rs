@@ -23,6 +23,7 @@ pub mod failure;
 mod functions;
 pub mod gc;
 mod hardware;
+pub mod indicator;
 mod inquiry;
 mod known;
 mod networks;

@@ -10,7 +10,7 @@ use crate::allocation::Origin;
 use crate::delegate::Binary;
 use crate::kernel::capabilities;
 use crate::operation::prepare::{Prepared, prepare};
-use crate::operation::{Context, Failure, exclusive};
+use crate::operation::{Context, Failure, exclusive, indicator};
 use crate::plan::Attachment;
 use crate::plugin::with_node;
 use crate::request::Strictness;
@@ -32,6 +32,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
         let of_node = [
             capabilities::require().map_err(Failure::from),
             node.journal.check_writable().map_err(Failure::from),
+            indicator::is_there(request.node.readiness_indicator.as_deref()),
         ];
         problems.extend(
             of_node

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::detach::{self, Detachment};
 use super::exclusive;
 use super::prepare::{self, Prepared};
-use super::{Context, Failure, restore};
+use super::{Context, Failure, indicator, restore};
 use crate::boot::boot_id;
 use crate::cluster::{Event, EventKind, Phase, Publication};
 use crate::cni::CniResult;
@@ -45,6 +45,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     capabilities::require()?;
     let netns = open_netns(context)?;
     let time = with_time_to_unwind(context);
+    let file = context.request.node.readiness_indicator.as_deref();
+    indicator::wait(file, time.deadline)?;
     let announced = prepare::announce(&time)?;
     let mut links = (context.node.links)(&netns)?;
     let prepared = announced.prepare()?;

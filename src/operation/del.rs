@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::detach::{self, Detachment};
-use super::{Context, Failure, owed, prepare, unrecorded};
+use super::{Context, Failure, indicator, owed, unrecorded};
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
@@ -61,10 +61,10 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
 
 /// Detachment waits for the cluster network, as attachment does (NPWG 1.3 §6.1.2).
 fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Failure> {
-    let indicator = context.request.node.readiness_indicator.as_deref();
+    let file = context.request.node.readiness_indicator.as_deref();
     let left = context.deadline.saturating_duration_since(Instant::now());
     let until = context.deadline - left / KEPT_FOR_DETACHING;
-    if let Err(failure) = prepare::wait_until_ready(indicator, until) {
+    if let Err(failure) = indicator::wait(file, until) {
         let owed = Failure::Owed(vec![failure]);
         return Err(detach::owe(context, key, owed));
     }

@@ -1,7 +1,6 @@
 //! Everything that can be known before the first delegate runs: ADD acts on it, `explain` shows it.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use device_info::PciAddress;
 
@@ -14,11 +13,6 @@ use crate::cni::PluginConfig;
 use crate::delegate::{self, Binaries};
 use crate::journal::Key;
 use crate::plan::{Attachment, Plan, PlanError, Reason};
-
-/// How long an ADD waits for the cluster network (NPWG 1.3 §6.1.2).
-const READINESS_WAIT: Duration = Duration::from_secs(45);
-/// How often it looks.
-const READINESS_PAUSE: Duration = Duration::from_millis(100);
 
 /// A plan with every program found.
 #[derive(Debug)]
@@ -56,8 +50,6 @@ pub(super) struct Announced<'a> {
 /// # Errors
 /// As [`prepare`].
 pub(super) fn announce<'a>(context: &'a Context<'a>) -> Result<Announced<'a>, Failure> {
-    let node = &context.request.node;
-    wait_until_ready(node.readiness_indicator.as_deref(), context.deadline)?;
     let inquiry = Inquiry::of(context)?;
     let left = context.deadline.saturating_duration_since(Instant::now());
     let question = inquiry.question(context, cluster::AGENT_WAIT.min(left / 2));
@@ -107,19 +99,6 @@ impl Announced<'_> {
         context.node.stopwatch.spent(Phase::Plan, allocated);
         Ok(prepared)
     }
-}
-
-/// The alternate readiness method: no attachment before the cluster network is ready.
-pub(super) fn wait_until_ready(indicator: Option<&Path>, deadline: Instant) -> Result<(), Failure> {
-    let Some(file) = indicator else { return Ok(()) };
-    let until = deadline.min(Instant::now() + READINESS_WAIT);
-    while !file.exists() {
-        if Instant::now() >= until {
-            return Err(Failure::NotReady(file.display().to_string()));
-        }
-        std::thread::sleep(READINESS_PAUSE.min(until.saturating_duration_since(Instant::now())));
-    }
-    Ok(())
 }
 
 /// Looks whether every device can be used and spared, before anything runs.

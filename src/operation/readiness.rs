@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::{Context, Failure, networks, owed};
+use super::{Context, Failure, indicator, networks, owed};
 use crate::delegate::Ran;
 use crate::kernel::capabilities;
 use crate::request::Source;
@@ -38,11 +38,7 @@ fn look(context: &Context<'_>) -> Result<Ready, Failure> {
     let node = &context.request.node;
     capabilities::require()?;
     context.node.journal.make_ready()?;
-    if let Some(file) = &node.readiness_indicator
-        && !file.exists()
-    {
-        return Err(Failure::NotReady(file.display().to_string()));
-    }
+    indicator::is_there(node.readiness_indicator.as_deref())?;
     cluster_answers(context)?;
     let network = networks::administrators(context)?.cluster?;
     network.check_programs(context)?;

@@ -37,6 +37,26 @@ fn explain_shows_the_plan_and_runs_nothing() {
     lab.assert_nothing_left();
 }
 
+/// An ADD waits for the cluster network 45 seconds; a question does not.
+#[test]
+fn explain_says_at_once_that_the_cluster_network_is_not_ready() {
+    let mut lab = Lab::with_two_networks();
+    let indicator = lab.path("ready");
+    lab.configure("readinessindicatorfile", json!(indicator));
+    let asked = std::time::Instant::now();
+    let explained = lab.command("explain", &["-o", "json"]).run();
+    assert!(asked.elapsed() < std::time::Duration::from_secs(20));
+    let parsed: Value = serde_json::from_str(&explained.stdout).unwrap();
+    let problems = parsed["problems"].as_array().unwrap();
+    assert_eq!(problems.len(), 1, "{parsed}");
+    let problem = problems[0].as_str().unwrap();
+    assert!(
+        problem.contains(&indicator.display().to_string()),
+        "{problem}"
+    );
+    assert_eq!(parsed["attachments"].as_array().unwrap().len(), 3);
+}
+
 /// Every reason that ADD gives, `explain` gives in the same words, and all of them at once.
 #[test]
 fn explain_finds_what_add_finds() {
