@@ -11,7 +11,7 @@ use crate::guest;
 use crate::lab::boot::Boot;
 use crate::lab::mount::Mount;
 use crate::lab::qemu;
-use crate::lab::setup::{self, Images};
+use crate::lab::setup::Images;
 use crate::lab::tail::Tail;
 use crate::node::Node;
 use crate::report::{Event, Finished, Report, Verdict};
@@ -46,9 +46,7 @@ pub(super) struct Machine<'a> {
 impl Machine<'_> {
     /// Boots it, takes the cases' results as they come, and makes a failure of each that does not.
     pub(super) fn run(&self, report: &mut Report) -> Result<(), MachineError> {
-        let folder = tempfile::Builder::new()
-            .prefix("run-")
-            .tempdir_in(setup::folder())?;
+        let folder = tempfile::Builder::new().prefix("hw-tests-").tempdir()?;
         let (runner, out) = (folder.path().join("runner"), folder.path().join("out"));
         fs::create_dir(&runner)?;
         fs::create_dir(&out)?;
@@ -236,7 +234,7 @@ pub(crate) enum MachineError {
         "the guest reports on '{0}', which it was not asked for; remedy: build host and guest from one checkout"
     )]
     Unknown(String),
-    #[error("the virtual machine's folder {folder}: {0}", folder = setup::folder().display())]
+    #[error("a folder for the virtual machine in {folder}: {0}", folder = std::env::temp_dir().display())]
     Io(#[from] io::Error),
 }
 
