@@ -14,6 +14,10 @@ pub(super) struct Planner<'a> {
     pub(super) plan: Plan,
     /// How many networks came before the next one, attachable or not.
     pub(super) position: usize,
+    /// The names that the pod asks for.
+    pub(super) requested: Vec<InterfaceName>,
+    /// How many networks there are up to the last that the pod asks for.
+    pub(super) last: usize,
 }
 
 impl<'a> Planner<'a> {
@@ -28,6 +32,8 @@ impl<'a> Planner<'a> {
                 problems: Vec::new(),
             },
             position: 0,
+            requested: Vec::new(),
+            last: 0,
         }
     }
 
@@ -82,14 +88,7 @@ impl<'a> Planner<'a> {
         let Some(found) = &self.inputs.catalog.auxiliary else {
             return;
         };
-        let taken = |name: &InterfaceName| {
-            let mut attachments = self.plan.attachments.iter();
-            attachments.any(|attachment| attachment.ifname == *name)
-        };
-        let ifname = (self.position..)
-            .map(|number| InterfaceName::numbered("net", number))
-            .find(|name| !taken(name))
-            .unwrap_or_else(|| self.next_ifname());
+        let ifname = self.next_ifname();
         let attachment =
             match found {
                 Ok(network) => self.attachment(network, ifname, None, false),
@@ -150,9 +149,21 @@ impl<'a> Planner<'a> {
         Ok(attachment)
     }
 
-    /// `net1`, `net2`, … by position (NPWG 1.3 §4.2.1).
+    /// `net1`, `net2`, … by position; where that is somebody's already, the next that is nobody's
+    /// (NPWG 1.3 §4.2.1: unique).
     pub(super) fn next_ifname(&self) -> InterfaceName {
-        InterfaceName::numbered("net", self.position)
+        let is_taken = |name: &InterfaceName| {
+            let mut attachments = self.plan.attachments.iter();
+            self.requested.contains(name) || attachments.any(|other| other.ifname == *name)
+        };
+        let by_position = InterfaceName::numbered("net", self.position);
+        if !is_taken(&by_position) {
+            return by_position;
+        }
+        (self.position.max(self.last)..)
+            .map(|number| InterfaceName::numbered("net", number))
+            .find(|name| !is_taken(name))
+            .unwrap_or(by_position)
     }
 
     /// One network has no place for two interfaces of one address. That two networks may is for

@@ -81,6 +81,11 @@ impl<'a> Planner<'a> {
             let error = SelectionError::DefaultRouteOfBoth(index + 1);
             return self.invalid(NETWORKS_ANNOTATION, &error);
         }
+        self.last = self.position + selections.len();
+        self.requested = selections
+            .iter()
+            .filter_map(|selection| selection.interface.clone())
+            .collect();
         for selection in selections {
             for key in &selection.unknown_keys {
                 let network = &selection.network;

@@ -238,10 +238,6 @@ fn an_interface_name_is_used_once() {
             "a@x,b@x",
             "network pods/b (x): interface name x is already used by network pods/a",
         ),
-        (
-            "a@net2,b",
-            "network pods/b (net2): interface name net2 is already used by network pods/a",
-        ),
     ] {
         let (code, words) = story.clone().networks(annotation).problem();
         assert_eq!(code, 101, "{words}");
@@ -249,6 +245,23 @@ fn an_interface_name_is_used_once() {
             words,
             format!("{blamed}; choose another in the pod's annotation")
         );
+    }
+}
+
+// clause: NPWG-1.3 §4.2.1 interface: a generated name is nobody's, the others keep their positions
+#[test]
+fn a_name_that_is_generated_makes_way_for_one_that_is_requested() {
+    let story = story().macvlan("pods/a", &[]).macvlan("pods/b", &[]);
+    for (annotation, names) in [
+        ("a@net2,b", ["net2", "net3"].as_slice()),
+        ("b,a@net1", &["net3", "net1"]),
+        ("a@net2,b,a", &["net2", "net4", "net3"]),
+        ("a,b@net5,a,a@net3", &["net1", "net5", "net6", "net3"]),
+    ] {
+        let plan = story.clone().networks(annotation).plan();
+        let attached = plan.attachments.iter().skip(1);
+        let attached: Vec<&str> = attached.map(|it| it.ifname.as_str()).collect();
+        assert_eq!(attached, names, "{annotation}");
     }
 }
 
