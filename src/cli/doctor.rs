@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::install::PlaceArgs;
+use super::install::{PlaceArgs, programs};
 use super::table::table;
 use super::{Output, print};
 use crate::node::doctor::{self, Diagnosis, Options};
@@ -18,9 +18,9 @@ pub(super) struct DoctorArgs {
     /// The node configuration [default: that of jackfield in --conf-dir]
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
-    /// Directories with CNI plugins, besides binDir
-    #[arg(long, value_name = "DIRS", default_value = "/opt/cni/bin")]
-    cni_path: String,
+    /// Directories with CNI plugins, besides binDir [default: --bin-dir]
+    #[arg(long, value_name = "DIRS")]
+    cni_path: Option<String>,
     /// What the cluster calls this node [default: $NODE_NAME, else the host's name]
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
@@ -30,10 +30,11 @@ pub(super) struct DoctorArgs {
 }
 
 pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
+    let place = args.place.place(None);
     let options = Options {
-        place: args.place.place(None),
+        cni_path: programs(&place, args.cni_path.as_ref()),
+        place,
         conf: args.conf.clone(),
-        cni_path: args.cni_path.clone(),
         node: node_name(args.node.as_deref()),
         is_node_told: told_name(args.node.as_deref()).is_some(),
     };

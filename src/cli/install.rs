@@ -1,6 +1,6 @@
 //! `install`, `uninstall`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,13 +31,25 @@ pub(super) struct PlaceArgs {
 
 impl PlaceArgs {
     pub(super) fn place(&self, cluster_conf_dir: Option<&PathBuf>) -> Place {
+        // One directory has one name, whatever links lead to it. In a container they lead elsewhere.
+        let is_host = self.host_root == Path::new("/");
+        let real = |dir: &PathBuf| match dir.canonicalize() {
+            Ok(real) if is_host => real,
+            _ => dir.clone(),
+        };
         Place {
             host_root: self.host_root.clone(),
-            conf_dir: self.conf_dir.clone(),
-            cluster_conf_dir: cluster_conf_dir.unwrap_or(&self.conf_dir).clone(),
-            bin_dir: self.bin_dir.clone(),
+            conf_dir: real(&self.conf_dir),
+            cluster_conf_dir: real(cluster_conf_dir.unwrap_or(&self.conf_dir)),
+            bin_dir: real(&self.bin_dir),
         }
     }
+}
+
+/// Where plugins' binaries are, as this process sees it, unless `cni_path` says otherwise.
+pub(super) fn programs(place: &Place, cni_path: Option<&String>) -> String {
+    let bin_dir = || place.here(&place.bin_dir).display().to_string();
+    cni_path.cloned().unwrap_or_else(bin_dir)
 }
 
 /// A file or directory by its whole path.
@@ -100,9 +112,9 @@ struct MultusArgs {
 pub(super) struct UninstallArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Directories with CNI plugins, besides binDir
-    #[arg(long, value_name = "DIRS", default_value = "/opt/cni/bin")]
-    cni_path: String,
+    /// Directories with CNI plugins, besides binDir [default: --bin-dir]
+    #[arg(long, value_name = "DIRS")]
+    cni_path: Option<String>,
     /// Detach the pods that still run as well
     #[arg(long)]
     force: bool,
@@ -128,10 +140,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
         dry_run: args.multus.dry_run,
         force: args.multus.force,
         node: node_name(args.multus.node.as_deref()),
-        cni_path: args.multus.cni_path.clone().unwrap_or_else(|| {
-            let bin_dir = place.here(&place.bin_dir);
-            bin_dir.display().to_string()
-        }),
+        cni_path: programs(&place, args.multus.cni_path.as_ref()),
         daemon_conf: args.multus.multus_daemon_config.clone(),
     });
     let options = Options {
@@ -164,7 +173,8 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
 
 pub(super) fn uninstall(args: &UninstallArgs) -> Result<ExitCode, String> {
     let place = args.place.place(None);
-    uninstall::uninstall(&place, &args.cni_path, args.force, &note)
+    let cni_path = programs(&place, args.cni_path.as_ref());
+    uninstall::uninstall(&place, &cni_path, args.force, &note)
         .map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -127,12 +127,30 @@ pub enum NodeError {
         remedy: String,
     },
     /// The manifest of the installation cannot be read.
-    #[error("{}: {cause}; put back the file or remove it, then install again", file.display())]
+    #[error("{}: {cause}; put the file back, or put what before/ beside it keeps back where it was and remove that folder, then install again", file.display())]
     Manifest {
         /// Its file.
         file: PathBuf,
         /// Why.
         cause: String,
+    },
+    /// An installation whose manifest is gone had replaced something.
+    #[error("{} was replaced by an installation whose manifest is gone; put it back where it was and remove {}, then run this again", kept.display(), folder.display())]
+    NoManifest {
+        /// The only copy of it.
+        kept: PathBuf,
+        /// Where the manifest was.
+        folder: PathBuf,
+    },
+    /// Pods' records would be looked for elsewhere.
+    #[error("journalDir is to be {}, and {count} sandboxes are on record in {}; leave it as it is until their pods are gone", to.display(), from.display())]
+    JournalMoved {
+        /// Where they are.
+        from: PathBuf,
+        /// Where they would be looked for.
+        to: PathBuf,
+        /// How many.
+        count: usize,
     },
     /// Watching the directories failed.
     #[error("watching {}: {cause}; raise fs.inotify.max_user_instances and max_user_watches", dir.display())]

@@ -20,6 +20,8 @@ use super::takeover::{self, FromMultus, Rehearsal, rehearse};
 use super::turn::Turn;
 use super::{NodeError, Place, Say};
 use crate::cni::RawObject;
+use crate::journal::Journal;
+use crate::request::NodeConfig;
 
 /// How often it is said that the cluster network is still waited for.
 const SAID_EVERY: Duration = Duration::from_secs(60);
@@ -196,6 +198,7 @@ pub(super) fn put(
     check_conf(plan)?;
     binary::check_machine(place, plan.network.as_ref())?;
     check_version(options, before.as_ref())?;
+    check_journal(place, plan)?;
     stage::sweep(&place.here(&place.conf_dir));
     stage::sweep(&place.here(&place.bin_dir));
     let was_there = before.is_some();
@@ -239,13 +242,16 @@ fn staged_and_put(
     manifest.made_conf_dir = made_dir;
     manifest.taken_over.clone_from(&plan.taken_over);
     let mut put_by_us = Vec::new();
+    let binary = place.binary();
     if let Some(before) = before {
         put_by_us = vec![before.binary, before.conf];
         manifest.replaced = before.replaced;
         manifest.repairs = before.repairs;
         manifest.made_conf_dir |= before.made_conf_dir;
+    } else if Manifest::conf(place)?.is_some() {
+        // Installed once, and the manifest was removed.
+        put_by_us = vec![binary.clone(), conf.clone()];
     }
-    let binary = place.binary();
     let gone: Vec<_> = plan
         .remove
         .iter()
@@ -281,6 +287,20 @@ fn staged_and_put(
         stage::remove(&place.here(&path))?;
     }
     Ok(())
+}
+
+/// What is on record is looked for where the configuration says.
+fn check_journal(place: &Place, plan: &Plan) -> Result<(), NodeError> {
+    let dir = |stdin: &RawObject| NodeConfig::parse(stdin).ok().map(|conf| conf.journal_dir);
+    let before = Manifest::conf(place)?.and_then(|stdin| dir(&stdin));
+    let (Some(from), Some(to)) = (before, dir(&plan.conf.on_stdin())) else {
+        return Ok(());
+    };
+    let on_record = Journal::new(&place.here(&from)).keys();
+    match on_record.map_or(0, |keys| keys.len()) {
+        count @ 1.. if from != to => Err(NodeError::JournalMoved { from, to, count }),
+        _ => Ok(()),
+    }
 }
 
 /// An older binary may not read what a newer one wrote.

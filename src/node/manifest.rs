@@ -94,12 +94,14 @@ impl Manifest {
     /// The manifest in the runtime's directory; none when nothing is installed there.
     ///
     /// # Errors
-    /// [`NodeError::Manifest`] and [`NodeError::Io`].
+    /// [`NodeError::Manifest`], [`NodeError::NoManifest`] and [`NodeError::Io`].
     pub fn read(place: &Place) -> Result<Option<Manifest>, NodeError> {
         let file = place.here(&folder(place)).join(FILE);
         let text = match fs::read(&file) {
             Ok(text) => text,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                return nothing_lost(place).map(|()| None);
+            }
             Err(cause) => return Err(NodeError::io(&file, "cannot be read", cause)),
         };
         let manifest: Manifest =
@@ -198,6 +200,35 @@ impl Manifest {
             }
         }
     }
+}
+
+/// Without a manifest nobody knows any more where the copies in the folder belong. An installation
+/// that was ended before it began has made some of what still stands where it did.
+fn nothing_lost(place: &Place) -> Result<(), NodeError> {
+    let folder = place.here(&folder(place));
+    for copy in fs::read_dir(folder.join(BEFORE))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let kept = copy.path();
+        let name = copy.file_name();
+        let name = name.to_string_lossy();
+        let Some((_, name)) = name
+            .split_once('-')
+            .filter(|(n, _)| n.parse::<u32>().is_ok())
+        else {
+            continue;
+        };
+        let text = fs::read(&kept).ok();
+        let stands = [&place.conf_dir, &place.bin_dir]
+            .iter()
+            .any(|dir| fs::read(place.here(dir).join(name)).ok() == text);
+        if !stands {
+            return Err(NodeError::NoManifest { kept, folder });
+        }
+    }
+    Ok(())
 }
 
 /// Takes the folder away when an installation that failed made it and there is no manifest.

@@ -199,7 +199,9 @@ fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, NodeError
             Kind::Multus => takes_over,
             _ => false,
         };
-        !goes && !NAMES.contains(&file.name.as_str())
+        // What is none and has our name is kept and gives way; what is a network is the node's.
+        let gives_way = NAMES.contains(&file.name.as_str()) && matches!(file.kind, Kind::Broken(_));
+        !goes && !gives_way
     });
     let Some(first) = first else {
         return Ok(NAMES[0].to_owned());

@@ -50,7 +50,18 @@ pub fn uninstall(
     say: Say<'_>,
 ) -> Result<(), NodeError> {
     let _turn = Turn::take(place)?;
+    for dir in [&place.conf_dir, &place.bin_dir] {
+        stage::sweep(&place.here(dir));
+    }
     let Some(manifest) = Manifest::read(place)? else {
+        if Manifest::conf(place)?.is_some() {
+            return Err(NodeError::NotYet(format!(
+                "the manifest of what is installed in {} is gone; install again, then uninstall",
+                place.here(&place.conf_dir).display()
+            )));
+        }
+        // What an installation left that was ended before it began.
+        Manifest::forget(place)?;
         say(&format!(
             "nothing is installed in {}",
             place.here(&place.conf_dir).display()
@@ -82,7 +93,11 @@ fn take_conf_out(
     };
     let was_in = runtime.ours().is_some();
     if let Some((_, conf)) = runtime.ours() {
-        Manifest::stage_conf(place, &conf.on_stdin().to_string())?.put()?;
+        let stdin = conf.on_stdin().to_string();
+        // On a full disk there is no place for what is there already.
+        if Manifest::conf(place)?.is_none_or(|kept| kept.to_string() != stdin) {
+            Manifest::stage_conf(place, &stdin)?.put()?;
+        }
     }
     let in_conf_dir = |path: &&PathBuf| path.parent() == Some(&place.conf_dir);
     let paths: Vec<&PathBuf> = manifest.replaced.iter().map(|kept| &kept.path).collect();

@@ -4,6 +4,7 @@
 mod bad;
 mod doctor;
 mod install;
+mod ownership;
 mod refusal;
 mod takeover;
 mod uninstall;

@@ -1,0 +1,132 @@
+//! What is ours and what is others', however it came to look like the other.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::refusal::refused;
+use super::{CLUSTER, OURS, Setup};
+
+#[track_caller]
+fn succeeded(outcome: &crate::lab::Outcome) {
+    assert_eq!(outcome.exit, 0, "{outcome}");
+}
+
+/// Whatever has our name already, if it is a network it stays, and ours comes before it.
+#[test]
+fn a_network_of_our_name() {
+    let setup = Setup::new();
+    let network = setup.lab.path("net.d").join(CLUSTER);
+    let ours = setup.lab.path("net.d").join(OURS);
+    fs::rename(&network, &ours).unwrap();
+    let before = fs::read(&ours).unwrap();
+    setup.installed();
+    assert_eq!(setup.first(), "0-jackfield.conflist");
+    let conf = setup.conf("0-jackfield.conflist");
+    assert_eq!(conf["plugins"][0]["clusterNetwork"], json!(ours));
+    setup.installed();
+    assert_eq!(setup.first(), "0-jackfield.conflist");
+    succeeded(&setup.uninstall(&[]));
+    assert_eq!(fs::read(&ours).unwrap(), before);
+    assert_eq!(setup.first(), OURS);
+
+    // Ours overwritten by somebody's.
+    fs::rename(&ours, &network).unwrap();
+    setup.installed();
+    fs::copy(&network, &ours).unwrap();
+    setup.installed();
+    assert_eq!(setup.first(), "0-jackfield.conflist");
+    succeeded(&setup.uninstall(&[]));
+    assert_eq!(fs::read(&ours).unwrap(), before);
+    assert_eq!(fs::read(&network).unwrap(), before);
+}
+
+#[test]
+fn a_manifest_that_is_gone_loses_nothing_of_what_was_replaced() {
+    let setup = Setup::new();
+    setup
+        .lab
+        .write("net.d/00-jackfield.conflist", "{\"user\":1}");
+    setup.installed();
+    let folder = setup.lab.path("net.d/.jackfield");
+    fs::write(folder.join("manifest.json"), "{").unwrap();
+    refused(
+        &setup.uninstall(&[]),
+        &["manifest.json", "put the file back"],
+    );
+    fs::remove_file(folder.join("manifest.json")).unwrap();
+    let kept = folder.join("before/0-00-jackfield.conflist");
+    let named = kept.display().to_string();
+    for outcome in [setup.install(&[]), setup.uninstall(&[])] {
+        refused(
+            &outcome,
+            &[&named, "manifest is gone", "put it back where it was"],
+        );
+    }
+    // As it says.
+    fs::rename(&kept, setup.lab.path("net.d").join(OURS)).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    setup.installed();
+    succeeded(&setup.uninstall(&[]));
+    let user = fs::read_to_string(setup.lab.path("net.d").join(OURS)).unwrap();
+    assert_eq!(user, "{\"user\":1}");
+
+    // Where nothing was replaced, an installation knows its own.
+    let setup = Setup::new();
+    setup.installed();
+    let folder = setup.lab.path("net.d/.jackfield");
+    fs::remove_file(folder.join("manifest.json")).unwrap();
+    refused(
+        &setup.uninstall(&[]),
+        &["manifest", "install again, then uninstall"],
+    );
+    setup.installed();
+    succeeded(&setup.uninstall(&[]));
+    assert_eq!(setup.first(), CLUSTER);
+    assert!(!setup.lab.path("cni-bin/jackfield").exists());
+}
+
+#[test]
+fn a_directory_by_two_names_is_one() {
+    let setup = Setup::new();
+    std::os::unix::fs::symlink(setup.lab.path("net.d"), setup.lab.path("link")).unwrap();
+    let path = |name: &str| setup.lab.path(name).display().to_string();
+    let (link, bin, template) = (path("link"), path("cni-bin"), path("template.json"));
+    let install = [
+        "install",
+        "--conf-dir",
+        &link,
+        "--bin-dir",
+        &bin,
+        "--conf",
+        &template,
+    ];
+    succeeded(&setup.lab.cli(&install).run());
+    setup.installed();
+    succeeded(&setup.uninstall(&[]));
+    assert_eq!(setup.first(), CLUSTER);
+    assert!(!setup.lab.path("net.d").join(OURS).exists());
+}
+
+/// Pods' records are looked for where the configuration says.
+#[test]
+fn a_journal_that_is_to_move_from_under_its_pods() {
+    let mut setup = Setup::new();
+    setup.installed();
+    setup.runs("add");
+    setup
+        .lab
+        .configure("journalDir", json!("/run/jackfield/elsewhere"));
+    let conf = setup.lab.conf().to_string();
+    setup.lab.write("template.json", &conf);
+    setup.refuses(
+        |setup| setup.install(&[]),
+        &[
+            "journalDir is to be /run/jackfield/elsewhere",
+            "1 sandboxes",
+            "until their pods are gone",
+        ],
+    );
+    setup.runs("del");
+    setup.installed();
+}
