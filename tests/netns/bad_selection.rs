@@ -152,7 +152,7 @@ fn impossible() -> Vec<(Value, u64, Vec<&'static str>)> {
             vec!["(eth0)", "already used", "choose another"],
         ),
         (
-            json!([{ "name": "storage", "interface": "net2" }, { "name": "storage" }]),
+            json!([{ "name": "storage", "interface": "net2" }, { "name": "storage", "interface": "net2" }]),
             101,
             vec!["(net2)", "already used"],
         ),
