@@ -104,7 +104,7 @@ impl Manifest {
             }
             Err(cause) => return Err(NodeError::io(&file, "cannot be read", cause)),
         };
-        let manifest: Manifest =
+        let mut manifest: Manifest =
             serde_json::from_slice(&text).map_err(|cause| NodeError::Manifest {
                 file: file.clone(),
                 cause: cause.to_string(),
@@ -113,7 +113,21 @@ impl Manifest {
             let cause = format!("its form is {}, this version reads {FORM}", manifest.form);
             return Err(NodeError::Manifest { file, cause });
         }
+        if place.is_host() {
+            manifest.resolve();
+        }
         Ok(Some(manifest))
+    }
+
+    /// What a container wrote has the host's directories as it was told them, be they links.
+    fn resolve(&mut self) {
+        let replaced = self.replaced.iter_mut().map(|kept| &mut kept.path);
+        for path in replaced.chain([&mut self.binary, &mut self.conf]) {
+            let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+            if let (Some(folder), Some(name)) = (folder, path.file_name()) {
+                *path = folder.join(name);
+            }
+        }
     }
 
     /// Writes it beside its place.

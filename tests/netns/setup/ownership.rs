@@ -108,6 +108,29 @@ fn a_directory_by_two_names_is_one() {
     assert!(!setup.lab.path("net.d").join(OURS).exists());
 }
 
+/// A container is told the host's directories as they are called, and resolves no links.
+#[test]
+fn what_a_manifest_names_by_links_is_put_back() {
+    let setup = Setup::new();
+    setup
+        .lab
+        .write("net.d/00-jackfield.conflist", "{\"user\":1}");
+    setup.installed();
+    let path = |name: &str| setup.lab.path(name).display().to_string();
+    std::os::unix::fs::symlink(path("net.d"), path("link")).unwrap();
+    let manifest = setup.lab.path("net.d/.jackfield/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let linked = text.replace(
+        &format!("{}/", path("net.d")),
+        &format!("{}/", path("link")),
+    );
+    assert_ne!(linked, text);
+    fs::write(&manifest, linked).unwrap();
+    succeeded(&setup.uninstall(&[]));
+    let user = fs::read_to_string(setup.lab.path("net.d").join(OURS)).unwrap();
+    assert_eq!(user, "{\"user\":1}");
+}
+
 /// Pods' records are looked for where the configuration says.
 #[test]
 fn a_journal_that_is_to_move_from_under_its_pods() {
