@@ -47,7 +47,7 @@ pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
     if place.is_apart() {
         dirs.push(place.here(&place.cluster_conf_dir));
     }
-    let notify = Notify::new(dirs)?;
+    let mut notify = Notify::new(dirs)?;
     let mut said = String::new();
     let mut known = None;
     loop {

@@ -155,6 +155,11 @@ fn wait(
             Outlook::Ready(plan) => return Ok(Some((*plan, before))),
             Outlook::Waiting(reason) => reason,
         };
+        let Some(notify) = &mut notify else {
+            // What comes between a look and the watch wakes nobody.
+            notify = Some(Notify::new(vec![cluster.clone()])?);
+            continue;
+        };
         let waited = since.elapsed();
         if let Some(limit) = options.wait
             && waited >= limit
@@ -175,10 +180,6 @@ fn wait(
             ));
             said = Some((Instant::now(), reason));
         }
-        let notify = match &mut notify {
-            Some(notify) => notify,
-            None => notify.insert(Notify::new(vec![cluster.clone()])?),
-        };
         let left = options.wait.map_or(SAID_EVERY, |limit| limit - waited);
         if notify.wait(left.min(SAID_EVERY)) == Wake::End {
             return Ok(None);

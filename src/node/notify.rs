@@ -1,11 +1,12 @@
 //! Waiting for something to change in a few directories, or for the signal to end.
 
+use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
@@ -30,6 +31,7 @@ pub(super) struct Notify {
     inotify: Inotify,
     signals: SignalFd,
     dirs: Vec<PathBuf>,
+    watched: HashSet<WatchDescriptor>,
 }
 
 /// Why the waiting is over.
@@ -57,11 +59,12 @@ impl Notify {
         ends.add(Signal::SIGINT);
         ends.thread_block().map_err(failed)?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        let notify = Notify {
+        let mut notify = Notify {
             inotify: Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)
                 .map_err(failed)?,
             signals: SignalFd::with_flags(&ends, flags).map_err(failed)?,
             dirs,
+            watched: HashSet::new(),
         };
         notify.watch().map_err(|(dir, cause)| NodeError::Watch {
             dir,
@@ -71,10 +74,13 @@ impl Notify {
     }
 
     /// Waits, for as long as `limit`.
-    pub(super) fn wait(&self, limit: Duration) -> Wake {
-        // A directory may have been made anew since; one that is gone is looked for in time.
-        let _ = self.watch();
-        let wake = self.once(limit);
+    pub(super) fn wait(&mut self, limit: Duration) -> Wake {
+        // A directory may have been made anew since, and filled before it was watched; one that is
+        // gone is looked for in time.
+        let wake = match self.watch() {
+            Ok(true) => Wake::Changed,
+            _ => self.once(limit),
+        };
         if wake != Wake::Changed {
             return wake;
         }
@@ -105,15 +111,17 @@ impl Notify {
         }
     }
 
-    /// Watching what is watched already changes nothing.
-    fn watch(&self) -> Result<(), (PathBuf, nix::Error)> {
+    /// Watching what is watched already changes nothing; whether there was something new.
+    fn watch(&mut self) -> Result<bool, (PathBuf, nix::Error)> {
+        let mut is_new = false;
         for dir in &self.dirs {
             match self.inotify.add_watch(dir.as_path() as &Path, CHANGES) {
-                Ok(_) | Err(nix::Error::ENOENT) => {}
+                Ok(watch) => is_new |= self.watched.insert(watch),
+                Err(nix::Error::ENOENT) => {}
                 Err(cause) => return Err((dir.clone(), cause)),
             }
         }
-        Ok(())
+        Ok(is_new)
     }
 }
 
@@ -126,15 +134,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let watched = dir.path().join("net.d");
         std::fs::create_dir(&watched).unwrap();
-        let notify = Notify::new(vec![watched.clone()]).unwrap();
+        let mut notify = Notify::new(vec![watched.clone()]).unwrap();
         assert_eq!(notify.wait(Duration::from_millis(10)), Wake::Quiet);
         std::fs::write(watched.join("a"), "x").unwrap();
         assert_eq!(notify.wait(Duration::from_secs(10)), Wake::Changed);
         std::fs::remove_dir_all(&watched).unwrap();
         assert_eq!(notify.wait(Duration::from_secs(10)), Wake::Changed);
         std::fs::create_dir(&watched).unwrap();
-        assert_eq!(notify.wait(Duration::from_millis(10)), Wake::Quiet);
         std::fs::write(watched.join("a"), "x").unwrap();
+        assert_eq!(notify.wait(Duration::from_secs(10)), Wake::Changed);
+        assert_eq!(notify.wait(Duration::from_millis(10)), Wake::Quiet);
+        std::fs::write(watched.join("a"), "y").unwrap();
         assert_eq!(notify.wait(Duration::from_secs(10)), Wake::Changed);
     }
 }

@@ -197,8 +197,13 @@ impl Setup {
 
     /// `install` with the lab's configuration, which goes on while others do something.
     fn start(&self, more: &[&str]) -> Watching {
+        self.start_by(Command::new(env!("CARGO_BIN_EXE_jackfield")), more)
+    }
+
+    /// The same by a program that runs the binary.
+    fn start_by(&self, mut program: Command, more: &[&str]) -> Watching {
         let log = self.lab.path("log/watch");
-        let child = Command::new(env!("CARGO_BIN_EXE_jackfield"))
+        let child = program
             .arg("install")
             .args(self.place())
             .arg("--conf")

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
@@ -68,6 +69,23 @@ fn it_waits_for_the_cluster_network_and_then_goes_on() {
     watching.says("installed");
     assert_eq!(setup.first(), OURS);
     assert_eq!(watching.end(), Some(0));
+}
+
+// Injects a fault: the watch is slow to begin.
+#[test]
+fn a_cluster_network_that_comes_before_it_is_watched_for_is_not_missed() {
+    let setup = Setup::bare();
+    let mut strace = Command::new("strace");
+    strace
+        .args(["--quiet=all", "--output=/dev/null"])
+        .arg("--inject=inotify_init1:delay_enter=1s")
+        .arg(env!("CARGO_BIN_EXE_jackfield"));
+    let waiting = setup.start_by(strace, &["--wait", "1h"]);
+    std::thread::sleep(Duration::from_millis(500));
+    setup.cluster_network(CLUSTER, "cluster");
+    let (exit, log) = waiting.gives_up();
+    assert_eq!(exit, Some(0), "{log}");
+    assert_eq!(setup.first(), OURS);
 }
 
 /// `install && touch done`, or an init container: what was not done is no success.
