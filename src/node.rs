@@ -10,6 +10,7 @@
 //! Whatever fails, the node keeps the network that it had (NPWG 1.3 §6.1).
 
 pub mod binary;
+mod check;
 pub mod conf;
 pub mod directory;
 pub mod doctor;

@@ -64,9 +64,10 @@ pub struct Inputs<'a> {
 pub fn plan(inputs: Inputs<'_>) -> Plan {
     let mut planner = Planner::new(inputs);
     planner.cluster_network();
+    let selections = planner.selections();
     planner.further_delegates();
     planner.default_networks();
-    planner.selected_networks();
+    planner.selected_networks(&selections);
     planner.auxiliary_chain();
     planner.check_interface_names();
     planner.check_hardware_addresses();

@@ -1,12 +1,12 @@
 //! What is counted, for Prometheus (`docs/metrics.md`).
 
 mod calls;
+mod labels;
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -18,93 +18,8 @@ use super::cache::{Cache, Shelf};
 use crate::cluster::Figures;
 use crate::kubelet::Usage;
 use calls::Calls;
-
-/// What is looked up.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum What {
-    /// A pod.
-    Pod,
-    /// A definition.
-    Definition,
-    /// A claim.
-    Claim,
-}
-
-impl What {
-    fn label(self) -> &'static str {
-        match self {
-            What::Pod => "pod",
-            What::Definition => "definition",
-            What::Claim => "claim",
-        }
-    }
-}
-
-/// Where it was found, or not.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Origin {
-    /// In the cache: no request.
-    Cache,
-    /// At the API server: one request.
-    Api,
-}
-
-impl Origin {
-    fn label(self) -> &'static str {
-        match self {
-            Origin::Cache => "cache",
-            Origin::Api => "api",
-        }
-    }
-}
-
-/// What came of an owed write.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Outcome {
-    /// It was made.
-    Told,
-    /// Its pod is gone.
-    PodGone,
-    /// It is still owed.
-    Failed,
-}
-
-impl Outcome {
-    fn label(self) -> &'static str {
-        match self {
-            Outcome::Told => "told",
-            Outcome::PodGone => "pod_gone",
-            Outcome::Failed => "failed",
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LookupLabels {
-    what: &'static str,
-    from: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QuestionLabels {
-    answered: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PublicationLabels {
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ShelfLabels {
-    kind: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DeviceLabels {
-    resource: String,
-    state: &'static str,
-}
+use labels::{DeviceLabels, LookupLabels, PublicationLabels, QuestionLabels, ShelfLabels};
+pub(super) use labels::{Origin, Outcome, What};
 
 /// The agent's counters and gauges.
 #[derive(Debug)]

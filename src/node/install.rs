@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::binary::{self, Content, OURSELVES};
+use super::check;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
 use super::plan::{self, Outlook, Plan, Seen};
@@ -20,8 +21,6 @@ use super::takeover::{self, FromMultus, Rehearsal, rehearse};
 use super::turn::Turn;
 use super::{NodeError, Place, Say};
 use crate::cni::RawObject;
-use crate::journal::Journal;
-use crate::request::NodeConfig;
 
 /// How often it is said that the cluster network is still waited for.
 const SAID_EVERY: Duration = Duration::from_secs(60);
@@ -114,7 +113,7 @@ fn put_rehearsed(
     made_dir: bool,
     say: Say<'_>,
 ) -> Result<Installed, NodeError> {
-    check_conf(plan)?;
+    check::conf(plan)?;
     match rehearse(&options.place, &plan.conf, from) {
         Ok(rehearsal) if from.dry_run => {
             return Ok(Installed::Rehearsed(Box::new(rehearsal)));
@@ -196,10 +195,10 @@ pub(super) fn put(
     say: Say<'_>,
 ) -> Result<(), NodeError> {
     let place = &options.place;
-    check_conf(plan)?;
+    check::conf(plan)?;
     binary::check_machine(place, plan.network.as_ref())?;
-    check_version(options, before.as_ref())?;
-    check_journal(place, plan)?;
+    check::version(options, before.as_ref())?;
+    check::journal(place, plan)?;
     stage::sweep(&place.here(&place.conf_dir));
     stage::sweep(&place.here(&place.bin_dir));
     let was_there = before.is_some();
@@ -217,15 +216,6 @@ pub(super) fn put(
                 .cluster_network()
                 .unwrap_or_else(|| "its delegates".to_owned()),
         ));
-    })
-}
-
-/// Every key of what is to be installed has a value that can be.
-fn check_conf(plan: &Plan) -> Result<(), NodeError> {
-    let checked = plan.conf.node_config();
-    checked.map(drop).map_err(|cause| NodeError::Conf {
-        file: "the configuration to install".to_owned(),
-        cause: cause.to_string(),
     })
 }
 
@@ -286,34 +276,6 @@ fn staged_and_put(
     }
     for path in gone {
         stage::remove(&place.here(&path))?;
-    }
-    Ok(())
-}
-
-/// What is on record is looked for where the configuration says.
-fn check_journal(place: &Place, plan: &Plan) -> Result<(), NodeError> {
-    let dir = |stdin: &RawObject| NodeConfig::parse(stdin).ok().map(|conf| conf.journal_dir);
-    let before = Manifest::conf(place)?.and_then(|stdin| dir(&stdin));
-    let (Some(from), Some(to)) = (before, dir(&plan.conf.on_stdin())) else {
-        return Ok(());
-    };
-    let on_record = Journal::new(&place.here(&from)).keys();
-    match on_record.map_or(0, |keys| keys.len()) {
-        count @ 1.. if from != to => Err(NodeError::JournalMoved { from, to, count }),
-        _ => Ok(()),
-    }
-}
-
-/// An older binary may not read what a newer one wrote.
-fn check_version(options: &Options, before: Option<&Manifest>) -> Result<(), NodeError> {
-    let Some(before) = before else { return Ok(()) };
-    let ours = super::version();
-    if before.version > ours && !options.allow_downgrade {
-        return Err(NodeError::Downgrade {
-            path: options.place.here(&before.binary),
-            installed: before.version.clone(),
-            ours,
-        });
     }
     Ok(())
 }

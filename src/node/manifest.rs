@@ -220,11 +220,14 @@ impl Manifest {
 /// that was ended before it began has made some of what still stands where it did.
 fn nothing_lost(place: &Place) -> Result<(), NodeError> {
     let folder = place.here(&folder(place));
-    for copy in fs::read_dir(folder.join(BEFORE))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    let before = folder.join(BEFORE);
+    let unreadable = |path: &Path, cause| NodeError::io(path, "cannot be read", cause);
+    let copies = match fs::read_dir(&before) {
+        Ok(copies) => copies,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(unreadable(&before, cause)),
+    };
+    for copy in copies.flatten() {
         let kept = copy.path();
         let name = copy.file_name();
         let name = name.to_string_lossy();
@@ -234,10 +237,10 @@ fn nothing_lost(place: &Place) -> Result<(), NodeError> {
         else {
             continue;
         };
-        let text = fs::read(&kept).ok();
+        let text = fs::read(&kept).map_err(|cause| unreadable(&kept, cause))?;
         let stands = [&place.conf_dir, &place.bin_dir]
             .iter()
-            .any(|dir| fs::read(place.here(dir).join(name)).ok() == text);
+            .any(|dir| fs::read(place.here(dir).join(name)).is_ok_and(|there| there == text));
         if !stands {
             return Err(NodeError::NoManifest { kept, folder });
         }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! Multus' cache ──▶ else: the cluster network of today, with the runtime's prevResult
-//!                         (and what the pod selects, where a record was lost)
+//!                         (and what the pod selects, where a record was lost or its interface is
+//!                         still in the pod)
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -66,7 +67,12 @@ pub(super) fn find(
     if !is_attached && !inquiry::is_on_disk(&context.request.node.cluster_network) {
         return Ok(None);
     }
-    let attachments = match probable(context, key, lost) {
+    let others = match (lost, given) {
+        (true, _) => Others::All,
+        (false, true) => Others::There(interfaces(context, key)),
+        (false, false) => Others::There(Vec::new()),
+    };
+    let attachments = match probable(context, key, &others) {
         Ok(attachments) => attachments,
         Err(failure) if is_attached => return Err(failure),
         Err(failure) => {
@@ -98,13 +104,54 @@ impl Unrecorded {
     }
 }
 
-/// The attachments that a sandbox without a record may have: the cluster network, and with
-/// `all` also what its pod selects, as far as the cluster still knows it. Nobody can know better.
+/// What a sandbox without a record may have besides the cluster network.
+enum Others {
+    /// Everything that its pod selects.
+    All,
+    /// Of that, what has one of these interfaces.
+    There(Vec<String>),
+}
+
+impl Others {
+    fn may_be(&self) -> bool {
+        matches!(self, Others::All) || matches!(self, Others::There(names) if !names.is_empty())
+    }
+
+    fn have(&self, attachment: &Attachment) -> bool {
+        match self {
+            Others::All => true,
+            Others::There(names) => names.iter().any(|name| name == attachment.ifname.as_str()),
+        }
+    }
+}
+
+/// The interfaces of the pod that no record accounts for: its journal may have been removed. Whom
+/// the runtime's own record does not show as attached is not looked into.
+fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
+    let on_record = context.node.journal.keys().unwrap_or_default();
+    if on_record
+        .iter()
+        .any(|other| other.container == key.container)
+    {
+        return Vec::new();
+    }
+    let netns = context.request.call.netns.as_deref();
+    let netns = netns.and_then(|path| PodNetns::open(path).ok());
+    let links = netns.and_then(|netns| (context.node.links)(&netns).ok()?.links().ok());
+    let names = links.unwrap_or_default().into_iter().map(|link| link.name);
+    names
+        .filter(|name| name != "lo" && name != key.ifname.as_str())
+        .collect()
+}
+
+/// The attachments that a sandbox without a record may have: the cluster network, and of what its
+/// pod selects `others`, as far as the cluster still knows it. Nobody can know better.
 ///
 /// # Errors
 /// When not even the cluster network's configuration is found.
-fn probable(context: &Context<'_>, key: &Key, all: bool) -> Result<Vec<Attachment>, Failure> {
+fn probable(context: &Context<'_>, key: &Key, others: &Others) -> Result<Vec<Attachment>, Failure> {
     let mut inquiry = Inquiry::legible(context);
+    let all = others.may_be();
     let answer = all.then(|| answer_at_once(context, &inquiry)).flatten();
     let known = match answer {
         Some(answer) => Known::of(context, inquiry, answer),
@@ -119,7 +166,7 @@ fn probable(context: &Context<'_>, key: &Key, all: bool) -> Result<Vec<Attachmen
     let runtime_config = inquiry::runtime_config(context).unwrap_or_default();
     let plan = known.plan(context, key, &allocation, runtime_config);
     let mut attachments = plan.attachments;
-    attachments.retain(|attachment| all || attachment.is_cluster);
+    attachments.retain(|attachment| attachment.is_cluster || others.have(attachment));
     if !attachments.iter().any(|attachment| attachment.is_cluster)
         && let Some(problem) = plan.problems.into_iter().next()
     {

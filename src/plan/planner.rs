@@ -4,7 +4,7 @@ use super::attachment::Attachment;
 use super::error::{PlanError, Reason};
 use super::network::read;
 use super::{Inputs, Plan, capabilities};
-use crate::cluster::Network;
+use crate::cluster::{Found, Network};
 use crate::cni::InterfaceName;
 use crate::npwg::Selection;
 
@@ -16,7 +16,8 @@ pub(super) struct Planner<'a> {
     pub(super) position: usize,
     /// The names that the pod asks for.
     pub(super) requested: Vec<InterfaceName>,
-    /// How many networks there are up to the last that the pod asks for.
+    /// How many networks there are up to the last that the pod asks for, the administrator's
+    /// before them included.
     pub(super) last: usize,
 }
 
@@ -101,13 +102,17 @@ impl<'a> Planner<'a> {
         }));
     }
 
-    pub(super) fn default_networks(&mut self) {
-        let Some(pod) = self.inputs.pod else { return };
-        if self.inputs.node.system_namespaces.contains(&pod.namespace) {
-            return;
+    /// `defaultNetworks`, for a pod that gets them.
+    pub(super) fn defaults(&self) -> &'a [(String, Found<Network>)] {
+        let system = &self.inputs.node.system_namespaces;
+        match self.inputs.pod {
+            Some(pod) if !system.contains(&pod.namespace) => &self.inputs.catalog.defaults,
+            _ => &[],
         }
-        let catalog = self.inputs.catalog;
-        for (name, found) in &catalog.defaults {
+    }
+
+    pub(super) fn default_networks(&mut self) {
+        for (name, found) in self.defaults() {
             let ifname = self.next_ifname();
             let network = found.as_ref().map_err(|cause| {
                 let cause = format!("{cause}; correct defaultNetworks of the node configuration");

@@ -66,26 +66,36 @@ impl<'a> Planner<'a> {
         }
     }
 
-    pub(super) fn selected_networks(&mut self) {
+    /// What the pod asks for; nothing where its annotation is invalid. It is read before the
+    /// administrator's networks get their names, which make way for those that a pod asks for.
+    pub(super) fn selections(&mut self) -> Vec<Selection> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
-            return;
+            return Vec::new();
         };
-        let selections = match Selection::parse_list(text, &pod.namespace, self.inputs.node.dialect)
-        {
+        let selections = Selection::parse_list(text, &pod.namespace, self.inputs.node.dialect);
+        let selections = selections.and_then(|selections| {
+            let is_routed = |attachment: &Attachment| attachment.default_route.is_some();
+            let routed = selections.iter().position(|it| it.default_route.is_some());
+            match routed.filter(|_| self.plan.attachments.iter().any(is_routed)) {
+                Some(index) => Err(SelectionError::DefaultRouteOfBoth(index + 1)),
+                None => Ok(selections),
+            }
+        });
+        let selections = match selections {
             Ok(selections) => selections,
-            Err(error) => return self.invalid(NETWORKS_ANNOTATION, &error),
+            Err(error) => {
+                self.invalid(NETWORKS_ANNOTATION, &error);
+                return Vec::new();
+            }
         };
-        let is_routed = |attachment: &Attachment| attachment.default_route.is_some();
-        let routed = selections.iter().position(|it| it.default_route.is_some());
-        if let Some(index) = routed.filter(|_| self.plan.attachments.iter().any(is_routed)) {
-            let error = SelectionError::DefaultRouteOfBoth(index + 1);
-            return self.invalid(NETWORKS_ANNOTATION, &error);
-        }
-        self.last = self.position + selections.len();
-        self.requested = selections
-            .iter()
-            .filter_map(|selection| selection.interface.clone())
-            .collect();
+        let before = self.inputs.catalog.further.len() + self.defaults().len();
+        self.last = self.position + before + selections.len();
+        let interfaces = selections.iter().map(|it| it.interface.clone());
+        self.requested = interfaces.flatten().collect();
+        selections
+    }
+
+    pub(super) fn selected_networks(&mut self, selections: &[Selection]) {
         for selection in selections {
             for key in &selection.unknown_keys {
                 let network = &selection.network;
@@ -94,7 +104,7 @@ impl<'a> Planner<'a> {
                 );
                 self.plan.events.push(Event::warning("UnknownKey", message));
             }
-            let attachment = self.selected(&selection);
+            let attachment = self.selected(selection);
             self.take(attachment);
         }
     }

@@ -263,6 +263,24 @@ fn a_name_that_is_generated_makes_way_for_one_that_is_requested() {
         let attached: Vec<&str> = attached.map(|it| it.ifname.as_str()).collect();
         assert_eq!(attached, names, "{annotation}");
     }
+    // The administrator's networks make way too, in a pod that has them.
+    let story = story
+        .macvlan("infra/metrics", &[])
+        .node("defaultNetworks", json!(["infra/metrics"]))
+        .networks("a@net1,b");
+    assert_eq!(
+        story.attached()[1..],
+        ["infra/metrics (net4)", "pods/a (net1)", "pods/b (net3)"]
+    );
+    let of_the_system = Story {
+        namespace: Some("kube-system"),
+        ..story.clone()
+    };
+    let of_the_system = of_the_system
+        .macvlan("default/c", &[])
+        .networks("default/c@net2,default/c");
+    let attached = of_the_system.attached();
+    assert_eq!(attached[1..], ["default/c (net2)", "default/c (net3)"]);
 }
 
 // clause: NPWG-1.3 §3.4.1 config: before any file

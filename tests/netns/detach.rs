@@ -60,6 +60,39 @@ fn the_netns_may_be_gone() {
     lab.assert_none_left(&["file", "veth"]);
 }
 
+// clause: CNI-1.1.0 §2 DEL missing: the record is gone, by hand
+#[test]
+fn what_is_still_in_the_pod_is_detached_although_its_record_was_removed() {
+    let lab = Lab::new();
+    for (name, subnet) in [("one", "10.31.0.0/24"), ("two", "10.32.0.0/24")] {
+        lab.recorder(name, "ptp", "");
+        let mut config = lab.ptp(subnet);
+        config["type"] = json!(name);
+        lab.definition(&format!("demo/{name}"), &config);
+    }
+    lab.selects("one,two@held");
+    let result = lab.add();
+    fs::remove_dir_all(lab.path("journal")).unwrap();
+    // Nothing shows that the second is attached any more.
+    lab.pod.ip("link delete held");
+    fs::remove_dir_all(lab.path("log")).unwrap();
+    fs::create_dir(lab.path("log")).unwrap();
+    let mut conf = lab.conf().clone();
+    conf["prevResult"] = result;
+    let deleted = lab.plugin("DEL").stdin(conf.to_string().as_bytes()).run();
+    assert_eq!(
+        (deleted.exit, deleted.stdout.as_str()),
+        (0, ""),
+        "{deleted}"
+    );
+    assert_eq!(lab.log("calls"), ["DEL net1 one"]);
+    assert_eq!(lab.pod.links(), [""; 0]);
+    // Whom the runtime does not know as attached is not looked into.
+    lab.pod.ip("link add net1 type veth peer name other");
+    lab.del();
+    assert!(lab.pod.links().contains(&"net1".to_owned()));
+}
+
 // clause: CNI-1.1.0 §2 environment: CNI_NETNS is optional for DEL
 #[test]
 fn the_netns_may_be_unnamed() {

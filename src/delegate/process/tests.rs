@@ -1,0 +1,40 @@
+use super::*;
+
+/// A shell as it runs on a kernel without `pidfd_open`.
+fn without_pidfd(script: &str, time: Duration) -> (Ending, Vec<u8>) {
+    let child = Command::new("/bin/sh")
+        .args(["-c", script])
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut running = Running::new(child, b"");
+    running.pidfd = None;
+    let complete = |_: Ending, _: &[u8]| true;
+    let ending = running.wait(Instant::now() + time, &complete);
+    let ended = running.end(ending, &complete);
+    (ended.ending, ended.stdout)
+}
+
+// Injects a fault: a kernel, or a seccomp filter, that has no pidfd_open.
+#[test]
+fn a_kernel_without_pidfds_does_as_well() {
+    let long = Duration::from_secs(20);
+    let start = Instant::now();
+    // The child holds stdout, so the end of the stream does not tell of the exit.
+    let (ending, stdout) = without_pidfd("echo {}; sleep 0.5 & exit 3", long);
+    assert_eq!(
+        (ending, stdout.as_slice()),
+        (Ending::Exited(3), b"{}\n".as_slice())
+    );
+    assert!(
+        start.elapsed() < Duration::from_millis(400),
+        "{:?}",
+        start.elapsed()
+    );
+    let (ending, _) = without_pidfd("exec sleep 20", Duration::from_millis(100));
+    assert_eq!(ending, Ending::Hung);
+    assert!(start.elapsed() < long / 2);
+}
