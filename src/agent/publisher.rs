@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use super::knowledge::Knowledge;
 use super::metrics::{Metrics, Outcome};
 use super::pause::Pause;
-use crate::cluster::api::{ApiError, Occasion, PodView, Published, publish};
+use crate::cluster::api::{ApiError, NotPublished, PodView, Published, publish};
 use crate::cluster::{OwedWrite, OwedWrites, PodName, Publication};
 use crate::journal::Journal;
 use crate::npwg::ObjectRef;
@@ -138,13 +138,10 @@ impl Publisher {
             return;
         }
         for write in writes {
-            let occasion = Occasion {
-                node: &self.knowledge.node,
-                id: &write.file,
-            };
             let view = self.known(&pod);
             let server = self.knowledge.server();
-            match publish(&server, view.as_ref(), &write.publication, occasion).await {
+            let node = &self.knowledge.node;
+            match publish(&server, view.as_ref(), &write.publication, node).await {
                 // As long as it runs, its mirror may come.
                 Ok(Published::NoMirror) if self.journal.has_pod(&pod) => {
                     let cause = "its mirror pod is not in the cluster yet";
@@ -154,7 +151,7 @@ impl Publisher {
                     self.away.clear();
                     self.made(&pod, &write, published);
                 }
-                Err(error) => {
+                Err(NotPublished::Status(error) | NotPublished::Events(error)) => {
                     if error.code() == Some(401) {
                         self.knowledge.renew().await;
                     }

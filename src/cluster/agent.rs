@@ -116,7 +116,12 @@ impl Agent {
         match error {
             error if error.is_gone() => Attempt::Away("it went away while it was asked".to_owned()),
             FrameError::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                Attempt::Failed(self.no_agent(&"no answer in time"))
+                let timeout = ANSWER_TIMEOUT.as_secs();
+                Attempt::Failed(ClusterError::NoAgent {
+                    socket: self.socket.display().to_string(),
+                    cause: format!("no answer within {timeout} s"),
+                    remedy: "look into its log, and restart it",
+                })
             }
             error => Attempt::Failed(ClusterError::Agent {
                 socket: self.socket.display().to_string(),
@@ -129,6 +134,7 @@ impl Agent {
         ClusterError::NoAgent {
             socket: self.socket.display().to_string(),
             cause: cause.to_string(),
+            remedy: "start it or set kubeconfig",
         }
     }
 

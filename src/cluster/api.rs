@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub use answer::{Lookup, answer};
 pub use error::ApiError;
 pub use objects::PodView;
-pub use publish::{Occasion, Published, publish};
+pub use publish::{NotPublished, Published, publish};
 pub use server::ApiServer;
 pub use slices::SliceView;
 
@@ -75,10 +75,11 @@ impl Cluster for Api {
         runtime.block_on(async {
             let name = &publication.pod;
             let view = server.pod(&name.namespace, &name.name).await?;
-            let id = crate::boot::boot_id() + &std::process::id().to_string();
-            let occasion = Occasion { node: "", id: &id };
-            publish(server, view.as_ref(), publication, occasion).await?;
-            Ok(())
+            match publish(server, view.as_ref(), publication, "").await {
+                Ok(_) => Ok(()),
+                Err(NotPublished::Status(error)) => Err(error.into()),
+                Err(NotPublished::Events(error)) => Err(ClusterError::Untold(error)),
+            }
         })
     }
 }

@@ -69,6 +69,9 @@ pub enum ClusterError {
     /// The API server did not do what it was asked for.
     #[error(transparent)]
     Api(#[from] ApiError),
+    /// The pod's status is written, an event is not: nobody tells it later.
+    #[error("an event of the pod is not told: {0}")]
+    Untold(#[source] ApiError),
     /// The agent gave no answer.
     #[error("agent at {socket}: {cause}")]
     Agent {
@@ -98,12 +101,14 @@ pub enum ClusterError {
         cause: String,
     },
     /// Nobody to ask.
-    #[error("the agent does not answer on {socket}: {cause}; start it or set kubeconfig")]
+    #[error("the agent does not answer on {socket}: {cause}; {remedy}")]
     NoAgent {
         /// The socket.
         socket: String,
         /// Why.
         cause: String,
+        /// What helps.
+        remedy: &'static str,
     },
 }
 

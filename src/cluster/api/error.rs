@@ -93,6 +93,16 @@ impl ApiError {
         }
     }
 
+    /// Whether an object would be longer than the API server takes, whoever tries again.
+    pub fn is_too_long(&self) -> bool {
+        match self {
+            ApiError::Refused { code, message, .. } => {
+                *code == 413 || (*code == 422 && message.contains("Too long"))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether it concerns the API server as a whole, so that no other request would fare better.
     pub fn is_general(&self) -> bool {
         match self {

@@ -1,5 +1,6 @@
 //! Telling the cluster: one PATCH of the pod's status, and an event.
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{ApiError, ApiServer, PodView};
@@ -21,16 +22,22 @@ pub enum Published {
     NoMirror,
 }
 
-/// How events are signed and told apart.
-#[derive(Debug, Clone, Copy)]
-pub struct Occasion<'a> {
-    /// The node's name, where it is known.
-    pub node: &'a str,
-    /// What no other publication has: one that is made again makes the same events.
-    pub id: &'a str,
+/// What could not be told.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPublished {
+    /// The pod's status, and nothing after it.
+    #[error(transparent)]
+    Status(#[from] ApiError),
+    /// The status is told, an event is not.
+    #[error("an event of the pod: {0}")]
+    Events(#[source] ApiError),
 }
 
+/// How long the same words about the same pod make one event.
+const SAME_EVENT: i64 = 600;
+
 /// Publishes, on the assumption that the pod is as in `view`; `None` when it is not known yet.
+/// Events are signed with the name of the `node`, where that is known.
 ///
 /// The patch tests the pod's UID and the annotation that it replaces, so that it changes no other
 /// pod of that name and nothing that somebody wrote in between (NPWG 1.3 §5.1). The resource
@@ -38,13 +45,13 @@ pub struct Occasion<'a> {
 /// which this is no contradiction. Where a test fails, the pod is read and the patch made anew.
 ///
 /// # Errors
-/// [`ApiError`]: it is still owed then. What was told already is not told twice.
+/// [`NotPublished`]: it is still owed then. What was told already is not told twice.
 pub async fn publish(
     server: &ApiServer,
     view: Option<&PodView>,
     publication: &Publication,
-    occasion: Occasion<'_>,
-) -> Result<Published, ApiError> {
+    node: &str,
+) -> Result<Published, NotPublished> {
     let name = &publication.pod;
     let Ok(pod) = ObjectRef::new(&name.namespace, &name.name) else {
         return Ok(Published::PodGone);
@@ -53,6 +60,7 @@ pub async fn publish(
         .filter(|view| view.identity.is(name.uid.as_deref()))
         .cloned();
     let mut attempt = 0;
+    let mut events = publication.events.clone();
     let identified = loop {
         let view = match current.take() {
             Some(view) => view,
@@ -71,16 +79,30 @@ pub async fn publish(
         match server.patch_pod_status(&pod, &patch).await {
             Ok(patched) => break patched,
             Err(error) if error.code() == Some(404) => return Ok(Published::PodGone),
+            // It is as long the next time.
+            Err(error) if error.is_too_long() => {
+                let message = format!("network-status is not written: {error}");
+                events.push(Event::warning("StatusTooLong", message));
+                break view;
+            }
             // 422: a test failed; 409: somebody wrote between the server's own read and write.
             Err(error) if matches!(error.code(), Some(409 | 422)) && attempt < ATTEMPTS => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(NotPublished::Status(error)),
         }
     };
-    for (number, event) in publication.events.iter().enumerate() {
-        let body = event_body(name, &identified.identity.uid, event, number, occasion);
+    for event in &events {
+        let body = event_body(
+            name,
+            &identified.identity.uid,
+            event,
+            Timestamp::now(),
+            node,
+        );
         match server.create_event(&name.namespace, &body).await {
-            // 409: an attempt before this one told it. 404: the namespace is gone.
-            Err(error) if !matches!(error.code(), Some(409 | 404)) => return Err(error),
+            // 409: it was told already. 404: the namespace is gone.
+            Err(error) if !matches!(error.code(), Some(409 | 404)) => {
+                return Err(NotPublished::Events(error));
+            }
             _ => {}
         }
     }
@@ -114,24 +136,20 @@ fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     })
 }
 
-/// An event whose name is made of occasion and words, so that telling it twice makes one.
-fn event_body(
-    name: &PodName,
-    uid: &str,
-    event: &Event,
-    number: usize,
-    occasion: Occasion<'_>,
-) -> Value {
-    let reporter = occasion.node;
+/// An event whose name is made of its words and the time in steps of [`SAME_EVENT`]: a pod that is
+/// tried again and again is told once in a while, not each time.
+fn event_body(name: &PodName, uid: &str, event: &Event, now: Timestamp, node: &str) -> Value {
     let kind = match event.kind {
         EventKind::Normal => "Normal",
         EventKind::Warning => "Warning",
     };
-    let said = format!("{uid} {} {number} {}", occasion.id, event.message);
+    let step = now.as_second().div_euclid(SAME_EVENT);
+    let said = format!("{uid} {step} {} {}", event.reason, event.message);
     let sum = crc32fast::hash(said.as_bytes());
     let more = crc32fast::hash(format!("{sum} {said}").as_bytes());
     let start = shortened(&name.name, 200).trim_end_matches(['.', '-']);
-    let now = now();
+    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let now = json!(now.to_string());
     json!({
         "apiVersion": "v1", "kind": "Event",
         "metadata": {
@@ -145,16 +163,10 @@ fn event_body(
         "type": kind, "reason": event.reason,
         // The API server refuses more than 1 KiB.
         "message": shortened(&event.message, 1000),
-        "source": {"component": "jackfield", "host": reporter},
-        "reportingComponent": "jackfield", "reportingInstance": reporter,
+        "source": {"component": "jackfield", "host": node},
+        "reportingComponent": "jackfield", "reportingInstance": node,
         "firstTimestamp": now, "lastTimestamp": now, "count": 1,
     })
-}
-
-fn now() -> Value {
-    let now = k8s_openapi::jiff::Timestamp::now();
-    let seconds = k8s_openapi::jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
-    json!(seconds.to_string())
 }
 
 fn shortened(text: &str, limit: usize) -> &str {
@@ -227,22 +239,27 @@ mod tests {
     }
 
     #[test]
-    fn an_events_name_is_valid_and_the_same_on_the_same_occasion() {
-        let on = |id| Occasion { node: "node-a", id };
+    fn an_events_name_is_valid_and_the_same_for_the_same_words_within_ten_minutes() {
         let mut name = publication().pod;
         name.name = format!("{}.{}", "x".repeat(199), "y".repeat(40));
         let event = Event::normal("AddedInterface", "é".repeat(800));
-        let first = event_body(&name, "u", &event, 0, on("1"));
+        let body = |event: &Event, second| {
+            event_body(
+                &name,
+                "u",
+                event,
+                Timestamp::from_second(second).unwrap(),
+                "node-a",
+            )
+        };
         let name_of = |body: &Value| body["metadata"]["name"].as_str().unwrap().to_owned();
-        assert_eq!(
-            name_of(&first),
-            name_of(&event_body(&name, "u", &event, 0, on("1")))
-        );
-        assert_ne!(
-            name_of(&first),
-            name_of(&event_body(&name, "u", &event, 0, on("2")))
-        );
+        let first = body(&event, 1_200);
+        assert_eq!(name_of(&first), name_of(&body(&event, 1_799)));
+        assert_ne!(name_of(&first), name_of(&body(&event, 1_800)));
+        let other = Event::warning("AddedInterface", "other words");
+        assert_ne!(name_of(&first), name_of(&body(&other, 1_200)));
         assert!(!name_of(&first).contains(".."), "{first}");
         assert_eq!(first["message"].as_str().unwrap().len(), 1000);
+        assert_eq!(first["firstTimestamp"], "1970-01-01T00:20:00Z");
     }
 }
