@@ -45,7 +45,8 @@ impl Request {
     /// As [`Call::read`] and [`NodeConfig::parse`]: codes 1, 4, 5, 6, 7 of CNI 1.1.0 §2 Errors.
     pub fn new(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let request = Request::for_people(call, stdin)?;
-        request.call.require_version(request.node.version)?;
+        let highest = node_config::highest_version(&request.stdin)?;
+        request.call.require_version(highest)?;
         Ok(request)
     }
 

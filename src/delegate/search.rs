@@ -32,7 +32,7 @@ impl fmt::Display for Binary {
 }
 
 /// The file that we are, told by device and inode: never executed as a delegate, whatever name or
-/// link leads there.
+/// link leads there; nor is any other that has our name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ours {
     device: u64,
@@ -40,6 +40,9 @@ pub struct Ours {
 }
 
 impl Ours {
+    /// What the installed program is called.
+    const NAME: &'static str = "jackfield";
+
     /// The executable of this process.
     ///
     /// # Errors
@@ -82,7 +85,7 @@ pub fn find(dirs: &[PathBuf], plugin: &PluginType, ours: &Ours) -> Result<Binary
             not_executable.get_or_insert(path);
             continue;
         }
-        if Ours::of(&metadata) == *ours {
+        if Ours::of(&metadata) == *ours || plugin.as_str() == Ours::NAME {
             return Err(FindError::Ours { path });
         }
         if mode & WRITABLE_BY_ALL != 0 {
@@ -227,6 +230,11 @@ mod tests {
         let path = dir.path().join("innocent");
         symlink("/proc/self/exe", &path).unwrap();
         let error = find(&[dir.path().to_owned()], &plugin("innocent"), &ours()).unwrap_err();
+        assert_eq!(error, FindError::Ours { path });
+        // Who asks may be another copy than the one that is installed.
+        put(dir.path(), "jackfield", 0o755);
+        let path = dir.path().join("jackfield");
+        let error = find(&[dir.path().to_owned()], &plugin("jackfield"), &ours()).unwrap_err();
         assert_eq!(error, FindError::Ours { path });
     }
 

@@ -102,6 +102,16 @@ impl Directory {
         })
     }
 
+    /// What has a name of ours and cannot be read, and why.
+    pub fn broken_ours(&self) -> Option<(PathBuf, &str)> {
+        self.files.iter().find_map(|file| match &file.kind {
+            Kind::Broken(cause) if NAMES.contains(&file.name.as_str()) => {
+                Some((self.file(&file.name), cause.as_str()))
+            }
+            _ => None,
+        })
+    }
+
     /// The first that is Multus'.
     pub fn multus(&self) -> Option<&ConfFile> {
         self.files

@@ -35,7 +35,8 @@ impl Definition {
         let text = |pointer| Ok::<_, ManifestError>(manifest.text(pointer)?.map(str::to_owned));
         Ok(Self {
             object: manifest.object()?,
-            config: text("/spec/config")?,
+            // The API server takes one of white space alone for none, too.
+            config: text("/spec/config")?.filter(|text| !text.trim().is_empty()),
             resource_name: text("/metadata/annotations/k8s.v1.cni.cncf.io~1resourceName")?,
         })
     }
@@ -71,6 +72,7 @@ mod tests {
             json!({"metadata": {"name": "a"}}),
             json!({"metadata": {"name": "a", "namespace": null, "annotations": null}, "spec": null}),
             json!({"metadata": {"name": "a", "namespace": ""}, "spec": {"config": ""}}),
+            json!({"metadata": {"name": "a"}, "spec": {"config": " \n"}}),
         ] {
             let definition = Definition::from_json(&bare).unwrap();
             assert_eq!(definition.object.to_string(), "default/a");

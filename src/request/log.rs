@@ -64,8 +64,8 @@ impl Default for Rotation {
     fn default() -> Self {
         Rotation {
             max_size: 100,
-            max_age: 0,
-            max_backups: 0,
+            max_age: 5,
+            max_backups: 5,
         }
     }
 }
@@ -80,7 +80,11 @@ impl TryFrom<&RawObject> for Rotation {
         let default = Rotation::default();
         let read = |key, default| Ok::<_, JsonError>(wire.read::<u64>(key)?.unwrap_or(default));
         Ok(Rotation {
-            max_size: read("maxSize", default.max_size)?.max(1),
+            // As for Multus, 0 is no size.
+            max_size: match read("maxSize", default.max_size)? {
+                0 => default.max_size,
+                size => size,
+            },
             max_age: read("maxAge", default.max_age)?,
             max_backups: read("maxBackups", default.max_backups)?,
         })

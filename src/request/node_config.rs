@@ -229,17 +229,32 @@ const STRICTNESS: [(&str, Strictness); 3] = [
     ("off", Strictness::Off),
 ];
 
-/// The version that the runtime and we speak.
+/// The version that the runtime and we speak: results are in the one that it supplied (CNI 1.1.0 §5).
+/// `cniVersions` of a configuration is the runtime's to choose from; where it has not, the highest.
 ///
 /// # Errors
 /// Code 6 when it is no string, 7 when `cniVersions` is no list of strings, 1 when no version is
 /// ours.
 pub fn version(conf: &RawObject) -> Result<Version, ConfigError> {
+    let (supplied, highest) = versions(conf)?;
+    Ok(supplied.unwrap_or(highest))
+}
+
+/// The highest version that the configuration may be spoken in.
+///
+/// # Errors
+/// As [`version`].
+pub(super) fn highest_version(conf: &RawObject) -> Result<Version, ConfigError> {
+    Ok(versions(conf)?.1)
+}
+
+fn versions(conf: &RawObject) -> Result<(Option<Version>, Version), ConfigError> {
     let not_text = |error: cni::JsonError| ConfigError::VersionType(error.to_string());
     let version: Option<String> = conf.read("cniVersion").map_err(not_text)?;
     let versions: Option<Vec<String>> = conf
         .read("cniVersions")
         .map_err(|error| ConfigError::VersionList(error.to_string()))?;
-    Version::negotiate(version.as_deref(), &versions.unwrap_or_default())
-        .map_err(ConfigError::Version)
+    let supplied = version.as_deref().and_then(|version| version.parse().ok());
+    let highest = Version::negotiate(version.as_deref(), &versions.unwrap_or_default());
+    Ok((supplied, highest.map_err(ConfigError::Version)?))
 }

@@ -47,11 +47,15 @@ fn a_version_that_is_unknown_or_no_string_is_refused() {
 // clause: CNI-1.1.0 §1 version
 // clause: NPWG-1.3 §7.1 result version
 #[test]
-fn the_highest_version_that_both_know_is_spoken() {
+fn the_version_that_is_supplied_is_spoken_else_the_highest_that_both_know() {
     let lab = Lab::new();
     for (versions, spoken) in [
         (
             r#""cniVersion":"0.3.1","cniVersions":["0.4.0","1.0.0","9.9.9"]"#,
+            "0.3.1",
+        ),
+        (
+            r#""cniVersion":"9.9.9","cniVersions":["0.4.0","1.0.0"]"#,
             "1.0.0",
         ),
         (r#""cniVersion":"1.0.0","cniVersions":["0.3.1"]"#, "1.0.0"),
@@ -75,6 +79,13 @@ fn a_verb_that_the_version_does_not_have_is_refused() {
         let outcome = lab.plugin(verb).stdin(conf.as_bytes()).run();
         outcome.fails(1, &[newest_without, verb]);
     }
+    // A configuration for one may be called with the version that every runtime knows.
+    let versions = r#""cniVersion":"1.0.0","cniVersions":["1.0.0","1.1.0"]"#;
+    let outcome = lab
+        .plugin("STATUS")
+        .stdin(with(&lab, versions).as_bytes())
+        .run();
+    assert_eq!(outcome.exit, 0, "{outcome}");
 }
 
 #[test]

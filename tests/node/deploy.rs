@@ -107,6 +107,11 @@ fn the_chart_is_without_fault_and_refuses_values_that_mean_nothing() {
         ("agents.resources=1", "agents"),
         ("agent.metrics=9321", "metrics"),
         ("agent.metrics=everywhere:9321", "metrics"),
+        ("agent.metrics=0.0.0.0:65536", "metrics"),
+        ("conf.journalDir=/srv/journal", "journalDir"),
+        ("conf.agentSocket=/run/other.sock", "agentSocket"),
+        ("conf.manifestDir=/srv/cluster", "manifestDir"),
+        ("conf.deadlines.add=soon", "add"),
     ] {
         let (succeeded, _, said) = run("helm", &["template", "j", "deploy/chart", "--set", value]);
         assert!(!succeeded && said.contains(named), "{value}: {said}");

@@ -85,12 +85,19 @@ fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObj
         Ok(directory) => match directory.ours() {
             Some((name, conf)) => (directory.file(name), Some(conf.on_stdin())),
             None => {
-                diagnosis.find(
-                    Check::Configuration,
-                    place.conf_dir.display(),
-                    "no configuration of jackfield is there, so the runtime does not call it",
-                    "run jackfield install, or name the runtime's directory with --conf-dir",
-                );
+                let (about, finding, remedy) = match directory.broken_ours() {
+                    Some((file, cause)) => (
+                        file,
+                        cause,
+                        "correct it, or run jackfield install, which writes it anew",
+                    ),
+                    None => (
+                        place.conf_dir.clone(),
+                        "no configuration of jackfield is there, so the runtime does not call it",
+                        "run jackfield install, or name the runtime's directory with --conf-dir",
+                    ),
+                };
+                diagnosis.find(Check::Configuration, about.display(), finding, remedy);
                 (usual, None)
             }
         },

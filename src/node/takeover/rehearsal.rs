@@ -1,6 +1,7 @@
 //! Who would fail with us, and why: every pod of the node is prepared as an ADD would be, by the
 //! same code, and nothing runs.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::conf::OurConf;
@@ -14,7 +15,7 @@ use crate::operation::examine::every_network;
 use crate::operation::prepare::prepare;
 use crate::operation::{Context, Failure, Node};
 use crate::plugin::with_node;
-use crate::request::{Call, ClusterNetwork, NodeConfig, Request};
+use crate::request::{Call, ClusterNetwork, NodeConfig, Request, Source};
 
 /// How long one pod may take: kubelet knows the devices of pods that run.
 const PER_POD: Duration = Duration::from_secs(5);
@@ -171,6 +172,23 @@ fn seen_from_here(place: &Place, mut node: NodeConfig) -> NodeConfig {
         && name.starts_with('/')
     {
         *name = place.here(name.as_ref()).display().to_string();
+    }
+    // Not everything that answers is the host's: a socket may be mounted where the host has it.
+    let below_its_root = |path: &mut PathBuf| {
+        let there = place.here(path);
+        if there.exists() {
+            *path = there;
+        }
+    };
+    match &mut node.source {
+        Source::Folder(folder) => below_its_root(folder),
+        Source::Cluster {
+            agent_socket,
+            kubeconfig,
+        } => {
+            below_its_root(agent_socket);
+            kubeconfig.iter_mut().for_each(below_its_root);
+        }
     }
     node
 }

@@ -2,6 +2,7 @@
 //! is a way back. The real Multus stands in `multus.rs`.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -80,6 +81,40 @@ fn a_thin_configuration_gives_way_and_comes_back_byte_for_byte() {
     assert_eq!(outcome.exit, 0, "{outcome}");
     assert_eq!(setup.files(), before);
     setup.lab.assert_nothing_left();
+}
+
+#[test]
+fn in_a_container_pods_are_looked_up_where_the_host_says() {
+    let setup = Setup::bare();
+    let lab = &setup.lab;
+    lab.definition("demo/a", &lab.ptp("10.20.0.0/24"));
+    lab.selects("a");
+    for folder in ["host/etc/cni/net.d", "host/opt/cni"] {
+        fs::create_dir_all(lab.path(folder)).unwrap();
+    }
+    symlink(lab.path("cluster"), lab.path("host/etc/cluster")).unwrap();
+    symlink(real_plugins(), lab.path("host/opt/cni/bin")).unwrap();
+    let multus = json!({
+        "cniVersion": "1.0.0", "name": "multus-cni-network", "type": "multus",
+        "delegates": [{ "cniVersion": "1.0.0", "name": "a", "type": "bridge", "bridge": "cni0" }],
+    });
+    lab.write(&format!("host/etc/cni/net.d/{MULTUS}"), &multus.to_string());
+    let template = lab.write("template.json", r#"{"manifestDir":"/etc/cluster"}"#);
+    let (host, template) = (lab.path("host"), template.display().to_string());
+    let outcome = lab
+        .cli(&["install", "--host-root", &host.display().to_string()])
+        .arguments(&[
+            "--from-multus",
+            "--dry-run",
+            "--node",
+            "here",
+            "--conf",
+            &template,
+        ])
+        .run();
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    let looked_at = "1 pods and 2 networks were looked at, 0 pods would fail";
+    assert!(outcome.stdout.contains(looked_at), "{outcome}");
 }
 
 #[test]

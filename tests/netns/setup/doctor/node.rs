@@ -29,11 +29,14 @@ fn a_configuration_that_is_missing_broken_or_misspelt() {
         "{found}"
     );
     let path = setup.lab.path("net.d").join(OURS);
-    fs::write(&path, "{").unwrap();
+    fs::remove_file(&path).unwrap();
     setup.finds(
         "configuration",
         &["no configuration of jackfield", "jackfield install"],
     );
+    fs::write(&path, "{").unwrap();
+    let broken = &[OURS, "correct it, or run jackfield install"];
+    setup.finds("configuration", broken);
     setup.finds("installation", &["is no configuration"]);
     let conf = path.display().to_string();
     let outcome = setup.doctor(&["--conf", &conf]);
