@@ -47,7 +47,9 @@ pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
 pub use users::DeviceUser;
 
+use crate::boot::boot_id;
 use crate::cluster::PodName;
+use crate::cni::ContainerId;
 use steps::ReplayError;
 
 /// The directory of the journal.
@@ -152,29 +154,52 @@ impl Journal {
     /// # Errors
     /// Code 109 when the directory is there and cannot be read.
     pub fn keys(&self) -> Result<Vec<Key>, JournalError> {
+        Ok(self.keys_and_damaged()?.0)
+    }
+
+    /// Every attachment on record, and every record that was damaged and put aside just now: where
+    /// it is, and what is wrong with it.
+    ///
+    /// # Errors
+    /// As [`Journal::keys`].
+    pub fn keys_and_damaged(&self) -> Result<(Vec<Key>, Vec<String>), JournalError> {
         let dir = self.sandboxes();
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
             Err(cause) => return Err(JournalError::io("cannot be read", &dir, &cause)),
         };
-        let mut keys = Vec::new();
+        let (mut keys, mut damaged) = (Vec::new(), Vec::new());
         for entry in entries.flatten() {
-            if let Some(key) = self.key_of(&entry.path()) {
-                keys.push(key);
+            match self.key_of(&entry.path()) {
+                Ok(Some(key)) => keys.push(key),
+                Ok(None) => {}
+                Err(line) => damaged.push(line),
             }
         }
-        Ok(keys)
+        Ok((keys, damaged))
     }
 
     /// Whether a sandbox of `pod` is on record. Nothing is changed, whatever is found.
     pub fn has_pod(&self, pod: &PodName) -> bool {
+        self.sandboxes_on_record()
+            .any(|sandbox| sandbox.header.pod.as_ref() == Some(pod))
+    }
+
+    fn sandboxes_on_record(&self) -> impl Iterator<Item = Sandbox> {
         let entries = fs::read_dir(self.sandboxes()).into_iter().flatten();
-        let mut sandboxes = entries.flatten().filter_map(|entry| {
+        entries.flatten().filter_map(|entry| {
             let bytes = fs::read(entry.path()).ok()?;
             Sandbox::replay(&bytes).ok()
-        });
-        sandboxes.any(|sandbox| sandbox.header.pod.as_ref() == Some(pod))
+        })
+    }
+
+    /// The container on record whose network namespace, in this boot, is the one of this identity.
+    /// Nothing is changed, whatever is found.
+    pub fn container_in(&self, netns_id: &str) -> Option<ContainerId> {
+        let is_in = |header: &Header| header.netns_id == netns_id && header.boot == boot_id();
+        let mut headers = self.sandboxes_on_record().map(|sandbox| sandbox.header);
+        Some(headers.find(is_in)?.container)
     }
 
     /// Makes the journal's directories and looks whether it can be written now: an ADD would.
@@ -213,16 +238,19 @@ impl Journal {
     }
 
     /// The key in a record's header: a name alone may have been cut.
-    fn key_of(&self, path: &Path) -> Option<Key> {
-        let bytes = read(path).ok()?;
+    fn key_of(&self, path: &Path) -> Result<Option<Key>, String> {
+        let Ok(bytes) = read(path) else {
+            return Ok(None);
+        };
         match Sandbox::replay(&bytes) {
-            Ok(sandbox) => Some(sandbox.header.key()),
+            Ok(sandbox) => Ok(Some(sandbox.header.key())),
             // Its writer may be at work: that is for the one who holds the sandbox's lock.
-            Err(ReplayError::CutOff) => None,
-            Err(cause) => {
-                let _ = self.quarantine(path, &cause.to_string());
-                None
-            }
+            Err(ReplayError::CutOff) => Ok(None),
+            Err(cause) => match self.quarantine(path, &cause.to_string()) {
+                Ok(Lookup::Quarantined { file, cause }) => Err(format!("{file}: {cause}")),
+                Ok(_) => Ok(None),
+                Err(error) => Err(error.to_string()),
+            },
         }
     }
 

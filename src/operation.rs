@@ -36,6 +36,7 @@ mod restore;
 pub mod retire;
 pub mod status;
 pub mod stopwatch;
+mod stuck;
 mod unrecorded;
 
 use std::cell::RefCell;

@@ -113,7 +113,7 @@ impl Journal {
 mod tests {
     use super::*;
     use crate::cni::CniResult;
-    use crate::journal::{Attached, Header, Lookup, RouteChange};
+    use crate::journal::{Attached, Header, Lookup};
 
     fn key(container: &str) -> Key {
         Key {
@@ -148,8 +148,7 @@ mod tests {
             *progress = Attached {
                 started: true,
                 result: Some(CniResult::default()),
-                routes: RouteChange::default(),
-                detached: false,
+                ..Attached::default()
             };
         }
         journal.adopt(&sandbox).unwrap();

@@ -28,6 +28,9 @@ pub struct Owed {
     pub attempts: u32,
     /// When it is due again, in seconds since the epoch.
     due: u64,
+    /// Since when it is owed, likewise.
+    #[serde(default = "now")]
+    since: u64,
     /// Why it failed last.
     pub cause: String,
 }
@@ -37,6 +40,11 @@ impl Owed {
     /// that has been set back since.
     fn is_due(&self, now: u64) -> bool {
         self.due <= now || self.due - now > LONGEST_WAIT.as_secs()
+    }
+
+    /// Whether it has been owed for longer than that.
+    pub fn is_older_than(&self, age: Duration) -> bool {
+        now().saturating_sub(self.since) > age.as_secs()
     }
 
     /// Whose detachment.
@@ -54,10 +62,9 @@ impl Journal {
     /// # Errors
     /// Code 109. The record itself stays: the next DEL of the same container finds it all the same.
     pub fn owe(&self, key: &Key, cause: &str) -> Result<Owed, JournalError> {
-        let attempts = self
-            .owed(key)
-            .map_or(0, |owed| owed.attempts)
-            .saturating_add(1);
+        let before = self.owed(key);
+        let since = before.as_ref().map_or_else(now, |owed| owed.since);
+        let attempts = before.map_or(0, |owed| owed.attempts).saturating_add(1);
         let wait = FIRST_WAIT
             .saturating_mul(1 << attempts.min(16))
             .min(LONGEST_WAIT);
@@ -68,6 +75,7 @@ impl Journal {
             ifname,
             attempts,
             due,
+            since,
             cause: cause.to_owned(),
         };
         let path = self.marker(key);
@@ -147,6 +155,7 @@ mod tests {
             ifname: "eth0".parse().unwrap(),
             attempts: 1,
             due: 1_000_000,
+            since: 1_000_000,
             cause: String::new(),
         };
         let table = [

@@ -84,6 +84,8 @@ pub enum Step<'a> {
     Started(usize),
     /// They have answered.
     Attached(usize, &'a CniResult),
+    /// The delegate at this place of the attachment's chain has failed, and none after it ran.
+    Failed(usize, usize),
     /// Routes are about to change for this attachment.
     Routes(usize, &'a RouteChange),
     /// Every attachment was attached, verified and published.
@@ -99,6 +101,7 @@ enum Read {
     Baseline(Vec<DeviceState>),
     Started(usize),
     Attached(usize, CniResult),
+    Failed(usize, usize),
     Routes(usize, RouteChange),
     Complete,
     Detached(usize),
@@ -120,6 +123,8 @@ pub struct Attached {
     pub started: bool,
     /// What they answered.
     pub result: Option<CniResult>,
+    /// The place in its chain of the delegate that failed.
+    pub failed_at: Option<usize>,
     /// Which routes it changed.
     pub routes: RouteChange,
     /// It is detached again.
@@ -185,6 +190,9 @@ impl Sandbox {
             Read::Attached(index, result) => {
                 self.at(index, |attached| attached.result = Some(result));
             }
+            Read::Failed(index, place) => {
+                self.at(index, |attached| attached.failed_at = Some(place));
+            }
             Read::Routes(index, routes) => self.at(index, |attached| attached.routes = routes),
             Read::Detached(index) => self.at(index, |attached| attached.detached = true),
         }
@@ -225,6 +233,9 @@ impl Sandbox {
             }
             if let Some(result) = &attached.result {
                 write(Step::Attached(index, result))?;
+            }
+            if let Some(place) = attached.failed_at {
+                write(Step::Failed(index, place))?;
             }
             if attached.routes != RouteChange::default() {
                 write(Step::Routes(index, &attached.routes))?;

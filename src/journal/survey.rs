@@ -2,11 +2,12 @@
 
 use std::fs::{self, DirEntry};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::adopted::ADOPTING;
 use super::quarantine::SETTLED;
+use super::steps::ReplayError;
 use super::{Journal, JournalError, Sandbox, record};
 
 /// Everything that a journal holds.
@@ -18,6 +19,15 @@ pub struct Survey {
     pub damaged: Vec<Damaged>,
     /// What was put aside.
     pub quarantined: Vec<Quarantined>,
+}
+
+impl Survey {
+    /// The files of which nobody knows what they were about, and that no DEL has seen to.
+    pub fn unknown(&self) -> Vec<&Path> {
+        let damaged = self.damaged.iter().map(|it| it.path.as_path());
+        let aside = self.quarantined.iter().filter(|it| !it.is_settled);
+        damaged.chain(aside.map(|it| it.path.as_path())).collect()
+    }
 }
 
 /// A record.
@@ -42,6 +52,8 @@ pub struct Damaged {
     pub cause: String,
     /// How long ago it was written to.
     pub age: Duration,
+    /// Whether it may be one whose writer is still at work.
+    pub may_be_unfinished: bool,
 }
 
 /// A file that was put aside.
@@ -69,7 +81,12 @@ impl Journal {
                 // It was detached in the meantime.
                 Err(_) if !path.exists() => continue,
                 Err(cause) => {
-                    survey.damaged.push(Damaged { path, cause, age });
+                    survey.damaged.push(Damaged {
+                        path,
+                        cause,
+                        age,
+                        may_be_unfinished: false,
+                    });
                     continue;
                 }
             };
@@ -80,10 +97,12 @@ impl Journal {
                     age,
                     is_torn: !record::is_whole(&bytes),
                 }),
-                Err(cause) => {
-                    let cause = cause.to_string();
-                    survey.damaged.push(Damaged { path, cause, age });
-                }
+                Err(cause) => survey.damaged.push(Damaged {
+                    path,
+                    cause: cause.to_string(),
+                    age,
+                    may_be_unfinished: matches!(cause, ReplayError::CutOff),
+                }),
             }
         }
         for entry in self.entries("quarantine")? {
@@ -177,6 +196,9 @@ mod tests {
             assert!(survey.damaged[0].path.ends_with("damaged@eth0"));
             let settled: Vec<bool> = survey.quarantined.iter().map(|it| it.is_settled).collect();
             assert_eq!(settled, [false, true]);
+            assert!(!survey.damaged[0].may_be_unfinished);
+            let unknown = survey.unknown();
+            assert_eq!(unknown.len(), 2, "{unknown:?}");
         }
     }
 }

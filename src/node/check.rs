@@ -27,11 +27,9 @@ pub(super) fn journal(place: &Place, plan: &Plan) -> Result<(), NodeError> {
     if from == to {
         return Ok(());
     }
-    let on_record = Journal::new(&place.here(&from)).keys();
-    match on_record
-        .map_err(|cause| NodeError::NotYet(cause.to_string()))?
-        .len()
-    {
+    let survey = Journal::new(&place.here(&from)).survey();
+    let survey = survey.map_err(|cause| NodeError::NotYet(cause.to_string()))?;
+    match survey.records.len() + survey.unknown().len() {
         0 => Ok(()),
         count => Err(NodeError::JournalMoved { from, to, count }),
     }

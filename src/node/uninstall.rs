@@ -26,6 +26,7 @@ use crate::journal::{Journal, MultusCache};
 use crate::operation::retire::{Retired, Which, retire};
 use crate::operation::{Context, Failure};
 use crate::plugin::{self, with_node};
+use crate::request::NodeConfig;
 
 /// How long detaching everything may take.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -72,12 +73,41 @@ pub fn uninstall(
         cluster_conf_dir: manifest.cluster_conf_dir.clone(),
         ..place.clone()
     };
+    nothing_unknown(place, force, say)?;
     let conf = take_conf_out(place, &manifest, say)?;
     clear_journal(place, &manifest, conf, cni_path, force, say)?;
     take_binary_out(place, &manifest, say)?;
     Manifest::forget(place)?;
     say("uninstalled");
     Ok(())
+}
+
+/// What a damaged record was about only the DEL of its pod can find out, and that comes to us as
+/// long as our configuration is there.
+fn nothing_unknown(place: &Place, force: bool, say: Say<'_>) -> Result<(), NodeError> {
+    let conf = Manifest::conf(place)?.unwrap_or_default();
+    let Ok(node) = NodeConfig::parse(&conf) else {
+        return Ok(());
+    };
+    let survey = Journal::new(&place.here(&node.journal_dir)).survey();
+    let survey = survey.map_err(|cause| NodeError::NotYet(cause.to_string()))?;
+    let unknown = survey.unknown();
+    let Some(first) = unknown.first() else {
+        return Ok(());
+    };
+    let line = format!(
+        "{}: a damaged record, one of {}, whose pod may still be attached",
+        first.display(),
+        unknown.len()
+    );
+    if force {
+        say(&format!("{line}; what it has is left where it is"));
+        return Ok(());
+    }
+    Err(NodeError::NotYet(format!(
+        "{line}; delete its pod, whose DEL detaches what can be known, then run uninstall again, or \
+         with --force to leave it; nothing was changed"
+    )))
 }
 
 /// What was there is put back, then ours goes; the answer is what it was.

@@ -90,13 +90,18 @@ fn on_record(
         container: key.container.to_string(),
         ifname: key.ifname.to_string(),
     };
+    let record_lost = || Failure::RecordLost {
+        container: key.container.to_string(),
+    };
     match context.node.journal.find(key)? {
         Lookup::Found(sandbox) => return Ok(*sandbox),
         Lookup::Absent if !context.node.journal.is_lost(key) => {}
         // What was attached is not known any more, so nothing can be compared.
-        Lookup::Absent | Lookup::CutOff | Lookup::Quarantined { .. } => {
-            return Err(not_on_record());
+        Lookup::Quarantined { file, cause } => {
+            context.note(&format!("{file}: {cause}"));
+            return Err(record_lost());
         }
+        Lookup::Absent | Lookup::CutOff => return Err(record_lost()),
     }
     match unrecorded::find(context, key, false)? {
         Some(unrecorded) if unrecorded.is_attached => {

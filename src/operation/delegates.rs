@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{Context, Failure};
 use crate::cni::{CniArgs, CniResult, ContainerId};
 use crate::delegate::{Binaries, Chain, Parameters, Ran, Time};
+use crate::journal::Attached;
 use crate::plan::Attachment;
 
 /// The plugins of one attachment of one sandbox.
@@ -49,11 +50,17 @@ impl<'a> Delegates<'a> {
         added.map_err(|error| Failure::delegate(self.attachment, error))
     }
 
-    /// DEL of the whole chain, last plugin first.
-    pub(super) fn del(&self, result: Option<&CniResult>) -> Result<(), Failure> {
+    /// DEL of the whole chain, last plugin first. Those that its ADD did not reach are called too,
+    /// and hold nothing whatever they answer.
+    pub(super) fn del(&self, progress: &Attached) -> Result<(), Failure> {
+        let result = progress.result.as_ref();
         let deleted = self
             .chain()
             .del(self.context.node.exec, &self.parameters(), result);
+        let deleted = match progress.failed_at {
+            Some(place) => deleted.or_else(|errors| errors.up_to(place)),
+            None => deleted,
+        };
         deleted.map_err(|errors| Failure::Delegates {
             place: self.attachment.place(),
             causes: errors,

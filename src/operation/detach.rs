@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::delegates::Delegates;
 use super::hardware::Hardware;
-use super::{Context, Failure, default_route, restore};
+use super::{Context, Failure, default_route, restore, stuck};
 use crate::cni::CniArgs;
 use crate::delegate::Binaries;
 use crate::journal::{Attached, Key, Sandbox, Step};
@@ -40,7 +40,11 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
         return Ok(context.node.journal.forget(&key)?);
     }
     let owed = Failure::Owed(debts);
-    let steps: Vec<Step<'_>> = detached.into_iter().map(Step::Detached).collect();
+    let mut steps: Vec<Step<'_>> = detached.into_iter().map(Step::Detached).collect();
+    if why == Detachment::Unwinding {
+        let failed = sandbox.progress.iter().enumerate();
+        steps.extend(failed.filter_map(|(index, it)| Some(Step::Failed(index, it.failed_at?))));
+    }
     if !steps.is_empty()
         && let Ok(mut entry) = context.node.journal.reopen(&key)
     {
@@ -78,7 +82,13 @@ pub(super) fn attempt(
         let own = with_time_for_others(context, waiting);
         let attachment = &sandbox.header.attachments[index];
         let progress = &sandbox.progress[index];
-        let outcome = detach_one(&own, sandbox, attachment, progress, netns.as_deref());
+        let netns = netns.as_deref();
+        let outcome = match detach_one(&own, sandbox, attachment, progress, netns) {
+            Err(debt) if why != Detachment::Unwinding => {
+                stuck::settle(&own, sandbox, index, netns, debt)
+            }
+            outcome => outcome,
+        };
         own.notes().iter().for_each(|line| context.note(line));
         if why == Detachment::Runtime {
             let stopwatch = context.node.stopwatch;
@@ -120,7 +130,8 @@ fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<Pa
     id(&path).is_ok_and(|id| id == *recorded).then_some(path)
 }
 
-fn detach_one(
+/// Detaches `attachment`, which is one of `sandbox` or stands for it.
+pub(super) fn detach_one(
     context: &Context<'_>,
     sandbox: &Sandbox,
     attachment: &Attachment,
@@ -134,8 +145,8 @@ fn detach_one(
         &context.node.ours,
     );
     let container = &sandbox.header.container;
-    let outcome = Delegates::new(context, attachment, &binaries, container, netns, &runtime)?
-        .del(progress.result.as_ref());
+    let outcome =
+        Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.del(progress);
     if progress.routes != crate::journal::RouteChange::default()
         && let Some(netns) = netns
     {

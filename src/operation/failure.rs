@@ -89,6 +89,15 @@ pub enum Failure {
         /// Its interface.
         ifname: String,
     },
+    /// CHECK of something whose record was damaged.
+    #[error(
+        "container {container}: what it has is not on record any more, since the record was damaged; \
+         delete the pod, whose DEL detaches what can be known"
+    )]
+    RecordLost {
+        /// Its container ID.
+        container: String,
+    },
     /// CHECK of something whose ADD never came to its end.
     #[error("container {container}: its ADD was interrupted; DEL it and ADD it again")]
     Incomplete {

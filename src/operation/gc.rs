@@ -84,8 +84,15 @@ fn is_named(named: &[ValidAttachment], key: &Key) -> bool {
 
 fn records(context: &Context<'_>) -> Result<Vec<(Key, Sandbox)>, Failure> {
     let journal = &context.node.journal;
+    let (keys, damaged) = journal.keys_and_damaged()?;
+    for line in damaged {
+        context.note(&format!(
+            "a record was damaged and is now {line}; what it was about is still attached: \
+             delete its pod, whose DEL detaches what can be known"
+        ));
+    }
     let mut records = Vec::new();
-    for key in journal.keys()? {
+    for key in keys {
         if let Lookup::Found(sandbox) = journal.find(&key)? {
             records.push((key, *sandbox));
         }

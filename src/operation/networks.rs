@@ -7,7 +7,8 @@ use super::{Context, Failure, inquiry};
 use crate::cluster::{Catalog, Network, Question, administrators_definitions};
 use crate::cni::{NetworkConfig, NetworkName, ValidAttachment};
 use crate::delegate::{Binaries, Chain, Ran, Time};
-use crate::plan::{self, Place, Reason};
+use crate::npwg::ObjectRef;
+use crate::plan::{self, Attachment, Place, Reason};
 
 /// A network with its plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +75,24 @@ pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Fa
             .and_then(|network| KnownNetwork::read(&network)),
         others,
     })
+}
+
+/// The network of an attachment as it is today, where it can be found at once.
+pub(super) fn find(context: &Context<'_>, attachment: &Attachment) -> Option<KnownNetwork> {
+    let node = &context.request.node;
+    if attachment.is_cluster {
+        return administrators(context).ok()?.cluster.ok();
+    }
+    let object: ObjectRef = attachment.label.parse().ok()?;
+    let question = Question {
+        networks: vec![object.clone()],
+        multus_namespace: node.multus_namespace.clone(),
+        dialect: node.dialect,
+        ..Question::default()
+    };
+    let answer = context.node.cluster.ask(&question).ok()?;
+    let catalog = Catalog::build(node, &answer);
+    KnownNetwork::read(catalog.selected(&object).ok()?).ok()
 }
 
 impl KnownNetwork {

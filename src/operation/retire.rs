@@ -73,7 +73,9 @@ fn one_sandbox(context: &Context<'_>, key: &Key, which: Which) -> Result<Outcome
     let Lookup::Found(sandbox) = context.node.journal.find(key)? else {
         return Ok(Outcome::Nothing);
     };
-    if which == Which::Gone && has_netns(&sandbox.header) {
+    // What is owed no pod needs any more: its runtime has sent a DEL.
+    let is_owed = context.node.journal.owed(key).is_some();
+    if which == Which::Gone && !is_owed && has_netns(&sandbox.header) {
         let pod = sandbox.header.pod.as_ref().map(ToString::to_string);
         return Ok(Outcome::Attached(pod));
     }

@@ -15,10 +15,14 @@ use super::known::Known;
 use super::{Context, Failure};
 use crate::boot::boot_id;
 use crate::cluster::{Answer, Question};
-use crate::cni::CniResult;
+use crate::cni::{CniResult, ContainerId};
 use crate::journal::{Attached, CachedSandbox, Header, Journal, Key, MultusCache, Sandbox};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
+
+/// The identity of no network namespace: that at the path which the runtime names is on record as
+/// another sandbox's, and is not touched.
+const NO_NETNS: &str = "none";
 
 /// What a sandbox without a record may have.
 #[derive(Debug)]
@@ -67,10 +71,10 @@ pub(super) fn find(
     if !is_attached && !inquiry::is_on_disk(&context.request.node.cluster_network) {
         return Ok(None);
     }
-    let others = match (lost, given) {
-        (true, _) => Others::All,
-        (false, true) => Others::There(interfaces(context, key)),
-        (false, false) => Others::There(Vec::new()),
+    let others = match is_attached {
+        _ if lost => Others::All,
+        true => Others::There(interfaces(context, key)),
+        false => Others::There(Vec::new()),
     };
     let attachments = match probable(context, key, &others) {
         Ok(attachments) => attachments,
@@ -125,18 +129,12 @@ impl Others {
     }
 }
 
-/// The interfaces of the pod that no record accounts for: its journal may have been removed. Whom
-/// the runtime's own record does not show as attached is not looked into.
+/// The interfaces of the pod that no record accounts for: its journal may have been removed.
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
-    let on_record = context.node.journal.keys().unwrap_or_default();
-    if on_record
-        .iter()
-        .any(|other| other.container == key.container)
-    {
-        return Vec::new();
-    }
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());
+    let on_record = |netns: &PodNetns| context.node.journal.container_in(&netns.id().to_string());
+    let netns = netns.filter(|netns| on_record(netns).is_none());
     let links = netns.and_then(|netns| (context.node.links)(&netns).ok()?.links().ok());
     let names = links.unwrap_or_default().into_iter().map(|link| link.name);
     names
@@ -220,9 +218,20 @@ fn sandbox(
     let given = context.request.call.netns.clone();
     // Which one was at a path of then, nobody knows any more.
     let identity = given.as_deref().map_or_else(String::new, identity);
-    let netns: PathBuf = given
-        .or_else(|| cached_netns.map(PathBuf::from))
-        .unwrap_or_default();
+    let others = |container: ContainerId| container != key.container;
+    let is_anothers = context
+        .node
+        .journal
+        .container_in(&identity)
+        .is_some_and(others);
+    let (netns, identity) = match given {
+        Some(_) if is_anothers => (PathBuf::new(), NO_NETNS.to_owned()),
+        Some(path) => (path, identity),
+        None => (
+            cached_netns.map(PathBuf::from).unwrap_or_default(),
+            identity,
+        ),
+    };
     let header = Header::new(
         boot_id(),
         key,
@@ -252,7 +261,8 @@ fn identity(path: &Path) -> String {
 
 /// Whether the runtime gave a result of the ADD, and that result where it can be read.
 fn prev_result(context: &Context<'_>) -> (bool, Option<CniResult>) {
-    let Some(raw) = context.request.stdin.get("prevResult") else {
+    let raw = context.request.stdin.get("prevResult");
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
         return (false, None);
     };
     let version = context.request.node.version;

@@ -87,10 +87,37 @@ fn what_is_still_in_the_pod_is_detached_although_its_record_was_removed() {
     );
     assert_eq!(lab.log("calls"), ["DEL net1 one"]);
     assert_eq!(lab.pod.links(), [""; 0]);
+    // Nor does it have to name a result where its version has none.
+    lab.selects("one");
+    let mut conf = lab.conf().clone();
+    conf["cniVersion"] = json!("0.3.1");
+    let call = |verb: &str| lab.plugin(verb).stdin(conf.to_string().as_bytes()).run();
+    call("ADD").success();
+    fs::remove_dir_all(lab.path("journal")).unwrap();
+    assert_eq!(call("DEL").exit, 0);
+    assert_eq!(lab.pod.links(), [""; 0]);
     // Whom the runtime does not know as attached is not looked into.
     lab.pod.ip("link add net1 type veth peer name other");
     lab.del();
     assert!(lab.pod.links().contains(&"net1".to_owned()));
+}
+
+// clause: CNI-1.1.0 §2 DEL missing: an unknown container, in a netns that is on record as another's
+#[test]
+fn a_stranger_takes_nothing_from_whom_the_netns_is() {
+    let lab = attached();
+    let links = lab.pod.links();
+    let mut conf = lab.conf().clone();
+    for prev_result in [json!(null), json!({ "cniVersion": "1.0.0" })] {
+        conf["prevResult"] = prev_result;
+        let call = lab.plugin("DEL").stdin(conf.to_string().as_bytes());
+        let outcome = call.env("CNI_CONTAINERID", "stranger").run();
+        assert_eq!(outcome.exit, 0, "{outcome}");
+        assert_eq!(lab.pod.links(), links);
+    }
+    lab.check();
+    lab.del();
+    lab.assert_nothing_left();
 }
 
 // clause: CNI-1.1.0 §2 environment: CNI_NETNS is optional for DEL

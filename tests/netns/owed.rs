@@ -119,3 +119,91 @@ fn a_del_waits_for_the_cluster_network_and_is_owed_when_it_does_not_come() {
     lab.del();
     lab.assert_nothing_left();
 }
+
+/// Makes the debt older than anything is tried for.
+fn is_old(lab: &Lab) {
+    let mut debts = fs::read_dir(lab.path("journal/owed")).unwrap().flatten();
+    let path = debts.next().unwrap().path();
+    let mut debt: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    debt["since"] = json!(1);
+    fs::write(path, debt.to_string()).unwrap();
+}
+
+/// A definition that host-local refuses, on ADD and on DEL.
+fn lab_with_a_refusal() -> Lab {
+    let lab = Lab::new();
+    let mut macvlan = lab.macvlan();
+    macvlan["ipam"] = json!({ "type": "host-local" });
+    lab.definition("demo/a", &macvlan);
+    lab.selects("a");
+    lab.call("ADD").fails(100, &["no IP ranges", "still owed"]);
+    lab.call("DEL")
+        .fails(106, &["demo/a (net1)", "no IP ranges"]);
+    lab
+}
+
+// clause: CNI-1.1.0 §2 DEL missing: what its ADD never made, by a configuration that was wrong
+#[test]
+fn a_refused_configuration_that_is_corrected_is_detached_by_the_new_one() {
+    let lab = lab_with_a_refusal();
+    lab.definition("demo/a", &lab.macvlan());
+    let outcome = lab.call("DEL");
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(
+        outcome.stderr.contains("configuration of today"),
+        "{outcome}"
+    );
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn what_was_never_attached_and_is_refused_for_long_is_given_up() {
+    let lab = lab_with_a_refusal();
+    lab.definition_text("demo/a", "{ broken");
+    is_old(&lab);
+    let outcome = lab.call("DEL");
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(outcome.stderr.contains("is given up"), "{outcome}");
+    // As its runtime would.
+    lab.pod.delete();
+    lab.assert_none_left(&["file", "veth", "journal"]);
+}
+
+#[test]
+fn what_was_attached_is_never_given_up() {
+    let lab = lab_with_a_debt();
+    is_old(&lab);
+    let fail = "[ $CNI_COMMAND = DEL ] && { echo '{\"code\":99,\"msg\":\"not now\"}'; exit 1; }";
+    lab.recorder("ptp-rec", "ptp", fail);
+    lab.pod.ip("link delete net1");
+    lab.call("DEL").fails(106, &["not now"]);
+    lab.recorder("ptp-rec", "ptp", "");
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_cluster_network_that_was_wrong_for_a_while_strands_no_sandbox() {
+    let lab = Lab::new();
+    let mut bridge = lab.bridge("cni0", "10.10.0.0/24");
+    bridge["mtu"] = json!("1500");
+    lab.cluster_network("1.0.0", &[bridge]);
+    lab.call("ADD").fails(100, &["still owed", "mtu"]);
+    lab.call("DEL").fails(106, &["mtu"]);
+    lab.cluster_network("1.0.0", &[lab.bridge("cni0", "10.10.0.0/24")]);
+    assert_eq!(lab.call("DEL").exit, 0);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_plugin_that_the_add_did_not_reach_holds_nothing() {
+    let lab = Lab::new();
+    let chain = json!({ "cniVersion": "1.0.0", "plugins": [
+        { "type": "macvlan", "master": "nope" }, { "type": "tuning", "mtu": "9000" },
+    ]});
+    lab.definition("demo/a", &chain);
+    lab.selects("a");
+    let line = lab.call("ADD").fails(100, &["macvlan", "Link not found"]);
+    assert!(!line.contains("owed"), "{line}");
+    lab.assert_nothing_left();
+}

@@ -37,6 +37,14 @@ impl ChainErrors {
         }
     }
 
+    /// Those of the plugins up to this place in the chain.
+    ///
+    /// # Errors
+    /// All that are left.
+    pub fn up_to(self, place: usize) -> Result<(), Self> {
+        Self::of(self.0.into_iter().filter(|error| error.index <= place))
+    }
+
     /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = &ChainError> {
         self.0.iter()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Check, Diagnosis};
 use crate::cluster::PodName;
-use crate::journal::survey::Surveyed;
+use crate::journal::survey::{Damaged, Surveyed};
 use crate::journal::{Header, Key};
 use crate::kernel::PodNetns;
 use crate::operation::Context;
@@ -36,7 +36,8 @@ pub(super) fn look(context: &Context<'_>, conf: &Path, diagnosis: &mut Diagnosis
         examine(context, conf, record, diagnosis);
     }
     let at_work = context.request.node.deadlines.add;
-    for damaged in survey.damaged.iter().filter(|it| it.age > at_work) {
+    let is_damaged = |it: &&Damaged| !it.may_be_unfinished || it.age > at_work;
+    for damaged in survey.damaged.iter().filter(is_damaged) {
         diagnosis.find(
             Check::Journal,
             damaged.path.display(),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Added, note_warnings, with_time_to_unwind};
-use crate::cluster::{Event, Phase, Publication};
+use crate::cluster::{ClusterError, Event, Phase, Publication};
 use crate::cni::CniResult;
 use crate::delegate::Binaries;
 use crate::journal::{Entry, Sandbox, Step};
@@ -83,7 +83,11 @@ impl Adding<'_> {
             Hardware::of(&self.context.request.node).write_file(attachment)?;
         }
         let previous = self.previous(attachment);
-        let result = self.delegates(time, attachment, binaries)?.add(previous)?;
+        let added = self.delegates(time, attachment, binaries)?.add(previous);
+        if let Err(Failure::Delegate { cause, .. }) = &added {
+            self.sandbox.progress[index].failed_at = Some(cause.index);
+        }
+        let result = added?;
         self.step(&[Step::Attached(index, &result)])?;
         if attachment.is_cluster {
             result.fits(self.context.request.node.version)?;
@@ -166,7 +170,11 @@ impl Adding<'_> {
         };
         let node = self.context.node;
         let publish = || node.cluster.publish(&publication);
-        Ok(node.stopwatch.during(Phase::Publish, publish)?)
+        match node.stopwatch.during(Phase::Publish, publish) {
+            Err(untold @ ClusterError::Untold(_)) => self.context.note(&untold.to_string()),
+            published => published?,
+        }
+        Ok(())
     }
 
     fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {

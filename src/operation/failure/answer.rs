@@ -30,6 +30,7 @@ impl Failure {
             | Failure::Journal(_)
             | Failure::JournalStep(_)
             | Failure::NotOnRecord { .. }
+            | Failure::RecordLost { .. }
             | Failure::Incomplete { .. } => code::JOURNAL,
             Failure::Delegates { .. } => code::DELEGATE,
             Failure::Result(_) => code::INCOMPATIBLE_VERSION,

@@ -63,6 +63,64 @@ fn a_pod_that_runs_keeps_binary_and_journal_until_it_is_gone() {
     assert!(!setup.lab.path("net.d/.jackfield").exists());
 }
 
+// Injects a fault: a record is damaged.
+#[test]
+fn a_damaged_record_keeps_everything_until_its_pod_is_deleted() {
+    let setup = attached();
+    let mut records = fs::read_dir(setup.lab.path("journal/sandboxes")).unwrap();
+    let record = records.next().unwrap().unwrap().path();
+    let before = setup.files();
+    for damaged in ["junk", ""] {
+        let text = fs::read(&record).unwrap();
+        fs::write(&record, damaged).unwrap();
+        let outcome = setup.uninstall(&[]);
+        assert_eq!(outcome.exit, 1, "{outcome}");
+        for words in [
+            record.to_str().unwrap(),
+            "delete its pod",
+            "nothing was changed",
+        ] {
+            assert!(outcome.stderr.contains(words), "{words:?}: {outcome}");
+        }
+        assert_eq!(setup.files(), before);
+        fs::write(&record, text).unwrap();
+    }
+    fs::write(&record, "junk").unwrap();
+    let mut conf = setup.lab.conf().clone();
+    conf["journalDir"] = serde_json::json!(setup.lab.path("elsewhere"));
+    setup.lab.write("template.json", &conf.to_string());
+    let outcome = setup.install(&[]);
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    assert!(
+        outcome.stderr.contains("1 sandboxes are on record"),
+        "{outcome}"
+    );
+    // Nor once it is put aside.
+    let checked = setup.runtime("check");
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(
+        !checked.status.success() && said.contains("not on record any more"),
+        "{said}"
+    );
+    assert_eq!(setup.uninstall(&[]).exit, 1);
+    setup.runs("del");
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    setup.lab.assert_nothing_left();
+}
+
+#[test]
+fn a_debt_is_settled_although_its_pod_is_still_there() {
+    let setup = attached();
+    let ptp = setup.lab.path("cni-bin/ptp");
+    fs::rename(&ptp, setup.lab.path("ptp")).unwrap();
+    assert!(!setup.runtime("del").status.success());
+    fs::rename(setup.lab.path("ptp"), ptp).unwrap();
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    setup.lab.assert_nothing_left();
+}
+
 #[test]
 fn by_force_pods_that_run_are_detached_first() {
     let setup = attached();
