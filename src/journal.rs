@@ -50,6 +50,7 @@ pub use users::DeviceUser;
 use crate::boot::boot_id;
 use crate::cluster::PodName;
 use crate::cni::ContainerId;
+use crate::kernel::PodNetns;
 use steps::ReplayError;
 
 /// The directory of the journal.
@@ -194,12 +195,20 @@ impl Journal {
         })
     }
 
-    /// The container on record whose network namespace, in this boot, is the one of this identity.
-    /// Nothing is changed, whatever is found.
-    pub fn container_in(&self, netns_id: &str) -> Option<ContainerId> {
-        let is_in = |header: &Header| header.netns_id == netns_id && header.boot == boot_id();
-        let mut headers = self.sandboxes_on_record().map(|sandbox| sandbox.header);
-        Some(headers.find(is_in)?.container)
+    /// The containers on record that are in the network namespace of this identity: the kernel
+    /// gives one again once it is gone, so it has to be where they have it on record, too.
+    pub fn containers_in(&self, netns_id: &str) -> Vec<ContainerId> {
+        let is_in = |header: &Header| {
+            let there = || PodNetns::open(Path::new(&header.netns));
+            header.netns_id == netns_id
+                && header.boot == boot_id()
+                && there().is_ok_and(|netns| netns.id().to_string() == netns_id)
+        };
+        let headers = self.sandboxes_on_record().map(|sandbox| sandbox.header);
+        headers
+            .filter(is_in)
+            .map(|header| header.container)
+            .collect()
     }
 
     /// Makes the journal's directories and looks whether it can be written now: an ADD would.
@@ -247,7 +256,9 @@ impl Journal {
             // Its writer may be at work: that is for the one who holds the sandbox's lock.
             Err(ReplayError::CutOff) => Ok(None),
             Err(cause) => match self.quarantine(path, &cause.to_string()) {
-                Ok(Lookup::Quarantined { file, cause }) => Err(format!("{file}: {cause}")),
+                Ok(Lookup::Quarantined { file, cause }) => {
+                    Err(format!("a record was damaged ({cause}) and is now {file}"))
+                }
                 Ok(_) => Ok(None),
                 Err(error) => Err(error.to_string()),
             },

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use super::knowledge::Knowledge;
 use super::metrics::{Metrics, Outcome};
 use super::pause::Pause;
-use crate::cluster::api::{ApiError, NotPublished, PodView, Published, publish};
+use crate::cluster::api::{ApiError, NotPublished, Occasion, PodView, Published, publish};
 use crate::cluster::{OwedWrite, OwedWrites, PodName, Publication};
 use crate::journal::Journal;
 use crate::npwg::ObjectRef;
@@ -140,8 +140,11 @@ impl Publisher {
         for write in writes {
             let view = self.known(&pod);
             let server = self.knowledge.server();
-            let node = &self.knowledge.node;
-            match publish(&server, view.as_ref(), &write.publication, node).await {
+            let occasion = Occasion {
+                node: &self.knowledge.node,
+                period: &write.period(),
+            };
+            match publish(&server, view.as_ref(), &write.publication, occasion).await {
                 // As long as it runs, its mirror may come.
                 Ok(Published::NoMirror) if self.journal.has_pod(&pod) => {
                     let cause = "its mirror pod is not in the cluster yet";

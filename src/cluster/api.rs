@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 pub use answer::{Lookup, answer};
 pub use error::ApiError;
 pub use objects::PodView;
-pub use publish::{NotPublished, Published, publish};
+pub use publish::{NotPublished, Occasion, Published, publish};
 pub use server::ApiServer;
 pub use slices::SliceView;
 
+use super::owed_writes::period_now;
 use super::{Answer, Census, Cluster, ClusterError, Publication, Question};
 
 /// The API server that a kubeconfig names.
@@ -75,7 +76,11 @@ impl Cluster for Api {
         runtime.block_on(async {
             let name = &publication.pod;
             let view = server.pod(&name.namespace, &name.name).await?;
-            match publish(server, view.as_ref(), publication, "").await {
+            let occasion = Occasion {
+                node: "",
+                period: &period_now(),
+            };
+            match publish(server, view.as_ref(), publication, occasion).await {
                 Ok(_) => Ok(()),
                 Err(NotPublished::Status(error)) => Err(error.into()),
                 Err(NotPublished::Events(error)) => Err(ClusterError::Untold(error)),

@@ -20,6 +20,8 @@ use crate::boot::boot_id;
 /// The form of the files; one of another form is left to the release that knows it.
 const FORM: u32 = 1;
 const SUFFIX: &str = ".json";
+/// How long the same words about the same pod make one event, in seconds.
+const PERIOD: u64 = 600;
 const TORN: &str = ".unreadable";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,6 +38,25 @@ pub struct OwedWrite {
     pub file: String,
     /// What is to be told.
     pub publication: Publication,
+}
+
+impl OwedWrite {
+    /// The period in which it was written: it is the same whenever it is told.
+    pub fn period(&self) -> String {
+        let seconds = self.file.split('.').next();
+        let seconds = seconds.and_then(|seconds| seconds.parse().ok());
+        seconds.map_or_else(|| self.file.clone(), period)
+    }
+}
+
+/// The period that it is now.
+pub fn period_now() -> String {
+    let now = clock_gettime(ClockId::Boottime).tv_sec;
+    period(u64::try_from(now).unwrap_or_default())
+}
+
+fn period(since_boot: u64) -> String {
+    format!("{} {}", boot_id(), since_boot / PERIOD)
 }
 
 /// What is owed, as it lies there.

@@ -154,11 +154,6 @@ fn wait(
             Outlook::Ready(plan) => return Ok(Some((*plan, before))),
             Outlook::Waiting(reason) => reason,
         };
-        let Some(notify) = &mut notify else {
-            // What comes between a look and the watch wakes nobody.
-            notify = Some(Notify::new(vec![cluster.clone()])?);
-            continue;
-        };
         let waited = since.elapsed();
         if let Some(limit) = options.wait
             && waited >= limit
@@ -169,6 +164,11 @@ fn wait(
                 hint: format!(" ({reason})"),
             });
         }
+        let Some(notify) = &mut notify else {
+            // What comes between a look and the watch wakes nobody.
+            notify = Some(Notify::new(vec![cluster.clone()])?);
+            continue;
+        };
         let is_news = said
             .as_ref()
             .is_none_or(|(when, what)| *what != reason || when.elapsed() >= SAID_EVERY);

@@ -85,7 +85,14 @@ pub fn uninstall(
 /// What a damaged record was about only the DEL of its pod can find out, and that comes to us as
 /// long as our configuration is there.
 fn nothing_unknown(place: &Place, force: bool, say: Say<'_>) -> Result<(), NodeError> {
-    let conf = Manifest::conf(place)?.unwrap_or_default();
+    let standing = Directory::read(place, &place.conf_dir);
+    let standing = standing
+        .ok()
+        .and_then(|runtime| Some(runtime.ours()?.1.on_stdin()));
+    let conf = match standing {
+        Some(conf) => conf,
+        None => Manifest::conf(place)?.unwrap_or_else(|| usual(place)),
+    };
     let Ok(node) = NodeConfig::parse(&conf) else {
         return Ok(());
     };
@@ -200,8 +207,7 @@ fn clear_journal(
 ) -> Result<(), NodeError> {
     let conf = conf.unwrap_or_else(|| {
         say("the configuration that was installed is gone; the journal is looked for in its usual place");
-        let usual = OurConf::from_template(&RawObject::new());
-        usual.in_front_of(&place.cluster_conf_dir).on_stdin()
+        usual(place)
     });
     let request = about_the_node(conf, cni_path)
         .map_err(|cause| NodeError::NotYet(format!("the installed configuration: {cause}")))?;
@@ -240,6 +246,12 @@ fn clear_journal(
         plugin::forget_locks();
     }
     Ok(())
+}
+
+/// Our configuration without any key of the administrator's.
+fn usual(place: &Place) -> RawObject {
+    let usual = OurConf::from_template(&RawObject::new());
+    usual.in_front_of(&place.cluster_conf_dir).on_stdin()
 }
 
 /// What Multus' cache has of pods that we detached: who comes back is never told of them.

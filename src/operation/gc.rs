@@ -87,7 +87,7 @@ fn records(context: &Context<'_>) -> Result<Vec<(Key, Sandbox)>, Failure> {
     let (keys, damaged) = journal.keys_and_damaged()?;
     for line in damaged {
         context.note(&format!(
-            "a record was damaged and is now {line}; what it was about is still attached: \
+            "{line}; what it was about may still be attached: \
              delete its pod, whose DEL detaches what can be known"
         ));
     }

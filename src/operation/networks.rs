@@ -80,8 +80,12 @@ pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Fa
 /// The network of an attachment as it is today, where it can be found at once.
 pub(super) fn find(context: &Context<'_>, attachment: &Attachment) -> Option<KnownNetwork> {
     let node = &context.request.node;
-    if attachment.is_cluster {
-        return administrators(context).ok()?.cluster.ok();
+    // A pod may have chosen another instead.
+    if attachment.is_cluster
+        && let Ok(cluster) = administrators(context).ok()?.cluster
+        && cluster.label == attachment.label
+    {
+        return Some(cluster);
     }
     let object: ObjectRef = attachment.label.parse().ok()?;
     let question = Question {

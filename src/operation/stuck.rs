@@ -10,22 +10,29 @@
 //! the DEL succeeds.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::detach::detach_one;
+use super::hardware::Hardware;
 use super::networks;
 use super::{Context, Failure};
+use crate::cni::{NetworkConfig, PluginType};
 use crate::delegate::CallError;
 use crate::journal::Sandbox;
 use crate::plan::Attachment;
 
 /// How long it is tried: a controller that its plugins ask may be away meanwhile.
 const TRIED_FOR: Duration = Duration::from_secs(600);
+/// And how often: a clock may be set meanwhile.
+const TRIED: u32 = 5;
+
+/// How quickly somebody has to answer who knows its network: nothing else waits for that.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Sees to the attachment `index`, whose DEL has just failed with `debt`.
 ///
 /// # Errors
-/// The same debt, as long as something may be attached.
+/// The same debt, as long as it is to be tried.
 pub(super) fn settle(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -35,9 +42,8 @@ pub(super) fn settle(
 ) -> Result<(), Failure> {
     let attachment = &sandbox.header.attachments[index];
     let progress = &sandbox.progress[index];
-    // Of a torn record nobody knows whether the ADD failed.
-    let never_attached = !sandbox.complete && !sandbox.is_torn && progress.result.is_none();
-    if !never_attached || !is_refusal(&debt) {
+    // Where the ADD was interrupted its plugins may have done their work.
+    if progress.failed_at.is_none() || !is_refusal(&debt) {
         return Err(debt);
     }
     if let Some(today) = of_today(context, attachment)
@@ -50,9 +56,10 @@ pub(super) fn settle(
         return Ok(());
     }
     let owed = context.node.journal.owed(&sandbox.header.key());
-    if !owed.is_some_and(|owed| owed.is_older_than(TRIED_FOR)) {
+    if !owed.is_some_and(|owed| owed.attempts >= TRIED && owed.is_older_than(TRIED_FOR)) {
         return Err(debt);
     }
+    Hardware::remove_file(attachment)?;
     context.note(&format!(
         "{debt}; it is given up, for its ADD failed too. \
          An address that its IPAM plugin may have given is to be freed by hand"
@@ -69,13 +76,28 @@ fn is_refusal(debt: &Failure) -> bool {
     causes.all(|it| matches!(it.cause, CallError::Refused(_) | CallError::Failed { .. }))
 }
 
-/// The attachment by the configuration that its network has now, where that is another.
+/// The attachment by the configuration that its network has now, where that is another one of the
+/// same plugins: others know nothing of what these hold.
 fn of_today(context: &Context<'_>, attachment: &Attachment) -> Option<Attachment> {
+    let left = context.deadline.saturating_duration_since(Instant::now());
+    let until = Instant::now() + ANSWERS_WITHIN;
+    if left < ANSWERS_WITHIN || context.node.cluster.ready(until).is_err() {
+        return None;
+    }
     let network = networks::find(context, attachment)?;
     let is_another = network.config.raw() != attachment.config.raw();
-    is_another.then(|| Attachment {
+    let is_akin = network.name == attachment.network
+        && plugins(&network.config).eq(plugins(&attachment.config));
+    (is_another && is_akin).then(|| Attachment {
         network: network.name,
         config: network.config,
         ..attachment.clone()
     })
+}
+
+fn plugins(
+    config: &NetworkConfig,
+) -> impl Iterator<Item = (&PluginType, Option<&PluginType>)> + '_ {
+    let plugins = config.plugins().iter();
+    plugins.map(|plugin| (plugin.plugin_type(), plugin.ipam_type()))
 }

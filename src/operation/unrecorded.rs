@@ -15,7 +15,7 @@ use super::known::Known;
 use super::{Context, Failure};
 use crate::boot::boot_id;
 use crate::cluster::{Answer, Question};
-use crate::cni::{CniResult, ContainerId};
+use crate::cni::CniResult;
 use crate::journal::{Attached, CachedSandbox, Header, Journal, Key, MultusCache, Sandbox};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
@@ -133,8 +133,11 @@ impl Others {
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());
-    let on_record = |netns: &PodNetns| context.node.journal.container_in(&netns.id().to_string());
-    let netns = netns.filter(|netns| on_record(netns).is_none());
+    let is_on_record = |netns: &PodNetns| {
+        let id = netns.id().to_string();
+        !context.node.journal.containers_in(&id).is_empty()
+    };
+    let netns = netns.filter(|netns| !is_on_record(netns));
     let links = netns.and_then(|netns| (context.node.links)(&netns).ok()?.links().ok());
     let names = links.unwrap_or_default().into_iter().map(|link| link.name);
     names
@@ -218,12 +221,8 @@ fn sandbox(
     let given = context.request.call.netns.clone();
     // Which one was at a path of then, nobody knows any more.
     let identity = given.as_deref().map_or_else(String::new, identity);
-    let others = |container: ContainerId| container != key.container;
-    let is_anothers = context
-        .node
-        .journal
-        .container_in(&identity)
-        .is_some_and(others);
+    let there = context.node.journal.containers_in(&identity);
+    let is_anothers = there.iter().any(|container| *container != key.container);
     let (netns, identity) = match given {
         Some(_) if is_anothers => (PathBuf::new(), NO_NETNS.to_owned()),
         Some(path) => (path, identity),

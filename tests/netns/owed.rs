@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Outcome};
+use crate::lab::{Lab, Outcome, POD, UPLINK};
 
 /// A sandbox whose DEL failed, and whose plugin is well again since.
 fn lab_with_a_debt() -> Lab {
@@ -126,6 +126,7 @@ fn is_old(lab: &Lab) {
     let path = debts.next().unwrap().path();
     let mut debt: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     debt["since"] = json!(1);
+    debt["attempts"] = json!(5);
     fs::write(path, debt.to_string()).unwrap();
 }
 
@@ -146,7 +147,13 @@ fn lab_with_a_refusal() -> Lab {
 #[test]
 fn a_refused_configuration_that_is_corrected_is_detached_by_the_new_one() {
     let lab = lab_with_a_refusal();
-    lab.definition("demo/a", &lab.macvlan());
+    // Another network knows nothing of what this one may hold.
+    let mut other = lab.ptp("10.20.0.0/24");
+    lab.definition("demo/a", &other);
+    lab.call("DEL").fails(106, &["no IP ranges"]);
+    other["type"] = json!("macvlan");
+    other["master"] = json!(UPLINK);
+    lab.definition("demo/a", &other);
     let outcome = lab.call("DEL");
     assert_eq!(outcome.exit, 0, "{outcome}");
     assert!(
@@ -167,6 +174,28 @@ fn what_was_never_attached_and_is_refused_for_long_is_given_up() {
     // As its runtime would.
     lab.pod.delete();
     lab.assert_none_left(&["file", "veth", "journal"]);
+}
+
+// Injects a fault: a plugin takes an address, fails, and refuses DEL as long as a file is there.
+#[test]
+fn the_clusters_network_of_today_settles_nothing_of_what_a_pod_chose_instead() {
+    let lab = Lab::new();
+    let refuse = r#"if [ $CNI_COMMAND = ADD ]; then $REAL/ptp <<<"$stdin" >/dev/null; fi
+        if [ $CNI_COMMAND = ADD ] || [ -e $LAB/stuck ]; then
+            echo '{"cniVersion":"1.0.0","code":100,"msg":"controller away"}'; exit 1; fi"#;
+    lab.recorder("ctl", "ptp", refuse);
+    let mut ctl = lab.ptp("10.20.0.0/24");
+    ctl["type"] = json!("ctl");
+    lab.definition("demo/d", &ctl);
+    lab.pod_with(POD, json!({ "v1.multus-cni.io/default-network": "demo/d" }));
+    lab.write("stuck", "");
+    lab.call("ADD")
+        .fails(100, &["controller away", "still owed"]);
+    lab.call("DEL")
+        .fails(106, &["demo/d (eth0)", "controller away"]);
+    fs::remove_file(lab.path("stuck")).unwrap();
+    lab.del();
+    lab.assert_none_left(&["/ipam/", "veth", "journal"]);
 }
 
 #[test]
