@@ -60,6 +60,9 @@ pub struct Manifest {
     /// When something was repaired, in seconds since the epoch.
     #[serde(default)]
     pub repairs: Vec<u64>,
+    /// Whether it is being taken away, and waits for pods that run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_leaving: bool,
 }
 
 /// A file that stood where something of ours is, or in its way.
@@ -88,6 +91,7 @@ impl Manifest {
             taken_over: None,
             replaced: Vec::new(),
             repairs: Vec::new(),
+            is_leaving: false,
         }
     }
 

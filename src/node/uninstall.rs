@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use super::binary::Content;
 use super::conf::OurConf;
-use super::directory::{Candidate, Directory, Kind};
+use super::directory::{Candidate, Directory, Kind, NAMES};
 use super::manifest::Manifest;
 use super::request::about_the_node;
 use super::stage::{self, Staged};
 use super::turn::Turn;
-use super::{NodeError, Place, Say};
+use super::{NAME, NodeError, Place, Say};
 use crate::cni::RawObject;
 use crate::journal::{Journal, MultusCache};
 use crate::operation::retire::{Retired, Which, retire};
@@ -75,6 +75,7 @@ pub fn uninstall(
     };
     nothing_unknown(place, force, say)?;
     let conf = take_conf_out(place, &manifest, say)?;
+    leaving(place, &manifest);
     clear_journal(place, &manifest, conf, cni_path, force, say)?;
     take_binary_out(place, &manifest, say)?;
     Manifest::forget(place)?;
@@ -143,7 +144,7 @@ fn take_conf_out(
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let there = runtime.files.iter().find(|file| *file.name == *name);
         let is_others = there.is_some_and(|file| !matches!(file.kind, Kind::Ours(_)));
-        if was_in && is_others {
+        if was_in && is_others && !names_ours(place, path) {
             say(&format!(
                 "{} was written anew meanwhile and stays",
                 path.display()
@@ -159,12 +160,36 @@ fn take_conf_out(
     let kept = |path: &PathBuf| manifest.replaced.iter().any(|kept| kept.path == *path);
     for file in &runtime.files {
         let path = runtime.file(&file.name);
+        if matches!(file.kind, Kind::Multus) && !kept(&path) && names_ours(place, &path) {
+            say(&format!(
+                "{} names our configuration, which goes: restart Multus' DaemonSet, or correct it",
+                path.display()
+            ));
+        }
+    }
+    for file in &runtime.files {
+        let path = runtime.file(&file.name);
         if matches!(file.kind, Kind::Ours(_)) && !kept(&path) {
             stage::remove(&place.here(&path))?;
             say(&format!("removed {}", path.display()));
         }
     }
     Manifest::conf(place)
+}
+
+/// Notes that what is left is on its way out; a full disk is no reason to stay.
+fn leaving(place: &Place, manifest: &Manifest) {
+    let mut manifest = manifest.clone();
+    manifest.is_leaving = true;
+    let _ = manifest.stage(place).and_then(Staged::put);
+}
+
+/// Whether a configuration stands around ours: Multus' DaemonSet takes the first that it finds for
+/// the cluster's, and writes that it has seen ours.
+fn names_ours(place: &Place, path: &Path) -> bool {
+    let text = fs::read_to_string(place.here(path)).unwrap_or_default();
+    let by_type = format!("\"{NAME}\"");
+    NAMES.iter().any(|name| text.contains(name)) || text.contains(&by_type)
 }
 
 /// A runtime that reads a directory of its own finds no network there without ours, and could not
@@ -289,7 +314,7 @@ fn finish(retired: &Retired, manifest: &Manifest, say: Say<'_>) -> Result<(), No
         let names: Vec<String> = names.collect();
         return Err(NodeError::NotYet(format!(
             "pods that jackfield attached still run: {}; {binary} and the journal stay for them, new \
-             pods get the cluster network alone; run uninstall again when they are gone, or with --force \
+             pods get what was there before; run uninstall again when they are gone, or with --force \
              to detach them now",
             names.join(", ")
         )));

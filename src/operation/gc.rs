@@ -146,7 +146,8 @@ fn every_network(
         .flat_map(|(_, sandbox)| &sandbox.header.attachments);
     for attachment in recorded {
         let known = networks.iter().any(|network| {
-            network.name == attachment.network && network.config.raw() == attachment.config.raw()
+            network.name == attachment.network
+                && network.config.raw().trim() == attachment.config.raw().trim()
         });
         if !known {
             networks.push(KnownNetwork {

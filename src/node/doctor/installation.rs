@@ -70,6 +70,14 @@ fn directories(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagn
     if seen.runtime.ours().is_none() && manifest.is_none() {
         return;
     }
+    if seen.runtime.ours().is_none() && manifest.is_some_and(|manifest| manifest.is_leaving) {
+        return diagnosis.find(
+            Check::Installation,
+            dir,
+            "jackfield is being taken away, and binary and journal wait for pods that still run",
+            "run jackfield uninstall again when they are gone, or jackfield install to stay",
+        );
+    }
     match plan::plan(None, manifest, &seen) {
         Ok(Outlook::Ready(plan)) => {
             if let Some(why) = &plan.why {

@@ -57,7 +57,7 @@ impl Setup {
 
     /// One finding of `check` has all of `words`; it.
     #[track_caller]
-    fn finds(&self, check: &str, words: &[&str]) -> Value {
+    pub(super) fn finds(&self, check: &str, words: &[&str]) -> Value {
         let findings = self.findings();
         let found = findings.iter().find(|finding| {
             let line = format!(

@@ -83,6 +83,25 @@ fn a_thin_configuration_gives_way_and_comes_back_byte_for_byte() {
     setup.lab.assert_nothing_left();
 }
 
+/// Multus' DaemonSet takes the first configuration that is not its own for the cluster network's.
+#[test]
+fn a_configuration_of_multus_around_ours_gives_way_to_the_one_of_before() {
+    let setup = thin();
+    let before = setup.files();
+    let original = fs::read_to_string(setup.lab.path("net.d").join(MULTUS)).unwrap();
+    assert_eq!(setup.take_over(&[]).exit, 0);
+    setup.multus(&original.replace(CLUSTER, OURS));
+    setup
+        .lab
+        .write("net.d/01-multus.conf", &original.replace(CLUSTER, OURS));
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    let named = "01-multus.conf names our configuration, which goes";
+    assert!(outcome.stderr.contains(named), "{outcome}");
+    fs::remove_file(setup.lab.path("net.d/01-multus.conf")).unwrap();
+    assert_eq!(setup.files(), before);
+}
+
 #[test]
 fn in_a_container_pods_are_looked_up_where_the_host_says() {
     let setup = Setup::bare();
