@@ -198,6 +198,10 @@ impl Journal {
     /// The containers on record that are in the network namespace of this identity: the kernel
     /// gives one again once it is gone, so it has to be where they have it on record, too.
     pub fn containers_in(&self, netns_id: &str) -> Vec<ContainerId> {
+        // A call without one, as the last DELs of a pod are.
+        if netns_id.is_empty() {
+            return Vec::new();
+        }
         let is_in = |header: &Header| {
             let there = || PodNetns::open(Path::new(&header.netns));
             header.netns_id == netns_id
