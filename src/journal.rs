@@ -47,10 +47,6 @@ pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
 pub use users::DeviceUser;
 
-use crate::boot::boot_id;
-use crate::cluster::PodName;
-use crate::cni::ContainerId;
-use crate::kernel::PodNetns;
 use steps::ReplayError;
 
 /// The directory of the journal.
@@ -179,40 +175,6 @@ impl Journal {
             }
         }
         Ok((keys, damaged))
-    }
-
-    /// Whether a sandbox of `pod` is on record. Nothing is changed, whatever is found.
-    pub fn has_pod(&self, pod: &PodName) -> bool {
-        self.sandboxes_on_record()
-            .any(|sandbox| sandbox.header.pod.as_ref() == Some(pod))
-    }
-
-    fn sandboxes_on_record(&self) -> impl Iterator<Item = Sandbox> {
-        let entries = fs::read_dir(self.sandboxes()).into_iter().flatten();
-        entries.flatten().filter_map(|entry| {
-            let bytes = fs::read(entry.path()).ok()?;
-            Sandbox::replay(&bytes).ok()
-        })
-    }
-
-    /// The containers on record that are in the network namespace of this identity: the kernel
-    /// gives one again once it is gone, so it has to be where they have it on record, too.
-    pub fn containers_in(&self, netns_id: &str) -> Vec<ContainerId> {
-        // A call without one, as the last DELs of a pod are.
-        if netns_id.is_empty() {
-            return Vec::new();
-        }
-        let is_in = |header: &Header| {
-            let there = || PodNetns::open(Path::new(&header.netns));
-            header.netns_id == netns_id
-                && header.boot == boot_id()
-                && there().is_ok_and(|netns| netns.id().to_string() == netns_id)
-        };
-        let headers = self.sandboxes_on_record().map(|sandbox| sandbox.header);
-        headers
-            .filter(is_in)
-            .map(|header| header.container)
-            .collect()
     }
 
     /// Makes the journal's directories and looks whether it can be written now: an ADD would.

@@ -8,7 +8,11 @@ use std::time::{Duration, SystemTime};
 use super::adopted::ADOPTING;
 use super::quarantine::SETTLED;
 use super::steps::ReplayError;
-use super::{Journal, JournalError, Sandbox, record};
+use super::{Header, Journal, JournalError, Sandbox, record};
+use crate::boot::boot_id;
+use crate::cluster::PodName;
+use crate::cni::ContainerId;
+use crate::kernel::PodNetns;
 
 /// Everything that a journal holds.
 #[derive(Debug, Default)]
@@ -115,6 +119,40 @@ impl Journal {
         Ok(survey)
     }
 
+    /// Whether a sandbox of `pod` is on record.
+    pub fn has_pod(&self, pod: &PodName) -> bool {
+        self.sandboxes_on_record()
+            .any(|sandbox| sandbox.header.pod.as_ref() == Some(pod))
+    }
+
+    fn sandboxes_on_record(&self) -> impl Iterator<Item = Sandbox> {
+        let entries = fs::read_dir(self.sandboxes()).into_iter().flatten();
+        entries.flatten().filter_map(|entry| {
+            let bytes = fs::read(entry.path()).ok()?;
+            Sandbox::replay(&bytes).ok()
+        })
+    }
+
+    /// The containers on record that are in the network namespace of this identity: the kernel
+    /// gives one again once it is gone, so it has to be where they have it on record, too.
+    pub fn containers_in(&self, netns_id: &str) -> Vec<ContainerId> {
+        // A call without one, as the last DELs of a pod are.
+        if netns_id.is_empty() {
+            return Vec::new();
+        }
+        let is_in = |header: &Header| {
+            let there = || PodNetns::open(Path::new(&header.netns));
+            header.netns_id == netns_id
+                && header.boot == boot_id()
+                && there().is_ok_and(|netns| netns.id().to_string() == netns_id)
+        };
+        let headers = self.sandboxes_on_record().map(|sandbox| sandbox.header);
+        headers
+            .filter(is_in)
+            .map(|header| header.container)
+            .collect()
+    }
+
     /// What an adoption left that was ended before its record was whole.
     pub fn half_adopted(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
@@ -149,7 +187,7 @@ fn age(entry: &DirEntry) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{Header, Key};
+    use crate::journal::Key;
 
     #[test]
     fn a_journal_is_read_whole_and_stays_as_it_is() {
