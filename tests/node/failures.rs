@@ -20,7 +20,8 @@ fn a_pod_whose_definition_is_missing_says_so_and_runs_once_it_is_there() {
     lab.create(&Pod::new(&lab, "web").networks("storage"));
     let missing = format!("{}/storage", lab.namespace);
     lab.wait_for_event("web", &["FailedCreatePodSandBox", &missing]);
-    assert_eq!(lab.leftovers(), [""; 0], "a failed ADD leaves nothing");
+    // A failed ADD leaves nothing.
+    lab.wait_until_clean();
     lab.definition("storage", "10.2.0.0/24", &json!({}));
     lab.wait_until_running("web");
     assert_eq!(lab.status("web", 2)[1]["interface"], "net1");
@@ -56,7 +57,7 @@ fn a_pod_with_fewer_devices_than_networks_says_which_are_missing() {
     lab.definition("right", "10.3.0.0/24", &of_resource());
     lab.create(&Pod::new(&lab, "web").networks("left,right").devices(1));
     lab.wait_for_event("web", &["FailedCreatePodSandBox", "example.com/port"]);
-    assert_eq!(lab.leftovers(), [""; 0], "nothing ran");
+    lab.wait_until_clean();
     lab.delete(&["web"]);
     lab.assert_nothing_left(&["web"], 1);
 }

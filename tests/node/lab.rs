@@ -72,24 +72,29 @@ impl Lab {
     /// Starts the node and waits until it is ready for pods.
     pub(crate) fn boot(&mut self) {
         self.machine.boot();
-        eventually("kubelet has registered the node", || self.is_ready());
+        eventually("kubelet has registered the node", || {
+            self.readiness()
+                .is_some_and(|ready| ready["status"] == "True")
+        });
     }
 
     /// Ends everything that is no file on the node's disk, and starts it again.
     pub(crate) fn reboot(&mut self) {
         self.machine.crash();
-        self.boot();
+        let before = self.readiness().unwrap();
+        self.machine.boot();
+        // Until kubelet has written it again, the node's status is that of before.
+        eventually("kubelet is back", || {
+            let now = self.readiness().unwrap();
+            now["lastHeartbeatTime"] != before["lastHeartbeatTime"] && now["status"] == "True"
+        });
     }
 
-    fn is_ready(&self) -> bool {
-        let Some(node) = self.admin.get(&format!("{NODES}/{}", self.machine.name)) else {
-            return false;
-        };
-        let conditions = node["status"]["conditions"].as_array();
-        conditions.is_some_and(|all| {
-            all.iter()
-                .any(|it| it["type"] == "Ready" && it["status"] == "True")
-        })
+    /// The node's condition `Ready`, once it is registered.
+    fn readiness(&self) -> Option<Value> {
+        let node = self.admin.get(&format!("{NODES}/{}", self.machine.name))?;
+        let conditions = node["status"]["conditions"].as_array()?;
+        conditions.iter().find(|it| it["type"] == "Ready").cloned()
     }
 
     /// A definition of a bridge with addresses of its own, as `more` annotates it.
@@ -128,10 +133,13 @@ fn cluster_network() -> String {
     .to_string()
 }
 
-/// Waits for something that is to come true soon: in three minutes, for six nodes share the processors.
+/// How long something that is to come true soon may take: six nodes share the processors.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Waits for something that is to come true soon.
 #[track_caller]
 pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
-    within(Duration::from_secs(180), what, is_so);
+    within(PATIENCE, what, is_so);
 }
 
 /// Waits for something that is to come true.

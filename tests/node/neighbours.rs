@@ -38,6 +38,7 @@ fn uninstalled_the_node_works_with_what_it_had() {
         names.filter(|name| !name.starts_with('.')).collect()
     };
     assert_eq!(files(), ["10-cluster.conflist"]);
+    lab.wait_for_network("cluster");
     lab.run(&Pod::new(&lab, "after").networks("storage"));
     assert_eq!(lab.calls("ADD", "after"), 0);
 

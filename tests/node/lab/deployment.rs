@@ -1,16 +1,31 @@
 //! Jackfield on the node, as `deploy/` puts it there.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use http::Method;
+use prost::Message;
 use serde_json::{Value, json};
 
-use super::{Lab, SYSTEM, eventually, manifests};
+use super::{Lab, SYSTEM, eventually, grpc, manifests};
 
 /// Where the installer puts the node's configuration.
 const CONF: &str = "disk/etc/cni/net.d/00-jackfield.conflist";
 /// The image that `scripts/test` made of this build; the second is the same under another tag.
 const IMAGES: [&str; 2] = ["jackfield.test/jackfield:1", "jackfield.test/jackfield:2"];
+
+/// `runtime.v1.RuntimeService/Status` of CRI, as much of it as is needed.
+#[derive(Clone, PartialEq, Message)]
+struct StatusRequest {
+    #[prost(bool, tag = "1")]
+    verbose: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct StatusResponse {
+    #[prost(map = "string, string", tag = "2")]
+    info: HashMap<String, String>,
+}
 
 impl Lab {
     /// Applies the DaemonSet and its configuration, for this node alone, and waits until agent and
@@ -46,6 +61,22 @@ impl Lab {
         });
         let conf = self.machine.path(CONF);
         eventually("it is installed", || conf.exists());
+        self.wait_for_network("jackfield");
+    }
+
+    /// Waits until containerd, which watches its directory of configurations, uses this network.
+    pub(crate) fn wait_for_network(&self, name: &str) {
+        let socket = self.machine.path("run/containerd/containerd.sock");
+        let method = "/runtime.v1.RuntimeService/Status";
+        eventually("containerd has loaded the network", || {
+            let answer = grpc::call(&socket, method, &StatusRequest { verbose: true });
+            let status = answer.map(|it| StatusResponse::decode(it).unwrap());
+            let status = status.unwrap_or_default();
+            let loaded = status.info.get("cniconfig").map(String::as_str);
+            let loaded: Value = serde_json::from_str(loaded.unwrap_or("{}")).unwrap();
+            let mut networks = loaded["Networks"].as_array().into_iter().flatten();
+            networks.any(|it| it["Config"]["Name"] == name)
+        });
     }
 
     /// The manifest of the DaemonSet, for this node.

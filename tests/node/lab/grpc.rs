@@ -107,8 +107,8 @@ async fn answer(
     }
 }
 
-/// Calls `method`, `/package.Service/Method`, and waits for its end; what is wrong, as text.
-pub(super) fn call(socket: &Path, method: &str, message: &impl Message) -> Result<(), String> {
+/// Calls `method`, `/package.Service/Method`: the message of its answer, or what is wrong, as text.
+pub(super) fn call(socket: &Path, method: &str, message: &impl Message) -> Result<Bytes, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     runtime().block_on(async {
         let stream = UnixStream::connect(socket).await.map_err(|it| text(&it))?;
@@ -128,14 +128,14 @@ pub(super) fn call(socket: &Path, method: &str, message: &impl Message) -> Resul
         let message = framed(&message.encode_to_vec());
         body.send_data(message, true).map_err(|it| text(&it))?;
         let (head, mut body) = response.await.map_err(|it| text(&it))?.into_parts();
-        read(&mut body).await;
+        let answer = read(&mut body).await;
         let trailers = body.trailers().await.map_err(|it| text(&it))?;
         let status = trailers
             .as_ref()
             .and_then(|it| it.get("grpc-status"))
             .or(head.headers.get("grpc-status"));
         match status.and_then(|it| it.to_str().ok()) {
-            Some("0") => Ok(()),
+            Some("0") => Ok(answer.slice(answer.len().min(5)..)),
             status => Err(format!("{method}: {status:?}")),
         }
     })

@@ -1,12 +1,12 @@
 //! Pods on the node: made, waited for, looked at, deleted.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::{Value, json};
 
 use super::deployment::is_condition;
-use super::{Lab, NETWORKS, RESOURCE, STATUS, eventually, within};
+use super::{Lab, NETWORKS, PATIENCE, RESOURCE, STATUS, eventually};
 
 /// What runs in the tests' pods.
 const WORKLOAD: &str = "jackfield.test/workload:1";
@@ -88,14 +88,28 @@ impl Lab {
 
     #[track_caller]
     pub(crate) fn wait_until_running(&self, name: &str) {
+        self.wait_for_containers(name, |container| container["ready"] == true);
+    }
+
+    /// Waits until the pod's containers were started again. Its status may be of before until then.
+    #[track_caller]
+    pub(crate) fn wait_until_restarted(&self, name: &str) {
+        self.wait_for_containers(name, |container| {
+            container["ready"] == true && container["restartCount"].as_u64() > Some(0)
+        });
+    }
+
+    #[track_caller]
+    fn wait_for_containers(&self, name: &str, is_so: impl Fn(&Value) -> bool) {
         let mut status = Value::Null;
-        for _ in 0..900 {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
             status = self.pod(name).unwrap()["status"].clone();
             assert_ne!(status["phase"], "Failed", "{status}");
             // kubelet tells the phase before it has seen all containers after a restart.
             let containers = status["containerStatuses"].as_array();
-            let are_ready = containers.is_some_and(|all| all.iter().all(|it| it["ready"] == true));
-            if status["phase"] == "Running" && are_ready {
+            let are_so = containers.is_some_and(|all| all.iter().all(&is_so));
+            if status["phase"] == "Running" && are_so {
                 return;
             }
             std::thread::sleep(Duration::from_millis(100));
@@ -136,7 +150,7 @@ impl Lab {
     #[track_caller]
     pub(crate) fn wait_for_replica(&self, name: &str) {
         let path = format!("{}?labelSelector=app%3D{name}", self.pods());
-        within(Duration::from_secs(90), "a replica runs", || {
+        eventually("a replica runs", || {
             let pods = self.admin.get(&path).unwrap();
             let mut pods = pods["items"].as_array().unwrap().iter();
             pods.any(|pod| is_condition(pod, "Ready"))
@@ -162,7 +176,7 @@ impl Lab {
     pub(crate) fn status(&self, name: &str, entries: usize) -> Vec<Value> {
         let mut status: Vec<Value> = Vec::new();
         let what = format!("{name} has a network-status of {entries} entries");
-        within(Duration::from_secs(30), &what, || {
+        eventually(&what, || {
             let pod = self.pod(name).unwrap();
             let text = pod["metadata"]["annotations"][STATUS].as_str();
             status = text.map_or_else(Vec::new, |text| serde_json::from_str(text).unwrap());
@@ -192,7 +206,8 @@ impl Lab {
     #[track_caller]
     pub(crate) fn wait_for_event(&self, name: &str, words: &[&str]) -> String {
         let mut events = Vec::new();
-        for _ in 0..600 {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
             events = self.events(name);
             let found = events
                 .iter()

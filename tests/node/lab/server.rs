@@ -34,7 +34,9 @@ impl Server {
 
     fn start() -> Server {
         for arguments in [
-            format!("link add {BRIDGE} type bridge"),
+            // With a MAC of its own: else it takes the lowest of its ports' MACs whenever one joins or
+            // leaves, and the nodes' connections hang until they have forgotten the previous one.
+            format!("link add {BRIDGE} address 02:00:00:00:0b:01 type bridge"),
             format!("address add 10.255.0.1/16 dev {BRIDGE}"),
             format!("link set {BRIDGE} up"),
             format!("address add {SERVICE}/32 dev lo"),
@@ -46,7 +48,7 @@ impl Server {
         control_plane::start(&dir, [443, 2379, 2380], Some(NODES));
         let server = Server { port: 443, dir };
         let certificate = server.dir.join("pki/apiserver.crt");
-        let patience = Duration::from_secs(120);
+        let patience = Duration::from_secs(180);
         within(patience, "the API server has a certificate", || {
             certificate.exists()
         });
@@ -56,6 +58,15 @@ impl Server {
         });
         server.apply(&root.join("deploy/crds"));
         server.apply(&root.join("deploy"));
+        // A new kind answers 404 at first, then 429.
+        within(patience, "the kinds are served", || {
+            ["v1/network-attachment-definitions", "v1alpha1/ipamclaims"]
+                .iter()
+                .all(|kind| {
+                    let path = format!("/apis/k8s.cni.cncf.io/{kind}");
+                    admin.request(Method::GET, &path, "", None).is_ok()
+                })
+        });
         server
     }
 
@@ -77,8 +88,12 @@ impl Server {
     /// Joins the network namespace of a process to the nodes' network, as `uplink0` in there.
     pub(crate) fn join(number: u32, process: u32) {
         let end = format!("node{number}");
+        // The kernel deletes the links of a machine that ended some time after its processes.
+        let previous = Command::new("ip").args(["link", "del", &end]).output();
+        previous.unwrap();
+        // The machine keeps its MAC when it boots again.
         ip(&format!(
-            "link add {end} type veth peer name uplink0 netns {process}"
+            "link add {end} type veth peer name uplink0 address 02:00:00:00:01:{number:02x} netns {process}"
         ));
         ip(&format!("link set {end} master {BRIDGE} up"));
     }
@@ -91,7 +106,7 @@ impl Server {
                 continue;
             }
             if let Some(collection) = manifests::collection(&object) {
-                within(Duration::from_secs(20), "deploy/ is applied", || {
+                within(Duration::from_secs(180), "deploy/ is applied", || {
                     admin
                         .request(Method::POST, collection, "application/json", Some(&object))
                         .is_ok()
