@@ -7,12 +7,12 @@ use crate::lab::{Lab, NETWORKS, Sandbox, Server, eventually};
 // clause: NPWG-1.3 §5.1 source: the status of every attachment is written to the pod
 #[test]
 fn an_add_costs_no_read_one_status_and_one_event_and_a_del_nothing() {
-    let (lab, _agent) = Lab::with_agent();
+    let (lab, agent) = Lab::with_agent();
     lab.definition("storage", "10.2.0.5/24");
     lab.definition("backup", "10.3.0.5/24");
     let uid = lab.pod("web", &json!({NETWORKS: "storage, backup"}));
     // What kubelet sees, the agent's watch sees at the same time.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    agent.wait_until_it_knows(1);
     let lists = Server::get().lists(&lab.node);
     assert!(lists > 0, "the audit log shows what an agent lists");
     lab.add("web", &uid).succeeds();
@@ -44,7 +44,7 @@ fn an_add_costs_no_read_one_status_and_one_event_and_a_del_nothing() {
 
     lab.del("web", &uid).succeeds();
     assert_eq!(lab.interfaces("web"), Vec::<String>::new());
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(std::time::Duration::from_secs(1));
     assert_eq!(
         Server::get().requests(&lab.node),
         expected,

@@ -137,10 +137,10 @@ fn assert_given(lab: &Lab, id: &str, origin: &str) {
 fn the_agent_asks_kubelet_once_and_the_plugin_does_not_ask_again() {
     let lab = lab();
     let server = with_device(&lab, "web", "lab-vf1");
-    let _agent = lab.start_agent();
+    let agent = lab.start_agent();
     let uid = asking(&lab, "web");
     recorded(&lab, &[(&uid, "lab-vf1")]);
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     lab.add("web", &uid).succeeds();
     assert_given(&lab, "lab-vf1", "pod-resources");
     assert_eq!(server.asked(), ["Get"]);

@@ -23,7 +23,7 @@ fn while_the_api_server_is_down_known_pods_are_attached_and_told_of_afterwards()
     let (lab, agent) = Lab::with_agent();
     lab.definition("storage", "10.2.0.5/24");
     let uid = lab.pod("web", &json!({NETWORKS: "storage"}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     lab.proxy.down();
     lab.add("web", &uid).succeeds();
     eventually("a failed attempt", || {
@@ -81,9 +81,9 @@ fn an_agent_that_starts_while_the_api_server_is_down_serves_as_soon_as_it_is_up(
 
 #[test]
 fn a_slow_api_server_delays_no_add() {
-    let (lab, _agent) = Lab::with_agent();
+    let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     lab.proxy
         .fault(|method, _| (method != Method::GET).then_some(Fault::Slow(Duration::from_secs(3))));
     let added = lab.add("web", &uid).succeeds();
@@ -157,7 +157,7 @@ fn watches_that_are_closed_or_refused_begin_again() {
             hit.then(|| fault.clone())
         });
         lab.proxy.cut();
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(Duration::from_secs(1));
     }
     lab.proxy.heal();
     let uid = lab.pod("web", &json!({}));
@@ -174,7 +174,7 @@ fn watches_that_are_closed_or_refused_begin_again() {
 fn an_expired_token_is_replaced_by_the_one_in_the_file() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     lab.proxy
         .fault(|_, _| Some(Fault::Answer(401, "the token has expired")));
     lab.proxy.cut();
@@ -192,7 +192,7 @@ fn an_expired_token_is_replaced_by_the_one_in_the_file() {
 fn a_token_that_really_expires_is_replaced_by_the_one_in_the_file() {
     let (lab, agent) = {
         let lab = Lab::new();
-        lab.token_that_ends_in(4);
+        lab.token_that_ends_in(8);
         let agent = lab.start_agent();
         (lab, agent)
     };
@@ -212,7 +212,7 @@ fn a_token_that_really_expires_is_replaced_by_the_one_in_the_file() {
 #[test]
 fn a_token_from_a_clock_that_is_ahead_is_tried_until_its_time_has_come() {
     let lab = Lab::new();
-    lab.token_that_begins_in(4);
+    lab.token_that_begins_in(8);
     let agent = AgentProcess::start(&lab);
     eventually("it is refused", || {
         agent.logged(&["watch failed", "nauthorized"])
@@ -256,7 +256,7 @@ fn ten_thousand_definitions_are_known_and_no_add_reads_one() {
     });
     let name = format!("{}-many/n9999", lab.namespace);
     let uid = lab.pod("web", &json!({NETWORKS: name}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     // It is another namespace's, which is told from what the agent knows of it.
     lab.add("web", &uid).fails(108, &[&name]);
     let read = r#"jackfield_lookups_total{what="definition",from="api"}"#;

@@ -12,7 +12,7 @@ mod token;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -346,6 +346,12 @@ fn bridge(name: &str, address: &str) -> Value {
            "ipam": {"type": "static", "addresses": [{"address": address}]}})
 }
 
+/// A port that nobody has, nor gets as the near end of a connection.
+fn port() -> u16 {
+    static PORTS: AtomicU16 = AtomicU16::new(10_000);
+    PORTS.fetch_add(1, Ordering::Relaxed)
+}
+
 /// The program under test: this build's, or the one that JACKFIELD names.
 pub(crate) fn binary() -> String {
     let given = std::env::var("JACKFIELD").ok();
@@ -358,12 +364,12 @@ pub(crate) fn cni_bin() -> PathBuf {
     Path::new(&dir).to_owned()
 }
 
-/// Waits for something that is to come true within half a minute.
+/// Waits for something that is to come true soon: in a minute, for tests share the processors.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_secs(60);
     while !is_so() {
-        assert!(Instant::now() < until, "not within 30 s: {what}");
+        assert!(Instant::now() < until, "not within a minute: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

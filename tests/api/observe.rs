@@ -13,7 +13,7 @@ use crate::lab::{AgentProcess, Lab, NETWORKS, eventually};
 #[track_caller]
 fn shows(agent: &AgentProcess, metric: &str, value: f64) {
     let mut last = None;
-    let until = std::time::Instant::now() + Duration::from_secs(10);
+    let until = std::time::Instant::now() + Duration::from_secs(60);
     while std::time::Instant::now() < until {
         last = agent.metric(metric);
         if last == Some(value) {
@@ -33,7 +33,7 @@ fn calls_are_counted_by_verb_code_network_phase_and_plugin() {
     lab.definition("storage", "10.2.0.5/24");
     let uid = lab.pod("web", &json!({NETWORKS: "storage"}));
     let lost = lab.pod("lost", &json!({NETWORKS: "nowhere"}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(2);
     lab.add("web", &uid).succeeds();
     lab.add("lost", &lost).fails(102, &["nowhere"]);
     let space = &lab.namespace;
@@ -82,7 +82,7 @@ fn calls_are_counted_by_verb_code_network_phase_and_plugin() {
 fn a_call_that_failed_is_one_line_with_pod_network_and_phase() {
     let (lab, agent) = Lab::with_agent();
     let lost = lab.pod("lost", &json!({NETWORKS: "nowhere"}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     lab.add("lost", &lost).fails(102, &[]);
     let (pod, network) = (
         format!("{}/lost", lab.namespace),
@@ -118,7 +118,7 @@ fn a_log_for_people_has_the_same_on_one_line() {
 fn a_hung_agent_holds_up_no_del_and_no_end_of_an_add() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     lab.add("web", &uid).succeeds();
     agent.signal(Signal::SIGSTOP);
     // More than its queue holds.
@@ -134,7 +134,7 @@ fn a_hung_agent_holds_up_no_del_and_no_end_of_an_add() {
 fn a_record_is_on_the_disk_as_soon_as_the_answer_is_given() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     let trace = lab.path("trace");
     let mut strace = Command::new("strace")
         .args(["-f", "-y", "-e", "trace=fsync", "-o"])
@@ -143,7 +143,13 @@ fn a_record_is_on_the_disk_as_soon_as_the_answer_is_given() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    eventually("it is traced", || agent.status("TracerPid") != "0");
+    eventually("each thread is traced", || {
+        let threads = fs::read_dir(format!("/proc/{}/task", agent.pid())).unwrap();
+        threads.flatten().all(|thread| {
+            let status = fs::read_to_string(thread.path().join("status"));
+            status.is_ok_and(|text| !text.contains("TracerPid:\t0\n"))
+        })
+    });
     lab.add("web", &uid).succeeds();
     shows(&agent, "jackfield_synced_records_total", 1.0);
     strace.kill().unwrap();

@@ -10,9 +10,9 @@ use crate::lab::{Fault, Lab, NETWORKS, STATUS, Sandbox, Server, eventually};
 // clause: NPWG-1.3 §5.1 others: what others write into the status survives
 #[test]
 fn what_others_wrote_into_the_status_survives_even_when_the_cache_has_not_seen_it() {
-    let (lab, _agent) = Lab::with_agent();
+    let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     lab.proxy
         .fault(|_, path| path.contains("watch=true").then_some(Fault::HangUp));
     lab.proxy.cut();
@@ -40,10 +40,10 @@ fn what_others_wrote_into_the_status_survives_even_when_the_cache_has_not_seen_i
 fn a_status_is_never_written_to_another_pod_of_the_same_name() {
     let (lab, agent) = Lab::with_agent();
     let first = lab.pod("web", &json!({}));
-    std::thread::sleep(Duration::from_secs(1));
+    agent.wait_until_it_knows(1);
     // The first write is held up until the pod is another one.
     lab.proxy
-        .fault(|method, _| (method == "PATCH").then_some(Fault::Slow(Duration::from_secs(2))));
+        .fault(|method, _| (method == "PATCH").then_some(Fault::Slow(Duration::from_secs(5))));
     lab.add("web", &first).succeeds();
     lab.delete_pod("web");
     let second = lab.pod("web", &json!({"own": "x"}));

@@ -23,11 +23,11 @@ fn question(lab: &Lab, pod: &str, uid: &str) -> ToAgent {
     })
 }
 
-/// Sends bytes; the answer is what comes before the agent hangs up, or within two seconds.
+/// Sends bytes; the answer is what comes before the agent hangs up, or within five seconds.
 fn say(lab: &Lab, bytes: &[u8]) -> Vec<u8> {
     let mut stream = UnixStream::connect(lab.socket()).unwrap();
     stream
-        .set_read_timeout(Some(Duration::from_secs(2)))
+        .set_read_timeout(Some(Duration::from_secs(5)))
         .unwrap();
     let _ = stream.write_all(bytes);
     let mut answer = vec![0; 4096];

@@ -12,7 +12,7 @@ fn definitions_of_another_version_are_named_with_the_remedy_which_needs_no_resta
     let watched =
         "does not serve a watch of NetworkAttachmentDefinition objects (k8s.cni.cncf.io/v1)";
     let remedy = "apply deploy/crds, or have the definition that is there serve that version too";
-    assert!(agent.logged(&[watched, remedy]), "{:?}", agent.log());
+    eventually("it is said", || agent.logged(&[watched, remedy]));
     let plain = lab.pod("plain", &json!({}));
     lab.add("plain", &plain).succeeds();
     let uid = lab.pod("web", &json!({NETWORKS: "storage"}));

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -33,11 +34,7 @@ impl AgentProcess {
             "agent-{}.log",
             AGENTS.fetch_add(1, Ordering::Relaxed)
         ));
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = super::port();
         let child = Command::new(super::binary())
             .args(["agent", "--node", &lab.node])
             .args(["--metrics", &format!("127.0.0.1:{port}")])
@@ -85,6 +82,18 @@ impl AgentProcess {
         let page = self.get("/metrics");
         let line = page.lines().find(|line| line.starts_with(name))?;
         line.rsplit(' ').next()?.trim().parse().ok()
+    }
+
+    /// Waits until the agent's watches have shown so many pods of a test, and what was made before.
+    #[track_caller]
+    pub(crate) fn wait_until_it_knows(&self, pods: u32) {
+        // Its own is there too.
+        let count = Some(f64::from(pods + 1));
+        eventually("the watch has shown the pods", || {
+            self.metric(r#"jackfield_cached_objects{kind="pod"}"#) == count
+        });
+        // Definitions come by a watch of their own.
+        std::thread::sleep(Duration::from_secs(1));
     }
 
     /// The log so far, a JSON object a line.

@@ -1,13 +1,12 @@
 //! etcd and kube-apiserver, once for all tests.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Admin, control_plane, manifests};
 
@@ -33,7 +32,7 @@ impl Server {
     }
 
     fn start(name: &str, version: &str) -> Server {
-        let [port, etcd, peer] = free_ports();
+        let [port, etcd, peer] = [(); 3].map(|()| super::port());
         let dir = PathBuf::from(format!("/run/jackfield/{name}-{}", std::process::id()));
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         control_plane::start(&dir, [port, etcd, peer], None);
@@ -59,12 +58,18 @@ impl Server {
     }
 
     fn wait(&self) {
-        let until = Instant::now() + Duration::from_secs(90);
+        let until = Instant::now() + Duration::from_secs(180);
         let certificate = self.dir.join("pki/apiserver.crt");
         let mut last = None;
         loop {
             if certificate.exists() {
-                match Admin::new(self, "admin").ready() {
+                let admin = Admin::new(self, "admin");
+                // Which is made after the API server says that it is ready.
+                let system = format!("/api/v1/namespaces/{}", super::SYSTEM);
+                let answers = admin
+                    .ready()
+                    .and_then(|_| admin.request(Method::GET, &system, "", None));
+                match answers {
                     Ok(_) => return,
                     Err(error) => last = Some(error),
                 }
@@ -88,14 +93,41 @@ impl Server {
         }
     }
 
-    /// A policy holds once the API server has compiled it, which it does not tell.
+    /// A policy holds once the API server has compiled it, which it does not tell: until both refuse
+    /// what they are to refuse.
     fn wait_for_policies(&self) {
         let admin = Admin::new(self, "admin");
-        let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
-        for policy in ["jackfield-agent-pod-status", "jackfield-agent-events"] {
-            let policy = admin.get(&format!("{policies}/{policy}")).unwrap();
-            assert_eq!(policy["spec"]["failurePolicy"], "Fail");
+        let system = format!("/api/v1/namespaces/{}", super::SYSTEM);
+        let pods = format!("{system}/pods");
+        admin.create(&pods, &super::pod("probe", "nowhere", &json!({})));
+        let token = admin.create(
+            &format!("{system}/serviceaccounts/jackfield-agent/token"),
+            &json!({"spec": {}}),
+        );
+        let agent = Admin::new(self, token["status"]["token"].as_str().unwrap());
+        let status = json!({"metadata": {"annotations": {super::STATUS: "[]"}}});
+        let event = json!({"metadata": {"generateName": "probe."},
+            "involvedObject": {"kind": "Pod", "namespace": super::SYSTEM, "name": "probe"}});
+        for (method, path, content, body) in [
+            (
+                Method::PATCH,
+                format!("{pods}/probe/status?dryRun=All"),
+                "application/merge-patch+json",
+                status,
+            ),
+            (
+                Method::POST,
+                format!("{system}/events?dryRun=All"),
+                "application/json",
+                event,
+            ),
+        ] {
+            super::eventually("the policy holds", || {
+                let answer = agent.request(method.clone(), &path, content, Some(&body));
+                matches!(answer, Err((_, words)) if words.contains("ValidatingAdmissionPolicy"))
+            });
         }
+        admin.delete(&format!("{pods}/probe"));
     }
 
     /// A new kind answers 404 at first, then 429.
@@ -127,7 +159,9 @@ impl Server {
     /// Everything that the audit log has of the agent on `node`.
     fn audited(&self, node: &str) -> Vec<String> {
         let log = fs::read_to_string(self.dir.join("audit.log")).unwrap();
-        let entries = log
+        // The last line may be half written.
+        let whole = log.rfind('\n').map_or("", |end| &log[..end]);
+        let entries = whole
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap());
         let by = |entry: &Value| {
@@ -146,9 +180,4 @@ impl Server {
         });
         requests.collect()
     }
-}
-
-fn free_ports() -> [u16; 3] {
-    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
 }
