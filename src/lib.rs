@@ -21,6 +21,9 @@ pub mod request;
 pub mod kubelet;
 
 mod boot;
+
+mod untrusted_file;
+
 pub mod cluster;
 
 pub mod allocation;

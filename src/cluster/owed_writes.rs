@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Publication;
 use crate::boot::boot_id;
+use crate::untrusted_file;
 
 /// The form of the files; one of another form is left to the release that knows it.
 const FORM: u32 = 1;
@@ -23,6 +24,8 @@ const SUFFIX: &str = ".json";
 /// How long the same words about the same pod make one event, in seconds.
 const PERIOD: u64 = 600;
 const TORN: &str = ".unreadable";
+/// The largest file that is read, in bytes: an annotation has at most 256 KiB.
+const LIMIT: u64 = 1 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct File<P> {
@@ -212,7 +215,7 @@ impl OwedWrites {
     }
 
     fn read(&self, name: &str) -> Result<Option<File<Publication>>, String> {
-        let bytes = match fs::read(self.dir.join(name)) {
+        let bytes = match untrusted_file::read(&self.dir.join(name), LIMIT) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes.map_err(|error| error.to_string())?,
         };

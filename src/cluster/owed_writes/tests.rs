@@ -83,3 +83,24 @@ fn a_torn_file_is_put_aside_and_one_of_a_newer_release_left_alone() {
     let survey = owed.survey().unwrap();
     assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 1));
 }
+
+/// The agent may write the directory: what it puts there must not hold up or mislead root.
+#[test]
+fn only_regular_files_of_a_bounded_size_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let owed = OwedWrites::new(dir.path());
+    owed.keep(&publication("a")).unwrap();
+    let other = dir.path().join("other.json");
+    let kept = owed.dir().join(&owed.list().unwrap().0[0].file);
+    fs::copy(kept, &other).unwrap();
+    std::os::unix::fs::symlink(&other, owed.dir().join("1.json")).unwrap();
+    nix::unistd::mkfifo(&owed.dir().join("2.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", owed.dir().join("3.json")).unwrap();
+    fs::create_dir(owed.dir().join("4.json")).unwrap();
+    let large = fs::File::create(owed.dir().join("5.json")).unwrap();
+    large.set_len(LIMIT + 1).unwrap();
+    let survey = owed.survey().unwrap();
+    assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 5));
+    let (list, broken) = owed.list().unwrap();
+    assert_eq!((list.len(), broken.len()), (1, 5), "{broken:?}");
+}

@@ -1,0 +1,120 @@
+//! Reading a file from a directory that somebody other than root may write.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+
+/// Reads a regular file of at most `limit` bytes.
+///
+/// The open never follows a link in the last component and never waits: not for the writer of a
+/// FIFO, and not for the holder of a lease.
+///
+/// # Errors
+/// `InvalidData` for a symbolic link, for anything but a regular file, and for a file larger than
+/// `limit`. All other errors are those of the file system, `NotFound` among them.
+pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    // The file may grow while it is read, so its reported size alone proves nothing.
+    let size = file.metadata()?.len().min(limit);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(refused(format!("larger than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits())
+        .open(path);
+    let file = opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ELOOP) => refused("a symbolic link".to_owned()),
+        // A socket, or a device node without a device.
+        Some(Errno::ENXIO | Errno::ENODEV) => refused("not a regular file".to_owned()),
+        _ => error,
+    })?;
+    if !file.metadata()?.is_file() {
+        return Err(refused("not a regular file".to_owned()));
+    }
+    Ok(file)
+}
+
+fn refused(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
+    use super::*;
+
+    /// What `read` says of `make`'s file, of which it may read 8 bytes.
+    fn refusal(make: impl FnOnce(&Path)) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        make(&path);
+        let error = read(&path, 8).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn a_regular_file_is_read_up_to_the_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, "12345678").unwrap();
+        assert_eq!(read(&path, 8).unwrap(), b"12345678");
+        let error = read(&path, 7).unwrap_err();
+        assert_eq!(error.to_string(), "larger than 7 bytes");
+        assert_eq!(read(&path, u64::MAX).unwrap(), b"12345678");
+    }
+
+    #[test]
+    fn a_missing_file_is_not_found() {
+        let error = read(Path::new("/nonexistent/file"), 8).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let link = |path: &Path| symlink("/proc/self/cmdline", path).unwrap();
+        assert_eq!(refusal(link), "a symbolic link");
+        let dangling = |path: &Path| symlink("/nonexistent", path).unwrap();
+        assert_eq!(refusal(dangling), "a symbolic link");
+    }
+
+    #[test]
+    fn a_fifo_without_a_writer_is_refused_at_once() {
+        let fifo = |path: &Path| mkfifo(path, Mode::S_IRWXU).unwrap();
+        assert_eq!(refusal(fifo), "not a regular file");
+    }
+
+    #[test]
+    fn sockets_directories_and_devices_are_refused() {
+        let socket = |path: &Path| drop(UnixListener::bind(path).unwrap());
+        assert_eq!(refusal(socket), "not a regular file");
+        let directory = |path: &Path| std::fs::create_dir(path).unwrap();
+        assert_eq!(refusal(directory), "not a regular file");
+        let error = read(Path::new("/dev/zero"), 8).unwrap_err();
+        assert_eq!(error.to_string(), "not a regular file");
+    }
+
+    /// The size that `/proc` reports for its files is 0.
+    #[test]
+    fn the_limit_holds_for_a_file_that_reports_another_size() {
+        let error = read(Path::new("/proc/self/status"), 8).unwrap_err();
+        assert_eq!(error.to_string(), "larger than 8 bytes");
+    }
+}
