@@ -22,6 +22,7 @@ mod privileges;
 mod publisher;
 mod serve;
 mod socket;
+mod waiting;
 mod watch;
 
 use std::cell::RefCell;

@@ -20,7 +20,7 @@ pub mod identity;
 mod manifests;
 pub mod owed_writes;
 mod pod;
-mod publication;
+pub mod publication;
 mod question;
 
 use std::time::Instant;

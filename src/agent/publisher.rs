@@ -1,6 +1,6 @@
 //! Making the writes that are owed: each as soon as it can be, none twice, none to another pod.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::rc::Rc;
@@ -13,8 +13,9 @@ use tracing::{info, warn};
 use super::knowledge::Knowledge;
 use super::metrics::{Metrics, Outcome};
 use super::pause::Pause;
+use super::waiting::{Due, Waiting};
 use crate::cluster::api::{ApiError, NotPublished, Occasion, PodView, Published, publish};
-use crate::cluster::{OwedWrite, OwedWrites, PodName, Publication};
+use crate::cluster::{OwedWrites, PodName, Publication};
 use crate::journal::Journal;
 use crate::npwg::ObjectRef;
 
@@ -32,11 +33,8 @@ const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
 /// Writes what plugins owe the cluster.
 #[derive(Debug)]
 pub(super) struct Publisher {
-    owed: OwedWrites,
+    waiting: Waiting,
     journal: Journal,
-    /// What could not be kept on disk; it is lost with the agent.
-    in_memory: RefCell<Vec<OwedWrite>>,
-    kept: Cell<u64>,
     knowledge: Rc<Knowledge>,
     metrics: Rc<Metrics>,
     wake: Notify,
@@ -53,10 +51,8 @@ impl Publisher {
         metrics: Rc<Metrics>,
     ) -> Publisher {
         Publisher {
-            owed,
+            waiting: Waiting::new(owed),
             journal,
-            in_memory: RefCell::default(),
-            kept: Cell::new(0),
             knowledge,
             metrics,
             wake: Notify::new(),
@@ -79,30 +75,28 @@ impl Publisher {
     }
 
     /// Keeps what could not be kept on disk.
-    pub(super) fn keep(&self, publication: Publication) {
-        let number = self.kept.get();
-        self.kept.set(number + 1);
-        self.in_memory.borrow_mut().push(OwedWrite {
-            file: format!("memory-{}-{number}", std::process::id()),
-            publication,
-        });
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub(super) fn keep(&self, publication: Publication) -> Result<(), String> {
+        self.waiting.keep(publication)
     }
 
     /// Makes writes for ever.
     pub(super) async fn run(self: Rc<Self>) {
         loop {
-            let pods = self.owed_by_pod();
-            self.metrics.owed(pods.values().map(Vec::len).sum());
+            self.waiting.look().await;
+            self.metrics.owed(self.waiting.len());
+            let pods = self.waiting.pods();
             self.refused
                 .borrow_mut()
-                .retain(|pod, _| pods.contains_key(pod));
+                .retain(|pod, _| pods.contains(pod));
             if self.away.is_over() {
                 futures_util::stream::iter(pods)
-                    .for_each_concurrent(AT_ONCE, |(pod, writes)| self.tell(pod, writes))
+                    .for_each_concurrent(AT_ONCE, |pod| self.tell(pod))
                     .await;
             }
-            self.metrics
-                .owed(self.owed_by_pod().values().map(Vec::len).sum());
+            self.metrics.owed(self.waiting.len());
             tokio::select! {
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(self.next()) => {}
@@ -110,59 +104,38 @@ impl Publisher {
         }
     }
 
-    /// What is owed, each pod's oldest first.
-    fn owed_by_pod(&self) -> BTreeMap<PodName, Vec<OwedWrite>> {
-        let (mut writes, broken) = self.owed.list().unwrap_or_else(|error| {
-            let dir = self.owed.dir().display();
-            warn!("owed writes: {dir}: {error}; make it readable to root");
-            Default::default()
-        });
-        for line in broken {
-            warn!("an owed write cannot be read: {line}");
-        }
-        writes.extend(self.in_memory.borrow().iter().cloned());
-        let mut pods: BTreeMap<PodName, Vec<OwedWrite>> = BTreeMap::new();
-        for write in writes {
-            pods.entry(write.publication.pod.clone())
-                .or_default()
-                .push(write);
-        }
-        pods.values_mut()
-            .for_each(|writes| only_the_newest_status(writes));
-        pods
-    }
-
-    async fn tell(&self, pod: PodName, writes: Vec<OwedWrite>) {
+    async fn tell(&self, pod: PodName) {
         let pause = self.refused.borrow().get(&pod).cloned();
         if pause.is_some_and(|pause| !pause.is_over()) || !self.away.is_over() {
             return;
         }
-        for write in writes {
-            let view = self.known(&pod);
-            let server = self.knowledge.server();
-            let occasion = Occasion {
-                node: &self.knowledge.node,
-                period: &write.period(),
-            };
-            match publish(&server, view.as_ref(), &write.publication, occasion).await {
-                // As long as it runs, its mirror may come.
-                Ok(Published::NoMirror) if self.journal.has_pod(&pod) => {
-                    let cause = "its mirror pod is not in the cluster yet";
-                    return self.pause(pod, LONGEST_MIRROR_PAUSE, &cause);
+        let Some(due) = self.waiting.of(&pod).await else {
+            return;
+        };
+        let view = self.known(&pod);
+        let server = self.knowledge.server();
+        let occasion = Occasion {
+            node: &self.knowledge.node,
+            period: &due.period,
+        };
+        match publish(&server, view.as_ref(), &due.publication, occasion).await {
+            // As long as it runs, its mirror may come.
+            Ok(Published::NoMirror) if self.journal.has_pod(&pod) => {
+                let cause = "its mirror pod is not in the cluster yet";
+                self.pause(pod, LONGEST_MIRROR_PAUSE, &cause);
+            }
+            Ok(published) => {
+                self.away.clear();
+                self.made(&pod, &due, published);
+                self.refused.borrow_mut().remove(&pod);
+            }
+            Err(NotPublished::Status(error) | NotPublished::Events(error)) => {
+                if error.code() == Some(401) {
+                    self.knowledge.renew().await;
                 }
-                Ok(published) => {
-                    self.away.clear();
-                    self.made(&pod, &write, published);
-                }
-                Err(NotPublished::Status(error) | NotPublished::Events(error)) => {
-                    if error.code() == Some(401) {
-                        self.knowledge.renew().await;
-                    }
-                    return self.failed(pod, &error);
-                }
+                self.failed(pod, &error);
             }
         }
-        self.refused.borrow_mut().remove(&pod);
     }
 
     fn known(&self, pod: &PodName) -> Option<PodView> {
@@ -174,12 +147,12 @@ impl Publisher {
             .map(|view| PodView::clone(&view))
     }
 
-    fn made(&self, pod: &PodName, write: &OwedWrite, published: Published) {
+    fn made(&self, pod: &PodName, due: &Due, published: Published) {
         match published {
             Published::Told => {
                 self.metrics.published(Outcome::Told);
-                let statuses = write.publication.status.as_ref().map_or(0, Vec::len);
-                let (pod, events) = (pod.to_string(), write.publication.events.len());
+                let statuses = due.publication.status().map_or(0, <[_]>::len);
+                let (pod, events) = (pod.to_string(), due.publication.events().len());
                 info!(pod, phase = "publish", statuses, events, "told");
             }
             Published::PodGone | Published::NoMirror => {
@@ -193,17 +166,7 @@ impl Publisher {
                 );
             }
         }
-        self.in_memory
-            .borrow_mut()
-            .retain(|kept| kept.file != write.file);
-        if let Err(error) = self.owed.forget(&write.file) {
-            // It is told again then, which changes nothing: the status is the same by now, and
-            // the event has the same name.
-            warn!(
-                "owed write {} cannot be removed: {error}; make it writable to root",
-                write.file
-            );
-        }
+        self.waiting.made(due);
     }
 
     fn failed(&self, pod: PodName, error: &ApiError) {
@@ -246,45 +209,5 @@ impl Publisher {
             .min()
             .unwrap_or(RESCAN)
             .clamp(Duration::from_millis(50), RESCAN)
-    }
-}
-
-/// Of several statuses of one pod only the newest is told; events are, each.
-fn only_the_newest_status(writes: &mut [OwedWrite]) {
-    let newest = writes
-        .iter()
-        .rposition(|write| write.publication.status.is_some());
-    for (index, write) in writes.iter_mut().enumerate() {
-        if Some(index) != newest {
-            write.publication.status = None;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_several_statuses_the_newest_is_told_and_of_the_events_each() {
-        let write = |file: &str, status: bool| OwedWrite {
-            file: file.into(),
-            publication: Publication {
-                pod: PodName {
-                    namespace: "a".into(),
-                    name: "b".into(),
-                    uid: None,
-                },
-                status: status.then(Vec::new),
-                events: Vec::new(),
-            },
-        };
-        let mut writes = [write("1", true), write("2", true), write("3", false)];
-        only_the_newest_status(&mut writes);
-        let told: Vec<bool> = writes
-            .iter()
-            .map(|w| w.publication.status.is_some())
-            .collect();
-        assert_eq!(told, [false, true, false]);
     }
 }

@@ -103,9 +103,12 @@ impl Desk {
                 Received::Message(ToAgent::Owed) => owes = true,
                 Received::Message(ToAgent::Over(figures)) => self.over(*figures),
                 Received::Message(ToAgent::Keep(publication)) => {
-                    self.publisher.keep(publication);
+                    let reply = match self.publisher.keep(publication) {
+                        Ok(()) => FromAgent::Kept,
+                        Err(cause) => FromAgent::Refused(cause),
+                    };
                     owes = true;
-                    send(&mut stream, &FromAgent::Kept).await;
+                    send(&mut stream, &reply).await;
                 }
                 Received::Message(ToAgent::Census) => {
                     let census = FromAgent::Census(Box::new(self.census()));

@@ -177,12 +177,13 @@ impl Agent {
         disk: &std::io::Error,
     ) -> Result<(), ClusterError> {
         let failed = |cause: String| ClusterError::Owed {
-            pod: publication.pod.to_string(),
+            pod: publication.pod().to_string(),
             path: self.owed.dir().display().to_string(),
             cause: format!("{disk}, and {cause}"),
         };
         match self.exchange(&ToAgent::Keep(publication.clone())) {
             Ok(FromAgent::Kept) => Ok(()),
+            Ok(FromAgent::Refused(cause)) => Err(failed(cause)),
             Ok(_) => Err(failed("the agent did not take it".to_owned())),
             Err(attempt) => Err(failed(attempt.error(self).to_string())),
         }

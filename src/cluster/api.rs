@@ -74,7 +74,7 @@ impl Cluster for Api {
     fn publish(&self, publication: &Publication) -> Result<(), ClusterError> {
         let Connected { runtime, server } = self.connected()?;
         runtime.block_on(async {
-            let name = &publication.pod;
+            let name = publication.pod();
             let view = server.pod(&name.namespace, &name.name).await?;
             let occasion = Occasion {
                 node: "",

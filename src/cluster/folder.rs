@@ -114,9 +114,9 @@ impl Cluster for Folder {
     }
 
     fn publish(&self, publication: &Publication) -> Result<(), ClusterError> {
-        let dir = self.status_dir(&publication.pod);
+        let dir = self.status_dir(publication.pod());
         let failed = |cause: std::io::Error| ClusterError::Status {
-            pod: format!("{}/{}", publication.pod.namespace, publication.pod.name),
+            pod: publication.pod().to_string(),
             path: dir.display().to_string(),
             cause: cause.to_string(),
         };

@@ -5,6 +5,7 @@
 //! takes the files away. They are not synced: after a power loss no pod has its old sandbox, and
 //! each gets a new status with the next.
 
+use std::cmp::Ordering;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -12,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::Publication;
+use super::{PodName, Publication};
 use crate::boot::boot_id;
 use crate::untrusted_file;
 
@@ -24,8 +26,12 @@ const SUFFIX: &str = ".json";
 /// How long the same words about the same pod make one event, in seconds.
 const PERIOD: u64 = 600;
 const TORN: &str = ".unreadable";
-/// The largest file that is read, in bytes: an annotation has at most 256 KiB.
-const LIMIT: u64 = 1 << 20;
+/// The largest file that is read, in bytes: a publication within its limits is smaller.
+pub const MAX_FILE: u64 = 1 << 20;
+/// How many entries of the directory are looked through for what a new publication replaces.
+const LOOKED_AT: usize = 4096;
+/// How many publications a new one replaces.
+const REPLACED: usize = 16;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct File<P> {
@@ -39,11 +45,18 @@ struct File<P> {
 pub struct OwedWrite {
     /// Its file's name.
     pub file: String,
+    /// Whether it was written since the node has booted.
+    pub of_this_boot: bool,
     /// What is to be told.
     pub publication: Publication,
 }
 
 impl OwedWrite {
+    /// Orders writes as they were made: those of earlier boots first.
+    pub fn by_age(&self, other: &OwedWrite) -> Ordering {
+        (self.of_this_boot, &self.file).cmp(&(other.of_this_boot, &other.file))
+    }
+
     /// The period in which it was written: it is the same whenever it is told.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
@@ -65,8 +78,8 @@ fn period(since_boot: u64) -> String {
 /// What is owed, as it lies there.
 #[derive(Debug, Default)]
 pub struct OwedSurvey {
-    /// The writes, each with its age.
-    pub waiting: Vec<(OwedWrite, Duration)>,
+    /// The pods of the writes, each with its age.
+    pub waiting: Vec<(PodName, Duration)>,
     /// Files that cannot be read.
     pub broken: Vec<PathBuf>,
 }
@@ -101,24 +114,28 @@ impl OwedWrites {
             .create(&self.dir)
     }
 
-    /// Keeps a publication.
+    /// Keeps a publication, in place of those of the same pod that are still owed: what they owe
+    /// is kept with it. However often a pod is tried, its publications take the space of one.
     ///
     /// # Errors
     /// Those of the file system; then nothing is kept.
     pub fn keep(&self, publication: &Publication) -> io::Result<()> {
-        let text = serde_json::to_vec(&File {
-            form: FORM,
-            boot: boot_id(),
-            publication,
-        })?;
+        let of_pod = ending(publication.pod());
         // By the time since boot, so that a clock that is set back changes no order.
         let now = clock_gettime(ClockId::Boottime);
         let name = format!(
-            "{:010}.{:09}-{}",
+            "{:010}.{:09}-{}{of_pod}",
             now.tv_sec,
             now.tv_nsec,
             std::process::id()
         );
+        let earlier = self.earlier(&name, &of_pod, publication.pod());
+        let newest_first = earlier.iter().rev().map(|write| write.publication.clone());
+        let text = serde_json::to_vec(&File {
+            form: FORM,
+            boot: boot_id(),
+            publication: newest_first.fold(publication.clone(), Publication::after),
+        })?;
         let temporary = self.dir.join(format!(".{name}"));
         let written = match write(&temporary, &text) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -126,49 +143,54 @@ impl OwedWrites {
             }
             written => written,
         };
-        let kept =
-            written.and_then(|()| fs::rename(&temporary, self.dir.join(format!("{name}{SUFFIX}"))));
-        if kept.is_err() {
-            let _ = fs::remove_file(&temporary);
+        let kept = written.and_then(|()| fs::rename(&temporary, self.dir.join(&name)));
+        match kept {
+            Ok(()) => earlier.iter().for_each(|write| {
+                let _ = self.forget(&write.file);
+            }),
+            Err(_) => {
+                let _ = fs::remove_file(&temporary);
+            }
         }
         kept
     }
 
-    /// Everything owed, oldest first. Files that cannot be read are put aside, each with a line
-    /// in the second list.
+    /// What is owed of a pod since before `name` was chosen, oldest first. Whatever cannot be read
+    /// is for the agent to put aside.
+    fn earlier(&self, name: &str, of_pod: &str, pod: &PodName) -> Vec<OwedWrite> {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten();
+        let names = entries
+            .take(LOOKED_AT)
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|other| is_write(other) && other.ends_with(of_pod));
+        let mut earlier: Vec<OwedWrite> = names
+            .take(REPLACED)
+            .filter_map(|other| self.read(&other).ok()?)
+            .filter(|other| other.publication.pod() == pod)
+            .filter(|other| !other.of_this_boot || *other.file < *name)
+            .collect();
+        earlier.sort_by(OwedWrite::by_age);
+        earlier
+    }
+
+    /// The names of the files of all writes that are owed, in no order.
     ///
     /// # Errors
     /// When the directory is there and cannot be read.
-    pub fn list(&self) -> io::Result<(Vec<OwedWrite>, Vec<String>)> {
+    pub fn names(&self) -> io::Result<Vec<String>> {
         let entries = match fs::read_dir(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
-        let boot = boot_id();
-        let mut owed = Vec::new();
-        let mut broken = Vec::new();
-        for entry in entries {
-            let Ok(name) = entry?.file_name().into_string() else {
-                continue;
-            };
-            if name.starts_with('.') || !name.ends_with(SUFFIX) {
-                continue;
-            }
-            match self.read(&name) {
-                Ok(Some(file)) => owed.push((file.boot == boot, name, file.publication)),
-                Ok(None) => {}
-                Err(cause) => broken.push(self.put_aside(&name, &cause)),
-            }
-        }
-        owed.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-        let owed = owed
-            .into_iter()
-            .map(|(_, file, publication)| OwedWrite { file, publication });
-        Ok((owed.collect(), broken))
+        let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        let names = names.filter_map(io::Result::transpose);
+        names
+            .filter(|name| name.as_ref().map_or(true, |name| is_write(name)))
+            .collect()
     }
 
-    /// Everything owed with its age, and every file that cannot be read, changing nothing: for
-    /// whoever only looks.
+    /// The age of every write that is owed, and every file that cannot be read, changing nothing:
+    /// for whoever only looks.
     ///
     /// # Errors
     /// When the directory is there and cannot be read.
@@ -186,15 +208,15 @@ impl OwedWrites {
             if file.ends_with(TORN) {
                 survey.broken.push(entry.path());
             }
-            if file.starts_with('.') || !file.ends_with(SUFFIX) {
+            if !is_write(&file) {
                 continue;
             }
             match self.read(&file) {
-                Ok(Some(File { publication, .. })) => {
+                Ok(Some(write)) => {
                     let changed = entry.metadata().and_then(|metadata| metadata.modified());
                     let age = changed.map(|changed| changed.elapsed().unwrap_or_default());
-                    let write = OwedWrite { file, publication };
-                    survey.waiting.push((write, age.unwrap_or_default()));
+                    let pod = write.publication.pod().clone();
+                    survey.waiting.push((pod, age.unwrap_or_default()));
                 }
                 Ok(None) => {}
                 Err(_) => survey.broken.push(entry.path()),
@@ -214,25 +236,29 @@ impl OwedWrites {
         }
     }
 
-    fn read(&self, name: &str) -> Result<Option<File<Publication>>, String> {
-        let bytes = match untrusted_file::read(&self.dir.join(name), LIMIT) {
+    /// One write; `None` where its file is gone, or of another release's form.
+    ///
+    /// # Errors
+    /// Why it cannot be read: also when it is no regular file, or larger than [`MAX_FILE`].
+    pub fn read(&self, name: &str) -> Result<Option<OwedWrite>, String> {
+        let bytes = match untrusted_file::read(&self.dir.join(name), MAX_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes.map_err(|error| error.to_string())?,
         };
-        let file: File<serde_json::Value> =
-            serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+        let file: File<IgnoredAny> = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
         if file.form != FORM {
             return Ok(None);
         }
-        let publication = serde_json::from_value(file.publication).map_err(|e| e.to_string())?;
-        Ok(Some(File {
-            form: file.form,
-            boot: file.boot,
-            publication,
+        let file: File<Publication> = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+        Ok(Some(OwedWrite {
+            file: name.to_owned(),
+            of_this_boot: file.boot == boot_id(),
+            publication: file.publication,
         }))
     }
 
-    fn put_aside(&self, name: &str, cause: &str) -> String {
+    /// Puts a file aside that cannot be read, and says so in a line.
+    pub fn put_aside(&self, name: &str, cause: &str) -> String {
         let path = self.dir.join(name);
         let aside = self.dir.join(format!("{name}{TORN}"));
         let line = format!("{}: {cause}", path.display());
@@ -243,11 +269,22 @@ impl OwedWrites {
     }
 }
 
+fn is_write(name: &str) -> bool {
+    !name.starts_with('.') && name.ends_with(SUFFIX)
+}
+
+/// How the names of a pod's files end. Two pods may have the same ending.
+fn ending(pod: &PodName) -> String {
+    let uid = pod.uid.as_deref().unwrap_or_default();
+    let sum = crc32fast::hash(format!("{pod} {uid}").as_bytes());
+    format!("-{sum:08x}{SUFFIX}")
+}
+
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     fs::OpenOptions::new()
         .write(true)
-        .create(true)
-        .truncate(true)
+        // The agent may write in this directory too: a link of its making is not followed.
+        .create_new(true)
         .mode(0o600)
         .open(path)?
         .write_all(text)

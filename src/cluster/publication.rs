@@ -1,24 +1,121 @@
 //! What the cluster is told of a pod.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::pod::PodName;
 use crate::npwg::StatusEntry;
 
-/// What became of an ADD.
+/// How many events one publication has at most: one for each of many networks, and no flood.
+pub const MAX_EVENTS: usize = 32;
+/// How long an event's message is at most, in bytes; the API server refuses more than 1 KiB.
+pub const MAX_MESSAGE: usize = 1000;
+/// How large a network-status is at most, in bytes: all annotations of a pod together have no
+/// more.
+pub const MAX_STATUS: usize = 256 * 1024;
+
+/// What became of an ADD, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and [`MAX_STATUS`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Unbounded")]
 pub struct Publication {
-    /// The pod.
-    pub pod: PodName,
-    /// Its network-status; `None` leaves it as it is.
-    pub status: Option<Vec<StatusEntry>>,
-    /// Events about it.
+    pod: PodName,
+    status: Option<Vec<StatusEntry>>,
+    events: Vec<Event>,
+}
+
+/// A publication as it was written, by any release.
+#[derive(Deserialize)]
+struct Unbounded {
+    pod: PodName,
+    status: Option<Vec<StatusEntry>>,
     #[serde(default)]
-    pub events: Vec<Event>,
+    events: Vec<Event>,
+}
+
+impl From<Unbounded> for Publication {
+    fn from(written: Unbounded) -> Publication {
+        Publication::new(written.pod, written.status, written.events)
+    }
+}
+
+impl Publication {
+    /// A publication for `pod`; a `status` of `None` leaves the pod's as it is.
+    ///
+    /// A status beyond [`MAX_STATUS`] becomes an event. Of too many events the first ones and the
+    /// last stay, with one that counts the others.
+    pub fn new(
+        pod: PodName,
+        status: Option<Vec<StatusEntry>>,
+        mut events: Vec<Event>,
+    ) -> Publication {
+        let length = status.as_ref().map_or(0, |status| {
+            serde_json::to_string(status).map_or(0, |text| text.len())
+        });
+        let status = status.filter(|_| length <= MAX_STATUS);
+        if length > MAX_STATUS {
+            let message = format!(
+                "network-status is not written: it has {length} bytes; {MAX_STATUS} are allowed"
+            );
+            events.push(Event::warning("StatusTooLong", message));
+        }
+        Publication {
+            pod,
+            status,
+            events: few(events),
+        }
+    }
+
+    /// The pod.
+    pub fn pod(&self) -> &PodName {
+        &self.pod
+    }
+
+    /// Its network-status; `None` leaves it as it is.
+    pub fn status(&self) -> Option<&[StatusEntry]> {
+        self.status.as_deref()
+    }
+
+    /// Events about it.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// This publication with what an `earlier` one of the same pod still owes: its events, and its
+    /// status where this one has none.
+    #[must_use]
+    pub fn after(self, earlier: Publication) -> Publication {
+        let said: HashSet<&Event> = self.events.iter().collect();
+        let mut events = earlier.events;
+        events.retain(|event| !said.contains(event));
+        events.extend(self.events);
+        Publication {
+            pod: self.pod,
+            status: self.status.or(earlier.status),
+            events: few(events),
+        }
+    }
+}
+
+fn few(mut events: Vec<Event>) -> Vec<Event> {
+    if events.len() > MAX_EVENTS
+        && let Some(last) = events.pop()
+    {
+        let omitted = events.len() - (MAX_EVENTS - 2);
+        events.truncate(MAX_EVENTS - 2);
+        let message =
+            format!("{omitted} more events are left out; at most {MAX_EVENTS} are written");
+        events.extend([Event::warning("EventsOmitted", message), last]);
+    }
+    for event in &mut events {
+        let end = event.message.floor_char_boundary(MAX_MESSAGE);
+        event.message.truncate(end);
+    }
+    events
 }
 
 /// An event about a pod.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Event {
     /// Normal or Warning.
     #[serde(rename = "type")]
@@ -50,10 +147,83 @@ impl Event {
 }
 
 /// How grave an event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EventKind {
     /// As it should be.
     Normal,
     /// Not as it should be.
     Warning,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod() -> PodName {
+        PodName {
+            namespace: "a".into(),
+            name: "web".into(),
+            uid: Some("u".into()),
+        }
+    }
+
+    fn warnings(count: usize) -> Vec<Event> {
+        let warning = |number| Event::warning("R", format!("{number} {}", "é".repeat(4000)));
+        (0..count).map(warning).collect()
+    }
+
+    fn entry(name: &str) -> StatusEntry {
+        StatusEntry {
+            name: name.into(),
+            ..StatusEntry::default()
+        }
+    }
+
+    #[test]
+    fn however_much_there_is_to_say_a_publication_is_small() {
+        let mut events = warnings(30_000);
+        events.push(Event::normal("AddedInterface", "last"));
+        let made = Publication::new(pod(), Some(vec![entry("n")]), events.clone());
+        assert_eq!(made.events().len(), MAX_EVENTS);
+        assert_eq!(made.events()[MAX_EVENTS - 1].reason, "AddedInterface");
+        let omitted = &made.events()[MAX_EVENTS - 2];
+        assert_eq!(omitted.reason, "EventsOmitted");
+        assert!(omitted.message.starts_with("29970 more"), "{omitted:?}");
+        assert!(
+            made.events()
+                .iter()
+                .all(|it| it.message.len() <= MAX_MESSAGE)
+        );
+        let text = serde_json::to_string(&made).unwrap();
+        assert!(text.len() < 64 << 10, "{}", text.len());
+        let written = serde_json::json!({"pod": pod(), "status": null, "events": events});
+        let read: Publication = serde_json::from_value(written).unwrap();
+        assert_eq!(read.events().len(), MAX_EVENTS);
+    }
+
+    #[test]
+    fn a_status_that_no_annotation_can_hold_becomes_an_event() {
+        let status = vec![entry(&"x".repeat(MAX_STATUS))];
+        let made = Publication::new(pod(), Some(status), Vec::new());
+        assert_eq!(made.status(), None);
+        assert_eq!(made.events()[0].reason, "StatusTooLong");
+    }
+
+    #[test]
+    fn a_newer_publication_takes_the_older_ones_place() {
+        let [old, new] = ["old", "new"].map(|name| Some(vec![entry(name)]));
+        let event = |text: &str| Event::warning("R", text);
+        let make = |status: &Option<Vec<StatusEntry>>, events: &[&str]| {
+            let events = events.iter().map(|text| event(text)).collect();
+            Publication::new(pod(), status.clone(), events)
+        };
+        let earlier = make(&old, &["a", "b"]);
+        for (status, expected) in [(&new, &new), (&None, &old)] {
+            let merged = make(status, &["b", "c"]).after(earlier.clone());
+            assert_eq!(merged, make(expected, &["a", "b", "c"]));
+        }
+        let merged = Publication::new(pod(), None, warnings(30));
+        let merged = merged.after(Publication::new(pod(), None, warnings(60)));
+        assert!(merged.events().len() <= MAX_EVENTS);
+    }
 }

@@ -136,11 +136,8 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let told = problems.map(|problem| Event::warning("NoNetworkFound", problem.to_string()));
     let events: Vec<Event> = prepared.events.iter().cloned().chain(told).collect();
     if !events.is_empty() {
-        let _ = context.node.cluster.publish(&Publication {
-            pod: pod.clone(),
-            status: None,
-            events,
-        });
+        let publication = Publication::new(pod.clone(), None, events);
+        let _ = context.node.cluster.publish(&publication);
     }
 }
 

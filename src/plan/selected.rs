@@ -6,6 +6,7 @@ use super::planner::Planner;
 use super::{Inputs, restrictions};
 use crate::cluster::{Event, Network};
 use crate::cni::InterfaceName;
+use crate::cni::json::excerpt;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, SelectionError};
 
 impl<'a> Planner<'a> {
@@ -97,13 +98,7 @@ impl<'a> Planner<'a> {
 
     pub(super) fn selected_networks(&mut self, selections: &[Selection]) {
         for selection in selections {
-            for key in &selection.unknown_keys {
-                let network = &selection.network;
-                let message = format!(
-                    "annotation {NETWORKS_ANNOTATION}: network {network}: key {key:?} is unknown and ignored"
-                );
-                self.plan.events.push(Event::warning("UnknownKey", message));
-            }
+            self.plan.events.extend(unknown_keys(selection));
             let attachment = self.selected(selection);
             self.take(attachment);
         }
@@ -175,4 +170,25 @@ impl<'a> Planner<'a> {
         )
         .map_err(|reason| attachment.problem(reason))
     }
+}
+
+/// How many unknown keys an event names.
+const NAMED_KEYS: usize = 5;
+
+/// One event about all keys of a network that are unknown: there may be thousands.
+fn unknown_keys(selection: &Selection) -> Option<Event> {
+    let keys = &selection.unknown_keys;
+    let named = keys.iter().take(NAMED_KEYS);
+    let named: Vec<String> = named.map(|key| format!("{:?}", excerpt(key))).collect();
+    let list = named.join(", ");
+    let list = match keys.len() {
+        0 => return None,
+        1 => format!("key {list} is"),
+        all if all > NAMED_KEYS => format!("keys {list} and {} more are", all - NAMED_KEYS),
+        _ => format!("keys {list} are"),
+    };
+    let network = &selection.network;
+    let message =
+        format!("annotation {NETWORKS_ANNOTATION}: network {network}: {list} unknown and ignored");
+    Some(Event::warning("UnknownKey", message))
 }

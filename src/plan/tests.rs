@@ -1008,3 +1008,36 @@ fn what_is_wrong_with_the_checkpoint_fails_only_the_network_that_needs_it() {
         "{line}"
     );
 }
+
+#[test]
+fn however_many_keys_are_unknown_a_network_gets_one_event() {
+    let with = |count: usize| {
+        let keys = (0..count).map(|number| format!(r#","k{number}":0"#));
+        let keys: String = keys.collect();
+        let plan = story()
+            .macvlan("pods/a", &[])
+            .networks(format!(r#"[{{"name":"a"{keys}}}]"#))
+            .plan();
+        assert!(plan.problems.is_empty(), "{:?}", plan.problems);
+        plan.events
+    };
+    assert!(with(0).is_empty());
+    for (count, expected) in [
+        (1, r#"network pods/a: key "k0" is unknown and ignored"#),
+        (
+            2,
+            r#"network pods/a: keys "k0", "k1" are unknown and ignored"#,
+        ),
+        (
+            20_000,
+            r#"network pods/a: keys "k0", "k1", "k2", "k3", "k4" and 19995 more are unknown and ignored"#,
+        ),
+    ] {
+        let events = with(count);
+        assert_eq!((events.len(), events[0].reason.as_str()), (1, "UnknownKey"));
+        assert!(events[0].message.ends_with(expected), "{events:?}");
+    }
+    let long = format!(r#"[{{"name":"a","{}":0}}]"#, "k".repeat(200_000));
+    let plan = story().macvlan("pods/a", &[]).networks(long).plan();
+    assert!(plan.events[0].message.len() < 300, "{:?}", plan.events);
+}

@@ -57,7 +57,7 @@ pub async fn publish(
     publication: &Publication,
     occasion: Occasion<'_>,
 ) -> Result<Published, NotPublished> {
-    let name = &publication.pod;
+    let name = publication.pod();
     let Ok(pod) = ObjectRef::new(&name.namespace, &name.name) else {
         return Ok(Published::PodGone);
     };
@@ -65,7 +65,7 @@ pub async fn publish(
         .filter(|view| view.identity.is(name.uid.as_deref()))
         .cloned();
     let mut attempt = 0;
-    let mut events = publication.events.clone();
+    let mut events = publication.events().to_vec();
     let identified = loop {
         let view = match current.take() {
             Some(view) => view,
@@ -110,7 +110,7 @@ pub async fn publish(
 
 /// The change, or none where the pod says it already.
 fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
-    let ours = publication.status.as_ref()?;
+    let ours = publication.status()?;
     let merged = merge_status(view.status.as_deref(), ours);
     if view.status.as_deref() == Some(merged.as_str()) {
         return None;
@@ -184,18 +184,16 @@ mod tests {
     use crate::npwg::StatusEntry;
 
     fn publication() -> Publication {
-        Publication {
-            pod: PodName {
-                namespace: "a".into(),
-                name: "web".into(),
-                uid: Some("u".into()),
-            },
-            status: Some(vec![StatusEntry {
-                name: "n".into(),
-                ..StatusEntry::default()
-            }]),
-            events: Vec::new(),
-        }
+        let pod = PodName {
+            namespace: "a".into(),
+            name: "web".into(),
+            uid: Some("u".into()),
+        };
+        let status = vec![StatusEntry {
+            name: "n".into(),
+            ..StatusEntry::default()
+        }];
+        Publication::new(pod, Some(status), Vec::new())
     }
 
     fn view(status: Option<&str>) -> PodView {
@@ -240,7 +238,7 @@ mod tests {
 
     #[test]
     fn an_events_name_is_valid_and_the_same_for_the_same_words_in_one_period() {
-        let mut name = publication().pod;
+        let mut name = publication().pod().clone();
         name.name = format!("{}.{}", "x".repeat(199), "y".repeat(40));
         let event = Event::normal("AddedInterface", "é".repeat(800));
         let node = "node-a";

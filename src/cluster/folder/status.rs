@@ -19,10 +19,10 @@ const UNFINISHED: &str = ".network-status.";
 /// Those of the file system.
 pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()> {
     fs::create_dir_all(dir)?;
-    if let Some(status) = &publication.status {
+    if let Some(status) = publication.status() {
         write_status(dir, status)?;
     }
-    append_events(dir, &publication.events)
+    append_events(dir, publication.events())
 }
 
 /// What others wrote stays: foreign entries and keys with a period (NPWG 1.3 §5.1).

@@ -52,9 +52,8 @@ fn writes(context: &Context<'_>, diagnosis: &mut Diagnosis) {
             Check::Owed,
             &dir,
             format!(
-                "{} writes to the API server wait, that of pod {} for {} s",
+                "{} writes to the API server wait, that of pod {oldest} for {} s",
                 late.len(),
-                oldest.publication.pod,
                 age.as_secs()
             ),
             "start the agent, or look into its log why the API server refuses them",

@@ -163,11 +163,7 @@ impl Adding<'_> {
         self.events.push(status::added(&self.sandbox));
         let status = Some(status.to_vec());
         let events = std::mem::take(&mut self.events);
-        let publication = Publication {
-            pod: pod.clone(),
-            status,
-            events,
-        };
+        let publication = Publication::new(pod.clone(), status, events);
         let node = self.context.node;
         let publish = || node.cluster.publish(&publication);
         match node.stopwatch.during(Phase::Publish, publish) {

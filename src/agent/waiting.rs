@@ -1,0 +1,212 @@
+//! What is owed, by pod: the names of files alone, since a directory may hold more than fits into
+//! memory. Files are read one at a time.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tokio::task::yield_now;
+use tracing::warn;
+
+use crate::cluster::{OwedWrites, PodName, Publication, owed_writes};
+
+/// How many bytes of publications are kept in memory while nothing can be kept on disk.
+const MAX_IN_MEMORY: usize = 4 << 20;
+
+/// A file, ordered as files were written: those of earlier boots first.
+type Order = (bool, String);
+
+/// The writes that are owed.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    owed: OwedWrites,
+    pods: RefCell<BTreeMap<PodName, BTreeSet<Order>>>,
+    /// Every file that has been looked at, with its pod; `None` for those that cannot be read and
+    /// for those of another release.
+    seen: RefCell<HashMap<String, Option<(PodName, bool)>>>,
+    /// What could not be kept on disk; it is lost with the agent.
+    in_memory: RefCell<BTreeMap<PodName, InMemory>>,
+}
+
+/// A publication that could not be kept on disk.
+#[derive(Debug, Clone, PartialEq)]
+struct InMemory {
+    publication: Publication,
+    period: String,
+    size: usize,
+}
+
+/// All that is owed of one pod.
+#[derive(Debug, PartialEq)]
+pub(super) struct Due {
+    pub(super) publication: Publication,
+    /// The period of the newest part.
+    pub(super) period: String,
+    files: Vec<Order>,
+    from_memory: Option<InMemory>,
+}
+
+impl Waiting {
+    pub(super) fn new(owed: OwedWrites) -> Waiting {
+        Waiting {
+            owed,
+            pods: RefCell::default(),
+            seen: RefCell::default(),
+            in_memory: RefCell::default(),
+        }
+    }
+
+    /// Looks what files there are. Each is read once, and others may work between two of them.
+    pub(super) async fn look(&self) {
+        let names = match self.owed.names() {
+            Ok(names) => names,
+            Err(error) => {
+                let dir = self.owed.dir().display();
+                return warn!("owed writes: {dir}: {error}; make it readable to root");
+            }
+        };
+        let mut before = self.seen.take();
+        for name in names {
+            let known = before.remove(&name);
+            if known.is_none() {
+                yield_now().await;
+            }
+            let known = known.unwrap_or_else(|| self.take_in(&name));
+            self.seen.borrow_mut().insert(name, known);
+        }
+        for (name, known) in before {
+            if let Some((pod, of_this_boot)) = known {
+                self.drop_file(&pod, &(of_this_boot, name));
+            }
+        }
+    }
+
+    fn take_in(&self, name: &str) -> Option<(PodName, bool)> {
+        match self.owed.read(name) {
+            Ok(write) => {
+                let write = write?;
+                let pod = write.publication.pod().clone();
+                let mut pods = self.pods.borrow_mut();
+                let files = pods.entry(pod.clone()).or_default();
+                files.insert((write.of_this_boot, write.file));
+                Some((pod, write.of_this_boot))
+            }
+            Err(cause) => {
+                let line = self.owed.put_aside(name, &cause);
+                warn!("an owed write cannot be read: {line}");
+                None
+            }
+        }
+    }
+
+    fn drop_file(&self, pod: &PodName, file: &Order) {
+        let mut pods = self.pods.borrow_mut();
+        if let Some(files) = pods.get_mut(pod) {
+            files.remove(file);
+            if files.is_empty() {
+                pods.remove(pod);
+            }
+        }
+    }
+
+    /// The pods that something is owed of.
+    pub(super) fn pods(&self) -> BTreeSet<PodName> {
+        let (files, memory) = (self.pods.borrow(), self.in_memory.borrow());
+        files.keys().chain(memory.keys()).cloned().collect()
+    }
+
+    /// How many writes are owed.
+    pub(super) fn len(&self) -> usize {
+        let files = self.pods.borrow();
+        files.values().map(BTreeSet::len).sum::<usize>() + self.in_memory.borrow().len()
+    }
+
+    /// Everything that is owed of a pod, as one publication; `None` where it is made by now.
+    pub(super) async fn of(&self, pod: &PodName) -> Option<Due> {
+        let files: Vec<Order> = {
+            let pods = self.pods.borrow();
+            pods.get(pod).into_iter().flatten().cloned().collect()
+        };
+        let from_memory = self.in_memory.borrow().get(pod).cloned();
+        let (mut publication, mut period) = match from_memory.clone() {
+            Some(kept) => (Some(kept.publication), Some(kept.period)),
+            None => (None, None),
+        };
+        for (_, file) in files.iter().rev() {
+            yield_now().await;
+            // One that is gone since is part of a newer one.
+            let Ok(Some(write)) = self.owed.read(file) else {
+                continue;
+            };
+            period = period.or_else(|| Some(write.period()));
+            publication = Some(match publication {
+                Some(newer) => newer.after(write.publication),
+                None => write.publication,
+            });
+        }
+        if publication.is_none() {
+            files.iter().for_each(|file| self.drop_file(pod, file));
+        }
+        Some(Due {
+            publication: publication?,
+            period: period?,
+            files,
+            from_memory,
+        })
+    }
+
+    /// A publication is made, or nobody is there any more to be told.
+    pub(super) fn made(&self, due: &Due) {
+        let pod = due.publication.pod();
+        let mut memory = self.in_memory.borrow_mut();
+        if due.from_memory.is_some() && memory.get(pod) == due.from_memory.as_ref() {
+            memory.remove(pod);
+        }
+        for file in &due.files {
+            match self.owed.forget(&file.1) {
+                Ok(()) => self.drop_file(pod, file),
+                // It is told again then, which changes nothing: the status is the same by now,
+                // and the events have the same names.
+                Err(error) => warn!(
+                    "owed write {} cannot be removed: {error}; make it writable to root",
+                    file.1
+                ),
+            }
+        }
+    }
+
+    /// Keeps what could not be kept on disk.
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub(super) fn keep(&self, publication: Publication) -> Result<(), String> {
+        let pod = publication.pod().clone();
+        let mut memory = self.in_memory.borrow_mut();
+        let publication = match memory.get(&pod) {
+            Some(earlier) => publication.after(earlier.publication.clone()),
+            None => publication,
+        };
+        let others = memory.iter().filter(|(other, _)| **other != pod);
+        let bytes: usize = others.map(|(_, kept)| kept.size).sum();
+        let size = serde_json::to_string(&publication).map_or(0, |text| text.len());
+        if bytes + size > MAX_IN_MEMORY {
+            return Err(format!(
+                "the agent keeps {bytes} bytes in memory for want of space in {}, and takes no \
+                 more than {MAX_IN_MEMORY}; free space there",
+                self.owed.dir().display()
+            ));
+        }
+        let period = owed_writes::period_now();
+        memory.insert(
+            pod,
+            InMemory {
+                publication,
+                period,
+                size,
+            },
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
