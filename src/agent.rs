@@ -12,6 +12,7 @@
 
 mod cache;
 mod connection;
+mod device_usage;
 mod durable;
 mod http;
 mod knowledge;
@@ -42,6 +43,7 @@ use crate::cluster::api::ApiError;
 use crate::journal::Journal;
 use cache::Cache;
 use connection::Connection;
+use device_usage::DeviceUsage;
 use durable::Durable;
 use knowledge::Knowledge;
 use metrics::Metrics;
@@ -131,10 +133,16 @@ async fn live(options: Options) -> Result<(), AgentError> {
         Rc::clone(&metrics),
     ));
     tokio::task::spawn_local(Rc::clone(&publisher).run());
-    let counted = Rc::clone(&metrics);
-    tokio::task::spawn_local(http::serve(listening, counted, Rc::clone(&knowledge)));
+    let devices = Rc::new(DeviceUsage::default());
+    tokio::task::spawn_local(Rc::clone(&devices).run(Rc::clone(&knowledge)));
+    tokio::task::spawn_local(http::serve(
+        listening,
+        Rc::clone(&metrics),
+        cache,
+        Rc::clone(&devices),
+    ));
     tokio::select! {
-        () = serve::serve(&socket, knowledge, publisher, metrics, durable) => {}
+        () = serve::serve(&socket, knowledge, publisher, metrics, durable, devices) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }

@@ -1,5 +1,6 @@
 //! Metrics and health over HTTP: `/metrics`, `/healthz`, `/readyz`.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -11,16 +12,23 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 use tracing::warn;
 
 use super::AgentError;
 use super::cache::Cache;
-use super::knowledge::Knowledge;
+use super::device_usage::DeviceUsage;
 use super::metrics::Metrics;
 use crate::kubelet::Usage;
 
+/// Connections at once: plugins' questions have their own.
+const CONNECTIONS: usize = 8;
+/// The largest header of a request, in bytes.
+const MAX_HEADER: usize = 8 << 10;
 /// How long a client may take to ask.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection may last.
+const WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
 const METRICS: &str = "/metrics";
@@ -35,13 +43,33 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, AgentErro
         .map_err(|cause| AgentError::Metrics { address, cause })
 }
 
-/// Serves for ever.
-pub(super) async fn serve(listener: TcpListener, metrics: Rc<Metrics>, knowledge: Rc<Knowledge>) {
+/// Serves for ever. Where every connection is taken, a new one takes the place of the oldest: a
+/// client that holds many and asks nothing keeps nobody out.
+pub(super) async fn serve(
+    listener: TcpListener,
+    metrics: Rc<Metrics>,
+    cache: Rc<Cache>,
+    devices: Rc<DeviceUsage>,
+) {
+    let mut connections: VecDeque<JoinHandle<()>> = VecDeque::new();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let (metrics, knowledge) = (Rc::clone(&metrics), Rc::clone(&knowledge));
-                tokio::task::spawn_local(converse(stream, metrics, knowledge));
+                connections.retain(|connection| !connection.is_finished());
+                if connections.len() >= CONNECTIONS
+                    && let Some(oldest) = connections.pop_front()
+                {
+                    oldest.abort();
+                    // Its descriptor is free before another one is taken.
+                    let _ = oldest.await;
+                }
+                let (metrics, cache) = (Rc::clone(&metrics), Rc::clone(&cache));
+                let devices = Rc::clone(&devices);
+                let connection = tokio::task::spawn_local(async move {
+                    let serving = converse(stream, &metrics, &cache, &devices);
+                    let _ = tokio::time::timeout(WITHIN, serving).await;
+                });
+                connections.push_back(connection);
             }
             Err(error) => {
                 warn!("metrics: no connection can be accepted: {error}");
@@ -51,23 +79,21 @@ pub(super) async fn serve(listener: TcpListener, metrics: Rc<Metrics>, knowledge
     }
 }
 
-async fn converse(stream: TcpStream, metrics: Rc<Metrics>, knowledge: Rc<Knowledge>) {
+async fn converse(stream: TcpStream, metrics: &Metrics, cache: &Cache, devices: &DeviceUsage) {
     let service = service_fn(|request: Request<Incoming>| {
-        let (metrics, knowledge) = (Rc::clone(&metrics), Rc::clone(&knowledge));
-        async move {
-            let path = request.uri().path();
-            let devices = match path {
-                METRICS => knowledge.devices().await,
-                _ => Vec::new(),
-            };
-            let (status, text) = page(path, &metrics, &knowledge.cache, &devices);
-            Ok::<_, Infallible>(response(path, status, text))
-        }
+        let path = request.uri().path();
+        let devices = match path {
+            METRICS => devices.show().clone(),
+            _ => Vec::new(),
+        };
+        let (status, text) = page(path, metrics, cache, &devices);
+        std::future::ready(Ok::<_, Infallible>(response(path, status, text)))
     });
     // A client that goes away is nobody's error.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
+        .max_buf_size(MAX_HEADER)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -113,38 +139,4 @@ fn missing(cache: &Cache) -> Vec<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_agent_is_ready_once_both_lists_are_whole() {
-        let metrics = Metrics::new("/nowhere".into());
-        let cache = Cache::default();
-        let (status, text) = page("/readyz", &metrics, &cache, &[]);
-        assert_eq!(
-            (status.as_u16(), text.as_str()),
-            (503, "not listed yet: pods, definitions\n")
-        );
-        cache.pods.end();
-        cache.definitions.end();
-        assert_eq!(page("/readyz", &metrics, &cache, &[]).0.as_u16(), 200);
-        assert_eq!(page("/healthz", &metrics, &cache, &[]).0.as_u16(), 200);
-        assert_eq!(page("/", &metrics, &cache, &[]).0.as_u16(), 404);
-    }
-
-    #[test]
-    fn metrics_are_announced_as_what_they_are() {
-        let metrics = Metrics::new("/nowhere".into());
-        for (path, kind) in [
-            ("/metrics", "application/openmetrics-text; version=1.0.0"),
-            ("/healthz", "text/plain"),
-        ] {
-            let (status, text) = page(path, &metrics, &Cache::default(), &[]);
-            let is_open_metrics = text.ends_with("# EOF\n");
-            let response = response(path, status, text);
-            let announced = response.headers()[header::CONTENT_TYPE].to_str().unwrap();
-            assert!(announced.starts_with(kind), "{path}: {announced}");
-            assert_eq!(is_open_metrics, path == "/metrics");
-        }
-    }
-}
+mod tests;

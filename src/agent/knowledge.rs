@@ -38,12 +38,12 @@ impl Knowledge {
         self.connection.server()
     }
 
-    /// The devices of this node, as kubelet has them; none where it cannot be asked.
-    pub(super) async fn devices(&self) -> Vec<Usage> {
+    /// The devices of this node, as kubelet has them; `None` where it cannot be asked.
+    pub(super) async fn devices(&self) -> Option<Vec<Usage>> {
         let kept = self.kubelet.borrow().clone();
         // Nobody has asked for a device yet: kubelet may be there all the same.
         let kubelet = kept.unwrap_or_else(|| Rc::new(PodResources::at(Path::new(KUBELET))));
-        kubelet.usage().await.unwrap_or_default()
+        kubelet.usage().await.ok()
     }
 
     /// Reads the credentials again.

@@ -10,6 +10,7 @@ use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
+use super::device_usage::DeviceUsage;
 use super::durable::Durable;
 use super::knowledge::Knowledge;
 use super::metrics::Metrics;
@@ -37,6 +38,7 @@ struct Desk {
     publisher: Rc<Publisher>,
     metrics: Rc<Metrics>,
     durable: Durable,
+    devices: Rc<DeviceUsage>,
 }
 
 /// Serves connections for ever.
@@ -46,12 +48,14 @@ pub(super) async fn serve(
     publisher: Rc<Publisher>,
     metrics: Rc<Metrics>,
     durable: Durable,
+    devices: Rc<DeviceUsage>,
 ) {
     let desk = Rc::new(Desk {
         knowledge,
         publisher,
         metrics,
         durable,
+        devices,
     });
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -176,6 +180,9 @@ impl Desk {
         self.metrics.answered(answered.is_ok(), began.elapsed());
         match answered {
             Ok(answer) => {
+                if answer.kubelet.is_some() {
+                    self.devices.changed();
+                }
                 let failure = answer.kubelet.as_ref().and_then(|it| it.failure.as_ref());
                 if let Some(failure) = failure {
                     let pod = question.pod.as_ref().map(ToString::to_string);

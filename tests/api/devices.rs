@@ -156,7 +156,7 @@ fn the_agent_asks_kubelet_once_and_the_plugin_does_not_ask_again() {
 fn devices_in_use_and_free_are_shown_as_kubelet_has_them() {
     let lab = lab();
     let namespace = lab.namespace.clone();
-    let _server = FakeKubelet::serve(&socket(&lab), move |method, _| match method {
+    let server = FakeKubelet::serve(&socket(&lab), move |method, _| match method {
         "GetAllocatableResources" => allocatable(&[RESOURCE, "example.com/gpu"]),
         _ => {
             let app = container("app", &[(RESOURCE, "lab-vf1")], &[]);
@@ -173,8 +173,16 @@ fn devices_in_use_and_free_are_shown_as_kubelet_has_them() {
             agent.metric(&metric)
         })
     };
-    assert_eq!(shown(RESOURCE), [Some(1.0), Some(0.0)]);
+    eventually("the devices are shown", || {
+        shown(RESOURCE) == [Some(1.0), Some(0.0)]
+    });
     assert_eq!(shown("example.com/gpu"), [Some(0.0), Some(1.0)]);
+    let before = server.asked().len();
+    for _ in 0..20 {
+        shown(RESOURCE);
+    }
+    let asked = server.asked().len() - before;
+    assert!(asked <= 4, "a scrape asks kubelet nothing: {asked}");
 }
 
 #[test]

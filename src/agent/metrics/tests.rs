@@ -17,7 +17,14 @@ cluster network's CNI name; the first 256 networks have series of their own, all
 together, and so it is with `plugin`. `phase` is one of `question` (asking the agent), `devices`
 (waiting until kubelet's record shows the pod's devices), `plan`, `lock` (waiting for another call on
 the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish` (leaving status and events for
-the agent), `unwind`. `devices` are those that kubelet's pod-resources API names, asked at each scrape.
+the agent), `unwind`. `devices` are those that kubelet's pod-resources API names. A scrape asks kubelet
+nothing. While somebody scrapes, the agent asks kubelet in the background: after a minute, or a second after it
+answered for a pod with devices. The figures are at most a minute and one scrape interval old; the first scrape
+may show none.
+
+The page has eight connections, a request header of 8 KiB and ten seconds for each connection. When all are
+taken, a new connection replaces the oldest. Plugins ask over a socket of their own, which these limits keep
+free.
 
 What to watch: `jackfield_owed_writes` and `jackfield_owed_detachments` above 0 for minutes (the log
 says why), `jackfield_watch_failures_total` that goes on growing (the API server is out of reach; what
