@@ -81,7 +81,7 @@ pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
 /// What the runtime would hand over of a file: of a list that begins with us our own part, and
 /// anything else as it is.
 pub(super) fn on_stdin(file: &[u8]) -> Cow<'_, [u8]> {
-    let list = RawObject::parse(file).ok();
+    let list = RawObject::parse_stdin(file).ok();
     let ours = list
         .filter(|list| list.contains("plugins"))
         .and_then(|list| OurConf::read(&list));
@@ -102,7 +102,7 @@ fn request(
     let file = node.conf.display();
     let conf = std::fs::read(&node.conf)
         .map_err(|cause| format!("--conf {file}: {cause}; name a readable file"))?;
-    let mut conf = RawObject::parse(&on_stdin(&conf))
+    let mut conf = RawObject::parse_stdin(&on_stdin(&conf))
         .map_err(|cause| format!("{file}: {cause}; correct it"))?;
     change(&mut conf);
     let call = Call::read(|wanted| match wanted {

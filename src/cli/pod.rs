@@ -97,7 +97,7 @@ pub(super) fn read_request(
     })
     .map_err(|error| error.to_string())?;
     let refused = |cause: String| format!("{}: {cause}", node.conf.display());
-    let conf = RawObject::parse(&super::node::on_stdin(&conf))
+    let conf = RawObject::parse_stdin(&super::node::on_stdin(&conf))
         .map_err(|error| refused(error.to_string()))?;
     let request = Request::new(call, conf).map_err(|error| refused(error.to_string()))?;
     request.node.warnings.iter().for_each(|line| note(line));

@@ -96,7 +96,7 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 /// meant.
 pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     // A broken list is for its reader to judge.
-    let Ok(mut list) = RawObject::parse(found.text.as_bytes()) else {
+    let Ok(mut list) = RawObject::parse_configuration(found.text.as_bytes()) else {
         return Ok(found);
     };
     let name = list.read::<NetworkName>("name").ok().flatten();
@@ -170,7 +170,7 @@ fn plugins(dir: &Path) -> Result<Vec<Box<RawValue>>, ConfDirError> {
                 path: path.display().to_string(),
                 cause,
             };
-            let body = RawObject::parse(found.text.as_bytes())
+            let body = RawObject::parse_configuration(found.text.as_bytes())
                 .map_err(|cause| broken(cause.to_string()))?;
             PluginConfig::new(body).map_err(|cause| broken(cause.to_string()))?;
             serde_json::from_str(&found.text).map_err(|cause| broken(cause.to_string()))

@@ -285,9 +285,7 @@ fn merged_args(body: &RawObject, pods: Option<&RawObject>) -> Result<Option<Stri
     };
     let mut args = body.read::<RawObject>("args")?.unwrap_or_default();
     let mut cni = args.read::<RawObject>("cni")?.unwrap_or_default();
-    for (key, value) in pods.iter() {
-        cni.set(key, value.to_owned());
-    }
+    cni.overlay(pods);
     args.remove("cni");
     args.set("cni", to_raw_value(&cni)?);
     Ok(Some(args.to_string()))

@@ -6,10 +6,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+mod keys;
 mod raw_object;
 
-pub(crate) use raw_object::Members;
+pub(crate) use keys::{folded, same_key, texts, unambiguous};
 pub use raw_object::RawObject;
+pub(crate) use raw_object::{Members, POD_ANNOTATIONS};
 
 /// How deep arrays and objects may nest.
 ///
@@ -38,6 +40,15 @@ pub enum JsonError {
         key: String,
         /// What was expected.
         reason: String,
+    },
+    /// A key is there twice, in whatever case; parsers read that differently.
+    #[error(
+        "key {key:?} occurs more than once in its object, which plugins read regardless of case; \
+         keep one"
+    )]
+    Ambiguous {
+        /// The path of the key.
+        key: String,
     },
     /// The value of one key is not what it must be.
     #[error("key {key:?}: {value} is not valid: {reason}")]
@@ -145,23 +156,6 @@ pub fn check(bytes: &[u8]) -> Result<&str, JsonError> {
 /// Reads one value, with an error that does not speak of lines and columns.
 pub(crate) fn read<'a, T: Deserialize<'a>>(key: &str, value: &'a RawValue) -> Result<T, JsonError> {
     serde_json::from_str(value.get()).map_err(|error| JsonError::of_key(key, value, &error))
-}
-
-/// Whether a key is meant, as Go's decoder folds it.
-///
-/// Plugins written in Go find `type` under `Type`, and, since it folds by Unicode, `sysctl` under
-/// `ſysctl`: who compared bytes would overlook a key that the delegate obeys.
-pub(crate) fn same_key(written: &str, meant: &str) -> bool {
-    written.eq_ignore_ascii_case(meant)
-        || (!written.is_ascii() && written.chars().map(fold).eq(meant.chars().map(fold)))
-}
-
-fn fold(letter: char) -> char {
-    match letter {
-        'ſ' => 's',
-        '\u{212a}' => 'k',
-        other => other.to_ascii_lowercase(),
-    }
 }
 
 /// Appends `text` as a JSON string.

@@ -35,17 +35,29 @@ pub struct NetworkConfig {
 impl NetworkConfig {
     /// Reads a configuration of either form; one with `plugins` is a list.
     ///
-    /// Keys are found in any case, `null` is absent, `cniVersions` counts, and `disableCheck` and
+    /// Keys are found in any case and may be there once, `null` is absent, `cniVersions` counts, and `disableCheck` and
     /// `disableGC` may be strings, all as in the reference library.
     ///
     /// # Errors
     ///
     /// [`ConfigError`], which knows its CNI code.
     pub fn parse(text: &[u8]) -> Result<Self, ConfigError> {
-        if text.len() > MAX_BYTES {
-            return Err(ConfigError::TooLarge(text.len()));
-        }
-        let raw = super::json::check(text)?;
+        let raw = text_of(text)?;
+        super::json::unambiguous(raw, &[])?;
+        Self::read(raw)
+    }
+
+    /// Reads a configuration that has attached a pod: one with a key twice was still executed by
+    /// releases that did not refuse it, and detaches the pod as it attached it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::parse`], but for ambiguous keys.
+    pub fn recorded(text: &[u8]) -> Result<Self, ConfigError> {
+        Self::read(text_of(text)?)
+    }
+
+    fn read(raw: &str) -> Result<Self, ConfigError> {
         let object: RawObject = serde_json::from_str(raw).map_err(JsonError::from)?;
         let name = match object.read::<String>("name")? {
             Some(text) if !text.is_empty() => Some(text.parse().map_err(ConfigError::Name)?),
@@ -118,6 +130,13 @@ impl NetworkConfig {
     pub fn raw(&self) -> &str {
         &self.raw
     }
+}
+
+fn text_of(text: &[u8]) -> Result<&str, ConfigError> {
+    if text.len() > MAX_BYTES {
+        return Err(ConfigError::TooLarge(text.len()));
+    }
+    Ok(super::json::check(text)?)
 }
 
 fn version(object: &RawObject) -> Result<Version, ConfigError> {

@@ -167,7 +167,7 @@ pub fn kind(path: &Path) -> Kind {
         Ok(found) => found.text,
         Err(cause) => return Kind::Broken(cause.to_string()),
     };
-    let object = match RawObject::parse(text.as_bytes()) {
+    let object = match RawObject::parse_stdin(text.as_bytes()) {
         Ok(object) => object,
         Err(cause) => return Kind::Broken(cause.to_string()),
     };

@@ -7,12 +7,10 @@ use super::{Context, Failure};
 use crate::cluster::{
     Answer, Phase, PodAnnotations, PodName, Question, administrators_definitions, identity,
 };
+use crate::cni::json::POD_ANNOTATIONS;
 use crate::cni::{CapabilityArgs, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::ClusterNetwork;
-
-/// The capability by which a runtime hands over the pod's annotations.
-const RUNTIME_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 
 /// What the runtime says of the pod; the default is a call that names none.
 #[derive(Debug, Default)]
@@ -131,7 +129,7 @@ pub(super) fn runtime_config(context: &Context<'_>) -> Result<CapabilityArgs, Fa
 }
 
 fn runtime_annotations(context: &Context<'_>) -> Result<Option<BTreeMap<String, String>>, Failure> {
-    let annotations = runtime_object(context)?.read(RUNTIME_ANNOTATIONS);
+    let annotations = runtime_object(context)?.read(POD_ANNOTATIONS);
     annotations.map_err(Failure::RuntimeConfig)
 }
 

@@ -190,7 +190,7 @@ mod as_written {
         input: D,
     ) -> Result<NetworkConfig, D::Error> {
         let raw = Box::<RawValue>::deserialize(input)?;
-        NetworkConfig::parse(raw.get().as_bytes()).map_err(serde::de::Error::custom)
+        NetworkConfig::recorded(raw.get().as_bytes()).map_err(serde::de::Error::custom)
     }
 }
 

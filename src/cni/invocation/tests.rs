@@ -87,7 +87,7 @@ fn each_plugin_gets_its_own_configuration_as_the_specification_shows_it() {
 #[test]
 fn what_only_a_runtime_may_set_is_not_taken_from_a_definition() {
     let single = plugins(
-        r#"{"type":"a","Name":"mine","CNIVERSION":"0.3.1","cniVersions":["1.0.0"],"capabilities":{"mac":true},"runtimeConfig":{"mac":"x"},"prevReſult":{},"PrevResult":{},"cni.dev/attachments":[],"CNI.dev/x":1,"cni.devx":2,"disableCheck":true}"#,
+        r#"{"type":"a","Name":"mine","CNIVERSION":"0.3.1","cniVersions":["1.0.0"],"capabilities":{"mac":true},"runtimeConfig":{"mac":"x"},"prevReſult":{},"cni.dev/attachments":[],"CNI.dev/x":1,"cni.devx":2,"disableCheck":true}"#,
     );
     let call = Call::default();
     assert_eq!(
@@ -115,6 +115,11 @@ fn the_pods_arguments_win_key_by_key() {
         (
             r#""args":{"cni":null},"#,
             r#"{"cni":{"b":{"y":2.50},"c":3}}"#,
+        ),
+        // A plugin in Go would read the definition's key over the pod's.
+        (
+            r#""args":{"cni":{"C":1,"B":2,"d":4}},"#,
+            r#"{"cni":{"c":3,"b":{"y":2.50},"d":4}}"#,
         ),
     ];
     let call = Call {

@@ -1,5 +1,7 @@
 //! A JSON object that stays as it was written.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
@@ -7,7 +9,10 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{JsonError, check, push_string, read, same_key};
+use super::{JsonError, check, folded, push_string, read, same_key, unambiguous};
+
+/// The capability by which a runtime hands over the pod's annotations.
+pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 
 /// A JSON object as the list of its keys, each with the text of its value.
 ///
@@ -16,7 +21,8 @@ use super::{JsonError, check, push_string, read, same_key};
 /// for it, and goes out byte for byte as it came in (CNI 1.1.0 §3 "passed through unaltered").
 ///
 /// Keys are found as Go's decoder finds them, since most delegates are written in Go: in any
-/// case, the last of several wins, and `null` is the same as nothing.
+/// case, and `null` is the same as nothing. Of several the last wins, where they are not refused
+/// ([`Self::parse_configuration`]).
 ///
 /// It reads itself from `serde_json` only, and then without the check of [`super::check`], which
 /// is the business of who holds the whole text.
@@ -41,6 +47,29 @@ impl RawObject {
     /// [`JsonError`] when it is empty, not JSON, not an object, or nests too deep.
     pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
         Ok(serde_json::from_str(check(bytes)?)?)
+    }
+
+    /// Reads an object that says what is executed: no two parsers may read it differently.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::parse`], and [`JsonError::Ambiguous`].
+    pub fn parse_configuration(bytes: &[u8]) -> Result<Self, JsonError> {
+        let text = check(bytes)?;
+        unambiguous(text, &[])?;
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// Reads what a runtime hands over on stdin: a configuration, and in it the pod's annotations,
+    /// whose names may differ in their case alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::parse_configuration`].
+    pub fn parse_stdin(bytes: &[u8]) -> Result<Self, JsonError> {
+        let text = check(bytes)?;
+        unambiguous(text, &["runtimeConfig", POD_ANNOTATIONS])?;
+        Ok(serde_json::from_str(text)?)
     }
 
     /// The value of a key; `None` when it is `null` or not there.
@@ -95,6 +124,26 @@ impl RawObject {
         if let Some(entry) = self.entries.get_mut(first) {
             entry.1 = value;
         }
+    }
+
+    /// Lays the keys of `over` over these, whatever case they are written in, so that no key is
+    /// there twice. A key that was there keeps its place.
+    pub fn overlay(&mut self, over: &Self) {
+        let mut new: HashMap<Cow<'_, str>, usize> = HashMap::new();
+        for (place, (key, _)) in over.entries.iter().enumerate() {
+            new.insert(folded(key), place);
+        }
+        for (key, value) in &mut self.entries {
+            let place = new.remove(folded(key).as_ref());
+            if let Some((written, newer)) = place.and_then(|place| over.entries.get(place)) {
+                key.clone_from(written);
+                value.clone_from(newer);
+            }
+        }
+        let mut rest: Vec<usize> = new.into_values().collect();
+        rest.sort_unstable();
+        let rest = rest.into_iter().filter_map(|place| over.entries.get(place));
+        self.entries.extend(rest.cloned());
     }
 
     /// Takes a key away, however it is spelt and however often; tells whether it was there.

@@ -55,7 +55,7 @@ fn a_single_plugin_is_a_chain_of_one_and_can_be_named() {
 #[test]
 fn a_configuration_is_read_as_the_reference_library_reads_it() {
     let odd = config(
-        r#"{"CNIVersion":"0.4.0","Name":"n","name":"","Plugins":[{"Type":"a"}],"type":"b","disablecheck":"TRUE","DisableGC":"false"}"#,
+        r#"{"CNIVersion":"0.4.0","Name":"","Plugins":[{"Type":"a"}],"type":"b","disablecheck":"TRUE","DisableGC":"false"}"#,
     );
     assert_eq!(odd.version(), Version::V0_4_0);
     assert_eq!(odd.name(), None);
@@ -69,6 +69,42 @@ fn a_configuration_is_read_as_the_reference_library_reads_it() {
     assert!(!nulls.disable_check() && nulls.disable_gc());
     let list = config(r#"{"cniVersions":[null,"1.0.0"],"type":"a"}"#);
     assert_eq!(list.version(), Version::V1_0_0);
+}
+
+#[test]
+fn what_two_parsers_read_differently_runs_nothing() {
+    let table = [
+        (
+            r#"{"type":"macvlan","ipam":{"type":"host-local"},"ipam":{}}"#,
+            "\"ipam\"",
+        ),
+        (r#"{"type":"tuning","type":null}"#, "\"type\""),
+        (r#"{"type":"macvlan","Type":"tuning"}"#, "\"Type\""),
+        (
+            r#"{"plugins":[{"type":"a","ſysctl":{}},{"type":"a","sysctl":{"x":1},"ſysctl":{}}]}"#,
+            "\"plugins[1].ſysctl\"",
+        ),
+        (r#"{"plugins":[{"type":"a"}],"PLUGINS":[]}"#, "\"PLUGINS\""),
+        (
+            r#"{"type":"a","x":[{"y":{"z":1,"\u007a":2}}]}"#,
+            "\"x[0].y.z\"",
+        ),
+    ];
+    for (text, key) in table {
+        let error = NetworkConfig::parse(text.as_bytes()).unwrap_err();
+        assert_eq!(error.code(), code::INVALID_NETWORK_CONFIG, "{text}");
+        assert!(error.to_string().contains(key), "{text}: {error}");
+    }
+    // What an earlier release has attached can be detached.
+    assert!(NetworkConfig::recorded(table[0].0.as_bytes()).is_ok());
+    for null in [
+        r#"{"type":null}"#,
+        r#"{"plugins":null,"type":null}"#,
+        r#"{"plugins":[{"type":null}]}"#,
+        r#"{"plugins":[{"type":"a"},null]}"#,
+    ] {
+        assert!(NetworkConfig::parse(null.as_bytes()).is_err(), "{null}");
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl List {
             .iter()
             .map(|plugin| {
                 let bytes = decoded(plugin.bytes.as_deref())?;
-                RawObject::parse(&bytes).map_err(|cause| cause.to_string())
+                RawObject::parse_configuration(&bytes).map_err(|cause| cause.to_string())
             })
             .collect();
         let list = serde_json::json!({

@@ -69,7 +69,8 @@ fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObj
     if let Some(file) = &options.conf {
         let read = conf_dir::read(file).map_err(|cause| cause.to_string());
         let read = read.and_then(|found| {
-            RawObject::parse(found.text.as_bytes()).map_err(|cause| format!("{cause}; correct it"))
+            RawObject::parse_stdin(found.text.as_bytes())
+                .map_err(|cause| format!("{cause}; correct it"))
         });
         let conf = match read {
             Ok(object) => Some(OurConf::read(&object).map_or(object, |conf| conf.on_stdin())),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::value::RawValue;
 
 use super::{ElementError, Selection};
-use crate::cni::json::{excerpt, same_key};
+use crate::cni::json::{excerpt, same_key, unambiguous};
 use crate::cni::{JsonError, RawObject};
 use crate::npwg::Dialect;
 use crate::npwg::bandwidth::Bandwidth;
@@ -39,10 +39,12 @@ impl Selection {
         dialect: Dialect,
     ) -> (Option<String>, Result<Self, ElementError>) {
         match serde_json::from_str::<RawObject>(raw.get()) {
-            Ok(object) => (
-                object.read("name").ok().flatten(),
-                read(&object, namespace, dialect),
-            ),
+            Ok(object) => {
+                let selection = unambiguous(raw.get(), &[])
+                    .map_err(ElementError::from)
+                    .and_then(|()| read(&object, namespace, dialect));
+                (object.read("name").ok().flatten(), selection)
+            }
             Err(_) => {
                 let error = JsonError::key("networks", raw.get(), "expected an object with a name");
                 (None, Err(error.into()))

@@ -319,13 +319,24 @@ fn every_invalid_value_is_named_with_its_network_and_key() {
         ),
         ("ipam-claim-reference", "{}", "\"ipam-claim-reference\": {}"),
         ("deviceID", r#""""#, "\"deviceID\" is empty"),
+        (
+            "cni-args",
+            r#"{"a":[{"b":1,"B":2}]}"#,
+            "\"cni-args.a[0].B\" occurs more than once",
+        ),
+        ("Name", r#""net-a""#, "\"Name\" occurs more than once"),
     ];
     for (key, value, expected) in table {
-        let text = format!(r#"[{{"name":"first"}},{{"name":"net-b","{key}":{value}}}]"#);
+        let name = if key == "name" {
+            ""
+        } else {
+            r#""name":"net-b","#
+        };
+        let text = format!(r#"[{{"name":"first"}},{{{name}"{key}":{value}}}]"#);
         let error = parse(&text).expect_err(&text).to_string();
         assert!(error.starts_with("network 2"), "{error}");
         assert!(
-            key == "name" || error.starts_with("network 2 (net-b): "),
+            key.eq_ignore_ascii_case("name") || error.starts_with("network 2 (net-b): "),
             "{error}"
         );
         assert!(error.contains(expected), "{text}: {error}");

@@ -1,0 +1,107 @@
+//! What is one key to some parser, and where it stands.
+
+use super::*;
+
+fn refused(text: &str) -> String {
+    match unambiguous(text, &[]) {
+        Err(JsonError::Ambiguous { key }) => key,
+        Err(error) => format!("{error}"),
+        Ok(()) => String::new(),
+    }
+}
+
+#[test]
+fn a_key_that_is_there_twice_is_refused_in_every_spelling_and_depth() {
+    let table = [
+        (r#"{"type":"a","ipam":{},"ipam":{}}"#, "ipam"),
+        (r#"{"type":"a","type":null}"#, "type"),
+        (r#"{"type":"a","Type":"b"}"#, "Type"),
+        (r#"{"type":"a","t\u0079pe":"b"}"#, "type"),
+        (r#"{"sysctl":1,"ſysctl":2}"#, "ſysctl"),
+        (r#"{"denyKeys":1,"deny\u212aeys":2}"#, "deny\u{212a}eys"),
+        (r#"{"σ":1,"ς":2}"#, "ς"),
+        (r#"{"µ":1,"Μ":2}"#, "Μ"),
+        (r#"{"ß":1,"ẞ":2}"#, "ẞ"),
+        (r#"{"ǅ":1,"ǆ":2}"#, "ǆ"),
+        (r#"{"":1,"":2}"#, ""),
+        (
+            r#"{"plugins":[{"a":[[{}]]},{"ipam":{"x":1,"X":2}}]}"#,
+            "plugins[1].ipam.X",
+        ),
+        (r#"[1,[{"b":"{\"c\":1,\"c\":2}","B":1}]]"#, "[1][0].B"),
+        (r#"{"a":{"b":1},"c":{"b":1},"b":[{"b":1},{"b":2}]}"#, ""),
+        (r#"{"i":1,"ı":2,"İ":3,"ss":4,"ß":5,"k":6,"ĸ":7}"#, ""),
+        (r#"{"a":"a\\","b":"\"","c":{}}"#, ""),
+    ];
+    for (text, key) in table {
+        let found = unambiguous(text, &[]);
+        assert_eq!(refused(text), key, "{text}");
+        assert_eq!(found.is_ok(), key.is_empty() && !text.contains("\"\":"));
+    }
+    // Go reads both as U+FFFD.
+    let halves = refused(r#"{"\ud800":1,"\udfff":2}"#);
+    assert!(halves.starts_with("invalid JSON"), "{halves}");
+}
+
+#[test]
+fn names_may_differ_in_their_case_where_they_stand_and_nowhere_else() {
+    let path = ["runtimeConfig", "annotations"];
+    let table = [
+        (r#"{"runtimeConfig":{"annotations":{"a":1,"A":2}}}"#, true),
+        (r#"{"RuntimeConfig":{"annotations":{"a":1,"A":2}}}"#, true),
+        (r#"{"runtimeConfig":{"annotations":{"a":1,"a":2}}}"#, false),
+        (
+            r#"{"runtimeConfig":{"annotations":{"b":{"a":1,"A":2}}}}"#,
+            false,
+        ),
+        (r#"{"runtimeConfig":{"other":{"a":1,"A":2}}}"#, false),
+        (r#"{"x":{"annotations":{"a":1,"A":2}}}"#, false),
+        (
+            r#"{"runtimeConfig":[{"annotations":{"a":1,"A":2}}]}"#,
+            false,
+        ),
+        (r#"{"a":1,"A":2}"#, false),
+    ];
+    for (text, fine) in table {
+        assert_eq!(unambiguous(text, &path).is_ok(), fine, "{text}");
+    }
+}
+
+#[test]
+fn garbage_is_left_to_its_parser() {
+    for text in [
+        "",
+        "}",
+        "]}",
+        "{\"a",
+        "{\"a\\",
+        "{,,\"a\":[}",
+        "\"",
+        "{\"\\",
+    ] {
+        let _ = unambiguous(text, &["a"]);
+        assert!(texts(text, |_| true).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn many_keys_take_one_pass() {
+    use std::fmt::Write;
+    let mut text = String::from("{");
+    for number in 0..200_000 {
+        let _ = write!(text, "\"k{number}\":0,");
+    }
+    text.push_str("\"K7\":1}");
+    let begun = std::time::Instant::now();
+    assert_eq!(refused(&text), "K7");
+    // Pair by pair it would be hours.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}
+
+#[test]
+fn texts_are_found_under_their_keys_at_every_depth() {
+    let text = r#"{"device" : "eth0","a":[{"d\u0065vice":"e\u0074h1"}],"b":{"DEVICE":7,"x":"device"},"device":null}"#;
+    let found = texts(text, |key| same_key(key, "device"));
+    let found: Vec<_> = found.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(found, ["eth0", "eth1"]);
+}
