@@ -15,7 +15,7 @@ mod selected;
 
 pub use attachment::{Attachment, Requested};
 pub use error::{Place, PlanError, Reason};
-pub use network::read;
+pub use network::{read, read_administrators, read_selected};
 
 use crate::allocation::Allocation;
 use crate::cluster::{Answer, Catalog, Event, PodAnnotations, PodName};

@@ -214,6 +214,10 @@ impl Cluster for Agent {
         loop {
             match (self.exchange(&message), &self.api) {
                 (Ok(FromAgent::Answer(mut answer)), _) => {
+                    // Which devices a pod has is kubelet's to say, in files of its own.
+                    if let Some(pod) = &mut answer.pod {
+                        pod.devices.clear();
+                    }
                     // An agent of an older release does not ask kubelet.
                     ask_kubelet(question, &mut answer);
                     return Ok(*answer);

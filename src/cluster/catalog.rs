@@ -66,7 +66,11 @@ impl Catalog {
         let selected = answer
             .definitions
             .iter()
-            .map(|(object, found)| (object.clone(), finder.defined(object, found)))
+            .map(|(object, found)| {
+                let definition = found.as_ref().map_err(Clone::clone);
+                let network = definition.and_then(|it| finder.defined(object, it));
+                (object.clone(), network)
+            })
             .collect();
         Catalog {
             cluster,
@@ -127,18 +131,26 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// A network by the name that `clusterNetwork` and `defaultNetworks` give it: a definition, a
-    /// configuration's name in `confDir`, a directory's first file, a file; in this order.
+    /// A network by the name that `clusterNetwork` and `defaultNetworks` give it: a configuration's
+    /// name in `confDir`, a definition, a directory's first file, a file; in this order. Multus looks
+    /// for the definition first; but whoever answers for definitions must not replace what the
+    /// administrator has on disk.
     fn named(&self, name: &str) -> Found<Network> {
         let as_path = Path::new(name);
         if !as_path.is_absolute() {
-            if let Some(object) = object_of(self.node, name)
-                && let Some(found @ Ok(_)) = self.answer.definition(&object)
-            {
-                return self.defined(&object, found);
-            }
-            if let Some(on_disk) = self.on_disk(name)? {
-                return file(on_disk);
+            let object = object_of(self.node, name);
+            let defined = object.and_then(|object| {
+                let found = self.answer.definition(&object)?.as_ref().ok()?;
+                Some((object, found))
+            });
+            match (defined, self.on_disk(name)?) {
+                // A definition that leaves its configuration to the disk adds its resource.
+                (Some((_, definition)), Some(on_disk)) if definition.config.is_some() => {
+                    return file(on_disk);
+                }
+                (Some((object, definition)), _) => return self.defined(&object, definition),
+                (None, Some(on_disk)) => return file(on_disk),
+                (None, None) => {}
             }
             return Err(format!(
                 "no definition, no configuration of this name in confDir {} and no absolute path; correct the name, or create what it names",
@@ -175,8 +187,7 @@ impl Finder<'_> {
     }
 
     /// A definition's network: its own configuration, else one on disk that has its name.
-    fn defined(&self, object: &ObjectRef, found: &Found<Definition>) -> Found<Network> {
-        let definition = found.as_ref().map_err(Clone::clone)?;
+    fn defined(&self, object: &ObjectRef, definition: &Definition) -> Found<Network> {
         let origin = format!("NetworkAttachmentDefinition {object}");
         let (text, origin) = match &definition.config {
             Some(config) => (config.clone(), origin),

@@ -95,7 +95,12 @@ fn examine(
     };
     let read = found.and_then(|network| {
         examined.resource.clone_from(&network.resource);
-        plan::read(&network).map_err(|reason| reason.to_string())
+        let read = if is_administrators {
+            plan::read_administrators(&context.request.node, &network)
+        } else {
+            plan::read(&network)
+        };
+        read.map_err(|reason| reason.to_string())
     });
     match read {
         Ok((_, config)) => {

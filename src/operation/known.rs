@@ -27,11 +27,13 @@ impl Known {
     /// cluster's.
     pub(super) fn of(context: &Context<'_>, inquiry: Inquiry, answer: Answer) -> Known {
         let clusters = answer.pod.as_ref();
+        let is_pod = inquiry.pod.is_some();
         let named = inquiry.pod.map(|pod| PodName {
             uid: pod.uid.or_else(|| clusters?.uid.clone()),
             ..pod
         });
-        let annotations = || clusters.map(|pod| pod.annotations.clone());
+        // Without a pod there is no namespace by which a selection could be restricted.
+        let annotations = || Some(clusters?.annotations.clone()).filter(|_| is_pod);
         Known {
             pod: named,
             annotations: inquiry.annotations.or_else(annotations).unwrap_or_default(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{Context, Failure, inquiry};
-use crate::cluster::{Catalog, Network, Question, administrators_definitions};
+use crate::cluster::{Catalog, Network, PodName, Question, administrators_definitions};
 use crate::cni::{NetworkConfig, NetworkName, ValidAttachment};
 use crate::delegate::{Binaries, Chain, Ran, Time};
 use crate::npwg::ObjectRef;
@@ -59,26 +59,33 @@ pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Fa
         ..
     } = Catalog::build(node, &answer);
     let unknown = |label: &str, cause: String| Reason::Network(cause).at(label, None).into();
-    let mut others: Vec<_> = further.iter().map(KnownNetwork::read).collect();
+    let administrators =
+        |network: &Network| KnownNetwork::read(network, plan::read_administrators(node, network));
+    let mut others: Vec<_> = further.iter().map(administrators).collect();
     others.extend(defaults.into_iter().map(|(name, found)| {
         let network = found.map_err(|cause| unknown(&name, cause))?;
-        KnownNetwork::read(&network)
+        administrators(&network)
     }));
     others.extend(auxiliary.map(|found| {
         let network = found.map_err(|cause| unknown("auxiliaryCNIChainName", cause))?;
-        KnownNetwork::read(&network)
+        administrators(&network)
     }));
     let label = node.cluster_network.label();
     Ok(Administrators {
         cluster: cluster
             .map_err(|cause| unknown(label, cause))
-            .and_then(|network| KnownNetwork::read(&network)),
+            .and_then(|network| administrators(&network)),
         others,
     })
 }
 
 /// The network of an attachment as it is today, where it can be found at once.
-pub(super) fn find(context: &Context<'_>, attachment: &Attachment) -> Option<KnownNetwork> {
+/// What the policy does not let `pod` have is not found.
+pub(super) fn find(
+    context: &Context<'_>,
+    attachment: &Attachment,
+    pod: Option<&PodName>,
+) -> Option<KnownNetwork> {
     let node = &context.request.node;
     // A pod may have chosen another instead.
     if attachment.is_cluster
@@ -96,13 +103,23 @@ pub(super) fn find(context: &Context<'_>, attachment: &Attachment) -> Option<Kno
     };
     let answer = context.node.cluster.ask(&question).ok()?;
     let catalog = Catalog::build(node, &answer);
-    KnownNetwork::read(catalog.selected(&object).ok()?).ok()
+    let network = catalog.selected(&object).ok()?;
+    let read = match pod {
+        _ if administrators_definitions(node).contains(&object) => {
+            plan::read_administrators(node, network)
+        }
+        Some(pod) => plan::read_selected(node, &pod.namespace, &object, network),
+        None => plan::read(network),
+    };
+    KnownNetwork::read(network, read).ok()
 }
 
 impl KnownNetwork {
-    fn read(network: &Network) -> Result<KnownNetwork, Failure> {
-        let (name, config) =
-            plan::read(network).map_err(|reason| reason.at(&network.place(), None))?;
+    fn read(
+        network: &Network,
+        read: Result<(NetworkName, NetworkConfig), Reason>,
+    ) -> Result<KnownNetwork, Failure> {
+        let (name, config) = read.map_err(|reason| reason.at(&network.place(), None))?;
         Ok(KnownNetwork {
             label: network
                 .object

@@ -16,6 +16,7 @@ use super::detach::detach_one;
 use super::hardware::Hardware;
 use super::networks;
 use super::{Context, Failure};
+use crate::cluster::PodName;
 use crate::cni::{NetworkConfig, PluginType};
 use crate::delegate::CallError;
 use crate::journal::Sandbox;
@@ -46,7 +47,7 @@ pub(super) fn settle(
     if progress.failed_at.is_none() || !is_refusal(&debt) {
         return Err(debt);
     }
-    if let Some(today) = of_today(context, attachment)
+    if let Some(today) = of_today(context, attachment, sandbox.header.pod.as_ref())
         && detach_one(context, sandbox, &today, progress, netns).is_ok()
     {
         context.note(&format!(
@@ -78,13 +79,17 @@ fn is_refusal(debt: &Failure) -> bool {
 
 /// The attachment by the configuration that its network has now, where that is another one of the
 /// same plugins: others know nothing of what these hold.
-fn of_today(context: &Context<'_>, attachment: &Attachment) -> Option<Attachment> {
+fn of_today(
+    context: &Context<'_>,
+    attachment: &Attachment,
+    pod: Option<&PodName>,
+) -> Option<Attachment> {
     let left = context.deadline.saturating_duration_since(Instant::now());
     let until = Instant::now() + ANSWERS_WITHIN;
     if left < ANSWERS_WITHIN || context.node.cluster.ready(until).is_err() {
         return None;
     }
-    let network = networks::find(context, attachment)?;
+    let network = networks::find(context, attachment, pod)?;
     let is_another = network.config.raw() != attachment.config.raw();
     let is_akin = network.name == attachment.network
         && plugins(&network.config).eq(plugins(&attachment.config));

@@ -1,8 +1,11 @@
 //! A network's configuration and its name.
 
 use super::error::Reason;
+use super::restrictions;
 use crate::cluster::Network;
 use crate::cni::{NetworkConfig, NetworkName};
+use crate::npwg::ObjectRef;
+use crate::request::NodeConfig;
 
 /// A network's name and its configuration.
 ///
@@ -12,6 +15,34 @@ use crate::cni::{NetworkConfig, NetworkName};
 pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
     let config = parse(network)?;
     let name = name(network, &config)?;
+    Ok((name, config))
+}
+
+/// As [`read`], for a network that the node configuration names: `policy.node` says what it may be.
+///
+/// # Errors
+/// As [`read`], and [`Reason::Restricted`].
+pub fn read_administrators(
+    node: &NodeConfig,
+    network: &Network,
+) -> Result<(NetworkName, NetworkConfig), Reason> {
+    let (name, config) = read(network)?;
+    restrictions::check_node(node, &config)?;
+    Ok((name, config))
+}
+
+/// As [`read`], for a network that the pods of `namespace` select: the policy says what it may be.
+///
+/// # Errors
+/// As [`read`], and [`Reason::Restricted`].
+pub fn read_selected(
+    node: &NodeConfig,
+    namespace: &str,
+    object: &ObjectRef,
+    network: &Network,
+) -> Result<(NetworkName, NetworkConfig), Reason> {
+    let (name, config) = read(network)?;
+    restrictions::check(node, namespace, object, &config, None)?;
     Ok((name, config))
 }
 

@@ -3,7 +3,7 @@
 use super::attachment::Attachment;
 use super::error::{PlanError, Reason};
 use super::network::read;
-use super::{Inputs, Plan, capabilities};
+use super::{Inputs, Plan, capabilities, restrictions};
 use crate::cluster::{Found, Network};
 use crate::cni::InterfaceName;
 use crate::npwg::Selection;
@@ -72,13 +72,13 @@ impl<'a> Planner<'a> {
             let cause = format!("{cause}; correct clusterNetwork of the node configuration");
             Reason::Network(cause).at(label, Some(ifname.as_str()))
         })?;
-        self.attachment(network, ifname.clone(), None, true)
+        self.administrators(network, ifname.clone(), true)
     }
 
     pub(super) fn further_delegates(&mut self) {
         let catalog = self.inputs.catalog;
         for network in &catalog.further {
-            let attachment = self.attachment(network, self.next_ifname(), None, false);
+            let attachment = self.administrators(network, self.next_ifname(), false);
             self.take(attachment);
         }
     }
@@ -92,7 +92,7 @@ impl<'a> Planner<'a> {
         let ifname = self.next_ifname();
         let attachment =
             match found {
-                Ok(network) => self.attachment(network, ifname, None, false),
+                Ok(network) => self.administrators(network, ifname, false),
                 Err(cause) => Err(Reason::Network(cause.clone())
                     .at("auxiliaryCNIChainName", Some(ifname.as_str()))),
             };
@@ -119,9 +119,22 @@ impl<'a> Planner<'a> {
                 Reason::Network(cause).at(name, Some(ifname.as_str()))
             });
             let attachment =
-                network.and_then(|network| self.attachment(network, ifname, None, false));
+                network.and_then(|network| self.administrators(network, ifname, false));
             self.take(attachment);
         }
+    }
+
+    /// A network that the node configuration names, wherever its definition comes from.
+    fn administrators(
+        &self,
+        network: &Network,
+        ifname: InterfaceName,
+        is_cluster: bool,
+    ) -> Result<Attachment, PlanError> {
+        let attachment = self.attachment(network, ifname, None, is_cluster)?;
+        restrictions::check_node(self.inputs.node, &attachment.config)
+            .map_err(|reason| attachment.problem(reason))?;
+        Ok(attachment)
     }
 
     pub(super) fn attachment(

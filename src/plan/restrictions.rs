@@ -8,6 +8,9 @@ use crate::cni::{NetworkConfig, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::NodeConfig;
 
+/// Keys below which some plugins have the configurations of further ones.
+const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
+
 /// Checks the policy for one network that a pod of `namespace` selects by annotation, with the
 /// pod's own `cni-args`, which become `args.cni` of every plugin.
 ///
@@ -35,23 +38,66 @@ pub(super) fn check(
             "the pod's annotation sets {key}, which the policy of namespace {namespace} denies; remove it there"
         )));
     }
+    check_plugins(
+        &rule.types,
+        &rule.deny_keys,
+        config,
+        &format!("the policy of namespace {namespace}"),
+    )
+}
+
+/// Checks `policy.node` for one network of the node configuration, wherever its configuration
+/// comes from.
+///
+/// # Errors
+/// [`Reason::Restricted`]: code 108.
+pub(super) fn check_node(node: &NodeConfig, config: &NetworkConfig) -> Result<(), Reason> {
+    let rule = node.policy.node();
+    check_plugins(&rule.types, &rule.deny_keys, config, "policy.node")
+}
+
+fn check_plugins(
+    types: &[String],
+    deny_keys: &[String],
+    config: &NetworkConfig,
+    policy: &str,
+) -> Result<(), Reason> {
     for plugin in config.plugins() {
-        let types = std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type());
-        for name in types.map(|plugin_type| plugin_type.as_str()) {
-            if !rule.types.is_empty() && !rule.types.iter().any(|allowed| allowed == name) {
+        let mut executed = vec![(plugin.body().clone(), false)];
+        while let Some((object, is_part)) = executed.pop() {
+            let name = object.read::<String>("type").ok().flatten();
+            let name = name.filter(|name| !name.is_empty());
+            if let Some(name) = name.filter(|name| !types.is_empty() && !types.contains(name)) {
                 return Err(Reason::Restricted(format!(
-                    "the policy of namespace {namespace} does not list plugin {name} under types; add it there"
+                    "{policy} does not list plugin {name} under types; add it there"
                 )));
             }
-        }
-        if let Some(key) = rule.deny_keys.iter().find(|key| holds(plugin.body(), key)) {
-            return Err(Reason::Restricted(format!(
-                "plugin {} has the key {key}, which the policy of namespace {namespace} denies; remove it",
-                plugin.plugin_type()
-            )));
+            let mut denied = deny_keys.iter().filter(|_| !is_part);
+            if let Some(key) = denied.find(|key| holds(&object, key)) {
+                return Err(Reason::Restricted(format!(
+                    "plugin {} has the key {key}, which {policy} denies; remove it",
+                    plugin.plugin_type()
+                )));
+            }
+            executed.extend(below(&object));
         }
     }
     Ok(())
+}
+
+/// The configurations of the plugins that a plugin executes itself, as flannel does that in
+/// `delegate` and most do that in `ipam`; of each, whether it is a mere part of the plugin's own.
+fn below(object: &RawObject) -> Vec<(RawObject, bool)> {
+    let mut found = Vec::new();
+    for (key, raw) in object.iter() {
+        let is_ipam = same_key(key, "ipam");
+        if is_ipam || DELEGATES.iter().any(|delegates| same_key(key, delegates)) {
+            let one = serde_json::from_str::<RawObject>(raw.get()).map(|one| vec![one]);
+            let all = one.or_else(|_| serde_json::from_str(raw.get()));
+            found.extend(all.unwrap_or_default().into_iter().map(|it| (it, is_ipam)));
+        }
+    }
+    found
 }
 
 /// Checks `namespaceIsolation` for one definition that a pod of `namespace` names, in whichever

@@ -499,6 +499,119 @@ fn a_policy_restricts_what_is_selected_and_nothing_else() {
     assert_eq!(story.plan().problems, [], "a namespace's own rule replaces");
 }
 
+#[test]
+fn a_policy_knows_the_plugins_that_a_plugin_executes_itself() {
+    let config = json!({"cniVersion": "1.0.0", "name": "n", "type": "flannel",
+        "Delegate": {"type": "bridge", "sysctl": {}, "ipam": {"type": "static"}},
+        "delegates": [{"plugins": [{"type": "tuning"}]}]});
+    let story = story().define("pods/net", Some(config)).networks("net");
+    let all = ["flannel", "bridge", "static", "tuning"];
+    let policy = |rule: Value| json!({"namespaces": {"*": rule}});
+    let allowed = story.clone().node("policy", policy(json!({"types": all})));
+    assert_eq!(allowed.plan().problems, []);
+    for missing in all {
+        let types: Vec<&str> = all.into_iter().filter(|name| *name != missing).collect();
+        let story = story
+            .clone()
+            .node("policy", policy(json!({"types": types})));
+        let (code, problem) = story.problem();
+        assert_eq!(code, 108);
+        assert!(
+            problem.contains(&format!("list plugin {missing} under")),
+            "{problem}"
+        );
+    }
+    let denied = story.node("policy", policy(json!({"denyKeys": ["sysctl"]})));
+    assert_eq!(denied.problem().0, 108);
+}
+
+#[test]
+fn the_nodes_own_policy_restricts_the_networks_that_its_configuration_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = folder.path().join("extra");
+    std::fs::create_dir(&chain).unwrap();
+    std::fs::write(chain.join("10.conf"), r#"{"type":"tuning"}"#).unwrap();
+    let network =
+        |name: &str, plugin: &str| json!({"cniVersion": "1.0.0", "name": name, "type": plugin});
+    let evil = json!({"cniVersion": "1.0.0", "type": "evil", "ipam": {"dataDir": "/"}});
+    let base = story()
+        .define("kube-system/told", Some(evil))
+        .macvlan("pods/net", &[])
+        .node("confDir", json!(folder.path()))
+        .networks("net");
+    let without = |story: Story, key: &str| {
+        let mut story = story;
+        story.node.remove(key);
+        story
+    };
+    let stories = [
+        (
+            without(base.clone(), "delegates").node("clusterNetwork", json!("told")),
+            "evil",
+        ),
+        (
+            base.clone().node("defaultNetworks", json!(["told"])),
+            "evil",
+        ),
+        (
+            base.clone().node(
+                "delegates",
+                json!([network("cluster", "bridge"), network("b", "vlan")]),
+            ),
+            "vlan",
+        ),
+        (
+            base.clone().node("auxiliaryCNIChainName", json!("extra")),
+            "tuning",
+        ),
+    ];
+    for (story, plugin) in stories {
+        let types = |types: &[&str]| json!({"node": {"types": types}, "namespaces": {}});
+        assert_eq!(story.plan().problems, []);
+        let allowed = story.clone().node("policy", types(&["bridge", plugin]));
+        assert_eq!(allowed.plan().problems, [], "what a pod selects is exempt");
+        let (code, problem) = story.clone().node("policy", types(&["bridge"])).problem();
+        assert_eq!(code, 108);
+        assert!(
+            problem.contains(&format!(
+                "policy.node does not list plugin {plugin} under types"
+            )),
+            "{problem}"
+        );
+        let keys = json!({"node": {"denyKeys": ["type"]}});
+        assert!(!story.node("policy", keys).plan().problems.is_empty());
+    }
+}
+
+#[test]
+fn what_is_on_disk_is_not_taken_from_who_answers_for_definitions() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = r#"{"cniVersion":"1.0.0","name":"own","type":"bridge"}"#;
+    std::fs::write(folder.path().join("10.conf"), file).unwrap();
+    let told = |config: Option<&str>| {
+        let mut story = story()
+            .define(
+                "kube-system/own",
+                config.map(|plugin| json!({"type": plugin})),
+            )
+            .node("confDir", json!(folder.path()))
+            .node("clusterNetwork", json!("own"))
+            .node("defaultNetworks", json!(["own"]));
+        story.node.remove("delegates");
+        story
+    };
+    assert_eq!(told(Some("evil")).attached(), ["own (eth0)", "own (net1)"]);
+    for story in [told(Some("evil")), told(None)] {
+        for attachment in story.plan().attachments {
+            let plugin = attachment.config.plugins()[0].plugin_type();
+            assert_eq!(plugin.as_str(), "bridge");
+        }
+    }
+    // One that leaves its configuration to the disk still says what the network is called.
+    let words = ["kube-system/own (eth0)", "kube-system/own (net1)"];
+    assert_eq!(told(None).attached(), words);
+}
+
 /// What a pod asks for: the annotation's key and value, and the capability with its value.
 const REQUESTS: [(&str, &str, &str, &str); 5] = [
     ("ips", r#"["10.0.0.5/24"]"#, "ips", r#"["10.0.0.5/24"]"#),

@@ -7,11 +7,12 @@ use serde_json::value::RawValue;
 use crate::cni::{JsonError, PluginType, RawObject};
 use crate::npwg::ObjectRef;
 
-/// Which namespaces may select what by annotation. The cluster network and `defaultNetworks` are
-/// the administrator's own and exempt.
+/// Which namespaces may select what by annotation, and what the networks of the node configuration
+/// may be, whose definitions come from the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     namespaces: BTreeMap<String, Rule>,
+    node: Rule,
 }
 
 /// What one namespace may select; an empty list allows everything.
@@ -27,6 +28,8 @@ pub struct Rule {
 
 /// The keys of a rule.
 pub(super) const KEYS: [&str; 3] = ["types", "networks", "denyKeys"];
+/// The keys of the rule for the node configuration's own networks, which names them itself.
+pub(super) const NODE_KEYS: [&str; 2] = ["types", "denyKeys"];
 
 impl TryFrom<&RawObject> for Policy {
     type Error = PolicyError;
@@ -48,7 +51,17 @@ impl TryFrom<&RawObject> for Policy {
             rule.check().map_err(wrong)?;
             Ok((namespace.to_owned(), rule))
         };
+        let node = match wire.get("node") {
+            Some(raw) => {
+                let wrong = |cause: String| PolicyError(format!("node: {cause}"));
+                let rule = Rule::read(raw.get()).map_err(|cause| wrong(cause.to_string()))?;
+                rule.check().map_err(wrong)?;
+                rule
+            }
+            None => Rule::default(),
+        };
         Ok(Policy {
+            node,
             namespaces: namespaces.iter().map(rule).collect::<Result<_, _>>()?,
         })
     }
@@ -98,6 +111,11 @@ impl Rule {
 pub struct PolicyError(String);
 
 impl Policy {
+    /// The rule for the cluster network, `defaultNetworks`, `delegates` and the auxiliary chain.
+    pub fn node(&self) -> &Rule {
+        &self.node
+    }
+
     /// The rule for pods of `namespace`: its own, which replaces that of `*`, else that of `*`.
     pub fn rule(&self, namespace: &str) -> Option<&Rule> {
         self.namespaces
@@ -144,6 +162,16 @@ mod tests {
                 value
             };
             assert!(error.contains(named), "{error}");
+        }
+        for node in [
+            r#"{"types":["a/b"]}"#,
+            r#"{"denyKeys":["a..b"]}"#,
+            "[]",
+            "7",
+        ] {
+            let wire = RawObject::parse(format!(r#"{{"node":{node}}}"#).as_bytes()).unwrap();
+            let error = Policy::try_from(&wire).unwrap_err().to_string();
+            assert!(error.starts_with("node: "), "{error}");
         }
     }
 }

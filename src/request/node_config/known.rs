@@ -90,7 +90,10 @@ impl Keys<'_> {
             inside("logOptions", &options, &log::OPTIONS);
         }
         if let Some(policy) = object(self.conf, "policy") {
-            inside("policy", &policy, &["namespaces"]);
+            inside("policy", &policy, &["namespaces", "node"]);
+            if let Some(rule) = object(&policy, "node") {
+                inside("policy.node", &rule, &policy::NODE_KEYS);
+            }
             let namespaces = object(&policy, "namespaces").unwrap_or_default();
             for (namespace, _) in namespaces.iter() {
                 let rule = object(&namespaces, namespace).unwrap_or_default();
