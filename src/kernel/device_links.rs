@@ -55,6 +55,13 @@ pub trait DeviceLinks {
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn uplinks(&mut self) -> Result<Vec<String>, KernelError>;
+
+    /// The indices of the links that have an address by which others reach this namespace: one of
+    /// more than the link's or the host's own scope.
+    ///
+    /// # Errors
+    /// [`KernelError`] when the kernel refuses or does not answer.
+    fn addressed(&mut self) -> Result<Vec<u32>, KernelError>;
 }
 
 /// One thing that is changed of a link.

@@ -90,6 +90,8 @@ pub(crate) struct FakeDevices {
     /// This link's own address becomes what that physical function shows for that function.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
     pub(crate) uplinks: Vec<String>,
+    /// The numbers of links with an address of the node.
+    pub(crate) addressed: Vec<u32>,
     /// What was changed, in order.
     pub(crate) changes: Vec<String>,
     /// How often a physical function was asked.
@@ -217,5 +219,9 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
 
     fn uplinks(&mut self) -> Result<Vec<String>, KernelError> {
         Ok(self.borrow().uplinks.clone())
+    }
+
+    fn addressed(&mut self) -> Result<Vec<u32>, KernelError> {
+        Ok(self.borrow().addressed.clone())
     }
 }

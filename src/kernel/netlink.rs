@@ -6,6 +6,7 @@ mod exchange;
 
 use std::time::Duration;
 
+use netlink_packet_core::DefaultNla;
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask};
 use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteType};
@@ -69,7 +70,14 @@ impl Netlink {
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
         let mut message = LinkUnspec::new_with_index(index).append_extra_attribute(mask);
         if let Some(name) = name {
-            message = message.name(name);
+            message = if name.len() < libc::IFNAMSIZ {
+                message.name(name)
+            } else {
+                // An alternative name may be longer than a name.
+                let text = [name.as_bytes(), &[0]].concat();
+                let other = DefaultNla::new(libc::IFLA_ALT_IFNAME, text);
+                message.append_extra_attribute(LinkAttribute::Other(other))
+            };
         }
         let request = RouteNetlinkMessage::GetLink(message.build());
         self.exchange.ask(request, kind, |answer| match answer {

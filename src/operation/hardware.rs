@@ -5,11 +5,13 @@ mod identity;
 mod info_file;
 mod safety;
 mod state;
+mod uplink;
 
 use std::path::PathBuf;
 
 pub(super) use safety::Claim;
 pub(super) use state::States;
+pub(super) use uplink::Host;
 
 use device_info::{Device, Facts, PciAddress, Sysfs, VdpaDriver};
 

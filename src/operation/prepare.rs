@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use device_info::PciAddress;
 
-use super::hardware::{Claim, Hardware};
+use super::hardware::{Claim, Hardware, Host};
 use super::inquiry::{self, Inquiry};
 use super::known::Known;
 use super::{Context, Failure};
@@ -114,17 +114,14 @@ fn inspect_devices(context: &Context<'_>, key: &Key, plan: &mut Plan) {
         key,
         devices: &devices,
     };
-    let mut looking = None;
+    let hardware = Hardware::of(node);
+    let open = || (context.node.devices)(None);
+    let mut host = Host::new(&open);
     for attachment in &mut plan.attachments {
-        if attachment.device.is_none() {
-            continue;
-        }
-        let (hardware, links) =
-            looking.get_or_insert_with(|| (Hardware::of(node), (context.node.devices)(None).ok()));
-        let inspected = hardware.inspect(attachment).and_then(|()| match links {
-            Some(links) => hardware.can_be_given(attachment, &claim, links.as_mut()),
-            None => Ok(()),
-        });
+        let inspected = hardware
+            .inspect(attachment)
+            .and_then(|()| hardware.spares_uplinks(attachment, &mut host))
+            .and_then(|()| hardware.can_be_given(attachment, &claim, &mut host));
         if let Err(reason) = inspected {
             plan.problems.push(attachment.problem(reason));
         }

@@ -1,6 +1,7 @@
 //! The links of devices, asked of the kernel itself.
 
 use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressMessage, AddressScope};
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask};
 use nix::libc;
 use rtnetlink::LinkUnspec;
@@ -89,5 +90,22 @@ impl DeviceLinks for Netlink {
             }
         }
         Ok(names)
+    }
+
+    fn addressed(&mut self) -> Result<Vec<u32>, KernelError> {
+        let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        let read = |answer| match answer {
+            RouteNetlinkMessage::NewAddress(address) => {
+                let header = address.header;
+                let is_wide = matches!(header.scope, AddressScope::Universe | AddressScope::Site);
+                is_wide.then_some(header.index)
+            }
+            _ => None,
+        };
+        let indices = self.exchange.ask(request, Kind::List, read);
+        let mut indices: Vec<u32> =
+            indices.map_err(|failure| failure.about("listing addresses".to_owned()))?;
+        indices.dedup();
+        Ok(indices)
     }
 }

@@ -3,15 +3,11 @@
 
 use device_info::{PciAddress, PciFunction};
 
-use super::{Hardware, drives_user_space};
+use super::{Hardware, Host, drives_user_space};
 use crate::journal::{Exclusive, Journal, Key};
-use crate::kernel::{DeviceLinks, KernelError, Link};
+use crate::kernel::KernelError;
 use crate::plan::{Attachment, Reason};
 
-/// How many links an uplink may stand on: a VLAN on a bridge on a bond on a function has three.
-const DEEPEST: usize = 8;
-/// Kinds of links that others belong to.
-const MASTERS: [&str; 5] = ["bond", "bridge", "team", "openvswitch", "vrf"];
 /// Whether RDMA devices are shared among network namespaces, as ib_core says.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 
@@ -35,7 +31,7 @@ impl Hardware<'_> {
         &self,
         attachment: &Attachment,
         claim: &Claim<'_>,
-        links: &mut dyn DeviceLinks,
+        host: &mut Host<'_>,
     ) -> Result<(), Reason> {
         self.rdma_mode(attachment)?;
         let Some(device) = &attachment.device else {
@@ -46,10 +42,10 @@ impl Hardware<'_> {
             return Ok(());
         };
         let named = format!("device {} of resource {}", device.id, device.resource);
-        if let Ok(Some(uplink)) = self.uplink_over(function.address(), links) {
+        if let Ok(Some(carried)) = self.carried_by_function(function.address(), host) {
             return Err(Reason::Devices(format!(
-                "{named} carries this node's default route (interface {uplink}): a pod that has it \
-                 cuts the node off; leave it out of the device plugin's selectors"
+                "{named} carries {carried}: a pod that has it cuts the node off; leave it out of \
+                 the device plugin's selectors"
             )));
         }
         match self.shares_group(&function, claim) {
@@ -58,24 +54,16 @@ impl Hardware<'_> {
         }
     }
 
-    /// The interface of a default route of the host that leaves by a function, directly or by
-    /// bridges, bonds and VLANs over it.
-    fn uplink_over(
+    /// What a function's interface carries of what the node is reached by.
+    fn carried_by_function(
         &self,
         address: PciAddress,
-        links: &mut dyn DeviceLinks,
+        host: &mut Host<'_>,
     ) -> Result<Option<String>, KernelError> {
-        let Some(own) = self.interface_of(address, links)? else {
-            return Ok(None);
-        };
-        for uplink in links.uplinks()? {
-            if let Some(link) = links.device_link(&uplink)?
-                && stands_on(link, own.index, links)?
-            {
-                return Ok(Some(uplink));
-            }
+        match self.interface_of(address, host.links()?)? {
+            Some(own) => host.carried(own.index),
+            None => Ok(None),
         }
-        Ok(None)
     }
 
     /// Why a function cannot be driven by a program: others of its IOMMU group are in use.
@@ -137,32 +125,6 @@ impl Hardware<'_> {
             mode.trim()
         )))
     }
-}
-
-/// Whether packets of a link leave by the one of index `below`.
-fn stands_on(link: Link, below: u32, links: &mut dyn DeviceLinks) -> Result<bool, KernelError> {
-    let mut level = vec![link];
-    for _ in 0..DEEPEST {
-        let mut next = Vec::new();
-        for link in level {
-            if link.index == below {
-                return Ok(true);
-            }
-            if let (Some(lower), None) = (link.lower, link.lower_netns) {
-                next.extend(links.device_link_at(lower)?);
-            }
-            if link
-                .kind
-                .as_deref()
-                .is_some_and(|kind| MASTERS.contains(&kind))
-            {
-                let members = links.device_links()?.into_iter();
-                next.extend(members.filter(|member| member.master == Some(link.index)));
-            }
-        }
-        level = next;
-    }
-    Ok(false)
 }
 
 #[cfg(test)]

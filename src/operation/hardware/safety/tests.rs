@@ -10,6 +10,7 @@ use super::*;
 use crate::allocation::AllocatedDevice;
 use crate::journal::Header;
 use crate::kernel::fake::FakeDevices;
+use crate::kernel::{DeviceLinks, Link};
 use crate::operation::hardware::tests::node;
 
 const PF: &str = "0000:01:00.0";
@@ -95,9 +96,10 @@ impl Case<'_> {
             key: &key("ours"),
             devices: &devices,
         };
-        let mut links = Rc::new(RefCell::new(self.kernel));
+        let links = Rc::new(RefCell::new(self.kernel));
+        let open = || Ok(Box::new(links.clone()) as Box<dyn DeviceLinks>);
         let attachment = attachment(self.config, self.device);
-        let given = Hardware::of(&node).can_be_given(&attachment, &claim, &mut links);
+        let given = Hardware::of(&node).can_be_given(&attachment, &claim, &mut Host::new(&open));
         given
             .err()
             .map(|reason| reason.to_string())
