@@ -11,11 +11,13 @@ mod error;
 mod network;
 mod planner;
 mod restrictions;
+mod segment;
 mod selected;
 
 pub use attachment::{Attachment, Requested};
 pub use error::{Place, PlanError, Reason};
 pub use network::{read, read_administrators, read_selected};
+pub use segment::{Segment, Uplink};
 
 use crate::allocation::Allocation;
 use crate::cluster::{Answer, Catalog, Event, PodAnnotations, PodName};

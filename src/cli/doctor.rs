@@ -8,7 +8,7 @@ use clap::Args;
 use super::install::{PlaceArgs, programs};
 use super::table::table;
 use super::{Output, print};
-use crate::node::doctor::{self, Diagnosis, Options};
+use crate::node::doctor::{self, Diagnosis, Held, Options};
 
 /// Which node to look at.
 #[derive(Debug, Args)]
@@ -66,6 +66,28 @@ pub(super) fn node_name(given: Option<&str>) -> String {
 }
 
 fn for_people(diagnosis: &Diagnosis) -> String {
+    let mut out = checks(diagnosis);
+    if !diagnosis.held.is_empty() {
+        let rows: Vec<Vec<String>> = diagnosis.held.iter().map(held).collect();
+        let header = ["EXCLUSIVE", "ON", "POD", "CONTAINER", "NETWORK"];
+        out.push('\n');
+        out.push_str(&table(&header, &rows));
+    }
+    out
+}
+
+fn held(held: &Held) -> Vec<String> {
+    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    vec![
+        held.what.clone(),
+        or_dash(&held.segment),
+        or_dash(&held.pod),
+        held.container.clone(),
+        format!("{} ({})", held.network, held.interface),
+    ]
+}
+
+fn checks(diagnosis: &Diagnosis) -> String {
     if diagnosis.findings.is_empty() {
         let lines = diagnosis.fine.iter();
         let rows = lines.map(|line| vec![line.check.to_string(), line.what.clone()]);

@@ -1,10 +1,14 @@
-//! What only one sandbox of a node may have: a PCI device, a hardware address, a GUID.
+//! What only one sandbox may have: a PCI device of a node, a hardware address or GUID of a layer-2
+//! network.
 //!
 //! ```text
-//! exclusive/device-0000:01:10.0          ─▶ the name of the record that has it
-//! exclusive/mac-02:00:00:00:00:01
-//! exclusive/guid-02:00:00:00:00:00:00:01
+//! exclusive/device-0000:01:10.0                   ─▶ the name of the record that has it
+//! exclusive/mac-02:00:00:00:00:01@<segment>
+//! exclusive/guid-02:00:00:00:00:00:00:01@<segment>
+//! exclusive/mac-02:00:00:00:00:01                 by the previous release: of an unnamed segment
 //! ```
+//!
+//! `<segment>` is a hash, since the name of a segment may be longer than a file's.
 //!
 //! One symbolic link for each: its target is whole as soon as it is there, and finding a holder is
 //! one `readlink`, however many records there are. The records stay the truth: a link to a record
@@ -18,21 +22,25 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
 use device_info::{Guid, PciAddress};
+use ring::digest::{SHA256, digest};
 
 use super::steps::{Header, Sandbox};
 use super::{Journal, JournalError, Key};
 use crate::npwg::RequestedMac;
-use crate::plan::Attachment;
+use crate::plan::{Attachment, Segment};
 
-/// Something that only one sandbox of a node may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How many bytes of a segment's hash a file's name has.
+const HASH: usize = 16;
+
+/// Something that only one sandbox may have. A record of the previous release names no segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exclusive {
     /// A PCI device.
     Device(PciAddress),
     /// A hardware address that a pod asks for.
-    Mac(RequestedMac),
+    Mac(RequestedMac, Option<Segment>),
     /// A GUID that a pod asks for.
-    Guid(Guid),
+    Guid(Guid, Option<Segment>),
 }
 
 impl Exclusive {
@@ -40,25 +48,49 @@ impl Exclusive {
     pub fn of(attachment: &Attachment) -> Vec<Exclusive> {
         let device = attachment.device.as_ref().and_then(|device| device.pci());
         let requested = &attachment.requested;
+        let segment = || attachment.segment.clone();
         let device = device.map(Exclusive::Device).into_iter();
-        let mac = requested.mac.map(Exclusive::Mac);
-        device
-            .chain(mac)
-            .chain(requested.guid.map(Exclusive::Guid))
-            .collect()
+        let mac = requested.mac.map(|mac| Exclusive::Mac(mac, segment()));
+        let guid = requested.guid.map(|guid| Exclusive::Guid(guid, segment()));
+        device.chain(mac).chain(guid).collect()
     }
 
-    fn file_name(&self) -> String {
+    /// The segment on which it is exclusive; none for a device, which is so on the node.
+    pub fn segment(&self) -> Option<&Segment> {
         match self {
-            Exclusive::Device(address) => format!("device-{address}"),
-            Exclusive::Mac(mac) => format!("mac-{mac}"),
-            Exclusive::Guid(guid) => format!("guid-{guid}"),
+            Exclusive::Device(_) => None,
+            Exclusive::Mac(_, segment) | Exclusive::Guid(_, segment) => segment.as_ref(),
         }
     }
 
-    fn is_of(self, header: &Header) -> bool {
+    /// The address as the previous release kept it; none for a device, which has no segment.
+    pub fn without_segment(&self) -> Option<Exclusive> {
+        match self {
+            Exclusive::Device(_) => None,
+            Exclusive::Mac(mac, _) => Some(Exclusive::Mac(*mac, None)),
+            Exclusive::Guid(guid, _) => Some(Exclusive::Guid(*guid, None)),
+        }
+    }
+
+    fn file_name(&self) -> String {
+        let mut name = match self {
+            Exclusive::Device(address) => format!("device-{address}"),
+            Exclusive::Mac(mac, _) => format!("mac-{mac}"),
+            Exclusive::Guid(guid, _) => format!("guid-{guid}"),
+        };
+        if let Some(segment) = self.segment() {
+            let hash = digest(&SHA256, segment.as_str().as_bytes());
+            name.push('@');
+            for byte in hash.as_ref().iter().take(HASH) {
+                name.push_str(&format!("{byte:02x}"));
+            }
+        }
+        name
+    }
+
+    fn is_of(&self, header: &Header) -> bool {
         let mut attachments = header.attachments.iter();
-        attachments.any(|attachment| Exclusive::of(attachment).contains(&self))
+        attachments.any(|attachment| Exclusive::of(attachment).contains(self))
     }
 }
 
@@ -66,8 +98,8 @@ impl fmt::Display for Exclusive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Exclusive::Device(address) => write!(f, "device {address}"),
-            Exclusive::Mac(mac) => write!(f, "MAC {mac}"),
-            Exclusive::Guid(guid) => write!(f, "GUID {guid}"),
+            Exclusive::Mac(mac, _) => write!(f, "MAC {mac}"),
+            Exclusive::Guid(guid, _) => write!(f, "GUID {guid}"),
         }
     }
 }
@@ -79,7 +111,7 @@ impl Journal {
     ///
     /// # Errors
     /// Code 109.
-    pub fn take(&self, key: &Key, what: Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
+    pub fn take(&self, key: &Key, what: &Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
         let dir = self.exclusive();
         let link = dir.join(what.file_name());
         let failed = |cause: io::Error| JournalError::io("cannot be written", &link, &cause);
@@ -113,7 +145,7 @@ impl Journal {
     }
 
     /// Whether `what` is that of the sandbox `key`, and nobody has taken it since.
-    pub fn has(&self, key: &Key, what: Exclusive) -> bool {
+    pub fn has(&self, key: &Key, what: &Exclusive) -> bool {
         let link = self.exclusive().join(what.file_name());
         fs::read_link(link).is_ok_and(|name| name == Path::new(&key.file_name()))
     }
@@ -125,7 +157,7 @@ impl Journal {
     pub fn other_holder(
         &self,
         key: &Key,
-        what: Exclusive,
+        what: &Exclusive,
     ) -> Result<Option<Box<Sandbox>>, JournalError> {
         match fs::read_link(self.exclusive().join(what.file_name())) {
             Ok(name) if name != Path::new(&key.file_name()) => self.holder(&name, what),
@@ -134,7 +166,7 @@ impl Journal {
     }
 
     /// The sandbox that has it by its record.
-    fn holder(&self, name: &Path, what: Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
+    fn holder(&self, name: &Path, what: &Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
         let path = self.sandboxes().join(name);
         let bytes = match super::read(&path) {
             Ok(bytes) => bytes,

@@ -65,6 +65,18 @@ impl Header {
         }
     }
 
+    /// The sandbox as a message to the owner of `pod` names it; `None` where it is of another
+    /// namespace, whose pods are not for that owner to know.
+    pub fn named_for(&self, pod: Option<&PodName>) -> Option<String> {
+        let namespace = |pod: &PodName| pod.namespace.clone();
+        if self.pod.as_ref().map(namespace) != pod.map(namespace) {
+            return None;
+        }
+        let pod = self.pod.as_ref();
+        let pod = pod.map_or_else(String::new, |pod| format!("pod {pod}, "));
+        Some(format!("{pod}container {}", self.container))
+    }
+
     /// What the runtime calls this attachment.
     pub fn key(&self) -> Key {
         Key {

@@ -19,7 +19,7 @@ mod programs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use finding::{Check, Diagnosis, Finding};
+pub use finding::{Check, Diagnosis, Finding, Held};
 
 use super::Place;
 use crate::kernel::capabilities;

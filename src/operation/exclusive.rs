@@ -1,14 +1,15 @@
-//! What only one sandbox of the node may have is taken before anything runs.
+//! What only one sandbox may have is taken before anything runs.
 
 use std::time::{Duration, Instant};
 
 use super::detach::{self, Detachment};
+use super::hardware::Hardware;
 use super::prepare::Prepared;
 use super::{Context, Failure};
 use crate::allocation::Checkpoint;
 use crate::boot::boot_id;
-use crate::journal::{Exclusive, Header, Key, Lock, Lookup, Sandbox};
-use crate::plan::{Attachment, PlanError, Reason};
+use crate::journal::{Exclusive, Header, JournalError, Key, Lock, Lookup, Sandbox};
+use crate::plan::{Attachment, PlanError, Reason, Segment};
 
 /// How long somebody else's work on the sandbox that has it is waited for.
 const BUSY: Duration = Duration::from_secs(1);
@@ -19,11 +20,12 @@ const BUSY: Duration = Duration::from_secs(1);
 /// one of the same pod, and one whose device kubelet has given to this pod by now.
 ///
 /// # Errors
-/// Code 104 for a device, 101 for an address, both with the holder's name; nothing has run then.
+/// Code 104 for a device, 101 for an address; nothing has run then. The holder is named where it
+/// is of the pod's own namespace.
 pub(super) fn take(context: &Context<'_>, header: &Header) -> Result<(), Failure> {
     for attachment in &header.attachments {
         for what in Exclusive::of(attachment) {
-            take_one(context, header, attachment, what)?;
+            take_one(context, header, attachment, &what)?;
         }
     }
     Ok(())
@@ -50,11 +52,14 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     let mut refusals = Vec::new();
     for attachment in &header.attachments {
         for what in Exclusive::of(attachment) {
-            let holder = context.node.journal.other_holder(&key, what);
+            let holder = match context.node.journal.other_holder(&key, &what) {
+                Ok(None) => earlier_holder(context, &key, &what),
+                holder => holder,
+            };
             let holder = holder.ok().flatten().filter(|holder| {
-                !is_same_pod(&header, &holder.header) && !is_over(context, &header, holder, what)
+                !is_same_pod(&header, &holder.header) && !is_over(context, &header, holder, &what)
             });
-            refusals.extend(holder.map(|holder| refused(attachment, what, &holder)));
+            refusals.extend(holder.map(|holder| refused(&header, attachment, &what, &holder)));
         }
     }
     refusals
@@ -74,24 +79,50 @@ fn take_one(
     context: &Context<'_>,
     header: &Header,
     attachment: &Attachment,
-    what: Exclusive,
+    what: &Exclusive,
 ) -> Result<(), Failure> {
     let (journal, key) = (&context.node.journal, header.key());
-    let Some(holder) = journal.take(&key, what)? else {
+    let take = || match earlier_holder(context, &key, what)? {
+        None => journal.take(&key, what),
+        holder => Ok(holder),
+    };
+    let Some(holder) = take()? else {
         return Ok(());
     };
     if !is_over(context, header, &holder, what) {
-        return Err(refused(attachment, what, &holder).into());
+        return Err(refused(header, attachment, what, &holder).into());
     }
     settle(context, &holder.header.key())?;
-    match journal.take(&key, what)? {
+    match take()? {
         None => Ok(()),
-        Some(holder) => Err(refused(attachment, what, &holder).into()),
+        Some(holder) => Err(refused(header, attachment, what, &holder).into()),
     }
 }
 
+/// The sandbox that the previous release attached with the same address on the same segment: its
+/// record names no segment, so the node is asked for it.
+fn earlier_holder(
+    context: &Context<'_>,
+    key: &Key,
+    what: &Exclusive,
+) -> Result<Option<Box<Sandbox>>, JournalError> {
+    let (Some(segment), Some(unnamed)) = (what.segment(), what.without_segment()) else {
+        return Ok(None);
+    };
+    let holder = context.node.journal.other_holder(key, &unnamed)?;
+    Ok(holder.filter(|holder| {
+        let hardware = Hardware::of(&context.request.node);
+        let all = &holder.header.attachments;
+        let mut places = (0..).zip(all);
+        places.any(|(index, other)| {
+            let earlier = all.get(..index).unwrap_or_default();
+            Exclusive::of(other).contains(&unnamed) && hardware.segment(other, earlier) == *segment
+        })
+    }))
+}
+
 /// Whether the holder is a sandbox that nobody uses any more, its DEL being late.
-fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: Exclusive) -> bool {
+fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: &Exclusive) -> bool {
     let uid = |header: &Header| header.pod.as_ref().and_then(|pod| pod.uid.clone());
     let (ours, theirs) = (uid(header), uid(&holder.header));
     if holder.header.boot != boot_id() {
@@ -124,25 +155,35 @@ fn settle(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     }
 }
 
-fn refused(attachment: &Attachment, what: Exclusive, holder: &Sandbox) -> PlanError {
-    let header = &holder.header;
-    let place = header.attachments.iter();
-    let place = place
-        .filter(|other| Exclusive::of(other).contains(&what))
-        .map(|other| format!(", network {} ({})", other.label, other.ifname))
-        .next()
-        .unwrap_or_default();
-    let pod = header.pod.as_ref().map_or_else(String::new, |pod| {
-        format!("pod {}/{}, ", pod.namespace, pod.name)
-    });
-    let whose = format!("{pod}container {}{place}", header.container);
+fn refused(
+    header: &Header,
+    attachment: &Attachment,
+    what: &Exclusive,
+    holder: &Sandbox,
+) -> PlanError {
+    let named = holder.header.named_for(header.pod.as_ref());
+    let whose = match &named {
+        Some(name) => {
+            let of_holder = holder.header.attachments.iter();
+            let mut of_holder = of_holder.filter(|other| {
+                let has = Exclusive::of(other);
+                has.contains(what) || what.without_segment().is_some_and(|it| has.contains(&it))
+            });
+            let place = of_holder.next().map(|other| other.place().to_string());
+            place.map_or_else(|| name.clone(), |place| format!("{name}, {place}"))
+        }
+        None => "a pod of another namespace".to_owned(),
+    };
     attachment.problem(match what {
         Exclusive::Device(_) => Reason::Devices(format!(
             "{what} is in use by {whose}; wait until that one is deleted, or see with jackfield \
              doctor why it stays"
         )),
-        Exclusive::Mac(_) | Exclusive::Guid(_) => Reason::Duplicate(format!(
-            "{what} is already that of {whose} on this node; ask for another"
-        )),
+        Exclusive::Mac(..) | Exclusive::Guid(..) => {
+            let segment = what.segment().map_or("this node", Segment::as_str);
+            Reason::Duplicate(format!(
+                "{what} is already that of {whose} on {segment}; ask for another"
+            ))
+        }
     })
 }

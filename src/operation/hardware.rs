@@ -4,6 +4,7 @@
 mod identity;
 mod info_file;
 mod safety;
+mod segment;
 mod state;
 mod uplink;
 

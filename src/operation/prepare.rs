@@ -85,7 +85,8 @@ impl Announced<'_> {
         let allocated = Instant::now();
         let runtime_config = inquiry::runtime_config(context)?;
         let mut plan = known.plan(context, &key, &allocation, runtime_config);
-        inspect_devices(context, &key, &mut plan);
+        inspect_devices(context, &key, known.pod.as_ref(), &mut plan);
+        find_segments(context, &mut plan.attachments);
         let mut remarks = plan.remarks;
         remarks.extend(allocation.remarks);
         let mut prepared = Prepared {
@@ -102,7 +103,7 @@ impl Announced<'_> {
 }
 
 /// Looks whether every device can be used and spared, before anything runs.
-fn inspect_devices(context: &Context<'_>, key: &Key, plan: &mut Plan) {
+fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan: &mut Plan) {
     let node = &context.request.node;
     let devices: Vec<PciAddress> = plan
         .attachments
@@ -112,6 +113,7 @@ fn inspect_devices(context: &Context<'_>, key: &Key, plan: &mut Plan) {
     let claim = Claim {
         journal: &context.node.journal,
         key,
+        pod,
         devices: &devices,
     };
     let hardware = Hardware::of(node);
@@ -124,6 +126,19 @@ fn inspect_devices(context: &Context<'_>, key: &Key, plan: &mut Plan) {
             .and_then(|()| hardware.can_be_given(attachment, &claim, &mut host));
         if let Err(reason) = inspected {
             plan.problems.push(attachment.problem(reason));
+        }
+    }
+}
+
+/// Notes the segment of every attachment that asks for an address which must be unique on it.
+fn find_segments(context: &Context<'_>, attachments: &mut [Attachment]) {
+    for index in 0..attachments.len() {
+        let (earlier, rest) = attachments.split_at_mut(index);
+        if let [attachment, ..] = rest
+            && (attachment.requested.mac.is_some() || attachment.requested.guid.is_some())
+        {
+            let hardware = Hardware::of(&context.request.node);
+            attachment.segment = Some(hardware.segment(attachment, earlier));
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn restore(
     };
     let key = header.key();
     let is_ours =
-        |address: &PciAddress| context.node.journal.has(&key, Exclusive::Device(*address));
+        |address: &PciAddress| context.node.journal.has(&key, &Exclusive::Device(*address));
     let free: Vec<PciAddress> = addresses(header, is_free)
         .into_iter()
         .filter(is_ours)

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::error::{Place, PlanError, Reason};
+use super::segment::Segment;
 use crate::allocation::AllocatedDevice;
 use crate::cni::{
     ArgsError, CapabilityArgs, CniArgs, InterfaceName, NetworkConfig, NetworkName, RawObject,
@@ -57,6 +58,10 @@ pub struct Attachment {
     pub device_info_file: Option<PathBuf>,
     /// What the pod asked for, and is therefore verified.
     pub requested: Requested,
+    /// The layer-2 network that it joins, where it asks for a MAC or a GUID; none in records of
+    /// older releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Segment>,
     /// The gateways that become the pod's default routes; `Some` of none clears them.
     pub default_route: Option<Vec<IpAddr>>,
     /// Whether these are the plugins of `auxiliaryCNIChainName`: they make no interface, so there
@@ -100,6 +105,7 @@ impl Attachment {
             device: None,
             device_info_file: None,
             requested: Requested::default(),
+            segment: None,
             default_route: None,
             is_auxiliary: false,
         }

@@ -6,7 +6,7 @@
 //! else passes for them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use device_info::{Capture, fixtures};
 use serde_json::{Value, json};
@@ -543,20 +543,156 @@ fn a_resource_that_is_no_device_attaches_without() {
     lab.assert_nothing_left();
 }
 
-#[test]
-fn a_mac_that_is_asked_for_twice_on_one_node_is_refused_by_its_holders_name() {
-    let lab = Lab::new();
-    lab.definition("demo/net", &lab.macvlan());
-    let networks = json!([{ "name": "net", "mac": "02:00:00:00:20:05", "ips": ["10.20.0.5/24"] }]);
-    lab.selects_json(&networks);
+/// A network with the MAC `20:05` in it, which a pod of the same namespace selects.
+fn asks_for_mac(lab: &Lab, pod: &str, network: &str, config: &Value) {
+    lab.definition(network, config);
+    let (namespace, name) = network.split_once('/').unwrap();
+    let networks = json!([{ "name": name, "namespace": namespace, "mac": "02:00:00:00:20:05" }]);
     let annotations = json!({ "k8s.v1.cni.cncf.io/networks": networks.to_string() });
-    lab.pod_with("demo/twin", annotations);
+    lab.pod_with(pod, annotations);
+}
+
+fn bridge_without_addresses(name: &str, vlan: u16) -> Value {
+    json!({ "cniVersion": "1.0.0", "type": "bridge", "bridge": name, "vlan": vlan,
+            "capabilities": { "mac": true } })
+}
+
+fn macvlan_without_addresses(lab: &Lab) -> Value {
+    let mut config = lab.macvlan();
+    config.as_object_mut().unwrap().remove("ipam");
+    config
+}
+
+/// A lab with the bridges `br-a` and `br-b`.
+fn lab_with_bridges() -> Lab {
+    let mut lab = Lab::new();
+    for name in ["br-a", "br-b"] {
+        lab.node.ip(&format!("link add {name} type bridge"));
+    }
+    lab.set_out();
+    lab
+}
+
+/// Makes the lab's record and its link those of the previous release, and returns the link.
+fn as_of_the_previous_release(lab: &Lab) -> PathBuf {
+    let sandboxes = fs::read_dir(lab.path("journal/sandboxes")).unwrap();
+    let record = sandboxes.map(|entry| entry.unwrap().path()).next().unwrap();
+    let text = fs::read_to_string(&record).unwrap();
+    let (header, steps) = text.split_once('\n').unwrap();
+    let mut header: Value = serde_json::from_str(&header[18..]).unwrap();
+    for attachment in header["attachments"].as_array_mut().unwrap() {
+        attachment.as_object_mut().unwrap().remove("segment");
+    }
+    let header = header.to_string();
+    let sum = crc32fast::hash(header.as_bytes());
+    let text = format!("{:08x} {sum:08x} {header}\n{steps}", header.len());
+    fs::write(&record, text).unwrap();
+    let links = fs::read_dir(lab.path("journal/exclusive")).unwrap();
+    let link = links.map(|entry| entry.unwrap().path()).next().unwrap();
+    let previous = link.with_file_name("mac-02:00:00:00:20:05");
+    assert!(link.to_str().unwrap().contains('@'), "{}", link.display());
+    fs::rename(link, &previous).unwrap();
+    previous
+}
+
+const MAC: &str = "MAC 02:00:00:00:20:05";
+
+#[test]
+fn a_mac_is_one_pods_on_its_bridge_and_free_on_others() {
+    let lab = lab_with_bridges();
+    asks_for_mac(
+        &lab,
+        "demo/web",
+        "demo/net",
+        &bridge_without_addresses("br-a", 0),
+    );
+    asks_for_mac(
+        &lab,
+        "demo/twin",
+        "demo/same",
+        &bridge_without_addresses("br-a", 0),
+    );
+    asks_for_mac(
+        &lab,
+        "alien/twin",
+        "alien/net",
+        &bridge_without_addresses("br-a", 0),
+    );
+    asks_for_mac(
+        &lab,
+        "alien/far",
+        "alien/far",
+        &bridge_without_addresses("br-b", 0),
+    );
+    let netns = Netns::new(&format!("{}-2", lab.container()));
+    let call = |verb: &str, namespace: &str, name: &str| {
+        let args = format!("K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name}");
+        lab.plugin(verb)
+            .env("CNI_CONTAINERID", &format!("{}-{name}", lab.container()))
+            .env("CNI_NETNS", &netns.path().display().to_string())
+            .env("CNI_ARGS", &args)
+            .run()
+    };
+    lab.add();
+    let words = [
+        "demo/same (net1)",
+        MAC,
+        "pod demo/web",
+        "demo/net (net1)",
+        "bridge br-a",
+    ];
+    call("ADD", "demo", "twin").fails(101, &words);
+    let message = call("ADD", "alien", "twin").fails(101, &["alien/net (net1)", MAC]);
+    for secret in ["demo", "web", &lab.container()] {
+        assert!(!message.contains(secret), "{message}");
+    }
+    assert_eq!(netns.links(), [""; 0]);
+    let conf = lab.write("doctor.conf", &lab.conf().to_string());
+    let shown = lab
+        .cli(&["doctor", "--conf", conf.to_str().unwrap()])
+        .run()
+        .stdout;
+    assert!(shown.contains(MAC) && shown.contains("demo/web"), "{shown}");
+    call("ADD", "alien", "far").success();
+    assert_eq!(call("DEL", "alien", "far").exit, 0);
+    lab.del();
+    call("ADD", "alien", "twin").success();
+    assert_eq!(call("DEL", "alien", "twin").exit, 0);
+    lab.assert_nothing_left();
+}
+
+/// Its records name no segment, and its links bear the address alone.
+#[test]
+fn a_pod_of_the_previous_release_keeps_its_mac_on_its_network_until_its_del() {
+    let lab = lab_with_bridges();
+    asks_for_mac(
+        &lab,
+        "demo/web",
+        "demo/net",
+        &macvlan_without_addresses(&lab),
+    );
+    asks_for_mac(
+        &lab,
+        "demo/twin",
+        "demo/same",
+        &macvlan_without_addresses(&lab),
+    );
+    asks_for_mac(
+        &lab,
+        "demo/far",
+        "demo/far",
+        &bridge_without_addresses("br-b", 0),
+    );
     let netns = Netns::new(&format!("{}-2", lab.container()));
     lab.add();
-    let words = ["demo/net (net1)", "MAC 02:00:00:00:20:05", "pod demo/web"];
-    other(&lab, "ADD", "twin", &netns).fails(101, &words);
-    assert_eq!(netns.links(), [""; 0]);
+    let record = as_of_the_previous_release(&lab);
+    other(&lab, "ADD", "twin", &netns).fails(101, &[MAC, "pod demo/web", "demo/net (net1)"]);
+    other(&lab, "ADD", "far", &netns).success();
+    assert_eq!(other(&lab, "DEL", "far", &netns).exit, 0);
     lab.del();
+    assert!(fs::symlink_metadata(record).is_err(), "the DEL released it");
+    other(&lab, "ADD", "twin", &netns).success();
+    assert_eq!(other(&lab, "DEL", "twin", &netns).exit, 0);
     lab.assert_nothing_left();
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::allocation::AllocatedDevice;
-use crate::plan::Requested;
+use crate::plan::{Requested, Segment};
 
 const DEVICE: &str = "0000:01:10.0";
 const MAC: &str = "02:00:00:00:00:01";
@@ -30,6 +30,7 @@ fn header(container: &str) -> Header {
             guid: Some("02:00:00:00:00:00:00:3e".parse().unwrap()),
             ..Requested::default()
         },
+        segment: Some(Segment::bridge("br0", 0)),
         ..Attachment::for_tests(config)
     };
     let text = String::new;
@@ -49,7 +50,7 @@ fn begun(journal: &Journal, container: &str) -> Header {
 }
 
 /// The container that keeps `what` from another one, if any does.
-fn take(journal: &Journal, header: &Header, what: Exclusive) -> Option<String> {
+fn take(journal: &Journal, header: &Header, what: &Exclusive) -> Option<String> {
     let holder = journal.take(&header.key(), what).unwrap();
     holder.map(|sandbox| sandbox.header.container.to_string())
 }
@@ -60,20 +61,20 @@ fn what_one_sandbox_has_no_other_gets_until_it_is_given_back() {
     let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
     let all = Exclusive::of(&one.attachments[0]);
     assert_eq!(all.len(), 3, "device, MAC and GUID");
-    for what in all {
+    for what in &all {
         assert_eq!(take(&journal, &one, what), None);
         assert_eq!(take(&journal, &one, what), None, "once more is no other");
         assert_eq!(take(&journal, &two, what), Some("one".to_owned()));
     }
     journal.give_back(&two);
     assert_eq!(
-        take(&journal, &two, device()),
+        take(&journal, &two, &device()),
         Some("one".to_owned()),
         "not two's to give"
     );
     journal.give_back(&one);
     journal.forget(&one.key()).unwrap();
-    for what in Exclusive::of(&one.attachments[0]) {
+    for what in &all {
         assert_eq!(take(&journal, &two, what), None);
     }
 }
@@ -82,23 +83,23 @@ fn what_one_sandbox_has_no_other_gets_until_it_is_given_back() {
 fn what_a_killed_process_left_behind_is_nobodys() {
     let (_dir, journal) = journal();
     let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
-    assert_eq!(take(&journal, &one, device()), None);
+    assert_eq!(take(&journal, &one, &device()), None);
     // Killed between forgetting the record and nothing: the link is still there.
     journal.forget(&one.key()).unwrap();
-    assert_eq!(take(&journal, &two, device()), None);
+    assert_eq!(take(&journal, &two, &device()), None);
 }
 
 #[test]
 fn a_record_without_the_device_does_not_have_it() {
     let (_dir, journal) = journal();
     let one = begun(&journal, "one");
-    assert_eq!(take(&journal, &one, device()), None);
+    assert_eq!(take(&journal, &one, &device()), None);
     journal.forget(&one.key()).unwrap();
     let mut other = header("one");
     other.attachments.clear();
     journal.begin(&other).unwrap();
     let two = begun(&journal, "two");
-    assert_eq!(take(&journal, &two, device()), None);
+    assert_eq!(take(&journal, &two, &device()), None);
 }
 
 #[test]
@@ -110,10 +111,55 @@ fn of_many_processes_at_once_one_gets_the_device() {
     let winners = std::thread::scope(|scope| {
         let takes: Vec<_> = headers
             .iter()
-            .map(|header| scope.spawn(|| take(&journal, header, device()).is_none()))
+            .map(|header| scope.spawn(|| take(&journal, header, &device()).is_none()))
             .collect();
         let won = takes.into_iter().map(|take| take.join().unwrap());
         won.filter(|won| *won).count()
     });
     assert_eq!(winners, 1);
+}
+
+#[test]
+fn an_address_is_exclusive_on_its_segment_alone() {
+    let (_dir, journal) = journal();
+    let one = begun(&journal, "one");
+    for what in &Exclusive::of(&one.attachments[0]) {
+        assert_eq!(take(&journal, &one, what), None);
+    }
+    for (number, segment) in [
+        Segment::bridge("br1", 0),
+        Segment::bridge("br0", 7),
+        Segment::network(&format!("{}/{}", "n".repeat(63), "d".repeat(253))),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut other = header(&format!("other-{number}"));
+        other.attachments[0].segment = Some(segment);
+        journal.begin(&other).unwrap();
+        let [device, mac, guid] = &Exclusive::of(&other.attachments[0])[..] else {
+            panic!("device, MAC and GUID");
+        };
+        assert_eq!(take(&journal, &other, device), Some("one".to_owned()));
+        assert_eq!(take(&journal, &other, mac), None);
+        assert_eq!(take(&journal, &other, guid), None);
+    }
+}
+
+/// The previous release knows no segment: its links bear the address alone.
+#[test]
+fn what_the_previous_release_took_is_found_and_given_back() {
+    let (_dir, journal) = journal();
+    let mut one = header("one");
+    one.attachments[0].segment = None;
+    journal.begin(&one).unwrap();
+    let mac = journal.exclusive().join(format!("mac-{MAC}"));
+    fs::create_dir(journal.exclusive()).unwrap();
+    symlink(one.key().file_name(), &mac).unwrap();
+    let two = begun(&journal, "two");
+    let unnamed = Exclusive::of(&two.attachments[0])[1].without_segment();
+    let holder = journal.other_holder(&two.key(), &unnamed.unwrap()).unwrap();
+    assert_eq!(holder.unwrap().header.container.as_str(), "one");
+    journal.give_back(&one);
+    assert!(fs::symlink_metadata(mac).is_err());
 }

@@ -68,6 +68,26 @@ pub struct Diagnosis {
     pub fine: Vec<Fine>,
     /// What is not.
     pub findings: Vec<Finding>,
+    /// What pods have that no other may have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
+}
+
+/// A device, MAC or GUID, and the pod that has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// What it is.
+    pub what: String,
+    /// The layer-2 network on which no other pod may have it; none for a device.
+    pub segment: Option<String>,
+    /// The pod, where the runtime named one.
+    pub pod: Option<String>,
+    /// What the runtime calls the sandbox.
+    pub container: String,
+    /// The network.
+    pub network: String,
+    /// The interface in the pod.
+    pub interface: String,
 }
 
 /// Something that is as it should be.
@@ -86,6 +106,7 @@ impl Diagnosis {
             node: node.to_owned(),
             fine: Vec::new(),
             findings: Vec::new(),
+            held: Vec::new(),
         }
     }
 

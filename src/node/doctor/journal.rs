@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::{Check, Diagnosis};
+use super::{Check, Diagnosis, Held};
 use crate::cluster::PodName;
 use crate::journal::survey::{Damaged, Surveyed};
-use crate::journal::{Header, Key};
+use crate::journal::{Exclusive, Header, Key, Sandbox};
 use crate::kernel::PodNetns;
 use crate::operation::Context;
 use crate::operation::retire::has_netns;
@@ -33,6 +33,7 @@ pub(super) fn look(context: &Context<'_>, conf: &Path, diagnosis: &mut Diagnosis
         Err(error) => return diagnosis.error(Check::Journal, &dir, &error.to_string()),
     };
     for record in &survey.records {
+        diagnosis.held.extend(held(&record.sandbox));
         examine(context, conf, record, diagnosis);
     }
     let at_work = context.request.node.deadlines.add;
@@ -74,6 +75,26 @@ pub(super) fn look(context: &Context<'_>, conf: &Path, diagnosis: &mut Diagnosis
             format!("{count} sandboxes on record in {dir}"),
         );
     }
+}
+
+/// What a sandbox has for itself alone: an ADD that is refused one of these does not name the pods
+/// of other namespaces.
+fn held(sandbox: &Sandbox) -> Vec<Held> {
+    let header = &sandbox.header;
+    let mut held = Vec::new();
+    for attachment in &header.attachments {
+        for what in Exclusive::of(attachment) {
+            held.push(Held {
+                what: what.to_string(),
+                segment: what.segment().map(ToString::to_string),
+                pod: header.pod.as_ref().map(ToString::to_string),
+                container: header.container.to_string(),
+                network: attachment.label.clone(),
+                interface: attachment.ifname.to_string(),
+            });
+        }
+    }
+    held
 }
 
 fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, diagnosis: &mut Diagnosis) {

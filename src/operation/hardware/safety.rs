@@ -4,6 +4,7 @@
 use device_info::{PciAddress, PciFunction};
 
 use super::{Hardware, Host, drives_user_space};
+use crate::cluster::PodName;
 use crate::journal::{Exclusive, Journal, Key};
 use crate::kernel::KernelError;
 use crate::plan::{Attachment, Reason};
@@ -17,6 +18,8 @@ pub(in crate::operation) struct Claim<'a> {
     pub(in crate::operation) journal: &'a Journal,
     /// The sandbox.
     pub(in crate::operation) key: &'a Key,
+    /// Its pod.
+    pub(in crate::operation) pod: Option<&'a PodName>,
     /// All PCI devices of its pod.
     pub(in crate::operation) devices: &'a [PciAddress],
 }
@@ -92,12 +95,13 @@ impl Hardware<'_> {
                 ));
             }
             let what = Exclusive::Device(address);
-            if let Ok(Some(holder)) = claim.journal.other_holder(claim.key, what) {
+            if let Ok(Some(holder)) = claim.journal.other_holder(claim.key, &what) {
+                let holder = holder.header.named_for(claim.pod);
+                let holder = holder.unwrap_or_else(|| "a pod of another namespace".to_owned());
                 return Some(format!(
-                    "shares IOMMU group {group} with {address}, which container {} has \
+                    "shares IOMMU group {group} with {address}, which {holder} has \
                      ({directory}): only one program can open the group; use a slot that isolates \
                      its functions (ACS)",
-                    holder.header.container
                 ));
             }
         }

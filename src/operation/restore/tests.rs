@@ -175,7 +175,7 @@ fn nothing_that_another_pod_has_by_now_is_touched() {
             container: "c2".parse().unwrap(),
             ifname: "eth0".parse().unwrap(),
         };
-        assert!(journal.take(&other, device()).unwrap().is_none());
+        assert!(journal.take(&other, &device()).unwrap().is_none());
     });
     assert_eq!(lab.changes(), [""; 0]);
 }

@@ -83,7 +83,7 @@ impl Case<'_> {
                 attachments,
             );
             journal.begin(&header).unwrap();
-            let taken = journal.take(&key("other"), Exclusive::Device(other.parse().unwrap()));
+            let taken = journal.take(&key("other"), &Exclusive::Device(other.parse().unwrap()));
             assert!(taken.unwrap().is_none());
         }
         let node = node(dir.path());
@@ -94,6 +94,7 @@ impl Case<'_> {
         let claim = Claim {
             journal: &journal,
             key: &key("ours"),
+            pod: None,
             devices: &devices,
         };
         let links = Rc::new(RefCell::new(self.kernel));

@@ -174,7 +174,7 @@ impl Lab {
         let context = Context::new(&node, &request, Duration::from_millis(200));
         let header = header(&self.boot);
         journal.begin(&header).unwrap();
-        assert!(journal.take(&header.key(), device()).unwrap().is_none());
+        assert!(journal.take(&header.key(), &device()).unwrap().is_none());
         let baseline = baseline(&context, &header).unwrap();
         assert_eq!(baseline.len(), 1);
         let mut sandbox = Sandbox::planned(header);

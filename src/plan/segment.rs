@@ -1,0 +1,271 @@
+//! The layer-2 network that an attachment joins: within it hardware addresses must be unique.
+
+use std::fmt;
+
+use device_info::PciAddress;
+use serde::{Deserialize, Serialize};
+
+use super::Attachment;
+use crate::cni::{InterfaceName, PluginConfig, RawObject};
+
+/// What the plugin `bridge` calls its bridge by default.
+const DEFAULT_BRIDGE: &str = "cni0";
+
+/// One layer-2 network of the node, by its only name: `bridge br0 VLAN 7`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Segment(String);
+
+/// To what an attachment's plugins connect the pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Uplink {
+    /// A bridge of the node.
+    Bridge {
+        /// Its name.
+        name: InterfaceName,
+        /// The port's VLAN; 0 for none.
+        vlan: u64,
+    },
+    /// An interface of the node.
+    Interface {
+        /// Its name; `None` for the one that has the default route.
+        name: Option<InterfaceName>,
+        /// The VLAN on it; 0 for none.
+        vlan: u64,
+    },
+    /// An interface that an earlier attachment made in the pod.
+    InPod {
+        /// Its name.
+        name: InterfaceName,
+        /// The VLAN on it; 0 for none.
+        vlan: u64,
+    },
+    /// The port of a device.
+    Device(String),
+    /// The configuration does not tell.
+    Unknown,
+}
+
+impl Uplink {
+    /// Reads it from the first plugin of the chain that tells.
+    pub fn of(attachment: &Attachment) -> Uplink {
+        let device = attachment.device.as_ref().map(|device| device.id.as_str());
+        let mut plugins = attachment.config.plugins().iter();
+        plugins
+            .find_map(|plugin| of_plugin(plugin, device))
+            .unwrap_or(Uplink::Unknown)
+    }
+}
+
+/// What is known of a plugin goes before what its keys look like: `master` means nothing to
+/// `sriov`, and must not take its pods out of sight of the others on the same port.
+fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
+    let body = plugin.body();
+    let device = || {
+        let named = || text(body, "deviceID").or_else(|| text(body, "pciBusID"));
+        allocated.map(str::to_owned).or_else(named)
+    };
+    let device = || device().map(Uplink::Device);
+    match plugin.plugin_type().as_str() {
+        "bridge" => bridge(body, DEFAULT_BRIDGE.parse().ok()),
+        "macvlan" | "macvtap" | "ipvlan" | "ipvtap" | "vlan" | "ipoib" => master(body),
+        "sriov" | "ib-sriov" => device(),
+        "host-device" => device().or_else(|| {
+            let name = Some(interface(body, "device")?);
+            Some(Uplink::Interface { name, vlan: 0 })
+        }),
+        _ => bridge(body, None).or_else(device).or_else(|| {
+            interface(body, "master")?;
+            master(body)
+        }),
+    }
+}
+
+fn bridge(body: &RawObject, default: Option<InterfaceName>) -> Option<Uplink> {
+    let name = match text(body, "bridge") {
+        Some(name) => name.parse().ok()?,
+        None => default?,
+    };
+    let vlan = number(body, "vlan");
+    Some(Uplink::Bridge { name, vlan })
+}
+
+fn master(body: &RawObject) -> Option<Uplink> {
+    let vlan = number(body, "vlanId");
+    let in_pod = body.read::<bool>("linkInContainer").ok().flatten();
+    if in_pod == Some(true) {
+        let name = interface(body, "master")?;
+        return Some(Uplink::InPod { name, vlan });
+    }
+    let name = match text(body, "master") {
+        Some(name) => Some(name.parse().ok()?),
+        None => None,
+    };
+    Some(Uplink::Interface { name, vlan })
+}
+
+fn interface(body: &RawObject, key: &str) -> Option<InterfaceName> {
+    text(body, key)?.parse().ok()
+}
+
+/// An empty text is none, as Go has it.
+fn text(body: &RawObject, key: &str) -> Option<String> {
+    let text = body.read::<String>(key).ok().flatten();
+    text.filter(|text| !text.is_empty())
+}
+
+/// 0 where the key is missing or wrong; a plugin refuses what is wrong.
+fn number(body: &RawObject, key: &str) -> u64 {
+    body.read(key).ok().flatten().unwrap_or_default()
+}
+
+impl Segment {
+    /// That of a bridge's ports in one VLAN.
+    pub fn bridge(name: &str, vlan: u64) -> Segment {
+        Segment(format!("bridge {name}")).in_vlan(vlan)
+    }
+
+    /// That of an interface.
+    pub fn interface(name: &str) -> Segment {
+        Segment(format!("interface {name}"))
+    }
+
+    /// That of a physical function's port: its virtual functions and subfunctions share it.
+    pub fn port(function: PciAddress) -> Segment {
+        Segment(format!("device {function}"))
+    }
+
+    /// That of a device without a PCI function.
+    pub fn device(id: &str) -> Segment {
+        Segment(format!("device {id}"))
+    }
+
+    /// That of a network of which no more is known. The label names a definition's namespace, so
+    /// that definitions of other namespaces are other networks, whatever name they give theirs.
+    pub fn network(label: &str) -> Segment {
+        Segment(format!("network {label}"))
+    }
+
+    /// One VLAN of it; the VLAN 0 is all of it.
+    #[must_use]
+    pub fn in_vlan(self, vlan: u64) -> Segment {
+        match vlan {
+            0 => self,
+            vlan => Segment(format!("{} VLAN {vlan}", self.0)),
+        }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::AllocatedDevice;
+
+    fn uplink(device: Option<&str>, config: &str) -> Uplink {
+        let config = format!(r#"{{"cniVersion":"1.0.0","name":"n",{config}}}"#);
+        let device = device.map(|id| AllocatedDevice {
+            id: id.to_owned(),
+            resource: "r".to_owned(),
+            driver: None,
+            origin: None,
+        });
+        Uplink::of(&Attachment {
+            device,
+            ..Attachment::for_tests(&config)
+        })
+    }
+
+    fn bridge(name: &str, vlan: u64) -> Uplink {
+        let name = name.parse().unwrap();
+        Uplink::Bridge { name, vlan }
+    }
+
+    fn interface(name: &str, vlan: u64) -> Uplink {
+        let name = Some(name.parse().unwrap());
+        Uplink::Interface { name, vlan }
+    }
+
+    #[test]
+    fn each_plugin_says_in_its_own_keys_where_it_connects_the_pod() {
+        let table = [
+            (r#""type":"bridge""#, bridge("cni0", 0)),
+            (r#""type":"bridge","bridge":"br1""#, bridge("br1", 0)),
+            (
+                r#""type":"bridge","Bridge":"br1","vlan":7"#,
+                bridge("br1", 7),
+            ),
+            (r#""type":"ovs","bridge":"br1","vlan":7"#, bridge("br1", 7)),
+            (r#""type":"macvlan","master":"eth0""#, interface("eth0", 0)),
+            (
+                r#""type":"vlan","master":"eth0","vlanId":7"#,
+                interface("eth0", 7),
+            ),
+            (
+                r#""type":"ipvlan","master":"""#,
+                Uplink::Interface {
+                    name: None,
+                    vlan: 0,
+                },
+            ),
+            (
+                r#""type":"macvlan","master":"net1","linkInContainer":true"#,
+                Uplink::InPod {
+                    name: "net1".parse().unwrap(),
+                    vlan: 0,
+                },
+            ),
+            (
+                r#""type":"host-device","device":"eth1""#,
+                interface("eth1", 0),
+            ),
+            (
+                r#""type":"host-device","pciBusID":"0000:01:00.0""#,
+                Uplink::Device("0000:01:00.0".to_owned()),
+            ),
+            (r#""type":"own","master":"eth0""#, interface("eth0", 0)),
+            (r#""type":"ptp""#, Uplink::Unknown),
+            (
+                r#""plugins":[{"type":"own"},{"type":"bridge","bridge":"b"}]"#,
+                bridge("b", 0),
+            ),
+        ];
+        for (config, expected) in table {
+            assert_eq!(uplink(None, config), expected, "{config}");
+        }
+    }
+
+    #[test]
+    fn a_device_counts_where_the_plugin_uses_it() {
+        let device = |config| uplink(Some("vf"), config);
+        let used = Uplink::Device("vf".to_owned());
+        assert_eq!(device(r#""type":"sriov""#), used);
+        assert_eq!(device(r#""type":"sriov","bridge":"b","master":"m""#), used);
+        assert_eq!(device(r#""type":"own","master":"m""#), used);
+        assert_eq!(device(r#""type":"ovs","bridge":"b""#), bridge("b", 0));
+        assert_eq!(
+            device(r#""type":"macvlan","master":"m""#),
+            interface("m", 0)
+        );
+    }
+
+    #[test]
+    fn what_the_kernel_would_refuse_names_no_segment() {
+        for name in ["a/b", "longer-than-the-kernel-takes", "../x", " "] {
+            let bridge = format!(r#""type":"bridge","bridge":"{name}""#);
+            assert_eq!(uplink(None, &bridge), Uplink::Unknown, "{name}");
+            let master = format!(r#""type":"macvlan","master":"{name}""#);
+            assert_eq!(uplink(None, &master), Uplink::Unknown, "{name}");
+        }
+    }
+}
