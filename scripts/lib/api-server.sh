@@ -1,5 +1,6 @@
-# A real control plane for the stage `api`, etcd and kube-apiserver, and Multus: built from their Go modules
-# once per version and kept outside the checkout (6 minutes of two cores, then nothing). Sourced after setup.sh.
+# A real control plane for the stage `api`, etcd and kube-apiserver, Multus and kustomize: built from their Go
+# modules once per version and kept outside the checkout (6 minutes of two cores, then nothing). Sourced after
+# setup.sh.
 
 # The folder with both binaries, in $API_SERVER_BIN. The versions are those of the go.mod files below
 # tests/api/cluster, which are the key of the cache.
@@ -24,6 +25,16 @@ need_multus() {
     [ -x "$MULTUS" ] && return
     need_go
     go_program "$MULTUS" "$go_mod" gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus
+}
+
+# kustomize, in $KUSTOMIZE, with which administrators rename what is in deploy/ (seconds, once).
+need_kustomize() {
+    local go_mod=tests/api/kustomize/go.mod package=sigs.k8s.io/kustomize/kustomize/v5
+    KUSTOMIZE=$CACHE/kustomize-$(sed -n 's/^require .* //p' "$go_mod")/kustomize
+    export KUSTOMIZE
+    [ -x "$KUSTOMIZE" ] && return
+    need_go
+    go_program "$KUSTOMIZE" "$go_mod" "$package"
 }
 
 # go_programs DIR GO_MOD LDFLAGS PACKAGE …: builds programs of one module into DIR, once, each under the

@@ -3,11 +3,12 @@
 mod admin;
 mod agent;
 mod control_plane;
-mod manifests;
+pub(crate) mod manifests;
 mod plugin;
+mod policies;
 mod proxy;
 mod server;
-mod token;
+pub(crate) mod token;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,8 @@ pub(crate) const STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 pub(crate) const NETWORKS: &str = "k8s.v1.cni.cncf.io/networks";
 /// Where the account of the agent is.
 pub(crate) const SYSTEM: &str = "kube-system";
-const NAME: &str = "jackfield-agent";
+/// The account of the agent.
+pub(crate) const NAME: &str = "jackfield-agent";
 
 /// A node: a name, a namespace for its pods, a network namespace, an agent.
 pub(crate) struct Lab {
@@ -157,18 +159,27 @@ impl Lab {
         .unwrap();
     }
 
-    /// From now on the kubeconfig is that of an account with the agent's rights which is no agent:
-    /// what an administrator gives to a node without one.
+    /// From now on the kubeconfig is that of an account with the agent's rights, on every node: what
+    /// an administrator gives to a node without an agent.
     pub(crate) fn own_account(&self) {
         let name = &self.namespace;
         let accounts = format!("/api/v1/namespaces/{name}/serviceaccounts");
         self.admin
             .create(&accounts, &json!({"metadata": {"name": "plugin"}}));
+        // The agent's role, but what confines its account to one node.
+        let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+        let mut rules = self.admin.get(&format!("{roles}/{NAME}")).unwrap()["rules"].take();
+        for rule in rules.as_array_mut().unwrap() {
+            let verbs = rule["verbs"].as_array_mut().unwrap();
+            verbs.retain(|verb| verb != "confined");
+        }
+        self.admin
+            .create(roles, &json!({"metadata": {"name": name}, "rules": rules}));
         self.admin.create(
             "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
             &json!({
                 "metadata": {"name": name},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
                 "subjects": [{"kind": "ServiceAccount", "name": "plugin", "namespace": name}],
             }),
         );
@@ -184,24 +195,7 @@ impl Lab {
 
     /// A token as an agent on `node` has it.
     pub(crate) fn agent_token(&self, node: &str) -> String {
-        let name = format!("agent-{node}");
-        let path = format!("/api/v1/namespaces/{SYSTEM}/pods");
-        let pod = match self.admin.get(&format!("{path}/{name}")) {
-            Some(pod) => pod,
-            None => self.admin.create(
-                &path,
-                &json!({
-                    "metadata": {"name": name},
-                    "spec": {"nodeName": node, "serviceAccountName": NAME, "hostNetwork": true,
-                             "containers": [{"name": "agent", "image": "jackfield"}]},
-                }),
-            ),
-        };
-        let bound = json!({"spec": {"boundObjectRef": {
-            "apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod["metadata"]["uid"]}}});
-        let request = format!("/api/v1/namespaces/{SYSTEM}/serviceaccounts/{NAME}/token");
-        let answer = self.admin.create(&request, &bound);
-        answer["status"]["token"].as_str().unwrap().to_owned()
+        token::of_agent(&self.admin, SYSTEM, NAME, node)
     }
 
     /// A definition in the lab's namespace, of a bridge with an address.

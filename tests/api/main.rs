@@ -22,6 +22,7 @@ mod killed;
 mod lab;
 mod migrate;
 mod observe;
+mod overlays;
 #[path = "../fakes/pod_resources.rs"]
 mod pod_resources;
 mod publish;

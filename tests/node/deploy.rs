@@ -93,6 +93,30 @@ fn the_chart_and_the_plain_manifests_are_the_same_objects() {
     assert_eq!(chart.len(), 9, "nothing is lost");
 }
 
+/// Neither its name nor its namespace takes the agent's account out of the policies.
+#[test]
+fn every_release_of_the_chart_confines_its_agent_alike() {
+    let chart = "deploy/chart";
+    let other = objects(&helm(&["template", "other", chart, "--namespace", "edge"]));
+    let confining = |object: &&Value| {
+        let kind = object["kind"].as_str().unwrap();
+        kind == "ClusterRole" || kind.starts_with("ValidatingAdmissionPolicy")
+    };
+    let plain = plain();
+    let (other_ones, plain_ones) = (
+        other.iter().filter(confining),
+        plain.iter().filter(confining),
+    );
+    assert!(other_ones.clone().eq(plain_ones), "{other:#?}");
+    assert_eq!(other_ones.count(), 5);
+    let account = &find(&other, "ServiceAccount")["metadata"];
+    let subject = &find(&other, "ClusterRoleBinding")["subjects"][0];
+    assert_eq!(subject["namespace"], "edge");
+    for key in ["name", "namespace"] {
+        assert_eq!(subject[key], account[key]);
+    }
+}
+
 #[test]
 fn the_chart_is_without_fault_and_refuses_values_that_mean_nothing() {
     let lint = helm(&["lint", "--strict", "deploy/chart"]);

@@ -18,19 +18,24 @@ pub(super) fn of_folder(folder: &Path) -> Vec<Value> {
 
 /// The objects of a file of manifests.
 pub(super) fn of_file(file: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(file).unwrap();
+    of_text(&fs::read_to_string(file).unwrap())
+}
+
+/// The objects of a text of manifests.
+pub(crate) fn of_text(text: &str) -> Vec<Value> {
     let documents = text.split("\n---\n");
     documents
         .map(|document| serde_saphyr::from_str(document).unwrap())
         .collect()
 }
 
-/// Where objects of this kind go; some go nowhere.
-pub(super) fn collection(object: &Value) -> Option<&'static str> {
-    Some(match object["kind"].as_str().unwrap() {
-        "ConfigMap" => "/api/v1/namespaces/kube-system/configmaps",
-        "DaemonSet" => "/apis/apps/v1/namespaces/kube-system/daemonsets",
-        "ServiceAccount" => "/api/v1/namespaces/kube-system/serviceaccounts",
+/// Where an object goes; some go nowhere.
+pub(super) fn collection(object: &Value) -> Option<String> {
+    let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    let collection = match object["kind"].as_str().unwrap() {
+        "ConfigMap" => &format!("/api/v1/namespaces/{namespace}/configmaps"),
+        "DaemonSet" => &format!("/apis/apps/v1/namespaces/{namespace}/daemonsets"),
+        "ServiceAccount" => &format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
         "ClusterRole" => "/apis/rbac.authorization.k8s.io/v1/clusterroles",
         "ClusterRoleBinding" => "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
         "CustomResourceDefinition" => "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
@@ -43,5 +48,6 @@ pub(super) fn collection(object: &Value) -> Option<&'static str> {
         // For kubectl alone, and for OpenShift's API server.
         "Kustomization" | "SecurityContextConstraints" => return None,
         other => panic!("deploy/ has a {other}: say where it goes"),
-    })
+    };
+    Some(collection.to_owned())
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Admin, control_plane, manifests};
 
@@ -21,14 +21,25 @@ impl Server {
     pub(crate) fn get() -> &'static Server {
         static SERVER: OnceLock<Option<Server>> = OnceLock::new();
         // One that does not start fails each test at once, not each after its own attempt.
-        let start = || Server::start("api", "v1");
+        let start = || {
+            let server = Server::start("api", "v1");
+            server.apply_deploy();
+            server
+        };
         let server = SERVER.get_or_init(|| std::panic::catch_unwind(start).ok());
         server.as_ref().expect("the API server did not start")
     }
 
     /// Another one, for one test, whose definitions somebody else brought, in `version` alone.
     pub(crate) fn with_definitions_of(version: &str) -> &'static Server {
-        Box::leak(Box::new(Server::start(version, version)))
+        let server = Server::start(version, version);
+        server.apply_deploy();
+        Box::leak(Box::new(server))
+    }
+
+    /// Another one, for one test, on which nothing of Jackfield's is but the kinds.
+    pub(crate) fn with_kinds_alone() -> Server {
+        Server::start("kinds", "v1")
     }
 
     fn start(name: &str, version: &str) -> Server {
@@ -44,12 +55,16 @@ impl Server {
                 kind["spec"]["versions"][0]["name"] = version.into();
             }
         }
-        server.apply(kinds);
-        server.apply(manifests::of_folder(&root.join("deploy")));
-        server.wait_for_policies();
+        server.apply(&kinds);
         server.wait_for_kind(&format!("{version}/network-attachment-definitions"));
         server.wait_for_kind("v1alpha1/ipamclaims");
         server
+    }
+
+    fn apply_deploy(&self) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        self.apply(&manifests::of_folder(&root.join("deploy")));
+        self.wait_for_policies(super::SYSTEM, super::NAME);
     }
 
     /// Where it is.
@@ -83,51 +98,25 @@ impl Server {
         }
     }
 
-    /// Applies manifests.
-    fn apply(&self, objects: Vec<Value>) {
+    /// Creates the objects of manifests.
+    pub(crate) fn apply(&self, objects: &[Value]) {
         let admin = Admin::new(self, "admin");
         for object in objects {
-            if let Some(collection) = manifests::collection(&object) {
-                admin.create(collection, &object);
+            if let Some(collection) = manifests::collection(object) {
+                admin.create(&collection, object);
             }
         }
     }
 
-    /// A policy holds once the API server has compiled it, which it does not tell: until both refuse
-    /// what they are to refuse.
-    fn wait_for_policies(&self) {
+    /// Deletes them.
+    pub(crate) fn delete(&self, objects: &[Value]) {
         let admin = Admin::new(self, "admin");
-        let system = format!("/api/v1/namespaces/{}", super::SYSTEM);
-        let pods = format!("{system}/pods");
-        admin.create(&pods, &super::pod("probe", "nowhere", &json!({})));
-        let token = admin.create(
-            &format!("{system}/serviceaccounts/jackfield-agent/token"),
-            &json!({"spec": {}}),
-        );
-        let agent = Admin::new(self, token["status"]["token"].as_str().unwrap());
-        let status = json!({"metadata": {"annotations": {super::STATUS: "[]"}}});
-        let event = json!({"metadata": {"generateName": "probe."},
-            "involvedObject": {"kind": "Pod", "namespace": super::SYSTEM, "name": "probe"}});
-        for (method, path, content, body) in [
-            (
-                Method::PATCH,
-                format!("{pods}/probe/status?dryRun=All"),
-                "application/merge-patch+json",
-                status,
-            ),
-            (
-                Method::POST,
-                format!("{system}/events?dryRun=All"),
-                "application/json",
-                event,
-            ),
-        ] {
-            super::eventually("the policy holds", || {
-                let answer = agent.request(method.clone(), &path, content, Some(&body));
-                matches!(answer, Err((_, words)) if words.contains("ValidatingAdmissionPolicy"))
-            });
+        for object in objects {
+            if let Some(collection) = manifests::collection(object) {
+                let name = object["metadata"]["name"].as_str().unwrap();
+                admin.delete(&format!("{collection}/{name}"));
+            }
         }
-        admin.delete(&format!("{pods}/probe"));
     }
 
     /// A new kind answers 404 at first, then 429.

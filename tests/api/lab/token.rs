@@ -1,4 +1,4 @@
-//! Tokens as the API server would issue them at another time: signed with its own key.
+//! Tokens of agents, also as the API server would issue them at another time: signed with its own key.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -8,10 +8,32 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::{Lab, Server};
+use super::{Admin, Lab, Server};
 
 /// The API server takes a token for so many seconds before and after its time.
 const LEEWAY: i64 = 60;
+
+/// A token as an agent on `node` has it, by an account of this name.
+pub(crate) fn of_agent(admin: &Admin, namespace: &str, account: &str, node: &str) -> String {
+    let name = format!("agent-{node}");
+    let path = format!("/api/v1/namespaces/{namespace}/pods");
+    let pod = match admin.get(&format!("{path}/{name}")) {
+        Some(pod) => pod,
+        None => admin.create(
+            &path,
+            &json!({
+                "metadata": {"name": name},
+                "spec": {"nodeName": node, "serviceAccountName": account, "hostNetwork": true,
+                         "containers": [{"name": "agent", "image": "jackfield"}]},
+            }),
+        ),
+    };
+    let bound = json!({"spec": {"boundObjectRef": {
+        "apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod["metadata"]["uid"]}}});
+    let request = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+    let answer = admin.create(&request, &bound);
+    answer["status"]["token"].as_str().unwrap().to_owned()
+}
 
 impl Lab {
     /// From now on the agent's token counts for `seconds` more.

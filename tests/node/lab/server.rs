@@ -108,7 +108,7 @@ impl Server {
             if let Some(collection) = manifests::collection(&object) {
                 within(Duration::from_secs(180), "deploy/ is applied", || {
                     admin
-                        .request(Method::POST, collection, "application/json", Some(&object))
+                        .request(Method::POST, &collection, "application/json", Some(&object))
                         .is_ok()
                 });
             }

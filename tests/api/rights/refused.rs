@@ -1,0 +1,158 @@
+//! What an agent's token must not do, however its account is called.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::lab::{Admin, STATUS, pod};
+
+const MERGE: &str = "application/merge-patch+json";
+
+/// A node's pod and another node's, in one namespace.
+pub(crate) struct Victim {
+    namespace: String,
+    node: String,
+    /// The pod `web`, on the agent's own node. The other node's is `far`.
+    web: Value,
+}
+
+impl Victim {
+    /// Creates both pods.
+    pub(crate) fn new(admin: &Admin, namespace: &str, node: &str) -> Victim {
+        let pods = format!("/api/v1/namespaces/{namespace}/pods");
+        admin.create(&pods, &pod("far", "node-far", &json!({})));
+        Victim {
+            namespace: namespace.to_owned(),
+            node: node.to_owned(),
+            web: admin.create(&pods, &pod("web", node, &json!({"own": "x"}))),
+        }
+    }
+
+    /// The agent's own work is done: a status of a pod of its node, and an event about it.
+    #[track_caller]
+    pub(crate) fn takes(&self, agent: &Admin) {
+        let space = format!("/api/v1/namespaces/{}", self.namespace);
+        let status = annotated(STATUS, "[]");
+        agent.merge(&format!("{space}/pods/web/status"), &status);
+        let told = event(&self.namespace, &self.web, &self.node);
+        agent.create(&format!("{space}/events"), &told);
+    }
+
+    /// Everything else is refused to it. Its account is `account` of `system`.
+    #[track_caller]
+    pub(crate) fn refuses(&self, agent: &Admin, system: &str, account: &str) {
+        self.refuses_writes_of_status(agent);
+        let space = format!("/api/v1/namespaces/{}", self.namespace);
+        let pods = format!("{space}/pods");
+        let definitions = format!(
+            "/apis/k8s.cni.cncf.io/v1/namespaces/{}/network-attachment-definitions",
+            self.namespace
+        );
+        let definition = json!({"apiVersion": "k8s.cni.cncf.io/v1",
+            "kind": "NetworkAttachmentDefinition", "metadata": {"name": "x"}, "spec": {}});
+        let token = format!("/api/v1/namespaces/{system}/serviceaccounts/{account}/token");
+        let slices = "/apis/resource.k8s.io/v1/resourceslices".to_owned();
+        let empty = json!({"metadata": {"name": "x"}, "spec": {}});
+        let mut of_a_node = event(&self.namespace, &self.web, &self.node);
+        of_a_node["involvedObject"] =
+            json!({"kind": "Node", "name": self.node, "namespace": self.namespace});
+        let by_another = event(&self.namespace, &self.web, "node-far");
+        type Refused<'a> = (&'a str, Method, String, Option<Value>, &'a str);
+        #[rustfmt::skip]
+        let table: [Refused<'_>; 10] = [
+            ("the pod itself", Method::PATCH, format!("{pods}/web"), Some(annotated(STATUS, "[]")),
+                "cannot patch resource \"pods\""),
+            ("deleting a pod", Method::DELETE, format!("{pods}/web"), None, "cannot delete"),
+            ("creating a pod", Method::POST, pods.clone(), Some(pod("new", &self.node, &json!({}))),
+                "cannot create resource \"pods\""),
+            ("a shell in a pod", Method::POST, format!("{pods}/web/exec?command=sh"), None,
+                "cannot create resource \"pods/exec\""),
+            ("secrets", Method::GET, "/api/v1/secrets".into(), None, "cannot list resource \"secrets\""),
+            ("writing a definition", Method::POST, definitions, Some(definition), "cannot create"),
+            ("offering a device", Method::POST, slices, Some(empty),
+                "cannot create resource \"resourceslices\""),
+            ("an event of another node", Method::POST, format!("{space}/events"), Some(by_another),
+                "its own node"),
+            ("an event of a node", Method::POST, format!("{space}/events"), Some(of_a_node), "pods alone"),
+            ("a token", Method::POST, token, Some(json!({"spec": {}})),
+                "cannot create resource \"serviceaccounts/token\""),
+        ];
+        for (what, method, path, body, expected) in table {
+            let content = match method {
+                Method::PATCH => MERGE,
+                _ => "application/json",
+            };
+            let answer = agent.request(method, &path, content, body.as_ref());
+            assert_refused(what, answer, expected);
+        }
+    }
+
+    fn refuses_writes_of_status(&self, agent: &Admin) {
+        let pods = format!("/api/v1/namespaces/{}/pods", self.namespace);
+        let own = |of: Value| json!({ "metadata": of });
+        let (alone, as_it_was) = ("network-status alone", "labels, finalizers or owners");
+        let far = "writes to pods of its own node alone: the pod is on node-far";
+        for (what, pod, patch, expected) in [
+            ("another node's pod", "far", annotated(STATUS, "[]"), far),
+            ("another annotation", "web", annotated("own", "y"), alone),
+            ("a new annotation", "web", annotated("new", "y"), alone),
+            (
+                "an annotation away",
+                "web",
+                own(json!({"annotations": {"own": null}})),
+                alone,
+            ),
+            (
+                "the selection of networks",
+                "web",
+                annotated("k8s.v1.cni.cncf.io/networks", "x"),
+                alone,
+            ),
+            (
+                "a pod's phase",
+                "web",
+                json!({"status": {"phase": "Failed"}}),
+                "does not change a pod's status",
+            ),
+            (
+                "labels",
+                "web",
+                own(json!({"labels": {"app": "x"}})),
+                as_it_was,
+            ),
+            (
+                "finalizers",
+                "web",
+                own(json!({"finalizers": ["a.b/c"]})),
+                as_it_was,
+            ),
+        ] {
+            let path = format!("{pods}/{pod}/status");
+            let answer = agent.request(Method::PATCH, &path, MERGE, Some(&patch));
+            assert_refused(what, answer, expected);
+        }
+    }
+}
+
+#[track_caller]
+fn assert_refused(what: &str, answer: Result<Value, (u16, String)>, expected: &str) {
+    match answer {
+        Err((403 | 422, words)) => assert!(words.contains(expected), "{what}: {words}"),
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+/// A change of one annotation.
+pub(crate) fn annotated(key: &str, value: &str) -> Value {
+    json!({"metadata": {"annotations": {key: value}}})
+}
+
+/// An event about the pod `web`, by the agent on `host`.
+fn event(namespace: &str, web: &Value, host: &str) -> Value {
+    json!({
+        "metadata": {"generateName": "web."},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": namespace,
+                           "name": "web", "uid": web["metadata"]["uid"]},
+        "type": "Normal", "reason": "AddedInterface", "message": "x",
+        "source": {"component": "jackfield", "host": host},
+    })
+}
