@@ -40,7 +40,6 @@ pub use log::LogFormat;
 
 use crate::cluster::OwedWrites;
 use crate::cluster::api::ApiError;
-use crate::journal::Journal;
 use cache::Cache;
 use connection::Connection;
 use device_usage::DeviceUsage;
@@ -58,7 +57,7 @@ pub struct Options {
     pub credentials: Credentials,
     /// Where plugins ask.
     pub socket: PathBuf,
-    /// The journal's directory: owed writes are in there.
+    /// The journal's directory. The agent has access to `publish` in it, and to nothing else there.
     pub journal_dir: PathBuf,
     /// Where metrics and health are served.
     pub metrics: SocketAddr,
@@ -89,9 +88,8 @@ async fn live(options: Options) -> Result<(), AgentError> {
         path: owed.dir().display().to_string(),
         cause,
     })?;
-    let metrics = Rc::new(Metrics::new(options.journal_dir.clone()));
-    let journal = Journal::new(&options.journal_dir);
-    let durable = Durable::start(journal.clone(), metrics.synced())?;
+    let metrics = Rc::new(Metrics::new());
+    let durable = Durable::start(metrics.synced())?;
     let listening = http::listen(options.metrics).await?;
     let socket = tokio::select! {
         socket = socket::Listening::bind(&options.socket) => socket?,
@@ -109,7 +107,6 @@ async fn live(options: Options) -> Result<(), AgentError> {
     });
     let publisher = Rc::new(Publisher::new(
         owed,
-        journal,
         Rc::clone(&knowledge),
         Rc::clone(&metrics),
     ));

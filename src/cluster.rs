@@ -23,6 +23,7 @@ mod pod;
 pub mod publication;
 mod question;
 
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 pub use agent::{AGENT_WAIT, Agent};
@@ -31,7 +32,7 @@ pub use catalog::{Catalog, Network, administrators_definitions};
 pub use census::Census;
 pub use conf_dir::{ConfDirError, OnDisk};
 pub use error::ClusterError;
-pub use figures::{Figures, Phase};
+pub use figures::{Figures, OnRecord, Phase};
 pub use folder::Folder;
 pub use owed_writes::{OwedSurvey, OwedWrite, OwedWrites};
 pub use pod::{Container, Pod, PodAnnotations, PodName};
@@ -40,12 +41,12 @@ pub use question::{Answer, Found, Question};
 
 /// What knows the pods and is told of them.
 pub trait Cluster {
-    /// Answers a question.
+    /// Answers a question by `until`, which holds for the whole answer, however slowly it arrives.
     ///
     /// # Errors
     /// When the cluster cannot be asked or does not know the pod: code 107, or 11 when a later
     /// try may do.
-    fn ask(&self, question: &Question) -> Result<Answer, ClusterError>;
+    fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError>;
 
     /// A question that is about to be asked: who can looks it up already. Nobody is waited for, and
     /// what goes wrong shows when it is asked.
@@ -57,8 +58,8 @@ pub trait Cluster {
     ///
     /// # Errors
     /// As [`Cluster::ask`].
-    fn ready(&self, _until: Instant) -> Result<(), ClusterError> {
-        self.ask(&Question::default()).map(drop)
+    fn ready(&self, until: Instant) -> Result<(), ClusterError> {
+        self.ask(&Question::default(), until).map(drop)
     }
 
     /// The pods of a node and all definitions, by name: for whoever looks at a whole node.
@@ -67,20 +68,25 @@ pub trait Cluster {
     /// As [`Cluster::ask`].
     fn census(&self, node: &str) -> Result<Census, ClusterError>;
 
-    /// Tells what became of an ADD.
+    /// Tells what became of an ADD, by `until`.
     ///
     /// # Errors
     /// When it can neither be told nor be kept for later.
-    fn publish(&self, publication: &Publication) -> Result<(), ClusterError>;
+    fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
     /// Takes away what a process that was ended while it published for the pod left half made.
     fn sweep(&self, pod: &PodName) {
         let _ = pod;
     }
 
-    /// A call is over and its answer given: whoever counts is told what it took. Nobody is waited
-    /// for, and what cannot be told is not.
-    fn over(&self, figures: Figures) {
-        let _ = figures;
+    /// Drops what is still to be told of a pod that is gone.
+    fn forget(&self, pod: &PodName) {
+        let _ = pod;
+    }
+
+    /// Reports a finished call, whose answer the runtime has, without waiting for anybody. `record`
+    /// opens the record that the call wrote, so that another process can sync it to disk.
+    fn over(&self, figures: Figures, record: &dyn Fn() -> Option<OwnedFd>) {
+        let _ = (figures, record);
     }
 }

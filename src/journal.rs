@@ -15,7 +15,7 @@
 //!
 //! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
 //! what the file says is then only about leases and devices. The agent does it once the runtime has
-//! its answer ([`Journal::bring_to_disk`]). The directory is root's alone, since what is on record
+//! its answer ([`Journal::lend`]). The directory is root's alone, since what is on record
 //! is what a DEL runs.
 
 pub mod adopted;
@@ -34,7 +34,8 @@ pub mod users;
 
 use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 pub use entry::Entry;
@@ -47,7 +48,13 @@ pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
 pub use users::DeviceUser;
 
+use crate::cluster::OnRecord;
+use crate::kernel::capabilities;
+use crate::private_dir;
 use steps::ReplayError;
+
+/// A user and a group that no process has: the largest ID that is one.
+const NOBODYS: u32 = u32::MAX - 1;
 
 /// The directory of the journal.
 #[derive(Debug, Clone)]
@@ -87,6 +94,7 @@ impl Journal {
     /// quarantine and counts as absent: [`Lookup::Quarantined`]. The caller holds the sandbox's
     /// lock, so that its writer is not at work now.
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
+        self.check_private()?;
         let path = self.path(key);
         let bytes = match read(&path) {
             Ok(bytes) => bytes,
@@ -125,25 +133,33 @@ impl Journal {
         }
     }
 
-    /// Brings records, and that they are there, to the disk. One that is gone by now needs
-    /// nothing. How many were there.
+    /// Opens the record of `key` for a process that may sync it, and can do nothing else to it.
+    ///
+    /// The agent has root's user ID, and whoever owns a file can open it anew for writing through
+    /// `/proc/self/fd`, whatever a descriptor allows. So the record first gets an owner that no
+    /// process has. Root keeps its access by CAP_DAC_OVERRIDE.
     ///
     /// # Errors
-    /// Code 109, once all were tried.
-    pub fn bring_to_disk(&self, keys: &[Key]) -> Result<u64, JournalError> {
-        let (mut brought, mut failed) = (0, None);
-        let paths = keys.iter().map(|key| self.path(key));
-        for path in paths.chain([self.sandboxes()]) {
-            match fs::File::open(&path).and_then(|file| file.sync_all()) {
-                Ok(()) => brought += 1,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(cause) => {
-                    failed = Some(JournalError::io("is not safe on the disk", &path, &cause));
-                }
-            }
+    /// Those of the file system, also where it has no other owners: nothing is lent then.
+    pub fn lend(&self, key: &Key) -> io::Result<OwnedFd> {
+        if !capabilities::overrides_owners() {
+            return Err(io::ErrorKind::PermissionDenied.into());
         }
-        // The directory is none of the records.
-        failed.map_or(Ok(u64::saturating_sub(brought, 1)), Err)
+        let record = open(&self.path(key))?;
+        fchown(&record, Some(NOBODYS), Some(NOBODYS))?;
+        Ok(record.into())
+    }
+
+    /// Counts what is on record and what is owed, by the names of the files.
+    pub fn count(&self) -> OnRecord {
+        let count = |dir: &str| {
+            let files = fs::read_dir(self.dir.join(dir)).map_or(0, Iterator::count);
+            u64::try_from(files).unwrap_or(u64::MAX)
+        };
+        OnRecord {
+            attachments: count("sandboxes"),
+            owed: count("owed"),
+        }
     }
 
     /// Every attachment on record.
@@ -160,6 +176,7 @@ impl Journal {
     /// # Errors
     /// As [`Journal::keys`].
     pub fn keys_and_damaged(&self) -> Result<(Vec<Key>, Vec<String>), JournalError> {
+        self.check_private()?;
         let dir = self.sandboxes();
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
@@ -201,13 +218,16 @@ impl Journal {
             .map_err(|cause| JournalError::io("cannot be written", there, &cause.into()))
     }
 
-    /// Whether nobody but root can write there what a DEL would run.
-    fn check_private(&self) -> Result<(), JournalError> {
-        let others = |metadata: fs::Metadata| metadata.permissions().mode() & 0o022 != 0;
-        if fs::metadata(&self.dir).is_ok_and(others) {
-            return Err(JournalError::Open {
-                path: self.dir.display().to_string(),
-            });
+    /// Refuses a journal that others than root can write to: a DEL runs what its records name.
+    ///
+    /// # Errors
+    /// Code 109 with the directory and who can write to it.
+    pub fn check_private(&self) -> Result<(), JournalError> {
+        for dir in [&self.dir, &self.sandboxes()] {
+            private_dir::check(dir).map_err(|cause| JournalError::Exposed {
+                path: dir.display().to_string(),
+                cause: cause.to_string(),
+            })?;
         }
         Ok(())
     }
@@ -240,11 +260,9 @@ impl Journal {
     }
 
     fn make_dirs(&self) -> io::Result<()> {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true).mode(0o700);
         ["sandboxes", "owed", "quarantine"]
             .iter()
-            .try_for_each(|name| builder.create(self.dir.join(name)))
+            .try_for_each(|name| private_dir::create(&self.dir.join(name)))
     }
 }
 
@@ -266,11 +284,15 @@ pub enum Lookup {
     },
 }
 
-/// Reads a record, which is no link: what stands elsewhere is nobody's word.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// Opens a record. Refuses symlinks, so that a record cannot be outside the journal.
+fn open(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
-    let mut file = options.read(true).custom_flags(flags).open(path)?;
+    options.read(true).custom_flags(flags).open(path)
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
     let mut bytes = Vec::with_capacity(8 << 10);
     file.read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -25,6 +25,7 @@ mod boot;
 mod untrusted_file;
 
 pub mod cluster;
+mod private_dir;
 
 pub mod allocation;
 

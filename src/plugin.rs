@@ -76,8 +76,12 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         let outcome = run(node, &request);
         let exit = give(&outcome, *version);
         let failure = outcome.err().map(|failure| failure.to_cni());
-        let figures = node.stopwatch.stop(&request.call, failure.as_ref());
-        node.cluster.over(figures);
+        let mut figures = node.stopwatch.stop(&request.call, failure.as_ref());
+        if matches!(request.call.verb, Verb::Status | Verb::Gc) {
+            figures.on_record = Some(node.journal.count());
+        }
+        let record = || node.journal.lend(&node.stopwatch.record()?).ok();
+        node.cluster.over(figures, &record);
         match failure {
             None => log.write(Level::Verbose, || {
                 format!("{}: done in {:.1?}", named(&request.call), begun.elapsed())
@@ -125,6 +129,7 @@ pub fn forget_locks() {
     let _ = std::fs::remove_dir(locks);
     if let Some(run) = locks.parent() {
         let _ = std::fs::remove_file(run.join("cluster-answered"));
+        let _ = std::fs::remove_dir(run.join("agent"));
         let _ = std::fs::remove_dir(run);
     }
 }

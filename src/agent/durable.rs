@@ -1,54 +1,57 @@
-//! Bringing records to the disk: the plugin does not wait for that, and the agent has nobody
-//! waiting.
+//! Syncs records to disk: the plugin does not wait for that, and the agent has nobody waiting.
 //!
-//! A disk may take its time, so a thread of its own does it. It has what the agent has: no
-//! capability, and a journal that it may read.
+//! A disk may take its time, so a thread of its own does it. The plugin lends it each record as a
+//! descriptor: the agent has no access to the journal.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use prometheus_client::metrics::counter::Counter;
 use tracing::warn;
 
 use super::AgentError;
-use crate::journal::{Journal, Key};
 
-/// Brings records to the disk, in the order in which they are named.
+/// Records that wait for the disk. Beyond that the kernel writes them back in its own time.
+const WAITING: usize = 256;
+
+/// Syncs records in the order in which they come.
 #[derive(Debug)]
 pub(super) struct Durable {
-    queue: Sender<Key>,
+    queue: SyncSender<OwnedFd>,
 }
 
 impl Durable {
     /// Starts; `done` counts the records that are on the disk.
-    pub(super) fn start(journal: Journal, done: Counter) -> Result<Durable, AgentError> {
-        let (queue, records) = channel();
+    pub(super) fn start(done: Counter) -> Result<Durable, AgentError> {
+        let (queue, records) = sync_channel(WAITING);
         thread::Builder::new()
             .name("journal".into())
-            .spawn(move || bring(&journal, &records, &done))
+            .spawn(move || sync(&records, &done))
             .map_err(AgentError::Runtime)?;
         Ok(Durable { queue })
     }
 
-    /// The record of `key` has been written.
-    pub(super) fn written(&self, key: Key) {
-        // The thread lives as long as this does.
-        let _ = self.queue.send(key);
+    /// Syncs `record`, unless too many wait already.
+    pub(super) fn written(&self, record: OwnedFd) {
+        let _ = self.queue.try_send(record);
     }
 }
 
-fn bring(journal: &Journal, records: &Receiver<Key>, done: &Counter) {
+fn sync(records: &Receiver<OwnedFd>, done: &Counter) {
     let mut failing = false;
-    while let Ok(first) = records.recv() {
-        // What has come meanwhile goes with it: the directory is brought to the disk once.
-        let keys: Vec<Key> = std::iter::once(first).chain(records.try_iter()).collect();
-        let outcome = journal.bring_to_disk(&keys);
+    while let Ok(record) = records.recv() {
+        let outcome = File::from(record).sync_all();
         if let Err(error) = &outcome
             && !failing
         {
-            warn!(phase = "journal", "{error}");
+            warn!(
+                phase = "journal",
+                "a record cannot be synced: {error}; look into the health of the disk"
+            );
         }
         failing = outcome.is_err();
-        done.inc_by(outcome.unwrap_or_default());
+        done.inc_by(u64::from(!failing));
     }
 }

@@ -3,8 +3,6 @@
 mod calls;
 mod labels;
 
-use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use prometheus_client::encoding::text::encode;
@@ -25,7 +23,6 @@ pub(super) use labels::{Origin, Outcome, What};
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
-    journal_dir: PathBuf,
     questions: Family<QuestionLabels, Counter>,
     answer_time: Histogram,
     refused: Counter,
@@ -43,11 +40,10 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Everything at zero; the journal in `journal_dir` is counted, never changed.
-    pub(super) fn new(journal_dir: PathBuf) -> Metrics {
+    /// Everything at zero.
+    pub(super) fn new() -> Metrics {
         let mut metrics = Metrics {
             registry: Registry::with_prefix("jackfield"),
-            journal_dir,
             questions: Family::default(),
             // 50 µs to 1.6 s.
             answer_time: Histogram::new(exponential_buckets(0.000_05, 2.0, 16)),
@@ -106,12 +102,12 @@ impl Metrics {
         );
         registry.register(
             "attachments",
-            "Attachments of the runtime on record: sandboxes, each with all its networks",
+            "Attachments of the runtime on record (sandboxes, each with all its networks), as the last STATUS or GC counted them",
             self.attachments.clone(),
         );
         registry.register(
             "owed_detachments",
-            "Detachments still owed",
+            "Detachments still owed, as the last STATUS or GC counted them",
             self.detachments.clone(),
         );
         registry.register(
@@ -142,6 +138,10 @@ impl Metrics {
     /// A plugin's call is over.
     pub(super) fn over(&self, figures: &Figures) {
         self.calls.count(figures);
+        if let Some(on_record) = figures.on_record {
+            self.attachments.set(gauge(on_record.attachments));
+            self.detachments.set(gauge(on_record.owed));
+        }
     }
 
     /// The counter of records that are on the disk.
@@ -195,8 +195,6 @@ impl Metrics {
         self.shelf("pod", &cache.pods);
         self.shelf("definition", &cache.definitions);
         self.shelf("slice", &cache.slices);
-        self.attachments.set(gauge(self.files("sandboxes")));
-        self.detachments.set(gauge(self.files("owed")));
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
@@ -212,14 +210,10 @@ impl Metrics {
             self.cache_age.get_or_create(&labels).set(age);
         }
     }
-
-    fn files(&self, directory: &str) -> usize {
-        fs::read_dir(self.journal_dir.join(directory)).map_or(0, Iterator::count)
-    }
 }
 
-fn gauge(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+fn gauge(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

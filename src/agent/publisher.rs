@@ -16,7 +16,6 @@ use super::pause::Pause;
 use super::waiting::{Due, Waiting};
 use crate::cluster::api::{ApiError, NotPublished, Occasion, PodView, Published, publish};
 use crate::cluster::{OwedWrites, PodName, Publication};
-use crate::journal::Journal;
 use crate::npwg::ObjectRef;
 
 /// Pods that are told at once.
@@ -34,7 +33,6 @@ const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Publisher {
     waiting: Waiting,
-    journal: Journal,
     knowledge: Rc<Knowledge>,
     metrics: Rc<Metrics>,
     wake: Notify,
@@ -46,13 +44,11 @@ pub(super) struct Publisher {
 impl Publisher {
     pub(super) fn new(
         owed: OwedWrites,
-        journal: Journal,
         knowledge: Rc<Knowledge>,
         metrics: Rc<Metrics>,
     ) -> Publisher {
         Publisher {
             waiting: Waiting::new(owed),
-            journal,
             knowledge,
             metrics,
             wake: Notify::new(),
@@ -119,8 +115,8 @@ impl Publisher {
             period: &due.period,
         };
         match publish(&server, view.as_ref(), &due.publication, occasion).await {
-            // As long as it runs, its mirror may come.
-            Ok(Published::NoMirror) if self.journal.has_pod(&pod) => {
+            // Its mirror may come. The DEL of its last sandbox takes the write away.
+            Ok(Published::NoMirror) => {
                 let cause = "its mirror pod is not in the cluster yet";
                 self.pause(pod, LONGEST_MIRROR_PAUSE, &cause);
             }

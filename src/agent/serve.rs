@@ -1,11 +1,15 @@
 //! Plugins' connections: questions answered, debts noted.
 
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use rustix::cmsg_space;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
@@ -21,7 +25,6 @@ use crate::cluster::frame::{
     self, FrameError, FromAgent, HEADER, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent,
 };
 use crate::cluster::{Census, Figures, PodName, Question};
-use crate::journal::Key;
 
 /// Connections at once: more wait in the kernel's queue.
 const CONNECTIONS: usize = 512;
@@ -99,13 +102,17 @@ impl Desk {
         let mut owes = false;
         let mut patience = ARRIVAL;
         while let Ok(Ok(message)) = tokio::time::timeout(patience, receive(&mut stream)).await {
+            let (message, record) = message;
+            if let Some(record) = record {
+                self.durable.written(record);
+            }
             match message {
                 Received::Message(ToAgent::Question(question)) => {
                     let reply = self.answer(&question).await;
                     send(&mut stream, &reply).await;
                 }
                 Received::Message(ToAgent::Owed) => owes = true,
-                Received::Message(ToAgent::Over(figures)) => self.over(*figures),
+                Received::Message(ToAgent::Over(figures)) => self.over(&figures),
                 Received::Message(ToAgent::Keep(publication)) => {
                     let reply = match self.publisher.keep(publication) {
                         Ok(()) => FromAgent::Kept,
@@ -134,9 +141,9 @@ impl Desk {
         }
     }
 
-    /// A call is over: it is counted, and its record gets to the disk.
-    fn over(&self, figures: Figures) {
-        self.metrics.over(&figures);
+    /// Counts a call that is over.
+    fn over(&self, figures: &Figures) {
+        self.metrics.over(figures);
         if let Some(failure) = &figures.failure {
             let failed = figures.networks.iter().find(|network| !network.done);
             warn!(
@@ -147,9 +154,6 @@ impl Desk {
                 code = figures.code,
                 "{failure}"
             );
-        }
-        if let Some((container, ifname)) = figures.record {
-            self.durable.written(Key { container, ifname });
         }
     }
 
@@ -205,17 +209,28 @@ enum Received {
     End,
 }
 
-/// The next message. One that has begun has to arrive soon.
-async fn receive(stream: &mut UnixStream) -> io::Result<Received> {
+/// The next message, and the record that was handed over with it. A message that has begun has to
+/// arrive soon.
+async fn receive(stream: &mut UnixStream) -> io::Result<(Received, Option<OwnedFd>)> {
     let mut header = [0; HEADER];
-    if stream.read(&mut header[..1]).await? == 0 {
-        return Ok(Received::End);
+    let (read, record) = loop {
+        stream.readable().await?;
+        let received = stream.try_io(Interest::READABLE, || {
+            receive_with_descriptor(stream, &mut header[..1])
+        });
+        match received {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            received => break received?,
+        }
+    };
+    if read == 0 {
+        return Ok((Received::End, record));
     }
     let rest = async {
         stream.read_exact(&mut header[1..]).await?;
         let length = match frame::length(header, MAX_TO_AGENT) {
             Ok(length) => length,
-            Err(error) => return Ok(Received::Nonsense(error)),
+            Err(error) => return Ok::<_, io::Error>(Received::Nonsense(error)),
         };
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await?;
@@ -225,9 +240,25 @@ async fn receive(stream: &mut UnixStream) -> io::Result<Received> {
         })
     };
     match tokio::time::timeout(ARRIVAL, rest).await {
-        Ok(received) => received,
+        Ok(received) => Ok((received?, record)),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }
+}
+
+/// Reads what has arrived, with the one descriptor that may come along.
+fn receive_with_descriptor(
+    stream: &UnixStream,
+    bytes: &mut [u8],
+) -> io::Result<(usize, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let read = recvmsg(stream, &mut [IoSliceMut::new(bytes)], &mut control, flags)?.bytes;
+    let descriptor = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    Ok((read, descriptor))
 }
 
 /// A plugin that is gone is not told anything any more.

@@ -14,8 +14,6 @@ use super::AgentError;
 /// How long an agent of before may take to end: it is replaced while it still runs.
 const TAKE_OVER: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
-/// What a directory is called that is the agent's, whoever made it.
-const OWN: &str = "jackfield";
 
 /// The bound socket; its file goes with it, unless another agent has put its own there.
 #[derive(Debug)]
@@ -92,17 +90,14 @@ fn make_dir(path: &Path) -> Result<(), String> {
     if !is_our_own(dir, path).map_err(failed)? {
         return Err(format!(
             "its directory is open to others, who have files in it, and it has to be root's alone; name a path in a directory of its own, as {}",
-            dir.join(OWN).join("agent.sock").display()
+            dir.join("agent/agent.sock").display()
         ));
     }
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(failed)
 }
 
-/// Whether a directory is made for the agent: by its name, or since nobody else has anything in it.
+/// Whether nothing but the socket is in its directory.
 fn is_our_own(dir: &Path, socket: &Path) -> io::Result<bool> {
-    if dir.file_name().is_some_and(|name| name == OWN) {
-        return Ok(true);
-    }
     for entry in fs::read_dir(dir)? {
         if entry?.path().file_name() != socket.file_name() {
             return Ok(false);
@@ -166,20 +161,16 @@ mod tests {
             path
         };
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        let (shared, empty, ours) = (open("run"), open("empty"), open("jackfield"));
-        for used in [&shared, &ours] {
-            fs::write(used.join("somebodys"), "").unwrap();
-        }
+        let (shared, empty) = (open("run"), open("empty"));
+        fs::write(shared.join("somebodys"), "").unwrap();
         let error = on_runtime(Listening::bind(&shared.join("agent.sock"))).unwrap_err();
-        for words in ["open to others", "run/jackfield/agent.sock"] {
+        for words in ["open to others", "run/agent/agent.sock"] {
             assert!(error.to_string().contains(words), "{error}");
         }
         assert_eq!(mode(&shared), 0o755);
         assert!(!shared.join("agent.sock").exists());
-        for own in [&empty, &ours] {
-            on_runtime(async { drop(Listening::bind(&own.join("agent.sock")).await.unwrap()) });
-            assert_eq!(mode(own), 0o700);
-        }
+        on_runtime(async { drop(Listening::bind(&empty.join("agent.sock")).await.unwrap()) });
+        assert_eq!(mode(&empty), 0o700);
         // One that is closed already is nobody else's, whatever is in it.
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o700)).unwrap();
         on_runtime(async { drop(Listening::bind(&shared.join("agent.sock")).await.unwrap()) });

@@ -22,7 +22,7 @@ pub(super) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Where plugins ask
-    #[arg(long, value_name = "PATH", default_value = "/run/jackfield/agent.sock", value_parser = absolute())]
+    #[arg(long, value_name = "PATH", default_value = "/run/jackfield/agent/agent.sock", value_parser = absolute())]
     socket: PathBuf,
     /// The journal: what is still to be told lies in there
     #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield", value_parser = absolute())]

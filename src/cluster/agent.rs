@@ -4,22 +4,21 @@
 //! to be told never waits: it goes to disk, and the agent is reminded when the call is over. Where a
 //! kubeconfig is configured, the API server itself takes an absent agent's place at once.
 
+mod connection;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io::Write;
-use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket,
-    sockopt::PeerCredentials,
-};
+use connection::{ByDeadline, ConnectError, Wait};
 
 use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
 use super::{
-    Answer, Api, Census, Cluster, ClusterError, Figures, OwedWrites, Publication, Question,
+    Answer, Api, Census, Cluster, ClusterError, Figures, OwedWrites, PodName, Publication, Question,
 };
 
 /// How long an ADD waits for an agent that is away.
@@ -59,68 +58,70 @@ impl Agent {
         }
     }
 
-    fn connect(&self) -> Result<UnixStream, Attempt> {
-        let stream = UnixStream::connect(&self.socket).map_err(|error| {
-            use std::io::ErrorKind::{ConnectionRefused, NotFound};
-            match error.kind() {
-                NotFound => Attempt::Away("nobody listens there".to_owned()),
-                ConnectionRefused => Attempt::Away("nobody listens any more".to_owned()),
-                _ => Attempt::Failed(self.no_agent(&error)),
+    fn connect(&self, until: Instant) -> Result<UnixStream, Attempt> {
+        connection::open(&self.socket, Wait::Until(until)).map_err(|error| match error {
+            ConnectError::Io(error) => {
+                use std::io::ErrorKind::{ConnectionRefused, NotFound, TimedOut, WouldBlock};
+                match error.kind() {
+                    NotFound => Attempt::Away("nobody listens there".to_owned()),
+                    ConnectionRefused => Attempt::Away("nobody listens any more".to_owned()),
+                    TimedOut | WouldBlock => self.late(),
+                    _ => Attempt::Failed(self.no_agent(&error)),
+                }
             }
-        })?;
-        // Whoever answers decides what runs as root here.
-        let peer = getsockopt(&stream, PeerCredentials)
-            .map_err(|error| Attempt::Failed(self.no_agent(&error)))?;
-        if peer.uid() != nix::unistd::geteuid().as_raw() {
-            return Err(Attempt::Failed(ClusterError::Untrusted {
+            ConnectError::Untrusted(uid) => Attempt::Failed(ClusterError::Untrusted {
                 socket: self.socket.display().to_string(),
-                uid: peer.uid(),
-            }));
-        }
-        let bounded = stream
-            .set_read_timeout(Some(ANSWER_TIMEOUT))
-            .and_then(|()| stream.set_write_timeout(Some(ANSWER_TIMEOUT)));
-        bounded.map_err(|error| Attempt::Failed(self.no_agent(&error)))?;
-        Ok(stream)
+                uid,
+            }),
+        })
     }
 
-    /// One message and its answer; the connection is kept for what follows.
-    fn exchange(&self, message: &ToAgent) -> Result<FromAgent, Attempt> {
+    /// One message and its answer, by `until`; the connection is kept for what follows.
+    fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, Attempt> {
         let announced = self.announced.borrow_mut().take();
         // The answer to what was not asked after all goes with its connection.
         let announced = announced.filter(|(announced, _)| announced == message);
-        let mut stream = match announced {
+        let stream = match announced {
             Some((_, stream)) => stream,
-            None => self.send(message)?,
+            None => self.send(message, until)?,
         };
-        let answer =
-            frame::read(&mut stream, MAX_FROM_AGENT).map_err(|error| self.failed(error))?;
+        let answer = frame::read(&mut ByDeadline::new(&stream, until), MAX_FROM_AGENT)
+            .map_err(|error| self.failed(error))?;
         *self.stream.borrow_mut() = Some(stream);
         Ok(answer)
     }
 
-    /// Sends a message, over the connection that there is or a new one.
-    fn send(&self, message: &ToAgent) -> Result<UnixStream, Attempt> {
+    /// Sends a message by `until`, over the open connection or a new one.
+    fn send(&self, message: &ToAgent, until: Instant) -> Result<UnixStream, Attempt> {
         let frame = frame::encode(message, MAX_TO_AGENT).map_err(|error| self.failed(error))?;
         let kept = self.stream.borrow_mut().take();
-        let mut stream = match kept {
+        let stream = match kept {
             Some(stream) => stream,
-            None => self.connect()?,
+            None => self.connect(until)?,
         };
-        let sent = stream.write_all(&frame);
+        let sent = ByDeadline::new(&stream, until).write_all(&frame);
         sent.map_err(|error| self.failed(FrameError::Io(error)))?;
         Ok(stream)
+    }
+
+    fn late(&self) -> Attempt {
+        Attempt::Failed(ClusterError::NoAgent {
+            socket: self.socket.display().to_string(),
+            cause: "no answer in time".to_owned(),
+            remedy: "look into its log, and restart it",
+        })
     }
 
     fn failed(&self, error: FrameError) -> Attempt {
         match error {
             error if error.is_gone() => Attempt::Away("it went away while it was asked".to_owned()),
-            FrameError::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                Attempt::Failed(ClusterError::NoAgent {
-                    socket: self.socket.display().to_string(),
-                    cause: "no answer in time".to_owned(),
-                    remedy: "look into its log, and restart it",
-                })
+            FrameError::Io(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                ) =>
+            {
+                self.late()
             }
             error => Attempt::Failed(ClusterError::Agent {
                 socket: self.socket.display().to_string(),
@@ -144,28 +145,21 @@ impl Agent {
         }
     }
 
-    /// The agent's socket, if there is room in its queue: one that hangs holds up nobody.
-    fn connect_at_once(&self) -> Option<UnixStream> {
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None).ok()?;
-        let address = UnixAddr::new(&self.socket).ok()?;
-        connect(stream.as_raw_fd(), &address).ok()?;
-        Some(UnixStream::from(stream))
-    }
-
     /// Tells an agent that is there, without waiting: one that is not looks by itself for what is
-    /// owed, and counts what it hears.
-    fn tell(&self, messages: &[ToAgent]) {
+    /// owed, and counts what it hears. `record` is handed over with the messages.
+    fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
         let kept = kept.filter(|stream| stream.set_nonblocking(true).is_ok());
-        let Some(mut stream) = kept.or_else(|| self.connect_at_once()) else {
+        let at_once = || connection::open(&self.socket, Wait::No).ok();
+        let Some(stream) = kept.or_else(at_once) else {
             return;
         };
         let frames: Vec<Vec<u8>> = messages
             .iter()
             .filter_map(|message| frame::encode(message, MAX_TO_AGENT).ok())
             .collect();
-        let _ = stream.write_all(&frames.concat());
+        // What does not fit into the socket's buffer is not counted.
+        let _ = connection::send_with(&stream, &frames.concat(), record());
         // Open until this process ends: only then is the processor free for what is owed.
         let _ = stream.into_raw_fd();
     }
@@ -175,13 +169,14 @@ impl Agent {
         &self,
         publication: &Publication,
         disk: &std::io::Error,
+        until: Instant,
     ) -> Result<(), ClusterError> {
         let failed = |cause: String| ClusterError::Owed {
             pod: publication.pod().to_string(),
             path: self.owed.dir().display().to_string(),
             cause: format!("{disk}, and {cause}"),
         };
-        match self.exchange(&ToAgent::Keep(publication.clone())) {
+        match self.exchange(&ToAgent::Keep(publication.clone()), until) {
             Ok(FromAgent::Kept) => Ok(()),
             Ok(FromAgent::Refused(cause)) => Err(failed(cause)),
             Ok(_) => Err(failed("the agent did not take it".to_owned())),
@@ -208,11 +203,12 @@ impl Attempt {
 }
 
 impl Cluster for Agent {
-    fn ask(&self, question: &Question) -> Result<Answer, ClusterError> {
-        let until = Instant::now() + question.patience;
+    fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
+        let give_up = Instant::now() + question.patience;
         let message = ToAgent::Question(question.clone());
         loop {
-            match (self.exchange(&message), &self.api) {
+            let answered_by = until.min(Instant::now() + ANSWER_TIMEOUT);
+            match (self.exchange(&message, answered_by), &self.api) {
                 (Ok(FromAgent::Answer(mut answer)), _) => {
                     // Which devices a pod has is kubelet's to say, in files of its own.
                     if let Some(pod) = &mut answer.pod {
@@ -233,9 +229,9 @@ impl Cluster for Agent {
                 }
                 (Err(Attempt::Away(_)), Some(api)) => {
                     let _ = self.agent_is_away.set(());
-                    return api.ask(question);
+                    return api.ask(question, until);
                 }
-                (Err(Attempt::Away(_)), None) if Instant::now() < until => {
+                (Err(Attempt::Away(_)), None) if Instant::now() < give_up.min(until) => {
                     std::thread::sleep(PAUSE);
                 }
                 (Err(attempt), _) => return Err(attempt.error(self)),
@@ -245,19 +241,17 @@ impl Cluster for Agent {
 
     fn announce(&self, question: &Question) {
         let message = ToAgent::Question(question.clone());
-        if let Ok(stream) = self.send(&message) {
+        // An agent that does not take it at once is asked once the answer is needed.
+        if let Ok(stream) = self.send(&message, Instant::now() + PAUSE) {
             *self.announced.borrow_mut() = Some((message, stream));
         }
     }
 
     fn ready(&self, until: Instant) -> Result<(), ClusterError> {
-        match self.connect() {
+        match self.connect(until) {
             Ok(stream) => {
-                let left = until.saturating_duration_since(Instant::now());
-                // A limit of nothing would mean none.
-                let _ = stream.set_read_timeout(Some(left.max(PAUSE)));
                 *self.stream.borrow_mut() = Some(stream);
-                self.ask(&Question::default()).map(drop)
+                self.ask(&Question::default(), until).map(drop)
             }
             Err(Attempt::Away(_)) if self.api.is_some() => Ok(()),
             Err(attempt) => Err(attempt.error(self)),
@@ -265,7 +259,8 @@ impl Cluster for Agent {
     }
 
     fn census(&self, node: &str) -> Result<Census, ClusterError> {
-        match (self.exchange(&ToAgent::Census), &self.api) {
+        let until = Instant::now() + ANSWER_TIMEOUT;
+        match (self.exchange(&ToAgent::Census, until), &self.api) {
             (Ok(FromAgent::Census(census)), _) => Ok(*census),
             (Ok(FromAgent::Refused(cause)), _) => Err(ClusterError::Agent {
                 socket: self.socket.display().to_string(),
@@ -280,16 +275,16 @@ impl Cluster for Agent {
         }
     }
 
-    fn publish(&self, publication: &Publication) -> Result<(), ClusterError> {
+    fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError> {
         if let (Some(()), Some(api)) = (self.agent_is_away.get(), &self.api) {
-            return api.publish(publication);
+            return api.publish(publication, until);
         }
         if let Some(api) = &self.api
             && self.stream.borrow().is_none()
         {
-            match self.connect() {
+            match self.connect(until) {
                 Ok(stream) => *self.stream.borrow_mut() = Some(stream),
-                Err(Attempt::Away(_)) => return api.publish(publication),
+                Err(Attempt::Away(_)) => return api.publish(publication, until),
                 Err(attempt @ Attempt::Failed(_)) => return Err(attempt.error(self)),
             }
         }
@@ -298,16 +293,20 @@ impl Cluster for Agent {
                 self.owes.set(true);
                 Ok(())
             }
-            Err(disk) => self.entrust(publication, &disk),
+            Err(disk) => self.entrust(publication, &disk, until),
         }
     }
 
-    fn over(&self, figures: Figures) {
+    fn forget(&self, pod: &PodName) {
+        self.owed.forget_pod(pod);
+    }
+
+    fn over(&self, figures: Figures, record: &dyn Fn() -> Option<OwnedFd>) {
         let over = ToAgent::Over(Box::new(figures));
         if self.owes.take() {
-            self.tell(&[ToAgent::Owed, over]);
+            self.tell(&[ToAgent::Owed, over], record);
         } else {
-            self.tell(&[over]);
+            self.tell(&[over], record);
         }
     }
 }
@@ -316,7 +315,7 @@ impl Drop for Agent {
     /// Who does not count reminds all the same.
     fn drop(&mut self) {
         if self.owes.take() {
-            self.tell(&[ToAgent::Owed]);
+            self.tell(&[ToAgent::Owed], &|| None);
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod slices;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 pub use answer::{Lookup, answer};
 pub use error::ApiError;
@@ -60,10 +61,10 @@ impl Api {
 }
 
 impl Cluster for Api {
-    fn ask(&self, question: &Question) -> Result<Answer, ClusterError> {
+    fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
         let Connected { runtime, server } = self.connected()?;
         // Which node this is, nobody has told: the pod's UID has to do.
-        runtime.block_on(answer(server, None, question))
+        runtime.block_on(in_time(server, until, answer(server, None, question)))
     }
 
     fn census(&self, node: &str) -> Result<Census, ClusterError> {
@@ -71,9 +72,9 @@ impl Cluster for Api {
         Ok(runtime.block_on(server.census(node))?)
     }
 
-    fn publish(&self, publication: &Publication) -> Result<(), ClusterError> {
+    fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError> {
         let Connected { runtime, server } = self.connected()?;
-        runtime.block_on(async {
+        let publish = async {
             let name = publication.pod();
             let view = server.pod(&name.namespace, &name.name).await?;
             let occasion = Occasion {
@@ -85,6 +86,21 @@ impl Cluster for Api {
                 Err(NotPublished::Status(error)) => Err(error.into()),
                 Err(NotPublished::Events(error)) => Err(ClusterError::Untold(error)),
             }
-        })
+        };
+        runtime.block_on(in_time(server, until, publish))
     }
+}
+
+/// Ends requests that are not done by `until`.
+async fn in_time<T>(
+    server: &ApiServer,
+    until: Instant,
+    requests: impl Future<Output = Result<T, ClusterError>>,
+) -> Result<T, ClusterError> {
+    tokio::time::timeout_at(until.into(), requests)
+        .await
+        .unwrap_or_else(|_| {
+            let late = "no answer within the deadline of the call".to_owned();
+            Err(server.unreachable("the request", late).into())
+        })
 }

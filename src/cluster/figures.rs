@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cni::{ContainerId, InterfaceName};
-
 /// A word of ours, or of another release.
 type Word = Cow<'static, str>;
 
@@ -35,8 +33,17 @@ pub struct Figures {
     pub networks: Vec<NetworkFigure>,
     /// Every plugin that was called.
     pub plugins: Vec<PluginFigure>,
-    /// The record that was written, so that it can be brought to the disk.
-    pub record: Option<(ContainerId, InterfaceName)>,
+    /// How much is on record, where the call counted it: a STATUS or a GC.
+    pub on_record: Option<OnRecord>,
+}
+
+/// How much the journal holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnRecord {
+    /// Attachments of the runtime: sandboxes, each with all its networks.
+    pub attachments: u64,
+    /// Detachments that failed and are still owed.
+    pub owed: u64,
 }
 
 /// The time that one phase took, all its parts together.

@@ -4,6 +4,7 @@ mod pod;
 mod status;
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use super::devices::ask_kubelet;
 use super::manifests::Manifests;
@@ -41,7 +42,7 @@ impl Folder {
 }
 
 impl Cluster for Folder {
-    fn ask(&self, question: &Question) -> Result<Answer, ClusterError> {
+    fn ask(&self, question: &Question, _: Instant) -> Result<Answer, ClusterError> {
         let manifests = self.read()?;
         let mut answer = Answer::default();
         let mut wanted = question.networks.clone();
@@ -113,7 +114,7 @@ impl Cluster for Folder {
         Ok(census)
     }
 
-    fn publish(&self, publication: &Publication) -> Result<(), ClusterError> {
+    fn publish(&self, publication: &Publication, _: Instant) -> Result<(), ClusterError> {
         let dir = self.status_dir(publication.pod());
         let failed = |cause: std::io::Error| ClusterError::Status {
             pod: publication.pod().to_string(),

@@ -173,6 +173,13 @@ impl OwedWrites {
         earlier
     }
 
+    /// Drops what is owed of a pod.
+    pub fn forget_pod(&self, pod: &PodName) {
+        for write in self.earlier("~", &ending(pod), pod) {
+            let _ = self.forget(&write.file);
+        }
+    }
+
     /// The names of the files of all writes that are owed, in no order.
     ///
     /// # Errors

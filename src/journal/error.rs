@@ -7,12 +7,12 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Others than root could put records there.
-    #[error(
-        "journal {path} can be written by others than its owner; make it root's with mode 0700"
-    )]
-    Open {
+    #[error("journal {path}: {cause}; make it a directory of root's with mode 0700")]
+    Exposed {
         /// The directory.
         path: String,
+        /// Who else can write there.
+        cause: String,
     },
     /// A file or directory.
     #[error("journal {path} {what}: {cause}; make journalDir a writable directory with free space")]

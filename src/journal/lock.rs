@@ -10,9 +10,9 @@
 mod error;
 mod holders;
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 
 use self::holders::{end, holders};
 use crate::cni::ContainerId;
+use crate::private_dir;
 
 pub use self::error::LockError;
 
@@ -54,6 +55,8 @@ impl Lock {
             String::new()
         };
         let path = dir.join(format!("{name}{sum}.lock"));
+        // Whoever can write here decides how long this call waits.
+        private_dir::check(dir).map_err(|cause| LockError::io(dir, &cause))?;
         let mut pause = Duration::from_micros(500);
         let mut orphans_seen: Option<Instant> = None;
         let patience = deadline.saturating_duration_since(Instant::now()) / 2;
@@ -127,7 +130,7 @@ fn open(path: &Path) -> io::Result<File> {
     };
     open().or_else(|error| match (error.kind(), path.parent()) {
         (io::ErrorKind::NotFound, Some(dir)) => {
-            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+            private_dir::create(dir)?;
             open()
         }
         _ => Err(error),

@@ -1,5 +1,8 @@
 //! What a journal makes of files that a killed process left behind.
 
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
 use super::*;
 
 fn key() -> Key {
@@ -45,16 +48,44 @@ fn a_record_whose_header_was_cut_off_anywhere_is_as_if_never_begun() {
 }
 
 #[test]
-fn a_directory_that_others_can_write_takes_no_record() {
+fn a_directory_that_others_can_write_takes_and_gives_no_record() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
-    for (mode, is_private) in [(0o777, false), (0o720, false), (0o755, true), (0o700, true)] {
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(journal.make_ready().is_ok(), is_private, "{mode:o}");
-        let begun = journal.begin(&header());
-        assert_eq!(begun.is_ok(), is_private, "{mode:o}: {begun:?}");
-        let _ = journal.forget(&key());
+    for exposed in [dir.path(), &dir.path().join("sandboxes")] {
+        for (mode, is_private) in [(0o777, false), (0o720, false), (0o755, true), (0o700, true)] {
+            journal.begin(&header()).unwrap();
+            fs::set_permissions(exposed, fs::Permissions::from_mode(mode)).unwrap();
+            let place = format!("{} {mode:o}", exposed.display());
+            assert_eq!(journal.make_ready().is_ok(), is_private, "{place}");
+            assert_eq!(journal.find(&key()).is_ok(), is_private, "{place}");
+            assert_eq!(journal.keys().is_ok(), is_private, "{place}");
+            journal.forget(&key()).unwrap();
+            assert_eq!(journal.begin(&header()).is_ok(), is_private, "{place}");
+            let _ = journal.forget(&key());
+            fs::set_permissions(exposed, fs::Permissions::from_mode(0o700)).unwrap();
+        }
     }
+}
+
+/// The agent has root's user ID, so a descriptor of a file of root's would be enough to write it.
+#[test]
+fn a_record_that_is_lent_can_be_synced_and_no_longer_belongs_to_root() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    journal.begin(&header()).unwrap();
+    let Ok(lent) = journal.lend(&key()) else {
+        assert!(!nix::unistd::geteuid().is_root());
+        return;
+    };
+    let lent = fs::File::from(lent);
+    lent.sync_all().unwrap();
+    assert!((&lent).write_all(b"x").is_err());
+    let metadata = lent.metadata().unwrap();
+    assert_eq!((metadata.uid(), metadata.gid()), (NOBODYS, NOBODYS));
+    assert!(matches!(journal.find(&key()).unwrap(), Lookup::Found(_)));
+    journal.reopen(&key()).unwrap();
+    journal.forget(&key()).unwrap();
+    assert!(journal.lend(&key()).is_err());
 }
 
 #[test]

@@ -37,6 +37,11 @@ pub fn require() -> Result<(), KernelError> {
     }
 }
 
+/// Whether the calling thread may use files whoever owns them.
+pub fn overrides_owners() -> bool {
+    caps::has_cap(None, CapSet::Effective, Capability::CAP_DAC_OVERRIDE).unwrap_or(false)
+}
+
 fn missing_of(has: impl Fn(Capability) -> bool) -> Vec<&'static str> {
     NEEDED
         .iter()

@@ -137,7 +137,7 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let events: Vec<Event> = prepared.events.iter().cloned().chain(told).collect();
     if !events.is_empty() {
         let publication = Publication::new(pod.clone(), None, events);
-        let _ = context.node.cluster.publish(&publication);
+        let _ = context.node.cluster.publish(&publication, context.deadline);
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::delegates::Delegates;
 use super::hardware::Hardware;
 use super::{Context, Failure, default_route, restore, stuck};
+use crate::cluster::identity::is_of_static_form;
 use crate::cni::CniArgs;
 use crate::delegate::Binaries;
 use crate::journal::{Attached, Key, Sandbox, Step};
@@ -37,7 +38,11 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     }
     if debts.is_empty() {
         context.node.journal.give_back(&sandbox.header);
-        return Ok(context.node.journal.forget(&key)?);
+        context.node.journal.forget(&key)?;
+        if why == Detachment::Runtime {
+            forget_static_pod(context, &sandbox);
+        }
+        return Ok(());
     }
     let owed = Failure::Owed(debts);
     let mut steps: Vec<Step<'_>> = detached.into_iter().map(Step::Detached).collect();
@@ -52,6 +57,17 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
         let _ = entry.write(&steps);
     }
     Err(owe(context, &key, owed))
+}
+
+/// Drops what the cluster was to be told of a static pod whose last sandbox is gone: a mirror that
+/// has not come by now may never come.
+fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
+    if let Some(pod) = &sandbox.header.pod
+        && pod.uid.as_deref().is_some_and(is_of_static_form)
+        && !context.node.journal.has_pod(pod)
+    {
+        context.node.cluster.forget(pod);
+    }
 }
 
 /// Puts the detachment of `key` on the list of what is owed; the failure that says so.

@@ -36,7 +36,7 @@ pub fn every_network(
         let answer = context
             .node
             .cluster
-            .ask(&question(context, some.to_vec()))?;
+            .ask(&question(context, some.to_vec()), context.deadline)?;
         let catalog = Catalog::build(&context.request.node, &answer);
         for object in some {
             let found = catalog.selected(object).cloned();
@@ -53,7 +53,10 @@ fn administrators(context: &Context<'_>) -> Result<Vec<Examined>, Failure> {
     let answer = if inquiry::is_on_disk(&node.cluster_network) && node.default_networks.is_empty() {
         crate::cluster::Answer::default()
     } else {
-        context.node.cluster.ask(&question(context, named))?
+        context
+            .node
+            .cluster
+            .ask(&question(context, named), context.deadline)?
     };
     let catalog = Catalog::build(node, &answer);
     let label = node.cluster_network.label();

@@ -97,7 +97,7 @@ pub(super) fn ask(context: &Context<'_>, question: Option<&Question>) -> Result<
     let Some(question) = question else {
         return Ok(Answer::default());
     };
-    let ask = || context.node.cluster.ask(question);
+    let ask = || context.node.cluster.ask(question, context.deadline);
     Ok(context.node.stopwatch.during(Phase::Question, ask)?)
 }
 

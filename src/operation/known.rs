@@ -71,7 +71,7 @@ impl Known {
             ..question
         });
         gather(&sources, &resources, &mut || {
-            let answer = context.node.cluster.ask(question.as_ref()?).ok()?;
+            let answer = context.node.cluster.ask(question.as_ref()?, until).ok()?;
             answer.kubelet
         })
     }

@@ -49,7 +49,7 @@ pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Fa
     let answer = if nobody_needed {
         crate::cluster::Answer::default()
     } else {
-        context.node.cluster.ask(&question)?
+        context.node.cluster.ask(&question, context.deadline)?
     };
     let Catalog {
         cluster,
@@ -101,7 +101,7 @@ pub(super) fn find(
         dialect: node.dialect,
         ..Question::default()
     };
-    let answer = context.node.cluster.ask(&question).ok()?;
+    let answer = context.node.cluster.ask(&question, context.deadline).ok()?;
     let catalog = Catalog::build(node, &answer);
     let network = catalog.selected(&object).ok()?;
     let read = match pod {

@@ -16,6 +16,7 @@ use crate::request;
 pub struct Stopwatch {
     begun: Instant,
     figures: RefCell<Figures>,
+    record: RefCell<Option<Key>>,
 }
 
 impl Default for Stopwatch {
@@ -23,6 +24,7 @@ impl Default for Stopwatch {
         Stopwatch {
             begun: Instant::now(),
             figures: RefCell::default(),
+            record: RefCell::default(),
         }
     }
 }
@@ -67,7 +69,12 @@ impl Stopwatch {
 
     /// The call has written the record of `key`.
     pub fn wrote(&self, key: &Key) {
-        self.figures.borrow_mut().record = Some((key.container.clone(), key.ifname.clone()));
+        *self.record.borrow_mut() = Some(key.clone());
+    }
+
+    /// The record that the call has written.
+    pub fn record(&self) -> Option<Key> {
+        self.record.borrow().clone()
     }
 
     /// The figures of a call that is over, and of its failure if it failed.

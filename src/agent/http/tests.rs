@@ -16,7 +16,7 @@ fn served<T: Send + 'static>(act: impl FnOnce(SocketAddr) -> T + Send + 'static)
     LocalSet::new().block_on(&runtime, async {
         let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let metrics = Rc::new(Metrics::new("/nowhere".into()));
+        let metrics = Rc::new(Metrics::new());
         tokio::task::spawn_local(serve(listener, metrics, Rc::default(), Rc::default()));
         tokio::task::spawn_blocking(move || act(address))
             .await
@@ -70,7 +70,7 @@ fn a_header_has_a_limit() {
 
 #[test]
 fn the_agent_is_ready_once_both_lists_are_whole() {
-    let metrics = Metrics::new("/nowhere".into());
+    let metrics = Metrics::new();
     let cache = Cache::default();
     let (status, text) = page("/readyz", &metrics, &cache, &[]);
     assert_eq!(
@@ -86,7 +86,7 @@ fn the_agent_is_ready_once_both_lists_are_whole() {
 
 #[test]
 fn metrics_are_announced_as_what_they_are() {
-    let metrics = Metrics::new("/nowhere".into());
+    let metrics = Metrics::new();
     for (path, kind) in [
         ("/metrics", "application/openmetrics-text; version=1.0.0"),
         ("/healthz", "text/plain"),

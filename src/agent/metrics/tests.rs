@@ -1,9 +1,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::cluster::figures::{NetworkFigure, Phase, PhaseFigure, PluginFigure};
+use crate::cluster::figures::{NetworkFigure, OnRecord, Phase, PhaseFigure, PluginFigure};
 
 const PREFACE: &str = "# Metrics
 
@@ -62,10 +63,7 @@ This table is made from the code.
 ";
 
 fn sample() -> String {
-    let dir = tempfile::tempdir().unwrap();
-    fs::create_dir(dir.path().join("owed")).unwrap();
-    fs::write(dir.path().join("owed/x"), "").unwrap();
-    let metrics = Metrics::new(dir.path().to_owned());
+    let metrics = Metrics::new();
     metrics.answered(true, Duration::from_micros(80));
     metrics.looked_up(What::Pod, Origin::Cache);
     metrics.published(Outcome::PodGone);
@@ -88,6 +86,10 @@ fn sample() -> String {
             phase: Phase::Verify.as_str().into(),
             took: 90,
         }],
+        on_record: Some(OnRecord {
+            attachments: 7,
+            owed: 1,
+        }),
         ..Figures::default()
     });
     let vfs = Usage {
@@ -108,6 +110,7 @@ fn what_is_counted_is_shown() {
         r#"jackfield_lookups_total{what="pod",from="cache"} 1"#,
         r#"jackfield_publications_total{outcome="pod_gone"} 1"#,
         "jackfield_owed_writes 2",
+        "jackfield_attachments 7",
         "jackfield_owed_detachments 1",
         r#"jackfield_cache_age_seconds{kind="pod"} 0"#,
         "jackfield_answer_seconds_count 1",

@@ -44,8 +44,12 @@ fn question(pod: &str) -> Question {
     }
 }
 
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+
 fn answered(agent: &Agent, pod: &str) -> Option<String> {
-    agent.ask(&question(pod)).unwrap().pod.unwrap().uid
+    agent.ask(&question(pod), soon()).unwrap().pod.unwrap().uid
 }
 
 #[test]
@@ -75,9 +79,86 @@ fn what_cannot_be_announced_is_asked_all_the_same() {
     let dir = tempfile::tempdir().unwrap();
     let nobody = Agent::new(&dir.path().join("agent.sock"), None, dir.path());
     nobody.announce(&question("web"));
-    assert!(nobody.ask(&question("web")).is_err());
+    assert!(nobody.ask(&question("web"), soon()).is_err());
     let (agent, _asked) = agent(dir.path());
     nobody.announce(&question("web"));
     drop(agent);
     assert_eq!(answered(&nobody, "web").as_deref(), Some("web"));
+}
+
+/// An agent that says `words` to everybody who asks, one byte every 50 ms.
+fn trickles(dir: &Path, words: Vec<u8>) -> Agent {
+    let socket = dir.join("agent.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, words) = (stream.unwrap(), words.clone());
+            std::thread::spawn(move || {
+                for byte in words {
+                    std::thread::sleep(Duration::from_millis(50));
+                    if stream.write_all(&[byte]).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    Agent::new(&socket, None, dir)
+}
+
+#[test]
+fn an_answer_that_arrives_byte_by_byte_ends_at_the_deadline() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut words = b"JF\x00\x01\x00\x00\x04\x00".to_vec();
+    words.resize(frame::HEADER + 1024, b' ');
+    let agent = trickles(dir.path(), words);
+    for ask in [
+        |agent: &Agent, until| agent.ask(&question("web"), until).map(drop),
+        |agent: &Agent, until| agent.ready(until),
+    ] {
+        let begun = Instant::now();
+        let error = ask(&agent, begun + Duration::from_secs(1)).unwrap_err();
+        assert!(error.to_string().contains("no answer in time"), "{error}");
+        // All of it would take 50 s.
+        assert!(begun.elapsed() < Duration::from_secs(10), "{error}");
+    }
+}
+
+#[test]
+fn an_agent_whose_queue_is_full_is_given_up_at_the_deadline() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("agent.sock");
+    let listener = rustix::net::socket(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::STREAM,
+        None,
+    )
+    .unwrap();
+    let address = rustix::net::SocketAddrUnix::new(&socket).unwrap();
+    rustix::net::bind(&listener, &address).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let _fills_the_queue = UnixStream::connect(&socket).unwrap();
+    let agent = Agent::new(&socket, None, dir.path());
+    let begun = Instant::now();
+    assert!(agent.ready(begun + Duration::from_secs(1)).is_err());
+    agent.announce(&question("web"));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_link_under_the_sockets_name_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let elsewhere = dir.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let (agent, _asked) = agent(&elsewhere);
+    assert_eq!(answered(&agent, "web").as_deref(), Some("web"));
+    let link = dir.path().join("link.sock");
+    std::os::unix::fs::symlink(elsewhere.join("agent.sock"), &link).unwrap();
+    let file = dir.path().join("file.sock");
+    std::fs::write(&file, "").unwrap();
+    for path in [&link, &file] {
+        let agent = Agent::new(path, None, dir.path());
+        let error = agent.ask(&question("web"), soon()).unwrap_err();
+        assert!(error.to_string().contains("it is not a socket"), "{error}");
+    }
 }

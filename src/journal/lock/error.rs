@@ -15,7 +15,7 @@ pub enum LockError {
         holders: String,
     },
     /// The file cannot be used.
-    #[error("sandbox lock {path}: {cause}; make its directory writable")]
+    #[error("sandbox lock {path}: {cause}; make its directory root's with mode 0700, and writable")]
     Io {
         /// The lock's file.
         path: String,

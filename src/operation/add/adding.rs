@@ -165,7 +165,8 @@ impl Adding<'_> {
         let events = std::mem::take(&mut self.events);
         let publication = Publication::new(pod.clone(), status, events);
         let node = self.context.node;
-        let publish = || node.cluster.publish(&publication);
+        let until = with_time_to_unwind(self.context).deadline;
+        let publish = || node.cluster.publish(&publication, until);
         match node.stopwatch.during(Phase::Publish, publish) {
             Err(untold @ ClusterError::Untold(_)) => self.context.note(&untold.to_string()),
             published => published?,

@@ -113,7 +113,8 @@ impl Keys<'_> {
         let kubeconfig = self.optional_path("kubeconfig")?;
         match folder {
             None => Ok(Source::Cluster {
-                agent_socket: socket.unwrap_or_else(|| PathBuf::from("/run/jackfield/agent.sock")),
+                agent_socket: socket
+                    .unwrap_or_else(|| PathBuf::from("/run/jackfield/agent/agent.sock")),
                 kubeconfig,
             }),
             Some(folder) if socket.is_none() && kubeconfig.is_none() => Ok(Source::Folder(folder)),

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
+use std::time::Instant;
 
 use device_info::fixtures;
 
@@ -30,7 +31,7 @@ pub(super) const VF_LINK: u32 = 4;
 struct Nobody;
 
 impl Cluster for Nobody {
-    fn ask(&self, _: &Question) -> Result<Answer, ClusterError> {
+    fn ask(&self, _: &Question, _: Instant) -> Result<Answer, ClusterError> {
         Ok(Answer::default())
     }
 
@@ -38,7 +39,7 @@ impl Cluster for Nobody {
         Ok(Census::default())
     }
 
-    fn publish(&self, _: &Publication) -> Result<(), ClusterError> {
+    fn publish(&self, _: &Publication, _: Instant) -> Result<(), ClusterError> {
         Ok(())
     }
 }

@@ -1,0 +1,136 @@
+//! The plugin's end of the agent's socket: no link is followed, and no wait outlives its deadline.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::OFlag;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket,
+    sockopt::PeerCredentials,
+};
+use nix::sys::stat::Mode;
+use rustix::cmsg_space;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+/// How long to wait for the agent.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wait {
+    /// Until then.
+    Until(Instant),
+    /// Not at all: an agent without room in its queue is as good as none.
+    No,
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum ConnectError {
+    /// The kernel's reason.
+    Io(io::Error),
+    /// This user listens there, who is not root.
+    Untrusted(u32),
+}
+
+impl From<io::Error> for ConnectError {
+    fn from(error: io::Error) -> ConnectError {
+        ConnectError::Io(error)
+    }
+}
+
+/// Connects to the agent's socket.
+///
+/// A link of that name is refused: the agent may write to the socket's directory, and root does not
+/// go where the agent points. The listener has to be root, since its answers decide what runs.
+pub(super) fn open(path: &Path, wait: Wait) -> Result<UnixStream, ConnectError> {
+    // The standard library drops O_PATH on musl.
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let named = File::from(nix::fcntl::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
+    if !named.metadata()?.file_type().is_socket() {
+        let cause = "it is not a socket; remove it, and restart the agent";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, cause).into());
+    }
+    let mut flags = SockFlag::SOCK_CLOEXEC;
+    flags.set(SockFlag::SOCK_NONBLOCK, matches!(wait, Wait::No));
+    let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None);
+    let stream = UnixStream::from(stream.map_err(io::Error::from)?);
+    if let Wait::Until(until) = wait {
+        // The kernel applies it to connecting too, which waits while the agent's queue is full.
+        stream.set_write_timeout(Some(left(until)?))?;
+    }
+    let itself = format!("/proc/self/fd/{}", named.as_raw_fd());
+    let address = UnixAddr::new(itself.as_str()).map_err(io::Error::from)?;
+    connect(stream.as_raw_fd(), &address).map_err(io::Error::from)?;
+    let peer = getsockopt(&stream, PeerCredentials).map_err(io::Error::from)?;
+    if peer.uid() != nix::unistd::geteuid().as_raw() {
+        return Err(ConnectError::Untrusted(peer.uid()));
+    }
+    Ok(stream)
+}
+
+/// Sends bytes without waiting, and a descriptor with the first of them.
+pub(super) fn send_with(
+    stream: &UnixStream,
+    bytes: &[u8],
+    descriptor: Option<OwnedFd>,
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors = descriptor.as_ref().map(|descriptor| [descriptor.as_fd()]);
+    if let Some(descriptors) = &descriptors {
+        control.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    let sent = sendmsg(stream, &[IoSlice::new(bytes)], &mut control, flags)?;
+    if sent == bytes.len() {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
+/// A stream whose reads and writes all end by one deadline, so that a peer that sends a byte now and
+/// then gains nothing.
+#[derive(Debug)]
+pub(super) struct ByDeadline<'a> {
+    stream: &'a UnixStream,
+    until: Instant,
+}
+
+impl<'a> ByDeadline<'a> {
+    /// `stream`, until then.
+    pub(super) fn new(stream: &'a UnixStream, until: Instant) -> ByDeadline<'a> {
+        ByDeadline { stream, until }
+    }
+}
+
+impl Read for ByDeadline<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(left(self.until)?))?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for ByDeadline<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(left(self.until)?))?;
+        self.stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// The time that is left, which is never zero: that would mean no limit.
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    Ok(left.max(Duration::from_micros(1)))
+}

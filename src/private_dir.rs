@@ -1,0 +1,80 @@
+//! Directories whose content root trusts: records that a DEL runs, locks that every call waits for.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+/// The bits by which a group or others may write to a directory.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Refuses a directory that anybody but root can change, and one that is reached through a link.
+/// A directory that does not exist is fine: root is about to create it.
+///
+/// # Errors
+/// `PermissionDenied` with the reason, and those of the file system.
+pub(crate) fn check(dir: &Path) -> io::Result<()> {
+    let metadata = match fs::symlink_metadata(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata?,
+    };
+    let refused = |cause: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, cause));
+    let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+    if !metadata.is_dir() {
+        refused("it is not a directory".to_owned())
+    } else if owner != 0 && owner != nix::unistd::geteuid().as_raw() {
+        refused(format!("user {owner} owns it"))
+    } else if mode & WRITABLE_BY_OTHERS != 0 {
+        refused(format!("other users can write to it (mode {mode:04o})"))
+    } else {
+        Ok(())
+    }
+}
+
+/// Creates a directory that only root can enter, with its parents.
+///
+/// # Errors
+/// Those of the file system.
+pub(crate) fn create(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_a_real_directory_that_nobody_else_can_write_passes() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = base.path().join("private");
+        assert!(check(&dir).is_ok(), "not created yet");
+        create(&dir).unwrap();
+        for (mode, passes) in [
+            (0o700, true),
+            (0o755, true),
+            (0o720, false),
+            (0o702, false),
+            (0o1777, false),
+        ] {
+            fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(check(&dir).is_ok(), passes, "{mode:o}");
+        }
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+        let link = base.path().join("link");
+        symlink(&dir, &link).unwrap();
+        assert!(check(&link).is_err());
+        let file = base.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(check(&file).is_err());
+        if nix::unistd::geteuid().is_root() {
+            chown(&dir, Some(65_534), None).unwrap();
+            let error = check(&dir).unwrap_err().to_string();
+            assert_eq!(error, "user 65534 owns it");
+        }
+    }
+}
