@@ -6,15 +6,18 @@
 //! API server ◀──patch, event── publisher ◀──disk── what the plugins owe
 //! ```
 //!
-//! It keeps this node's pods, as far as networks and devices go, its ResourceSlices, and all
-//! definitions, and asks kubelet for a pod's devices. It has no capability, runs nothing, and writes nowhere but its socket's directory and the directory of
+//! It keeps this node's pods, as far as networks and devices go, its ResourceSlices, and within a
+//! budget the definitions that its pods select, and asks kubelet for a pod's devices. It has no
+//! capability, runs nothing, and writes nowhere but its socket's directory and the directory of
 //! owed writes. It may end at any moment: plugins wait for the next one, or need none.
 
 mod cache;
 mod connection;
 mod device_usage;
 mod durable;
+mod errand;
 mod http;
+mod kept;
 mod knowledge;
 mod log;
 mod metrics;
@@ -26,7 +29,6 @@ mod socket;
 mod waiting;
 mod watch;
 
-use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -96,15 +98,14 @@ async fn live(options: Options) -> Result<(), AgentError> {
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
-    let connection = Rc::new(Connection::open(options.credentials).await?);
+    let connection = Rc::new(Connection::open(options.credentials, options.node.clone()).await?);
     let cache = Rc::new(Cache::default());
-    let knowledge = Rc::new(Knowledge {
-        node: options.node.clone(),
-        cache: Rc::clone(&cache),
-        connection: Rc::clone(&connection),
-        metrics: Rc::clone(&metrics),
-        kubelet: RefCell::default(),
-    });
+    let knowledge = Rc::new(Knowledge::new(
+        options.node.clone(),
+        Rc::clone(&cache),
+        Rc::clone(&connection),
+        Rc::clone(&metrics),
+    ));
     let publisher = Rc::new(Publisher::new(
         owed,
         Rc::clone(&knowledge),
@@ -113,10 +114,9 @@ async fn live(options: Options) -> Result<(), AgentError> {
     info!(node = options.node, socket = %options.socket.display(), "the agent has started");
     tokio::task::spawn_local(watch::pods(
         Rc::clone(&connection),
-        Rc::clone(&cache),
+        Rc::clone(&knowledge),
         Rc::clone(&publisher),
         Rc::clone(&metrics),
-        options.node.clone(),
     ));
     tokio::task::spawn_local(watch::slices(
         Rc::clone(&connection),

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::cluster::Found;
+use super::kept::Kept;
 use crate::cluster::api::{PodView, SliceView};
-use crate::npwg::{Definition, ObjectRef};
+use crate::npwg::ObjectRef;
 
-/// This node's pods and ResourceSlices, and all definitions.
+/// This node's pods and ResourceSlices, and the definitions that its pods select.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     /// This node's pods.
     pub(super) pods: Shelf<PodView>,
-    /// The cluster's definitions; one that cannot be read is there with the reason.
-    pub(super) definitions: Shelf<Found<Definition>>,
+    /// The definitions that pods of this node select.
+    pub(super) definitions: Kept,
     /// What DRA drivers have on this node.
     pub(super) slices: Shelf<SliceView>,
 }
@@ -76,14 +76,6 @@ impl<T> Shelf<T> {
     /// When the watch last brought anything.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
-    }
-
-    /// An object that was fetched past the watch; what the watch brings wins.
-    pub(super) fn fetched(&self, object: &ObjectRef, value: T) {
-        let mut objects = self.objects.borrow_mut();
-        objects
-            .entry(object.clone())
-            .or_insert_with(|| Rc::new(value));
     }
 
     /// An object that was fetched since the known one is not the one that is meant.
@@ -163,12 +155,6 @@ mod tests {
         shelf.end();
         assert_eq!(shelf.get(&name("a/x")), None);
         assert_eq!(shelf.get(&name("a/y")).as_deref(), Some(&3));
-        shelf.fetched(&name("a/y"), 9);
-        assert_eq!(
-            shelf.get(&name("a/y")).as_deref(),
-            Some(&3),
-            "the watch wins"
-        );
         shelf.apply(name("a/z"), 4);
         shelf.remove(&name("a/y"));
         assert_eq!(shelf.len(), 1);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tracing::info;
 
-use crate::cluster::api::{ApiError, ApiServer};
+use crate::cluster::api::{ApiError, ApiServer, Caller};
 
 /// Where credentials come from.
 #[derive(Debug, Clone)]
@@ -20,15 +20,20 @@ pub enum Credentials {
 #[derive(Debug)]
 pub(super) struct Connection {
     credentials: Credentials,
+    node: String,
     server: RefCell<ApiServer>,
 }
 
 impl Connection {
-    /// Reads the credentials; nothing is sent yet.
-    pub(super) async fn open(credentials: Credentials) -> Result<Connection, ApiError> {
-        let server = RefCell::new(open(&credentials).await?);
+    /// Reads the credentials of the agent on `node`; nothing is sent yet.
+    pub(super) async fn open(
+        credentials: Credentials,
+        node: String,
+    ) -> Result<Connection, ApiError> {
+        let server = RefCell::new(open(&credentials, &node).await?);
         Ok(Connection {
             credentials,
+            node,
             server,
         })
     }
@@ -41,16 +46,17 @@ impl Connection {
     /// Reads the credentials again, after the API server refused them: tokens expire, and the
     /// file has a new one by then.
     pub(super) async fn renew(&self) -> Result<(), ApiError> {
-        let server = open(&self.credentials).await?;
+        let server = open(&self.credentials, &self.node).await?;
         *self.server.borrow_mut() = server;
         info!("the API server refused the credentials; they are read again");
         Ok(())
     }
 }
 
-async fn open(credentials: &Credentials) -> Result<ApiServer, ApiError> {
+async fn open(credentials: &Credentials, node: &str) -> Result<ApiServer, ApiError> {
+    let caller = Caller::Agent { node };
     match credentials {
-        Credentials::File(path) => ApiServer::from_kubeconfig(path).await,
-        Credentials::InCluster => ApiServer::in_cluster(),
+        Credentials::File(path) => ApiServer::from_kubeconfig(path, caller).await,
+        Credentials::InCluster => ApiServer::in_cluster(caller),
     }
 }

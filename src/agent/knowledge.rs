@@ -4,18 +4,29 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
+use tokio::sync::Semaphore;
 use tracing::warn;
 
 use super::cache::Cache;
 use super::connection::Connection;
+use super::errand::ROOM;
+use super::kept::{KEPT_TEXT, Known, Outcome};
 use super::metrics::{Metrics, Origin, What};
-use crate::cluster::Found;
-use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView, SliceView};
+use crate::cluster::api::definitions::{LARGEST_DEFINITION, Read};
+use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView};
+use crate::cluster::{Found, PodAnnotations};
 use crate::kubelet::{PodResources, Usage};
-use crate::npwg::{Definition, IpamClaim, ObjectRef};
+use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
 /// Where kubelet's pod-resources API is unless a plugin's question has said otherwise.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
+
+/// How many definitions are read at once for the cache, and how many bytes of each: a configuration
+/// of [`KEPT_TEXT`] that `kubectl apply` has also put into an annotation.
+const READS: usize = 8;
+const READ_TO_KEEP: usize = 256 << 10;
+/// How many of a pod's definitions are read before the pod's ADD asks for them.
+const FORESEEN: usize = 32;
 
 /// All that the agent can find out.
 #[derive(Debug)]
@@ -24,15 +35,39 @@ pub(super) struct Knowledge {
     pub(super) node: String,
     /// What is known.
     pub(super) cache: Rc<Cache>,
+    /// The room of answers that are being written, in KiB.
+    pub(super) room: Semaphore,
+    /// Whose turn it is to hold a definition that is not kept.
+    pub(super) turn: Semaphore,
     /// Who knows the rest.
-    pub(super) connection: Rc<Connection>,
+    connection: Rc<Connection>,
     /// What is counted.
-    pub(super) metrics: Rc<Metrics>,
+    metrics: Rc<Metrics>,
     /// The connection to kubelet, as the last question named it.
-    pub(super) kubelet: RefCell<Option<Rc<PodResources>>>,
+    kubelet: RefCell<Option<Rc<PodResources>>>,
+    reads: Semaphore,
 }
 
 impl Knowledge {
+    /// Nothing beyond `cache` yet; `connection` knows the rest.
+    pub(super) fn new(
+        node: String,
+        cache: Rc<Cache>,
+        connection: Rc<Connection>,
+        metrics: Rc<Metrics>,
+    ) -> Knowledge {
+        Knowledge {
+            node,
+            cache,
+            room: Semaphore::new(ROOM),
+            turn: Semaphore::new(1),
+            connection,
+            metrics,
+            kubelet: RefCell::default(),
+            reads: Semaphore::new(READS),
+        }
+    }
+
     /// The API server, for requests other than look-ups.
     pub(super) fn server(&self) -> ApiServer {
         self.connection.server()
@@ -63,65 +98,124 @@ impl Knowledge {
             fetched => fetched,
         }
     }
-}
 
-impl Lookup for Knowledge {
-    async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
-        // A pod that is not known is fetched by `pod_uncached`, once.
+    /// A pod, as the watch has shown it.
+    pub(super) fn known_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
         let known = ObjectRef::new(namespace, name)
             .ok()
             .and_then(|pod| self.cache.pods.get(&pod));
         if known.is_some() {
             self.metrics.looked_up(What::Pod, Origin::Cache);
         }
-        Ok(known.map(|view| PodView::clone(&view)))
+        known.map(|view| PodView::clone(&view))
     }
 
-    async fn pod_uncached(
+    /// A pod, as the API server has it now.
+    pub(super) async fn pod_of_now(
         &self,
         namespace: &str,
         name: &str,
-    ) -> Option<Result<Option<PodView>, ApiError>> {
+    ) -> Result<Option<PodView>, ApiError> {
         let fetched = self.fetch_pod(namespace, name).await;
         if let (Ok(Some(view)), Ok(pod)) = (&fetched, ObjectRef::new(namespace, name))
             && view.node.as_deref() == Some(self.node.as_str())
         {
             self.cache.pods.replaced(&pod, view.clone());
         }
-        Some(fetched)
-    }
-
-    async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
-        if let Some(known) = self.cache.definitions.get(object) {
-            self.metrics.looked_up(What::Definition, Origin::Cache);
-            return Found::clone(&known);
-        }
-        self.metrics.looked_up(What::Definition, Origin::Api);
-        let fetched = self.server().definition(object).await;
-        if fetched.is_ok() {
-            self.cache.definitions.fetched(object, fetched.clone());
-        }
         fetched
     }
 
-    async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim> {
+    /// A definition, from the cache or read for it.
+    pub(super) async fn definition(&self, object: &ObjectRef) -> Result<Known, String> {
+        let kept = &self.cache.definitions;
+        if let Some(known) = kept.get(object) {
+            self.metrics.looked_up(What::Definition, Origin::Cache);
+            return Ok(known);
+        }
+        let reading = kept.reading(object);
+        let outcome = reading.get_or_init(|| self.read_to_keep(object)).await;
+        kept.read(object, &reading);
+        outcome.clone().map(|(known, _)| known)
+    }
+
+    /// A definition of any size. Whoever asks has the turn.
+    pub(super) async fn whole(&self, object: &ObjectRef) -> Found<Definition> {
+        if let Some(Known::Whole(definition)) = self.cache.definitions.get(object) {
+            self.metrics.looked_up(What::Definition, Origin::Cache);
+            return Ok(Definition::clone(&definition));
+        }
+        let read = self.fetch_definition(object, LARGEST_DEFINITION).await;
+        read.map_err(|error| error.to_string())?.found(object)
+    }
+
+    async fn read_to_keep(&self, object: &ObjectRef) -> Outcome {
+        let permit = self.reads.acquire().await;
+        let _permit = permit.map_err(|error| error.to_string())?;
+        let read = self.fetch_definition(object, READ_TO_KEEP).await;
+        match read.map_err(|error| error.to_string())? {
+            Read::TooLarge => Ok((Known::TooLong, String::new())),
+            Read::Whole {
+                version,
+                definition,
+            } => {
+                let definition = definition?;
+                let length = definition.config.as_ref().map_or(0, String::len);
+                let known = match length {
+                    0..=KEPT_TEXT => Known::Whole(Rc::new(definition)),
+                    _ => Known::TooLong,
+                };
+                Ok((known, version))
+            }
+            Read::Missing => Err(Read::Missing.found(object).err().unwrap_or_default()),
+        }
+    }
+
+    /// A definition as the API server has it; a token that has expired meanwhile is read again.
+    async fn fetch_definition(&self, object: &ObjectRef, most: usize) -> Result<Read, ApiError> {
+        self.metrics.looked_up(What::Definition, Origin::Api);
+        match self.server().read_definition(object, most).await {
+            Err(error) if error.code() == Some(401) && self.connection.renew().await.is_ok() => {
+                self.server().read_definition(object, most).await
+            }
+            read => read,
+        }
+    }
+
+    /// Reads the definitions that a pod selects which is about to be attached, so that its ADD
+    /// waits for none.
+    pub(super) fn foresee(self: &Rc<Self>, pod: &ObjectRef, view: &PodView) {
+        let known = self.cache.pods.get(pod);
+        let is_news = known.is_none_or(|known| known.annotations != view.annotations);
+        if view.status.is_some() || !is_news {
+            return;
+        }
+        // Where a bare default network is looked up, the node's configuration says.
+        let annotations = PodAnnotations {
+            networks: view.annotations.networks.clone(),
+            default_network: None,
+        };
+        let selected = annotations.references(pod.namespace(), "", Dialect::default());
+        for object in selected.into_iter().take(FORESEEN) {
+            if !self.cache.definitions.has(&object) {
+                let this = Rc::clone(self);
+                // What goes wrong shows when the pod is attached.
+                tokio::task::spawn_local(async move { this.definition(&object).await.map(drop) });
+            }
+        }
+    }
+
+    /// A claim, as the API server has it.
+    pub(super) async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim> {
         self.metrics.looked_up(What::Claim, Origin::Api);
         self.server().claim(namespace, name).await
     }
 
-    fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
+    /// kubelet's pod-resources API behind a socket.
+    pub(super) fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
         let mut kept = self.kubelet.borrow_mut();
         match &*kept {
             Some(kubelet) if kubelet.socket() == socket => Rc::clone(kubelet),
             _ => Rc::clone(kept.insert(Rc::new(PodResources::at(socket)))),
         }
-    }
-
-    async fn slices(&self, _: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
-        Ok(self.cache.slices.all())
-    }
-
-    async fn slices_uncached(&self, node: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>> {
-        Some(self.server().slices(node).await)
     }
 }

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use super::cache::{Cache, Shelf};
+use super::cache::Cache;
 use crate::cluster::Figures;
 use crate::kubelet::Usage;
 use calls::Calls;
@@ -192,19 +192,20 @@ impl Metrics {
                 self.devices.get_or_create(&labels).set(gauge(count));
             }
         }
-        self.shelf("pod", &cache.pods);
-        self.shelf("definition", &cache.definitions);
-        self.shelf("slice", &cache.slices);
+        let (pods, definitions, slices) = (&cache.pods, &cache.definitions, &cache.slices);
+        self.shelf("pod", pods.len(), pods.heard());
+        self.shelf("definition", definitions.len(), definitions.heard());
+        self.shelf("slice", slices.len(), slices.heard());
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
 
-    fn shelf<T>(&self, kind: &'static str, shelf: &Shelf<T>) {
+    fn shelf(&self, kind: &'static str, count: usize, heard: Option<Instant>) {
         let labels = ShelfLabels { kind };
-        self.cached.get_or_create(&labels).set(gauge(shelf.len()));
-        if let Some(heard) = shelf.heard() {
+        self.cached.get_or_create(&labels).set(gauge(count));
+        if let Some(heard) = heard {
             let age = Instant::now().duration_since(heard).as_secs();
             let age = i64::try_from(age).unwrap_or(i64::MAX);
             self.cache_age.get_or_create(&labels).set(age);

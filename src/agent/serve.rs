@@ -16,11 +16,13 @@ use tracing::{info, warn};
 
 use super::device_usage::DeviceUsage;
 use super::durable::Durable;
+use super::errand::Errand;
 use super::knowledge::Knowledge;
 use super::metrics::Metrics;
 use super::publisher::Publisher;
 use super::socket::Listening;
 use crate::cluster::api::answer;
+use crate::cluster::api::definitions::Names;
 use crate::cluster::frame::{
     self, FrameError, FromAgent, HEADER, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent,
 };
@@ -32,6 +34,8 @@ const CONNECTIONS: usize = 512;
 const ARRIVAL: Duration = Duration::from_secs(5);
 /// How long a plugin may hold its connection after an answer: an ADD's longest deadline, and more.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How many definitions are named to whoever looks at the whole node.
+const NAMES: usize = 20_000;
 /// The pause when the kernel has no descriptor to spare.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -95,7 +99,8 @@ impl Desk {
                 self.metrics.refused();
                 let refusal =
                     FromAgent::Refused("only root may ask; run the plugin as root".into());
-                return send(&mut stream, &refusal).await;
+                send(&mut stream, &refusal).await;
+                return;
             }
             Err(error) => return warn!("a connection without credentials: {error}"),
         }
@@ -108,8 +113,9 @@ impl Desk {
             }
             match message {
                 Received::Message(ToAgent::Question(question)) => {
-                    let reply = self.answer(&question).await;
-                    send(&mut stream, &reply).await;
+                    if !self.answer(&question, &mut stream).await {
+                        break;
+                    }
                 }
                 Received::Message(ToAgent::Owed) => owes = true,
                 Received::Message(ToAgent::Over(figures)) => self.over(&figures),
@@ -122,7 +128,7 @@ impl Desk {
                     send(&mut stream, &reply).await;
                 }
                 Received::Message(ToAgent::Census) => {
-                    let census = FromAgent::Census(Box::new(self.census()));
+                    let census = FromAgent::Census(Box::new(self.census().await));
                     send(&mut stream, &census).await;
                 }
                 Received::Nonsense(error) => {
@@ -157,32 +163,46 @@ impl Desk {
         }
     }
 
-    /// Who is there, as the watches show it.
-    fn census(&self) -> Census {
+    /// Who is there: pods as the watch shows them, definitions by their names as they are listed
+    /// now. Nothing needs them all but this.
+    async fn census(&self) -> Census {
         let cache = &self.knowledge.cache;
+        let names = self.knowledge.server().names_of_definitions(NAMES).await;
+        let listed = names.is_ok();
+        let names = names.unwrap_or_else(|error| {
+            warn!("definitions cannot be listed: {error}");
+            Names::default()
+        });
+        let mut broken = names.broken;
+        if names.are_cut {
+            broken.push(format!(
+                "there are more than {NAMES} definitions, of which others are not looked at"
+            ));
+        }
         let pods = cache.pods.entries().into_iter();
         let pods = pods.map(|(object, view)| PodName {
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
             uid: Some(view.identity.uid.clone()),
         });
-        let definitions = cache.definitions.entries().into_iter();
         Census {
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             node: self.knowledge.node.clone(),
-            listed: cache.pods.is_synced() && cache.definitions.is_synced(),
+            listed: listed && cache.pods.is_synced() && cache.definitions.is_synced(),
             pods: pods.collect(),
-            definitions: definitions.map(|(object, _)| object).collect(),
-            broken: Vec::new(),
+            definitions: names.definitions,
+            broken,
         }
     }
 
-    async fn answer(&self, question: &Question) -> FromAgent {
+    /// Answers a question, and returns whether the plugin took the answer.
+    async fn answer(&self, question: &Question, stream: &mut UnixStream) -> bool {
         let began = Instant::now();
         let node = Some(self.knowledge.node.as_str());
-        let answered = answer(self.knowledge.as_ref(), node, question).await;
+        let errand = Errand::new(&self.knowledge, question.parts.then_some(&mut *stream));
+        let answered = answer(&errand, node, question).await;
         self.metrics.answered(answered.is_ok(), began.elapsed());
-        match answered {
+        let reply = match answered {
             Ok(answer) => {
                 if answer.kubelet.is_some() {
                     self.devices.changed();
@@ -199,7 +219,10 @@ impl Desk {
                 info!(pod, phase = "question", "refused: {error}");
                 FromAgent::Refused(error.to_string())
             }
-        }
+        };
+        let is_gone = errand.is_plugin_gone();
+        let _room = errand.close();
+        !is_gone && send(stream, &reply).await
     }
 }
 
@@ -261,14 +284,19 @@ fn receive_with_descriptor(
     Ok((read, descriptor))
 }
 
-/// A plugin that is gone is not told anything any more.
-async fn send(stream: &mut UnixStream, message: &FromAgent) {
+/// Sends a message, and returns whether the plugin took it: one that is gone is not told anything
+/// any more.
+pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     let frame = frame::encode(message, MAX_FROM_AGENT).or_else(|error| {
         let refusal =
             format!("the answer is too large: {error}; name fewer or smaller definitions");
         frame::encode(&FromAgent::Refused(refusal), MAX_FROM_AGENT)
     });
-    if let Ok(frame) = frame {
-        let _ = tokio::time::timeout(ARRIVAL, stream.write_all(&frame)).await;
-    }
+    let Ok(frame) = frame else {
+        return false;
+    };
+    matches!(
+        tokio::time::timeout(ARRIVAL, stream.write_all(&frame)).await,
+        Ok(Ok(()))
+    )
 }

@@ -1,30 +1,30 @@
 //! The watches that fill the cache.
 
-use std::borrow::Cow;
+mod definitions;
+
 use std::fmt::Debug;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Resource};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::cache::{Cache, Shelf};
 use super::connection::Connection;
+use super::knowledge::Knowledge;
 use super::metrics::Metrics;
 use super::pause::Pause;
 use super::publisher::Publisher;
+pub(super) use definitions::definitions;
+
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::SliceObject;
 use crate::cluster::api::{ApiError, ApiServer, PodView, SliceView};
-use crate::npwg::{Definition, ObjectRef};
+use crate::npwg::ObjectRef;
 
 /// Objects a page of a list: what is in memory at once while a list is read.
 const PAGE: u32 = 100;
@@ -41,11 +41,11 @@ const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
 /// what is owed is tried then.
 pub(super) async fn pods(
     connection: Rc<Connection>,
-    cache: Rc<Cache>,
+    knowledge: Rc<Knowledge>,
     publisher: Rc<Publisher>,
     metrics: Rc<Metrics>,
-    node: String,
 ) {
+    let node = &knowledge.node;
     let config = watcher::Config::default()
         .fields(&format!("spec.nodeName={node}"))
         .page_size(PAGE);
@@ -54,24 +54,15 @@ pub(super) async fn pods(
         heard,
         failed: || metrics.watch_failed("pod"),
     };
-    watch::<PodObject, PodView>(&connection, config, &cache.pods, PodView::from, told).await;
-}
-
-/// Watches the definitions, for ever.
-pub(super) async fn definitions(
-    connection: Rc<Connection>,
-    cache: Rc<Cache>,
-    metrics: Rc<Metrics>,
-) {
-    let config = watcher::Config::default().page_size(PAGE);
-    let read = |object: DefinitionObject| {
-        Definition::from_json(&object.to_json()).map_err(|error| error.to_string())
+    let keep = |object: PodObject| {
+        let name = name(&object);
+        let view = PodView::from(object);
+        if let Some(pod) = name {
+            knowledge.foresee(&pod, &view);
+        }
+        view
     };
-    let told = Told {
-        heard: || {},
-        failed: || metrics.watch_failed("definition"),
-    };
-    watch(&connection, config, &cache.definitions, read, told).await;
+    watch::<PodObject, PodView>(&connection, config, &knowledge.cache.pods, keep, told).await;
 }
 
 /// Watches what DRA drivers have on this node, for ever.
@@ -206,56 +197,5 @@ where
             server.explain(&request, error)
         }
         error => server.unreachable(&request, error.to_string()),
-    }
-}
-
-/// A NetworkAttachmentDefinition on the wire.
-#[derive(Debug, Clone, Deserialize)]
-struct DefinitionObject {
-    metadata: ObjectMeta,
-    #[serde(default)]
-    spec: Value,
-}
-
-impl DefinitionObject {
-    /// What [`Definition::from_json`] reads of it.
-    fn to_json(&self) -> Value {
-        json!({
-            "metadata": {
-                "name": self.metadata.name,
-                "namespace": self.metadata.namespace,
-                "annotations": self.metadata.annotations,
-            },
-            "spec": self.spec,
-        })
-    }
-}
-
-impl Resource for DefinitionObject {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "NetworkAttachmentDefinition".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "k8s.cni.cncf.io".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "network-attachment-definitions".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
     }
 }

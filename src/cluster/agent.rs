@@ -25,6 +25,8 @@ use super::{
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
 /// How long the agent may take for one answer: it may have to ask the API server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// All definitions of one answer together, in bytes.
+const MOST_DEFINITIONS: usize = 64 << 20;
 /// How often the socket is tried.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -85,7 +87,7 @@ impl Agent {
             Some((_, stream)) => stream,
             None => self.send(message, until)?,
         };
-        let answer = frame::read(&mut ByDeadline::new(&stream, until), MAX_FROM_AGENT)
+        let answer = receive(&mut ByDeadline::new(&stream, until))
             .map_err(|error| self.failed(error))?;
         *self.stream.borrow_mut() = Some(stream);
         Ok(answer)
@@ -185,6 +187,37 @@ impl Agent {
     }
 }
 
+/// A question as it is sent: definitions may come before the answer.
+fn in_parts(question: &Question) -> ToAgent {
+    ToAgent::Question(Question {
+        parts: true,
+        ..question.clone()
+    })
+}
+
+/// What the agent says, with the definitions that it says before.
+fn receive(stream: &mut UnixStream) -> Result<FromAgent, FrameError> {
+    let mut definitions = Vec::new();
+    let mut length = 0;
+    loop {
+        match frame::read(stream, MAX_FROM_AGENT)? {
+            FromAgent::Definition(part) => {
+                length += part.1.config.as_ref().map_or(0, String::len);
+                if length > MOST_DEFINITIONS {
+                    let limit = MOST_DEFINITIONS;
+                    return Err(FrameError::TooLarge { length, limit });
+                }
+                definitions.push(*part);
+            }
+            FromAgent::Answer(mut answer) => {
+                answer.complete(definitions);
+                return Ok(FromAgent::Answer(answer));
+            }
+            other => return Ok(other),
+        }
+    }
+}
+
 /// How one attempt to ask ended.
 enum Attempt {
     /// Nobody is there at the moment.
@@ -205,7 +238,7 @@ impl Attempt {
 impl Cluster for Agent {
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
         let give_up = Instant::now() + question.patience;
-        let message = ToAgent::Question(question.clone());
+        let message = in_parts(question);
         loop {
             let answered_by = until.min(Instant::now() + ANSWER_TIMEOUT);
             match (self.exchange(&message, answered_by), &self.api) {
@@ -224,7 +257,7 @@ impl Cluster for Agent {
                         cause,
                     });
                 }
-                (Ok(FromAgent::Kept | FromAgent::Census(_)), _) => {
+                (Ok(FromAgent::Kept | FromAgent::Census(_) | FromAgent::Definition(_)), _) => {
                     return Err(self.something_else());
                 }
                 (Err(Attempt::Away(_)), Some(api)) => {
@@ -240,7 +273,7 @@ impl Cluster for Agent {
     }
 
     fn announce(&self, question: &Question) {
-        let message = ToAgent::Question(question.clone());
+        let message = in_parts(question);
         // An agent that does not take it at once is asked once the answer is needed.
         if let Ok(stream) = self.send(&message, Instant::now() + PAUSE) {
             *self.announced.borrow_mut() = Some((message, stream));
@@ -266,7 +299,9 @@ impl Cluster for Agent {
                 socket: self.socket.display().to_string(),
                 cause,
             }),
-            (Ok(FromAgent::Answer(_) | FromAgent::Kept), _) => Err(self.something_else()),
+            (Ok(FromAgent::Answer(_) | FromAgent::Kept | FromAgent::Definition(_)), _) => {
+                Err(self.something_else())
+            }
             (Err(Attempt::Away(_)), Some(api)) => {
                 let _ = self.agent_is_away.set(());
                 api.census(node)

@@ -4,7 +4,9 @@
 //! nobody would write it later.
 
 pub mod answer;
+mod body;
 mod census;
+pub mod definitions;
 pub mod error;
 pub mod objects;
 pub mod publish;
@@ -19,7 +21,7 @@ pub use answer::{Lookup, answer};
 pub use error::ApiError;
 pub use objects::PodView;
 pub use publish::{NotPublished, Occasion, Published, publish};
-pub use server::ApiServer;
+pub use server::{ApiServer, Caller};
 pub use slices::SliceView;
 
 use super::owed_writes::period_now;
@@ -55,7 +57,8 @@ impl Api {
             .enable_all()
             .build()
             .map_err(ApiError::Runtime)?;
-        let server = runtime.block_on(ApiServer::from_kubeconfig(&self.kubeconfig))?;
+        let server =
+            runtime.block_on(ApiServer::from_kubeconfig(&self.kubeconfig, Caller::Plugin))?;
         Ok(self.connected.get_or_init(|| Connected { runtime, server }))
     }
 }

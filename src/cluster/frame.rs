@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, Census, Figures, Publication, Question};
+use crate::npwg::{Definition, ObjectRef};
 
 /// The version that is spoken here.
 pub const VERSION: u16 = 1;
@@ -50,6 +51,9 @@ pub enum ToAgent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromAgent {
+    /// A definition of the answer that follows, which holds it without its configuration. Only
+    /// where the question says that it may be so.
+    Definition(Box<(ObjectRef, Definition)>),
     /// The answer to a question.
     Answer(Box<Answer>),
     /// It is kept, as long as this agent lives.

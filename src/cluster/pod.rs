@@ -1,6 +1,6 @@
 //! A pod: what it is called, what it asks for, and what else is known of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -72,13 +72,11 @@ impl PodAnnotations {
         multus_namespace: &str,
         dialect: Dialect,
     ) -> Vec<ObjectRef> {
-        let mut references = Vec::new();
-        for selection in self.selections(namespace, multus_namespace, dialect) {
-            if !references.contains(&selection.network) {
-                references.push(selection.network);
-            }
-        }
-        references
+        let mut known = HashSet::new();
+        self.selections(namespace, multus_namespace, dialect)
+            .map(|selection| selection.network)
+            .filter(|network| known.insert(network.clone()))
+            .collect()
     }
 
     /// Whether they may have the key `deviceID` anywhere.
@@ -90,12 +88,12 @@ impl PodAnnotations {
 
     /// Every claim that the annotations name, by its name in the pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
-        let mut claims = Vec::new();
+        let mut known = HashSet::new();
         // Whichever namespace a bare name would be looked up in, the claim is in the pod's own.
-        for selection in self.selections(namespace, namespace, dialect) {
-            claims.extend(selection.ipam_claim.filter(|claim| !claims.contains(claim)));
-        }
-        claims
+        self.selections(namespace, namespace, dialect)
+            .filter_map(|selection| selection.ipam_claim)
+            .filter(|claim| known.insert(claim.clone()))
+            .collect()
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Question {
     /// Where kubelet is to be asked for the pod's devices (`podResourcesSocket`), should one of
     /// its networks use any; `None` when they do not matter.
     pub kubelet: Option<PathBuf>,
+    /// Whether whoever asks takes definitions in messages of their own before the answer.
+    pub parts: bool,
     /// How long to wait for somebody who answers: an agent may just be starting.
     #[serde(skip)]
     pub patience: Duration,
@@ -59,6 +61,15 @@ impl Answer {
             .iter()
             .find(|(name, _)| name == object)
             .map(|(_, found)| found)
+    }
+
+    /// Puts in definitions that came before the answer, which holds their names alone.
+    pub fn complete(&mut self, definitions: Vec<(ObjectRef, Definition)>) {
+        for (object, definition) in definitions {
+            if let Some((_, found)) = self.definitions.iter_mut().find(|(it, _)| *it == object) {
+                *found = Ok(definition);
+            }
+        }
     }
 
     /// The claim of that name.

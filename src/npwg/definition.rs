@@ -30,14 +30,29 @@ impl Definition {
     /// [`ManifestError`] when it is another kind of object, has no possible name, or
     /// `spec.config` is no string.
     pub fn from_json(object: &Value) -> Result<Self, ManifestError> {
+        let config = object.pointer("/spec/config").cloned();
+        Self::from_parts(object, config.unwrap_or_default())
+    }
+
+    /// The same of an object whose `spec.config` was taken out of it: it may be large, and is not
+    /// copied.
+    ///
+    /// # Errors
+    ///
+    /// As [`Definition::from_json`].
+    pub fn from_parts(object: &Value, config: Value) -> Result<Self, ManifestError> {
         let manifest = Manifest(object);
         manifest.is("NetworkAttachmentDefinition", &["k8s.cni.cncf.io"])?;
-        let text = |pointer| Ok::<_, ManifestError>(manifest.text(pointer)?.map(str::to_owned));
+        let resource = manifest.text("/metadata/annotations/k8s.v1.cni.cncf.io~1resourceName")?;
         Ok(Self {
             object: manifest.object()?,
-            // The API server takes one of white space alone for none, too.
-            config: text("/spec/config")?.filter(|text| !text.trim().is_empty()),
-            resource_name: text("/metadata/annotations/k8s.v1.cni.cncf.io~1resourceName")?,
+            config: match config {
+                Value::Null => None,
+                // The API server takes one of white space alone for none, too.
+                Value::String(text) => Some(text).filter(|text| !text.trim().is_empty()),
+                _ => return Err(ManifestError::NoString("spec.config".to_owned())),
+            },
+            resource_name: resource.map(str::to_owned),
         })
     }
 }

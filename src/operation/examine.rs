@@ -6,7 +6,7 @@ use crate::npwg::ObjectRef;
 use crate::plan;
 
 /// How many definitions one question names: an answer holds them whole.
-const AT_ONCE: usize = 100;
+const AT_ONCE: usize = 8;
 
 /// A network that a pod may be attached to.
 #[derive(Debug, Clone, PartialEq, Eq)]

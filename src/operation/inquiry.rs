@@ -67,6 +67,7 @@ impl Inquiry {
             multus_namespace: node.multus_namespace.clone(),
             dialect: node.dialect,
             kubelet: Some(node.pod_resources_socket.clone()),
+            parts: false,
             patience,
         })
     }

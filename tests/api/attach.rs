@@ -11,7 +11,11 @@ fn an_add_costs_no_read_one_status_and_one_event_and_a_del_nothing() {
     lab.definition("storage", "10.2.0.5/24");
     lab.definition("backup", "10.3.0.5/24");
     let uid = lab.pod("web", &json!({NETWORKS: "storage, backup"}));
-    // What kubelet sees, the agent's watch sees at the same time.
+    // What kubelet sees, the agent's watch sees at the same time: the first pod of a network has it
+    // read, once, before its ADD asks for it.
+    eventually("both definitions are read", || {
+        Server::get().requests(&lab.node).len() == 2
+    });
     agent.wait_until_it_knows(1);
     let lists = Server::get().lists(&lab.node);
     assert!(lists > 0, "the audit log shows what an agent lists");
@@ -39,7 +43,12 @@ fn an_add_costs_no_read_one_status_and_one_event_and_a_del_nothing() {
         message.contains("Add net1 [10.2.0.5/24] from "),
         "{message}"
     );
-    let expected = ["patch pods/status 200", "create events 201"];
+    let expected = [
+        "get network-attachment-definitions 200",
+        "get network-attachment-definitions 200",
+        "patch pods/status 200",
+        "create events 201",
+    ];
     assert_eq!(Server::get().requests(&lab.node), expected);
 
     lab.del("web", &uid).succeeds();

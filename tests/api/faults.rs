@@ -247,25 +247,6 @@ fn a_kubeconfig_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn ten_thousand_definitions_are_known_and_no_add_reads_one() {
-    let (lab, agent) = Lab::with_agent();
-    lab.many_definitions(10_000);
-    let known = r#"jackfield_cached_objects{kind="definition"}"#;
-    eventually("they are all known", || {
-        agent.metric(known) >= Some(10_000.0)
-    });
-    let name = format!("{}-many/n9999", lab.namespace);
-    let uid = lab.pod("web", &json!({NETWORKS: name}));
-    agent.wait_until_it_knows(1);
-    // It is another namespace's, which is told from what the agent knows of it.
-    lab.add("web", &uid).fails(108, &[&name]);
-    let read = r#"jackfield_lookups_total{what="definition",from="api"}"#;
-    assert_eq!(agent.metric(read), None);
-    lab.delete_many_definitions();
-    eventually("they are forgotten", || agent.metric(known) < Some(5_000.0));
-}
-
-#[test]
 fn an_idle_agent_with_250_pods_and_1000_definitions_has_less_than_10_mib_of_its_own() {
     let lab = Lab::new();
     lab.many_definitions(1_000);

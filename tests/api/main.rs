@@ -14,6 +14,7 @@
 
 mod attach;
 mod away;
+mod definitions;
 mod devices;
 mod doctor;
 mod faults;

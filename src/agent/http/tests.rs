@@ -78,7 +78,7 @@ fn the_agent_is_ready_once_both_lists_are_whole() {
         (503, "not listed yet: pods, definitions\n")
     );
     cache.pods.end();
-    cache.definitions.end();
+    cache.definitions.begin("1".into());
     assert_eq!(page("/readyz", &metrics, &cache, &[]).0.as_u16(), 200);
     assert_eq!(page("/healthz", &metrics, &cache, &[]).0.as_u16(), 200);
     assert_eq!(page("/", &metrics, &cache, &[]).0.as_u16(), 404);

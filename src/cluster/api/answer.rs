@@ -1,14 +1,20 @@
 //! Answering a question: from the API server alone, or from what the agent has of it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 
 use super::{ApiError, PodView, SliceView, slices};
 use crate::cluster::{Answer, ClusterError, Found, PodName, Question, devices};
 use crate::kubelet::{PodDevices, PodResources};
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
+
+/// How many definitions one question names: pods have some, and each may cost a request.
+const MOST: usize = 256;
+/// How many objects are looked up at once for one question.
+const AT_ONCE: usize = 8;
 
 /// Where objects are looked up.
 #[allow(async_fn_in_trait, reason = "everything runs on one thread")]
@@ -56,15 +62,7 @@ pub async fn answer(
     question: &Question,
 ) -> Result<Answer, ClusterError> {
     let mut answer = Answer::default();
-    let mut wanted: Vec<ObjectRef> = Vec::new();
-    let mut want = |objects: Vec<ObjectRef>| {
-        for object in objects {
-            if !wanted.contains(&object) {
-                wanted.push(object);
-            }
-        }
-    };
-    want(question.networks.clone());
+    let mut wanted = BTreeSet::from_iter(question.networks.iter().cloned());
     let mut bound_to = None;
     if let Some(name) = &question.pod {
         let view = match identified(lookup, node, name).await {
@@ -82,23 +80,35 @@ pub async fn answer(
             pod.annotations = given.clone();
         }
         let dialect = question.dialect;
-        want(
-            pod.annotations
-                .references(&name.namespace, &question.multus_namespace, dialect),
-        );
+        wanted.extend(pod.annotations.references(
+            &name.namespace,
+            &question.multus_namespace,
+            dialect,
+        ));
         let claims = pod.annotations.claims(&name.namespace, dialect);
-        answer.claims = join_all(claims.into_iter().map(async |claim| {
-            let found = lookup.claim(&name.namespace, &claim).await;
-            (claim, found)
-        }))
-        .await;
+        answer.claims = stream::iter(claims)
+            .map(async |claim| {
+                let found = lookup.claim(&name.namespace, &claim).await;
+                (claim, found)
+            })
+            .buffer_unordered(AT_ONCE)
+            .collect()
+            .await;
         answer.pod = Some(pod);
     }
-    answer.definitions = join_all(wanted.into_iter().map(async |object| {
-        let found = lookup.definition(&object).await;
-        (object, found)
-    }))
-    .await;
+    answer.definitions = stream::iter(wanted.into_iter().enumerate())
+        .map(async |(number, object)| {
+            let found = match number {
+                0..MOST => lookup.definition(&object).await,
+                _ => Err(format!(
+                    "{object} was not looked up: one pod's networks are of {MOST} definitions at most"
+                )),
+            };
+            (object, found)
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
     let node = node.or(bound_to.as_deref()).unwrap_or_default();
     answer.kubelet = kubelet(lookup, node, question, &answer).await;
     Ok(answer)

@@ -7,10 +7,9 @@ use serde_json::Value;
 
 use super::{ApiError, ApiServer};
 use crate::cluster::{Census, PodName};
-use crate::npwg::ObjectRef;
 
 /// Objects a page.
-const PAGE: usize = 500;
+const PAGE: usize = 100;
 
 /// One page of a list; of its objects only what is looked at.
 #[derive(Debug, Default, Deserialize)]
@@ -61,20 +60,9 @@ impl ApiServer {
                 });
             }
         }
-        let definitions = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions?";
-        // A cluster without that kind has none.
-        let definitions = super::server::served(self.list(definitions).await)?;
-        for definition in definitions.into_iter().flatten() {
-            let Metadata {
-                namespace, name, ..
-            } = definition.metadata;
-            match ObjectRef::new(&namespace, &name) {
-                Ok(object) => census.definitions.push(object),
-                Err(cause) => census
-                    .broken
-                    .push(format!("NetworkAttachmentDefinition {cause}")),
-            }
-        }
+        let names = self.names_of_definitions(usize::MAX).await?;
+        census.definitions = names.definitions;
+        census.broken = names.broken;
         Ok(census)
     }
 

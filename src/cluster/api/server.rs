@@ -1,10 +1,11 @@
 //! Requests to the API server, each with a limit in time and an error that names it.
 
+use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::{Method, Request, header};
+use http::{HeaderValue, Method, Request, header};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::de::DeserializeOwned;
@@ -12,6 +13,8 @@ use serde_json::Value;
 
 use super::ApiError;
 use super::answer::Lookup;
+use super::body;
+use super::definitions::LARGEST_DEFINITION;
 use super::objects::{PodObject, PodView};
 use super::slices::{SliceObject, SliceView};
 use crate::cluster::Found;
@@ -28,6 +31,33 @@ pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 /// What DRA drivers have on the nodes.
 const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
 
+/// How objects are asked for.
+pub(super) const JSON: &str = "application/json";
+/// The largest answer that is read, in bytes: a list of the largest objects that etcd keeps.
+const LARGEST: usize = 16 << 20;
+
+/// Who sends requests, as the API server's audit log shows it (`User-Agent`).
+#[derive(Debug, Clone, Copy)]
+pub enum Caller<'a> {
+    /// The agent of a node.
+    Agent {
+        /// The node's name.
+        node: &'a str,
+    },
+    /// A plugin without an agent, or a command for people.
+    Plugin,
+}
+
+impl fmt::Display for Caller<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let release = env!("CARGO_PKG_VERSION");
+        match self {
+            Caller::Agent { node } => write!(f, "jackfield/{release} (agent; {node})"),
+            Caller::Plugin => write!(f, "jackfield/{release} (plugin)"),
+        }
+    }
+}
+
 /// A connection to the API server.
 #[derive(Clone)]
 pub struct ApiServer {
@@ -35,8 +65,8 @@ pub struct ApiServer {
     address: String,
 }
 
-impl std::fmt::Debug for ApiServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ApiServer").field(&self.address).finish()
     }
 }
@@ -46,7 +76,7 @@ impl ApiServer {
     ///
     /// # Errors
     /// [`ApiError::Config`] when the file, or one that it names, cannot be used.
-    pub async fn from_kubeconfig(path: &Path) -> Result<ApiServer, ApiError> {
+    pub async fn from_kubeconfig(path: &Path, caller: Caller<'_>) -> Result<ApiServer, ApiError> {
         let wrong = |cause: &dyn std::fmt::Display| ApiError::Config {
             source_name: format!("kubeconfig {}", path.display()),
             cause: one_line(&cause.to_string()),
@@ -55,23 +85,26 @@ impl ApiServer {
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
             .map_err(|error| wrong(&error))?;
-        ApiServer::new(config).map_err(|error| wrong(&error))
+        ApiServer::new(config, caller).map_err(|error| wrong(&error))
     }
 
     /// The API server of the cluster that this process is a pod of.
     ///
     /// # Errors
     /// [`ApiError::Config`] outside of a pod.
-    pub fn in_cluster() -> Result<ApiServer, ApiError> {
+    pub fn in_cluster(caller: Caller<'_>) -> Result<ApiServer, ApiError> {
         let wrong = |cause: &dyn std::fmt::Display| ApiError::Config {
             source_name: "the pod's service account".to_owned(),
             cause: format!("{cause}; outside of a pod, name a file with --kubeconfig"),
         };
         let config = Config::incluster().map_err(|error| wrong(&error))?;
-        ApiServer::new(config).map_err(|error| wrong(&error))
+        ApiServer::new(config, caller).map_err(|error| wrong(&error))
     }
 
-    fn new(mut config: Config) -> Result<ApiServer, kube::Error> {
+    fn new(mut config: Config, caller: Caller<'_>) -> Result<ApiServer, kube::Error> {
+        let name = HeaderValue::from_str(&caller.to_string());
+        let name = name.map_err(|error| kube::Error::HttpError(error.into()))?;
+        config.headers.push((header::USER_AGENT, name));
         config.connect_timeout = Some(CONNECT);
         // Whoever asks knows better when to come back: a plugin's deadline runs, and what is owed
         // has a backoff of its own.
@@ -133,33 +166,58 @@ impl ApiServer {
         body: Option<&Value>,
     ) -> Result<T, ApiError> {
         let name = format!("{method} {path}");
+        let answer = self
+            .request_up_to(method, path, body, JSON, LARGEST)
+            .await?;
+        answer.ok_or_else(|| ApiError::Answer {
+            server: self.address.clone(),
+            request: name,
+            cause: format!("more than {LARGEST} bytes"),
+        })
+    }
+
+    /// A request whose answer has at most `most` bytes, else `None`.
+    pub(super) async fn request_up_to<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        accept: &str,
+        most: usize,
+    ) -> Result<Option<T>, ApiError> {
+        let name = format!("{method} {path}");
         let content = if method == Method::PATCH {
             "application/json-patch+json"
         } else {
-            "application/json"
+            JSON
         };
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::CONTENT_TYPE, content)
-            .header(header::ACCEPT, "application/json")
+            .header(header::ACCEPT, accept)
             .body(
                 body.map(|body| body.to_string().into_bytes())
                     .unwrap_or_default(),
             )
             .map_err(|error| self.unreachable(&name, error.to_string()))?;
-        let text = match tokio::time::timeout(LIMIT, self.client.request_text(request)).await {
+        let read = body::read(&self.client, request, most);
+        let text = match tokio::time::timeout(LIMIT, read).await {
             Ok(answer) => answer.map_err(|error| self.error(&name, error))?,
             Err(_) => {
                 let cause = format!("nothing within {} s", LIMIT.as_secs());
                 return Err(self.unreachable(&name, cause));
             }
         };
-        serde_json::from_str(&text).map_err(|cause| ApiError::Answer {
+        let Some(text) = text else {
+            return Ok(None);
+        };
+        let read = serde_json::from_slice(&text).map_err(|cause| ApiError::Answer {
             server: self.address.clone(),
             request: name,
             cause: cause.to_string(),
-        })
+        })?;
+        Ok(Some(read))
     }
 
     /// Why a request failed that another part of the client made: `request` says what it was to do.
@@ -210,15 +268,8 @@ impl Lookup for ApiServer {
     }
 
     async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
-        let (namespace, name) = (object.namespace(), object.name());
-        let path = format!(
-            "/apis/{GROUP}/v1/namespaces/{namespace}/network-attachment-definitions/{name}"
-        );
-        match found::<Value>(self.request(Method::GET, &path, None).await) {
-            Ok(Some(body)) => Definition::from_json(&body).map_err(|error| error.to_string()),
-            Ok(None) => Err(format!(
-                "no NetworkAttachmentDefinition {object} in the cluster"
-            )),
+        match self.read_definition(object, LARGEST_DEFINITION).await {
+            Ok(read) => read.found(object),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -1,5 +1,6 @@
 //! etcd and kube-apiserver, once for all tests.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -145,6 +146,39 @@ impl Server {
         lists.count()
     }
 
+    /// How those call themselves whose requests `are_meant`, each once.
+    pub(crate) fn user_agents(&self, are_meant: impl Fn(&Value) -> bool) -> BTreeSet<String> {
+        let log = fs::read_to_string(self.dir.join("audit.log")).unwrap();
+        let entries = log
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        entries
+            .filter(are_meant)
+            .map(|entry| entry["userAgent"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    /// From now on a configuration may be as long as where others brought the kind.
+    pub(crate) fn allow_long_configurations(&self) {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/network-attachment-definitions.k8s.cni.cncf.io";
+        let admin = Admin::new(self, "admin");
+        let mut versions = admin.get(path).unwrap()["spec"]["versions"].clone();
+        let schema = "/0/schema/openAPIV3Schema/properties/spec/properties/config";
+        let config = versions
+            .pointer_mut(schema)
+            .unwrap()
+            .as_object_mut()
+            .unwrap();
+        config.remove("maxLength");
+        config.remove("x-kubernetes-validations");
+        admin.merge(path, &json!({"spec": {"versions": versions}}));
+    }
+
+    /// Whether a request in the audit log is one of the agent on `node`.
+    pub(crate) fn is_by(entry: &Value, node: &str) -> bool {
+        entry["user"]["extra"]["authentication.kubernetes.io/node-name"][0] == node
+    }
+
     /// Everything that the audit log has of the agent on `node`.
     fn audited(&self, node: &str) -> Vec<String> {
         let log = fs::read_to_string(self.dir.join("audit.log")).unwrap();
@@ -153,9 +187,7 @@ impl Server {
         let entries = whole
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let by = |entry: &Value| {
-            entry["user"]["extra"]["authentication.kubernetes.io/node-name"][0] == node
-        };
+        let by = |entry: &Value| Server::is_by(entry, node);
         let requests = entries.filter(by).map(|entry| {
             let object = &entry["objectRef"];
             let sub = object["subresource"].as_str().map(|sub| format!("/{sub}"));

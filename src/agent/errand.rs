@@ -1,0 +1,135 @@
+//! One question's look-ups, and how much text its answer holds at once.
+//!
+//! Answers that are being written share a room of a fixed size. A definition for which there is no
+//! room goes to the plugin by itself, before the answer, and is forgotten: the agent has one of
+//! these at a time, whatever plugins ask.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+
+use tokio::net::UnixStream;
+use tokio::sync::{Mutex, SemaphorePermit};
+
+use super::kept::{KEPT_TEXT, Known};
+use super::knowledge::Knowledge;
+use super::serve::send;
+use crate::cluster::Found;
+use crate::cluster::api::{ApiError, Lookup, PodView, SliceView};
+use crate::cluster::frame::FromAgent;
+use crate::kubelet::PodResources;
+use crate::npwg::{Definition, IpamClaim, ObjectRef};
+
+/// The room of answers that are being written, in KiB of definitions.
+pub(super) const ROOM: usize = 1024;
+
+/// The look-ups of one question.
+#[derive(Debug)]
+pub(super) struct Errand<'a, 's> {
+    knowledge: &'a Knowledge,
+    /// The plugin, where it takes definitions before the answer.
+    plugin: Option<Mutex<&'s mut UnixStream>>,
+    /// What the answer takes of the room, until this is dropped.
+    taken: RefCell<Vec<SemaphorePermit<'a>>>,
+    is_plugin_gone: Cell<bool>,
+}
+
+impl<'a, 's> Errand<'a, 's> {
+    /// The look-ups for an answer over `stream`, where the plugin takes definitions before it.
+    pub(super) fn new(knowledge: &'a Knowledge, stream: Option<&'s mut UnixStream>) -> Self {
+        Errand {
+            knowledge,
+            plugin: stream.map(Mutex::new),
+            taken: RefCell::default(),
+            is_plugin_gone: Cell::new(false),
+        }
+    }
+
+    /// Whether the plugin went away, or takes nothing any more.
+    pub(super) fn is_plugin_gone(&self) -> bool {
+        self.is_plugin_gone.get()
+    }
+
+    /// What the answer takes of the room: it is given back when this is dropped.
+    pub(super) fn close(self) -> Vec<SemaphorePermit<'a>> {
+        self.taken.into_inner()
+    }
+
+    fn takes_room_for(&self, definition: &Definition) -> bool {
+        let length = definition.config.as_ref().map_or(0, String::len);
+        let size = u32::try_from(length / 1024 + 1).unwrap_or(u32::MAX);
+        match self.knowledge.room.try_acquire_many(size) {
+            Ok(permit) => {
+                self.taken.borrow_mut().push(permit);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Hands a definition over by itself; the answer says that it was there.
+    async fn hand_over(
+        &self,
+        object: &ObjectRef,
+        plugin: &Mutex<&'s mut UnixStream>,
+    ) -> Found<Definition> {
+        let turn = self.knowledge.turn.acquire().await;
+        let _turn = turn.map_err(|error| error.to_string())?;
+        let definition = self.knowledge.whole(object).await?;
+        let left = Definition {
+            object: definition.object.clone(),
+            config: None,
+            resource_name: definition.resource_name.clone(),
+        };
+        let part = FromAgent::Definition(Box::new((object.clone(), definition)));
+        if !self.is_plugin_gone.get() && !send(&mut *plugin.lock().await, &part).await {
+            self.is_plugin_gone.set(true);
+        }
+        Ok(left)
+    }
+}
+
+impl Lookup for Errand<'_, '_> {
+    async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
+        Ok(self.knowledge.known_pod(namespace, name))
+    }
+
+    async fn pod_uncached(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Result<Option<PodView>, ApiError>> {
+        Some(self.knowledge.pod_of_now(namespace, name).await)
+    }
+
+    async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
+        if let Known::Whole(definition) = self.knowledge.definition(object).await?
+            && self.takes_room_for(&definition)
+        {
+            return Ok(Definition::clone(&definition));
+        }
+        match &self.plugin {
+            Some(plugin) => self.hand_over(object, plugin).await,
+            None => Err(format!(
+                "NetworkAttachmentDefinition {object} has more than {KEPT_TEXT} bytes, which a \
+                 plugin of an older release does not take; bring plugin and agent to one release"
+            )),
+        }
+    }
+
+    async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim> {
+        self.knowledge.claim(namespace, name).await
+    }
+
+    fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
+        self.knowledge.kubelet(socket)
+    }
+
+    async fn slices(&self, _: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
+        Ok(self.knowledge.cache.slices.all())
+    }
+
+    async fn slices_uncached(&self, node: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>> {
+        Some(self.knowledge.server().slices(node).await)
+    }
+}

@@ -1,0 +1,329 @@
+//! Definitions as the API server has them: one at a time, read up to a limit, or their names.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use http::Method;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::server::{GROUP, JSON};
+use super::{ApiError, ApiServer};
+use crate::cluster::Found;
+use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
+
+/// The largest definition that is read, in bytes of the API server's answer: etcd keeps objects of
+/// 1.5 MiB, and JSON within JSON is longer.
+pub const LARGEST_DEFINITION: usize = 4 << 20;
+/// Names are listed without the objects' content.
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+/// Names a page at first and at most, and bytes of a page: metadata can be as large as content.
+const FIRST_PAGE: usize = 16;
+const PAGE: usize = 500;
+const PAGE_BYTES: usize = 1 << 20;
+
+/// What came of reading a definition.
+#[derive(Debug)]
+pub enum Read {
+    /// It is there; what cannot be used of it is the reason.
+    Whole {
+        /// Its resource version.
+        version: String,
+        /// The definition.
+        definition: Found<Definition>,
+    },
+    /// It is longer than the limit.
+    TooLarge,
+    /// There is none of that name.
+    Missing,
+}
+
+impl Read {
+    /// The definition, or why there is none.
+    pub fn found(self, object: &ObjectRef) -> Found<Definition> {
+        match self {
+            Read::Whole { definition, .. } => definition,
+            Read::TooLarge => Err(format!(
+                "NetworkAttachmentDefinition {object} has more than {LARGEST_DEFINITION} bytes; \
+                 make it smaller"
+            )),
+            Read::Missing => Err(format!(
+                "no NetworkAttachmentDefinition {object} in the cluster"
+            )),
+        }
+    }
+}
+
+/// A definition on the wire, as far as it is read: what else its metadata holds is skipped.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Wire {
+    #[serde(rename = "apiVersion")]
+    api_version: Value,
+    kind: Value,
+    metadata: Metadata,
+    spec: Option<Spec>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    name: Value,
+    namespace: Value,
+    #[serde(rename = "resourceVersion")]
+    resource_version: String,
+    annotations: Option<BTreeMap<String, Value>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    config: Value,
+}
+
+impl Wire {
+    fn read(self) -> Read {
+        let resource = self
+            .metadata
+            .annotations
+            .and_then(|mut annotations| annotations.remove(RESOURCE_NAME_ANNOTATION));
+        let object = json!({
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "metadata": {
+                "name": self.metadata.name,
+                "namespace": self.metadata.namespace,
+                "annotations": {RESOURCE_NAME_ANNOTATION: resource},
+            },
+        });
+        let definition = Definition::from_parts(&object, self.spec.unwrap_or_default().config);
+        Read::Whole {
+            version: self.metadata.resource_version,
+            definition: definition.map_err(|error| error.to_string()),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Page {
+    metadata: PageMetadata,
+    /// `null` where there is none.
+    items: Option<Vec<Named>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PageMetadata {
+    #[serde(rename = "resourceVersion")]
+    resource_version: String,
+    #[serde(rename = "continue")]
+    more: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Named {
+    metadata: NamedMetadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NamedMetadata {
+    namespace: String,
+    name: String,
+}
+
+impl ApiServer {
+    /// One definition, of whose text no more than `most` bytes are read.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub async fn read_definition(&self, object: &ObjectRef, most: usize) -> Result<Read, ApiError> {
+        let (namespace, name) = (object.namespace(), object.name());
+        let path = format!(
+            "/apis/{GROUP}/v1/namespaces/{namespace}/network-attachment-definitions/{name}"
+        );
+        match self.read::<Wire>(&path, JSON, most).await {
+            Ok(Some(wire)) => Ok(wire.read()),
+            Ok(None) => Ok(Read::TooLarge),
+            Err(error) if error.code() == Some(404) => Ok(Read::Missing),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The version of all definitions together, from which a watch of them can begin. The API
+    /// server reads one of them for it.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub async fn version_of_definitions(&self) -> Result<String, ApiError> {
+        let page = self.page(1, "", LARGEST_DEFINITION).await?;
+        Ok(page.unwrap_or_default().metadata.resource_version)
+    }
+
+    /// The names of definitions, up to `most` of them. Of their content nothing is read.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub async fn names_of_definitions(&self, most: usize) -> Result<Names, ApiError> {
+        let mut names = Names::default();
+        let (mut more, mut limit) = (String::new(), FIRST_PAGE);
+        loop {
+            let most_bytes = if limit == 1 {
+                LARGEST_DEFINITION
+            } else {
+                PAGE_BYTES
+            };
+            let page = match self.page(limit, &more, most_bytes).await {
+                // A cluster without that kind has none.
+                Err(ApiError::NotServed { .. }) => return Ok(names),
+                page => page?,
+            };
+            let Some(page) = page else {
+                limit = (limit / 8).max(1);
+                continue;
+            };
+            limit = (limit * 2).min(PAGE);
+            for Named { metadata } in page.items.unwrap_or_default() {
+                match ObjectRef::new(&metadata.namespace, &metadata.name) {
+                    _ if names.definitions.len() == most => names.are_cut = true,
+                    Ok(object) => names.definitions.push(object),
+                    Err(cause) => names
+                        .broken
+                        .push(format!("NetworkAttachmentDefinition {cause}")),
+                }
+            }
+            match page.metadata.more.filter(|token| !token.is_empty()) {
+                Some(token) if !names.are_cut => {
+                    let token = utf8_percent_encode(&token, NON_ALPHANUMERIC);
+                    more = format!("&continue={token}");
+                }
+                _ => return Ok(names),
+            }
+        }
+    }
+
+    /// A page of names; `None` when it has more than `most` bytes.
+    async fn page(&self, limit: usize, more: &str, most: usize) -> Result<Option<Page>, ApiError> {
+        let path = format!("/apis/{GROUP}/v1/network-attachment-definitions?limit={limit}{more}");
+        self.read(&path, METADATA, most).await
+    }
+
+    /// A GET whose answer has at most `most` bytes, else `None`.
+    async fn read<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        accept: &str,
+        most: usize,
+    ) -> Result<Option<T>, ApiError> {
+        self.request_up_to(Method::GET, path, None, accept, most)
+            .await
+    }
+}
+
+/// The names of definitions.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Those that can be asked about.
+    pub definitions: Vec<ObjectRef>,
+    /// Whether there are more.
+    pub are_cut: bool,
+    /// What cannot be asked about, a line each.
+    pub broken: Vec<String>,
+}
+
+/// A NetworkAttachmentDefinition, as far as a watch of metadata goes.
+#[derive(Debug, Clone, Deserialize)]
+pub struct DefinitionObject {
+    metadata: ObjectMeta,
+}
+
+impl kube::Resource for DefinitionObject {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "NetworkAttachmentDefinition".into()
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        GROUP.into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        "network-attachment-definitions".into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(object: &Value) -> Read {
+        serde_json::from_value::<Wire>(object.clone())
+            .unwrap()
+            .read()
+    }
+
+    #[test]
+    fn of_a_definition_only_what_attaching_needs_is_read() {
+        let object = json!({
+            "apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition",
+            "metadata": {"name": "a", "namespace": "telco", "resourceVersion": "7",
+                "annotations": {"k8s.v1.cni.cncf.io/resourceName": "intel.com/sriov", "x": "y"},
+                "managedFields": [{"manager": "kubectl"}]},
+            "spec": {"config": "{}"},
+        });
+        let Read::Whole {
+            version,
+            definition,
+        } = read(&object)
+        else {
+            panic!("it is there");
+        };
+        assert_eq!(version, "7");
+        assert_eq!(
+            definition,
+            Ok(Definition::from_json(&object).unwrap()),
+            "as from a manifest"
+        );
+    }
+
+    #[test]
+    fn a_definition_of_nulls_and_a_page_of_none_are_read() {
+        let object = json!({"metadata": {"name": "a", "annotations": null}, "spec": null});
+        let Read::Whole { definition, .. } = read(&object) else {
+            panic!("it is there");
+        };
+        assert_eq!(definition.unwrap().config, None);
+        let page: Page =
+            serde_json::from_value(json!({"metadata": {"resourceVersion": "7"}, "items": null}))
+                .unwrap();
+        assert_eq!(page.metadata.resource_version, "7");
+    }
+
+    #[test]
+    fn what_is_no_definition_is_named() {
+        let object = json!({"metadata": {"name": "a"}, "spec": {"config": {"type": "x"}}});
+        let Read::Whole { definition, .. } = read(&object) else {
+            panic!("it is there");
+        };
+        assert!(definition.unwrap_err().contains("spec.config is no string"));
+    }
+}
