@@ -42,7 +42,7 @@ pub use entry::Entry;
 pub use error::JournalError;
 pub use exclusive::Exclusive;
 pub use key::Key;
-pub use lock::{Lock, LockError};
+pub use lock::{Lock, LockError, Turn};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};

@@ -7,7 +7,7 @@
 mod connection;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -87,8 +87,8 @@ impl Agent {
             Some((_, stream)) => stream,
             None => self.send(message, until)?,
         };
-        let answer = receive(&mut ByDeadline::new(&stream, until))
-            .map_err(|error| self.failed(error))?;
+        let answer =
+            receive(&mut ByDeadline::new(&stream, until)).map_err(|error| self.failed(error))?;
         *self.stream.borrow_mut() = Some(stream);
         Ok(answer)
     }
@@ -196,13 +196,14 @@ fn in_parts(question: &Question) -> ToAgent {
 }
 
 /// What the agent says, with the definitions that it says before.
-fn receive(stream: &mut UnixStream) -> Result<FromAgent, FrameError> {
+fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
     let mut definitions = Vec::new();
     let mut length = 0;
     loop {
         match frame::read(stream, MAX_FROM_AGENT)? {
             FromAgent::Definition(part) => {
-                length += part.1.config.as_ref().map_or(0, String::len);
+                // One without a text takes memory too.
+                length += PART + part.1.config.as_ref().map_or(0, String::len);
                 if length > MOST_DEFINITIONS {
                     let limit = MOST_DEFINITIONS;
                     return Err(FrameError::TooLarge { length, limit });
@@ -217,6 +218,9 @@ fn receive(stream: &mut UnixStream) -> Result<FromAgent, FrameError> {
         }
     }
 }
+
+/// What a definition takes besides its text, in bytes.
+const PART: usize = 1 << 10;
 
 /// How one attempt to ask ended.
 enum Attempt {

@@ -16,18 +16,19 @@
 //! two leaves nothing that would have to be cleaned up by hand.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use device_info::{Guid, PciAddress};
 use ring::digest::{SHA256, digest};
 
 use super::steps::{Header, Sandbox};
-use super::{Journal, JournalError, Key};
+use super::{Journal, JournalError, Key, Turn};
 use crate::npwg::RequestedMac;
 use crate::plan::{Attachment, Segment};
+use crate::private_dir;
 
 /// How many bytes of a segment's hash a file's name has.
 const HASH: usize = 16;
@@ -105,18 +106,22 @@ impl fmt::Display for Exclusive {
 }
 
 impl Journal {
-    /// Takes `what` for the sandbox `key`, whose record is there already.
+    /// Takes `what` for the sandbox `key`, whose record is there already. The caller holds its
+    /// [`Turn`], since nobody else may come between reading a link and replacing it.
     ///
     /// Returns the sandbox that has it, when that is another one; nothing is taken then.
     ///
     /// # Errors
     /// Code 109.
-    pub fn take(&self, key: &Key, what: &Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
-        let dir = self.exclusive();
-        let link = dir.join(what.file_name());
+    pub fn take(
+        &self,
+        key: &Key,
+        what: &Exclusive,
+        _turn: &Turn,
+    ) -> Result<Option<Box<Sandbox>>, JournalError> {
+        let link = self.exclusive().join(what.file_name());
         let failed = |cause: io::Error| JournalError::io("cannot be written", &link, &cause);
         let own = key.file_name();
-        let _only = lock(&dir).map_err(failed)?;
         match fs::read_link(&link) {
             Ok(name) if name == Path::new(&own) => return Ok(None),
             Ok(name) => {
@@ -128,7 +133,14 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(cause) => return Err(failed(cause)),
         }
-        symlink(own, &link).map_err(failed)?;
+        symlink(&own, &link)
+            .or_else(|error| match error.kind() {
+                io::ErrorKind::NotFound => {
+                    private_dir::create(&self.exclusive()).and_then(|()| symlink(&own, &link))
+                }
+                _ => Err(error),
+            })
+            .map_err(failed)?;
         Ok(None)
     }
 
@@ -182,23 +194,6 @@ impl Journal {
     fn exclusive(&self) -> PathBuf {
         self.dir.join("exclusive")
     }
-}
-
-/// One process at a time: between reading a link and replacing it nobody else may.
-fn lock(dir: &Path) -> io::Result<File> {
-    let open = || File::open(dir);
-    let file = open().or_else(|error| {
-        if error.kind() != io::ErrorKind::NotFound {
-            return Err(error);
-        }
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir)?;
-        open()
-    })?;
-    file.lock()?;
-    Ok(file)
 }
 
 #[cfg(test)]

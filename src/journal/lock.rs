@@ -24,6 +24,8 @@ use crate::private_dir;
 
 pub use self::error::LockError;
 
+/// The first pause before it is tried again; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_micros(500);
 /// How long it takes at most to look again whether the lock is free.
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 /// How long the orphans of a dead Jackfield may take to finish what they are at; plugins take
@@ -57,7 +59,7 @@ impl Lock {
         let path = dir.join(format!("{name}{sum}.lock"));
         // Whoever can write here decides how long this call waits.
         private_dir::check(dir).map_err(|cause| LockError::io(dir, &cause))?;
-        let mut pause = Duration::from_micros(500);
+        let mut pause = FIRST_PAUSE;
         let mut orphans_seen: Option<Instant> = None;
         let patience = deadline.saturating_duration_since(Instant::now()) / 2;
         let patience = patience.min(ORPHANS_FINISH_WITHIN);
@@ -114,6 +116,40 @@ impl Drop for Lock {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
+    }
+}
+
+/// The turn to take what only one sandbox may have: one process at a time, across the node.
+///
+/// It is a `flock` on the directory of the locks, which nobody but root can open.
+#[derive(Debug)]
+pub struct Turn {
+    _dir: File,
+}
+
+impl Turn {
+    /// Waits for the turn, by `deadline`. It ends when the value is dropped.
+    ///
+    /// # Errors
+    /// [`LockError::Busy`] past the deadline: the runtime may try again (code 11).
+    pub fn take(dir: &Path, deadline: Instant) -> Result<Turn, LockError> {
+        let failed = |cause: io::Error| LockError::io(dir, &cause);
+        private_dir::create(dir).map_err(failed)?;
+        private_dir::check(dir).map_err(failed)?;
+        let file = File::open(dir).map_err(failed)?;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Turn { _dir: file }),
+                Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                    return Err(LockError::busy(dir, &holders(&file)));
+                }
+                Err(TryLockError::WouldBlock) => {}
+            }
+            std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
     }
 }
 

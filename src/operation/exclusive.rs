@@ -8,7 +8,7 @@ use super::prepare::Prepared;
 use super::{Context, Failure};
 use crate::allocation::Checkpoint;
 use crate::boot::boot_id;
-use crate::journal::{Exclusive, Header, JournalError, Key, Lock, Lookup, Sandbox};
+use crate::journal::{Exclusive, Header, JournalError, Key, Lock, Lookup, Sandbox, Turn};
 use crate::plan::{Attachment, PlanError, Reason, Segment};
 
 /// How long somebody else's work on the sandbox that has it is waited for.
@@ -82,9 +82,12 @@ fn take_one(
     what: &Exclusive,
 ) -> Result<(), Failure> {
     let (journal, key) = (&context.node.journal, header.key());
-    let take = || match earlier_holder(context, &key, what)? {
-        None => journal.take(&key, what),
-        holder => Ok(holder),
+    let take = || -> Result<_, Failure> {
+        let turn = Turn::take(&context.node.lock_dir, context.deadline)?;
+        Ok(match earlier_holder(context, &key, what)? {
+            None => journal.take(&key, what, &turn)?,
+            holder => holder,
+        })
     };
     let Some(holder) = take()? else {
         return Ok(());

@@ -51,7 +51,9 @@ fn begun(journal: &Journal, container: &str) -> Header {
 
 /// The container that keeps `what` from another one, if any does.
 fn take(journal: &Journal, header: &Header, what: &Exclusive) -> Option<String> {
-    let holder = journal.take(&header.key(), what).unwrap();
+    let locks = tempfile::tempdir().unwrap();
+    let turn = Turn::take(locks.path(), std::time::Instant::now()).unwrap();
+    let holder = journal.take(&header.key(), what, &turn).unwrap();
     holder.map(|sandbox| sandbox.header.container.to_string())
 }
 

@@ -68,3 +68,31 @@ fn orphans_of_a_dead_owner_may_finish_first() {
     drop(Lock::take(dir.path(), &container(), by).unwrap());
     assert!(orphan.wait().unwrap().success(), "it ended by itself");
 }
+
+#[test]
+fn a_turn_that_somebody_keeps_is_given_up_at_the_deadline() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("locks");
+    let turn = Turn::take(&dir, soon()).unwrap();
+    let begun = Instant::now();
+    let error = Turn::take(&dir, soon()).unwrap_err();
+    assert!(matches!(error, LockError::Busy { .. }), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    drop(turn);
+    Turn::take(&dir, soon()).unwrap();
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+}
+
+#[test]
+fn a_directory_of_locks_that_others_can_change_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let base = tempfile::tempdir().unwrap();
+    let (dir, link) = (base.path().join("locks"), base.path().join("link"));
+    private_dir::create(&dir).unwrap();
+    symlink(&dir, &link).unwrap();
+    for (dir, mode) in [(&dir, 0o777), (&link, 0o700)] {
+        fs::set_permissions(dir, fs::Permissions::from_mode(mode)).unwrap();
+        assert!(Lock::take(dir, &container(), soon()).is_err(), "{mode:o}");
+        assert!(Turn::take(dir, soon()).is_err(), "{mode:o}");
+    }
+}

@@ -3,11 +3,12 @@
 mod lab;
 
 use std::path::Path;
+use std::time::Instant;
 
 use nix::libc;
 
 use crate::boot::boot_id;
-use crate::journal::Key;
+use crate::journal::{Key, Turn};
 use crate::kernel::{VfRates, VfState};
 use lab::{Lab, OWN, PF_LINK, PODS, VF, VF_LINK, device, header};
 
@@ -175,7 +176,9 @@ fn nothing_that_another_pod_has_by_now_is_touched() {
             container: "c2".parse().unwrap(),
             ifname: "eth0".parse().unwrap(),
         };
-        assert!(journal.take(&other, &device()).unwrap().is_none());
+        let locks = tempfile::tempdir().unwrap();
+        let turn = Turn::take(locks.path(), Instant::now()).unwrap();
+        assert!(journal.take(&other, &device(), &turn).unwrap().is_none());
     });
     assert_eq!(lab.changes(), [""; 0]);
 }

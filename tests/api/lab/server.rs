@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Admin, control_plane, manifests};
 

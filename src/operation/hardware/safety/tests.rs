@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Instant;
 
 use device_info::{Capture, fixtures};
 
 use super::*;
 use crate::allocation::AllocatedDevice;
-use crate::journal::Header;
+use crate::journal::{Header, Turn};
 use crate::kernel::fake::FakeDevices;
 use crate::kernel::{DeviceLinks, Link};
 use crate::operation::hardware::tests::node;
@@ -83,7 +84,9 @@ impl Case<'_> {
                 attachments,
             );
             journal.begin(&header).unwrap();
-            let taken = journal.take(&key("other"), &Exclusive::Device(other.parse().unwrap()));
+            let turn = Turn::take(&dir.path().join("locks"), Instant::now()).unwrap();
+            let device = Exclusive::Device(other.parse().unwrap());
+            let taken = journal.take(&key("other"), &device, &turn);
             assert!(taken.unwrap().is_none());
         }
         let node = node(dir.path());

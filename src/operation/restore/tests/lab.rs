@@ -14,7 +14,7 @@ use crate::boot::boot_id;
 use crate::cluster::{Answer, Census, Cluster, ClusterError, Publication, Question};
 use crate::cni::RawObject;
 use crate::delegate::{Call as Delegate, CallError, DelegateExec, Ours};
-use crate::journal::{Exclusive, Header, Journal, Key, Sandbox};
+use crate::journal::{Exclusive, Header, Journal, Key, Sandbox, Turn};
 use crate::kernel::fake::FakeDevices;
 use crate::kernel::{DeviceLinks, Link, PodNetns, VfState, VfVlan};
 use crate::operation::restore::{baseline, restore};
@@ -175,7 +175,13 @@ impl Lab {
         let context = Context::new(&node, &request, Duration::from_millis(200));
         let header = header(&self.boot);
         journal.begin(&header).unwrap();
-        assert!(journal.take(&header.key(), &device()).unwrap().is_none());
+        let turn = Turn::take(&node.lock_dir, Instant::now()).unwrap();
+        assert!(
+            journal
+                .take(&header.key(), &device(), &turn)
+                .unwrap()
+                .is_none()
+        );
         let baseline = baseline(&context, &header).unwrap();
         assert_eq!(baseline.len(), 1);
         let mut sandbox = Sandbox::planned(header);
