@@ -57,7 +57,7 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         return Ok(give(&Ok(supported_versions()), *version));
     }
     let stdin = read_stdin(io::stdin().lock()).map_err(RequestError::from)?;
-    let conf = RawObject::parse_stdin(&stdin).map_err(RequestError::Decode);
+    let conf = RawObject::parse_stdin(&stdin).map_err(RequestError::of_stdin);
     if let Some(spoken) = conf
         .as_ref()
         .ok()

@@ -71,6 +71,9 @@ pub enum RequestError {
     /// The configuration is no JSON object.
     #[error("stdin: {0}; the runtime must hand over one JSON object")]
     Decode(#[source] cni::JsonError),
+    /// The configuration has a key twice.
+    #[error("node configuration: {0}")]
+    Ambiguous(#[source] cni::JsonError),
     /// The configuration could not be read.
     #[error(transparent)]
     Stdin(#[from] StdinError),
@@ -80,11 +83,20 @@ pub enum RequestError {
 }
 
 impl RequestError {
+    /// The error of what came on stdin.
+    pub fn of_stdin(error: cni::JsonError) -> RequestError {
+        match error {
+            ambiguous @ cni::JsonError::Ambiguous { .. } => RequestError::Ambiguous(ambiguous),
+            other => RequestError::Decode(other),
+        }
+    }
+
     /// The CNI code (CNI 1.1.0 §5 Error).
     pub fn code(&self) -> u32 {
         match self {
             RequestError::Call(error) => error.code(),
             RequestError::Decode(_) => cni::code::DECODING_FAILURE,
+            RequestError::Ambiguous(_) => cni::code::INVALID_NETWORK_CONFIG,
             RequestError::Stdin(_) => cni::code::IO_FAILURE,
             RequestError::Config(error) => error.code(),
         }

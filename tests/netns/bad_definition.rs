@@ -50,6 +50,21 @@ fn broken(lab: &Lab) -> Vec<(String, Vec<&'static str>)> {
         (with("cniVersion", json!("7.0.0")), vec!["7.0.0", "1.1.0"]),
         (with("cniVersion", json!(1)), vec!["cniVersion", "1"]),
         (with("name", json!("a/b")), vec!["name", "a/b"]),
+        (
+            r#"{"cniVersion":"1.0.0","type":"macvlan","ipam":{"type":"host-local"},"ipam":{}}"#
+                .into(),
+            vec!["key \"ipam\" occurs more than once"],
+        ),
+        (
+            r#"{"cniVersion":"1.0.0","plugins":[{"type":"macvlan","Type":null}]}"#.into(),
+            vec!["key \"plugins[0].Type\" occurs more than once"],
+        ),
+        (
+            r#"{"cniVersion":"1.0.0","type":"macvlan","ipam":{"a":[{"\u017fize":1,"size":2}]}}"#
+                .into(),
+            vec!["key \"ipam.a[0].size\" occurs more than once"],
+        ),
+        (with("type", Value::Null), vec!["no plugin"]),
         (plugins(json!([])), vec!["no plugin"]),
         (plugins(json!({})), vec!["plugins"]),
         (plugins(json!([null])), vec!["plugins"]),

@@ -1,6 +1,6 @@
 //! What a runtime may get wrong, at every verb: one line that names it, and nothing is touched.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::lab::Lab;
 
@@ -15,11 +15,17 @@ fn each_verb_fails(lab: &Lab, conf: &str, code: u64, words: &[&str]) {
     lab.assert_nothing_left();
 }
 
-/// The lab's configuration in 1.1.0 with another key at its end: the last one counts.
+/// The lab's configuration in 1.1.0 with other values of some keys.
 fn with(lab: &Lab, more: &str) -> String {
-    let conf = lab.conf().to_string();
+    let mut conf = lab.conf().clone();
+    conf["cniVersion"] = json!("1.1.0");
+    let more_keys: Value = serde_json::from_str(&format!("{{{more}}}")).unwrap();
+    let more_keys = more_keys.as_object().unwrap();
+    let is_free = |key: &str| more_keys.keys().all(|more| !more.eq_ignore_ascii_case(key));
+    conf.as_object_mut().unwrap().retain(|key, _| is_free(key));
+    let conf = conf.to_string();
     let conf = conf.trim_end_matches('}');
-    format!("{conf},\"cniVersion\":\"1.1.0\",{more}}}")
+    format!("{conf},{more}}}")
 }
 
 #[test]
@@ -109,7 +115,7 @@ fn what_is_no_configuration_is_refused() {
         each_verb_fails(&lab, text, code, &[]);
     }
     let deep = "[".repeat(200) + &"]".repeat(200);
-    each_verb_fails(&lab, &with(&lab, &format!("\"deep\":{deep}")), 6, &["128"]);
+    each_verb_fails(&lab, &format!("{{\"deep\":{deep}}}"), 6, &["128"]);
 }
 
 #[test]
@@ -174,6 +180,18 @@ fn a_wrong_value_is_named_with_its_key() {
             &["invalidAnnotation", "drop"],
         ),
         (r#""statusAddresses":"both""#, &["statusAddresses", "both"]),
+        (
+            r#""policy":{"node":{"types":["a/b"]}}"#,
+            &["policy", "node"],
+        ),
+        (
+            r#""policy":{"node":{},"Node":{}}"#,
+            &["policy.Node", "more than once"],
+        ),
+        (
+            r#""policy":{},"policy":null"#,
+            &["policy", "more than once"],
+        ),
         (r#""policy":[]"#, &["policy"]),
         (r#""policy":{"namespaces":[]}"#, &["policy"]),
         (r#""policy":{"namespaces":{"*":[]}}"#, &["policy"]),
