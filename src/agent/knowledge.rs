@@ -103,7 +103,8 @@ impl Knowledge {
     pub(super) fn known_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
         let known = ObjectRef::new(namespace, name)
             .ok()
-            .and_then(|pod| self.cache.pods.get(&pod));
+            .and_then(|pod| self.cache.pods.get(&pod))
+            .filter(|view| !view.is_partial);
         if known.is_some() {
             self.metrics.looked_up(What::Pod, Origin::Cache);
         }
@@ -120,7 +121,7 @@ impl Knowledge {
         if let (Ok(Some(view)), Ok(pod)) = (&fetched, ObjectRef::new(namespace, name))
             && view.node.as_deref() == Some(self.node.as_str())
         {
-            self.cache.pods.replaced(&pod, view.clone());
+            self.cache.pods.replaced(&pod, view.clone().to_be_kept());
         }
         fetched
     }

@@ -140,6 +140,7 @@ impl Publisher {
             .cache
             .pods
             .get(&name)
+            .filter(|view| !view.is_partial)
             .map(|view| PodView::clone(&view))
     }
 

@@ -60,7 +60,7 @@ pub(super) async fn pods(
         if let Some(pod) = name {
             knowledge.foresee(&pod, &view);
         }
-        view
+        view.to_be_kept()
     };
     watch::<PodObject, PodView>(&connection, config, &knowledge.cache.pods, keep, told).await;
 }

@@ -160,13 +160,13 @@ fn long_definitions(lab: &Lab, count: usize, length: usize) {
 #[test]
 fn definitions_of_a_megabyte_are_attached_and_stay_out_of_memory() {
     let lab = Lab::new();
-    long_definitions(&lab, 12, 1_000_000);
+    long_definitions(&lab, 9, 1_000_000);
     lab.definition("small", "10.2.0.5/24");
     let networks = |first: usize| {
         let names: Vec<String> = (first..first + 3).map(|n| format!("long{n}")).collect();
         json!({NETWORKS: names.join(",")})
     };
-    let uids: Vec<String> = (0..4)
+    let uids: Vec<String> = (0..3)
         .map(|number| lab.pod(&format!("p{number}"), &networks(number * 3)))
         .collect();
     let agent = lab.start_agent();
@@ -204,6 +204,22 @@ fn definitions_of_a_megabyte_are_attached_and_stay_out_of_memory() {
 fn lab_add(lab: &Lab, pod: &str, uid: &str) {
     lab.add(pod, uid).succeeds();
     assert_eq!(lab.interfaces(pod).len(), 4);
+}
+
+#[test]
+fn pods_with_long_annotations_are_attached_and_not_kept() {
+    let (lab, agent) = Lab::with_agent();
+    lab.definition("storage", "10.2.0.5/24");
+    let networks = format!(r#"[{{"name":"storage"{}}}]"#, " ".repeat(200_000));
+    for number in 0..40 {
+        lab.pod(&format!("p{number}"), &json!({NETWORKS: &networks}));
+    }
+    let uid = lab.pod("web", &json!({NETWORKS: &networks}));
+    agent.wait_until_it_knows(41);
+    let own: u32 = agent.status("RssAnon").parse().unwrap();
+    assert!(own < 8 * 1024, "{own} kB");
+    lab.add("web", &uid).succeeds();
+    assert_eq!(lab.wait_for_status("web").as_array().unwrap().len(), 2);
 }
 
 #[test]

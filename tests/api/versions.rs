@@ -36,7 +36,11 @@ fn definitions_of_another_version_are_named_with_the_remedy_which_needs_no_resta
     server.wait_for_kind("v1/network-attachment-definitions");
     lab.definition("storage", "10.2.0.5/24");
     lab.add("web", &uid).succeeds();
-    eventually("the watch has it", || {
+    eventually("the watch begins", || {
+        agent.logged(&["changes are watched"])
+    });
+    lab.pod("next", &json!({NETWORKS: "storage"}));
+    eventually("it is kept", || {
         agent.metric(r#"jackfield_cached_objects{kind="definition"}"#) == Some(1.0)
     });
 }

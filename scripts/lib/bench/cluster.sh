@@ -62,11 +62,13 @@ pods() {
     done | create /api/v1/namespaces/bench/pods
 }
 
-# definitions NAME …
+# definitions LENGTH NAME …: of the namespace `bench`, each with a configuration of about LENGTH bytes.
 definitions() {
-    local name
+    local length=$1 name note
+    note=$(head -c "$length" /dev/zero | tr '\0' x)
+    shift
     for name in "$@"; do
-        printf '{"apiVersion":"k8s.cni.cncf.io/v1","kind":"NetworkAttachmentDefinition","metadata":{"name":"%s"},"spec":{"config":"{ \\"cniVersion\\": \\"1.0.0\\", \\"type\\": \\"rename\\" }"}}\n' "$name"
+        printf '{"apiVersion":"k8s.cni.cncf.io/v1","kind":"NetworkAttachmentDefinition","metadata":{"name":"%s"},"spec":{"config":"{ \\"cniVersion\\": \\"1.0.0\\", \\"type\\": \\"rename\\", \\"note\\": \\"%s\\" }"}}\n' "$name" "$note"
     done | create /apis/k8s.cni.cncf.io/v1/namespaces/bench/network-attachment-definitions
 }
 
@@ -88,7 +90,11 @@ start_cluster() {
         [ -e api/pki/apiserver.crt ] && request GET /readyz text/plain </dev/null >/dev/null 2>&1 && break
         sleep 0.1
     done
-    apply "$1"/deploy/crds/*.yaml "$1/deploy/rbac.yaml" "$1/deploy/admission.yaml"
+    # Configurations may be as long as where others brought the kind.
+    mkdir crds
+    cp "$1"/deploy/crds/*.yaml crds/
+    sed -i 's/maxLength: 65536/maxLength: 1048576/' crds/*.yaml
+    apply crds/*.yaml "$1/deploy/rbac.yaml" "$1/deploy/admission.yaml"
     echo '{"metadata":{"name":"bench"}}' | request POST /api/v1/namespaces application/json >/dev/null
     for ((tries = 0; tries < 100; tries++)); do
         request GET /apis/k8s.cni.cncf.io/v1/network-attachment-definitions text/plain </dev/null >/dev/null 2>&1 && break

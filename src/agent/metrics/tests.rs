@@ -9,7 +9,7 @@ use crate::cluster::figures::{NetworkFigure, OnRecord, Phase, PhaseFigure, Plugi
 const PREFACE: &str = "# Metrics
 
 The agent serves them for Prometheus at `/metrics` of `--metrics` (`127.0.0.1:9321`), with
-`/healthz` (it runs) and `/readyz` (it has listed pods and definitions). The plugin lives for
+`/healthz` (it runs) and `/readyz` (it has listed its pods and watches definitions). The plugin lives for
 milliseconds and serves nothing: when a call is over and its answer given, it tells the agent what the
 call took and waits for nothing. A call that finds no agent is not counted.
 

@@ -95,7 +95,14 @@ async fn once(server: &ApiServer, kept: &Kept, pause: &Pause) -> Result<(), ApiE
     let version = match kept.version() {
         Some(version) => version,
         None => {
-            let version = server.version_of_definitions().await?;
+            let version = server.version_of_definitions().await;
+            let version = version.map_err(|error| match error {
+                ApiError::NotServed { server, .. } => ApiError::NotServed {
+                    server,
+                    request: REQUEST.to_owned(),
+                },
+                error => error,
+            })?;
             kept.begin(version.clone());
             info!(
                 kind = "NetworkAttachmentDefinition",

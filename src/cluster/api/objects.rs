@@ -12,6 +12,11 @@ use crate::cluster::identity::Identity;
 use crate::cluster::{Container, Pod, PodAnnotations};
 use crate::npwg::STATUS_ANNOTATION;
 
+/// What is kept of a pod at most, in bytes, where many are kept.
+const KEPT_TEXT: usize = 16 << 10;
+/// What a container or request takes besides its name, in bytes.
+const OVERHEAD: usize = 64;
+
 /// A pod on the wire: metadata, and of the specification what [`PodView`] needs.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct PodObject {
@@ -99,6 +104,9 @@ pub struct PodView {
     /// Whether it has resource claims (DRA).
     #[serde(default)]
     pub has_claims: bool,
+    /// Whether its annotations and containers are left out: they are too long to be kept.
+    #[serde(default)]
+    pub is_partial: bool,
 }
 
 impl From<PodObject> for PodView {
@@ -126,11 +134,38 @@ impl From<PodObject> for PodView {
             has_claims: spec
                 .resource_claims
                 .is_some_and(|claims| !claims.is_empty()),
+            is_partial: false,
         }
     }
 }
 
 impl PodView {
+    /// What is kept of the pod where many are.
+    pub fn to_be_kept(self) -> PodView {
+        let annotations = &self.annotations;
+        let texts = [
+            &annotations.networks,
+            &annotations.default_network,
+            &self.status,
+        ];
+        let texts = texts.into_iter().flatten().map(String::len);
+        let requests = self.containers.iter().flat_map(|container| {
+            let requests = container.requests.keys().map(|name| name.len() + OVERHEAD);
+            requests.chain([container.name.len() + OVERHEAD])
+        });
+        if texts.chain(requests).sum::<usize>() <= KEPT_TEXT {
+            return self;
+        }
+        PodView {
+            identity: self.identity,
+            node: self.node,
+            has_annotations: self.has_annotations,
+            has_claims: self.has_claims,
+            is_partial: true,
+            ..PodView::default()
+        }
+    }
+
     /// The pod as the plan needs it, under the UID that the runtime asked for.
     pub fn to_pod(&self, asked: Option<&str>) -> Pod {
         Pod {
@@ -216,6 +251,26 @@ mod tests {
         );
         assert!(view.has_claims);
         assert!(!format!("{view:?}").contains("PASSWORD"));
+    }
+
+    #[test]
+    fn of_a_pod_with_long_annotations_only_who_it_is_is_kept() {
+        let view = PodView {
+            node: Some("node-a".into()),
+            annotations: PodAnnotations {
+                networks: Some("n".repeat(KEPT_TEXT)),
+                default_network: None,
+            },
+            ..PodView::default()
+        };
+        assert_eq!(view.clone().to_be_kept(), view);
+        let longer = PodView {
+            status: Some("[]".into()),
+            ..view
+        };
+        let kept = longer.to_be_kept();
+        assert!(kept.is_partial && kept.annotations.networks.is_none());
+        assert_eq!(kept.node.as_deref(), Some("node-a"));
     }
 
     #[test]

@@ -138,11 +138,12 @@ fn cpu(pid: &str) -> Duration {
     Duration::from_nanos(nanoseconds.sum())
 }
 
-/// What a process has in memory, in MiB: all of it, and what is its own and in no file.
+/// What a process has in memory, in MiB: all of it, what is its own and in no file, and the most that
+/// it ever had.
 ///
 /// # Errors
 /// When it is gone.
-pub(crate) fn memory(pid: &str) -> Result<(f64, f64), String> {
+pub(crate) fn memory(pid: &str) -> Result<(f64, f64, f64), String> {
     let path = format!("/proc/{pid}/status");
     let text = fs::read_to_string(&path).map_err(|cause| format!("{path}: {cause}"))?;
     let field = |name: &str| {
@@ -152,5 +153,5 @@ pub(crate) fn memory(pid: &str) -> Result<(f64, f64), String> {
         kib.map(|kib| kib / 1024.0)
             .ok_or_else(|| format!("{path} has no {name}"))
     };
-    Ok((field("VmRSS:")?, field("RssAnon:")?))
+    Ok((field("VmRSS:")?, field("RssAnon:")?, field("VmHWM:")?))
 }

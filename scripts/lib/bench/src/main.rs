@@ -5,6 +5,7 @@
 //! bench FOLDER CONTENDER=PROGRAM:CONF …    the whole measurement
 //! bench memory PROGRAM CONF …              one call's peak memory, from a process that is small
 //! bench idle PID                           what an agent that has nothing to do has in memory
+//! bench peak PID                           what it had at most
 //! bench pods                               how many pods each contender attaches
 //! ```
 //!
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     let done = match arguments.split_first() {
         Some((word, rest)) if word == "memory" => report::memory_of_one_call(rest),
         Some((word, [pid])) if word == "idle" => report::idle_agent(pid),
+        Some((word, [pid])) if word == "peak" => report::peak_of_agent(pid),
         Some((word, [])) if word == "pods" => Ok(format!(
             "{}\n",
             WARM_UP + ROUNDS + burst::TIMES * burst::PODS

@@ -19,6 +19,7 @@ const CPU: f64 = 3.5;
 const BURST: f64 = 0.45;
 const MEMORY: f64 = 5.0;
 const IDLE: f64 = 10.0;
+const PEAK: f64 = 16.0;
 const BINARY: f64 = 8.0 * 1000.0 * 1000.0 / 1024.0 / 1024.0;
 
 /// The whole report.
@@ -188,11 +189,24 @@ pub(crate) fn memory_of_one_call(arguments: &[String]) -> Result<String, String>
 /// # Errors
 /// When it is gone.
 pub(crate) fn idle_agent(pid: &str) -> Result<String, String> {
-    let (all, own) = background::memory(pid)?;
+    let (all, own, _) = background::memory(pid)?;
     let verdict = if all <= IDLE { "kept" } else { "missed" };
     Ok(format!(
-        "\nidle agent, 250 pods and 1,000 definitions: {all:.2} MiB, {own:.2} of them its own and \
+        "\nidle agent, 250 pods and 10,000 definitions of 4 KiB: {all:.2} MiB, {own:.2} of them its own and \
          the rest its program; promised {IDLE:.2}: {verdict}\n"
+    ))
+}
+
+/// The most that an agent ever had in memory whose pods select large definitions.
+///
+/// # Errors
+/// When it is gone.
+pub(crate) fn peak_of_agent(pid: &str) -> Result<String, String> {
+    let (_, _, peak) = background::memory(pid)?;
+    let verdict = if peak <= PEAK { "kept" } else { "missed" };
+    Ok(format!(
+        "the same with pods of 100 definitions of 1 MB: {peak:.2} MiB at its peak; promised \
+         {PEAK:.2}: {verdict}\n"
     ))
 }
 
