@@ -21,6 +21,7 @@ mod device;
 mod evidence;
 mod gather;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -92,6 +93,14 @@ fn numeric(left: &str, right: &str) -> Ordering {
 }
 
 /// Whether two identifiers mean the same device: hexadecimal digits may be written large.
+/// The one spelling of an identifier by which equal ones are found at once, as [`same`] compares.
+fn canonical(id: &str) -> Cow<'_, str> {
+    match id.parse::<PciAddress>() {
+        Ok(address) => Cow::Owned(address.to_string()),
+        Err(_) => Cow::Borrowed(id),
+    }
+}
+
 fn same(left: &str, right: &str) -> bool {
     match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
         (Ok(left), Ok(right)) => left == right,

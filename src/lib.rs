@@ -11,6 +11,9 @@
 //!
 //! The modules stand in the order of that flow; each uses those above it.
 
+#[cfg(test)]
+mod cost;
+
 // The words that everybody speaks: pure.
 pub mod cni;
 pub mod npwg;

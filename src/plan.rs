@@ -19,11 +19,18 @@ pub use error::{Place, PlanError, Reason};
 pub use network::{read, read_administrators, read_selected};
 pub use segment::{Segment, Uplink};
 
+use std::time::Instant;
+
 use crate::allocation::Allocation;
 use crate::cluster::{Answer, Catalog, Event, PodAnnotations, PodName};
 use crate::cni::{CapabilityArgs, ContainerId, InterfaceName};
 use crate::request::NodeConfig;
 use planner::Planner;
+
+/// How many bytes the configurations of all networks of a pod may have together.
+pub const MAX_CONFIGURATIONS: usize = 8 << 20;
+/// How many capabilities one plugin may declare.
+pub const MAX_CAPABILITIES: usize = 64;
 
 /// What an ADD will do, in order.
 #[derive(Debug)]
@@ -58,6 +65,8 @@ pub struct Inputs<'a> {
     pub catalog: &'a Catalog,
     /// The devices that kubelet gave the pod.
     pub allocation: &'a Allocation,
+    /// When the plan has to be ready.
+    pub until: Instant,
     /// The runtime's own capability arguments: the cluster network's alone (NPWG 1.3 §7.5).
     pub runtime_config: CapabilityArgs,
 }

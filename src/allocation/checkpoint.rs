@@ -5,7 +5,7 @@
 //! says whose an entry is. Its checksum is that of Go's text of Go's structures, which nobody else
 //! can make; kubelet replaces the file in one piece.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -86,20 +86,20 @@ impl Checkpoint {
     /// The devices of a pod, resource by resource, in the order in which its networks get them:
     /// containers as `order` names them, numerically within each.
     pub fn devices_of(&self, pod: &str, order: &[&str]) -> BTreeMap<String, Vec<String>> {
-        let place = |name: &str| {
-            let known = order.iter().position(|container| *container == name);
-            known.unwrap_or(order.len())
-        };
+        let places = order.iter().rev().zip((0..order.len()).rev());
+        let places: HashMap<&str, usize> = places.map(|(name, at)| (*name, at)).collect();
+        let place = |name: &str| places.get(name).copied().unwrap_or(order.len());
         let mut entries: Vec<&Entry> = self.entries.iter().filter(|it| it.pod == pod).collect();
         entries.sort_by_key(|entry| (place(&entry.container_name), &entry.container_name));
         let mut devices: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut known: HashSet<(&str, &str)> = HashSet::new();
         for entry in entries {
             let mut ids: Vec<&String> = entry.ids.iter().collect();
             ids.sort_by(|left, right| numeric(left, right));
             let all = devices.entry(entry.resource_name.clone()).or_default();
             for id in ids {
                 // What an init container had, a later container has again.
-                if !all.contains(id) {
+                if known.insert((&entry.resource_name, id)) {
                     all.push(id.clone());
                 }
             }

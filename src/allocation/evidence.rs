@@ -3,12 +3,13 @@
 mod claimed;
 mod lacking;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::claims::Claims;
 use super::gather::Sources;
-use super::{Checkpoint, CheckpointError, Origin, Supply, same};
+use super::{Checkpoint, CheckpointError, Origin, Supply, canonical};
 use crate::kubelet::{DynamicDevice, PodDevices};
 
 /// All that somebody says.
@@ -156,7 +157,8 @@ impl<'a> Evidence<'a> {
     pub(super) fn remark(&self, resource: &str) -> Option<String> {
         let own = self.own.get(resource)?;
         let told: Vec<&str> = self.told_ids(resource).collect();
-        let is_foreign = |id: &&str| !own.iter().any(|own| same(own, id));
+        let own: HashSet<Cow<'_, str>> = own.iter().map(|id| canonical(id)).collect();
+        let is_foreign = |id: &&str| !own.contains(&canonical(id));
         told.iter().any(is_foreign).then(|| {
             format!(
                 "kubelet's pod-resources names {} of resource {resource} for a pod of this name; \
@@ -189,8 +191,8 @@ impl<'a> Evidence<'a> {
     }
 
     fn origin(&self, resource: &str, own: &[String]) -> Origin {
-        let is_told = |id: &String| self.told_ids(resource).any(|told| same(told, id));
-        if own.iter().all(is_told) {
+        let told: HashSet<Cow<'_, str>> = self.told_ids(resource).map(canonical).collect();
+        if own.iter().all(|id| told.contains(&canonical(id))) {
             Origin::PodResources
         } else {
             Origin::Checkpoint
@@ -224,8 +226,9 @@ fn order<'a>(sources: &Sources<'a>, told: Option<&'a PodDevices>) -> Vec<&'a str
     let told = told.into_iter().flat_map(|told| &told.containers);
     let told = told.map(|container| container.name.as_str());
     let mut order: Vec<&str> = named(false).collect();
+    let own: HashSet<&str> = containers.iter().map(|it| it.name.as_str()).collect();
     let others: Vec<&str> = told
-        .filter(|name| !containers.iter().any(|container| container.name == *name))
+        .filter(|name| !own.contains(name))
         .chain(named(true))
         .collect();
     order.extend(others);

@@ -12,6 +12,10 @@ use crate::cni::Version;
 use crate::npwg::{Definition, ObjectRef};
 use crate::request::{ClusterNetwork, NodeConfig};
 
+/// How many definitions of an answer count: more than a pod and the administrator can name, and
+/// each may cost a look through `confDir`.
+const MAX_DEFINITIONS: usize = 256;
+
 /// A network with the configuration that its plugins are run by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
@@ -66,6 +70,7 @@ impl Catalog {
         let selected = answer
             .definitions
             .iter()
+            .take(MAX_DEFINITIONS)
             .map(|(object, found)| {
                 let definition = found.as_ref().map_err(Clone::clone);
                 let network = definition.and_then(|it| finder.defined(object, it));

@@ -1,5 +1,7 @@
 //! What one plugin gets on stdin.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -93,9 +95,24 @@ impl CapabilityArgs {
 /// The values of a runtime's `runtimeConfig`; `null` counts as not given.
 impl From<&RawObject> for CapabilityArgs {
     fn from(object: &RawObject) -> Self {
+        let given = object.iter().filter(|(_, value)| value.get() != "null");
+        given
+            .map(|(name, value)| (name.into(), value.to_owned()))
+            .collect()
+    }
+}
+
+/// As [`CapabilityArgs::set`] does one after the other, at a cost that grows linearly.
+impl FromIterator<(Box<str>, Box<RawValue>)> for CapabilityArgs {
+    fn from_iter<I: IntoIterator<Item = (Box<str>, Box<RawValue>)>>(given: I) -> Self {
+        let mut places: HashMap<Box<str>, usize> = HashMap::new();
         let mut args = Self::new();
-        for (name, value) in object.iter().filter(|(_, value)| value.get() != "null") {
-            args.set(name, value.to_owned());
+        for (name, value) in given {
+            let place = *places.entry(name.clone()).or_insert(args.entries.len());
+            match args.entries.get_mut(place) {
+                Some(entry) => entry.1 = value,
+                None => args.entries.push((name, value)),
+            }
         }
         args
     }
@@ -132,11 +149,11 @@ impl<'de> Deserialize<'de> for CapabilityArgs {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut args = CapabilityArgs::new();
-                while let Some((name, value)) = map.next_entry::<String, _>()? {
-                    args.set(&name, value);
+                let mut given = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    given.push(entry);
                 }
-                Ok(args)
+                Ok(given.into_iter().collect())
             }
         }
         deserializer.deserialize_map(Entries)
@@ -243,10 +260,11 @@ impl PluginConfig {
         if let Some(args) = args {
             members.push("args", &args);
         }
+        let declared: HashSet<&str> = self.capabilities().collect();
         let mut given = invocation
             .capability_args
             .iter()
-            .filter(|(name, _)| self.declares(name))
+            .filter(|(name, _)| declared.contains(name))
             .peekable();
         if given.peek().is_some() {
             let mut config = Members::open(members.key("runtimeConfig"));
@@ -274,8 +292,18 @@ impl PluginConfig {
     ///
     /// [`JsonError`] when `args`, or `cni` in it, is no object.
     pub fn check_args(&self, pods: &RawObject) -> Result<(), JsonError> {
-        merged_args(self.body(), Some(pods)).map(drop)
+        if pods.is_empty() {
+            return Ok(());
+        }
+        args_of(self.body()).map(drop)
     }
+}
+
+/// The definition's `args`, and `cni` in it.
+fn args_of(body: &RawObject) -> Result<(RawObject, RawObject), JsonError> {
+    let args = body.read::<RawObject>("args")?.unwrap_or_default();
+    let cni = args.read::<RawObject>("cni")?.unwrap_or_default();
+    Ok((args, cni))
 }
 
 /// The value of `args` when the pod has a say in it; `None` leaves that of the definition alone.
@@ -283,8 +311,7 @@ fn merged_args(body: &RawObject, pods: Option<&RawObject>) -> Result<Option<Stri
     let Some(pods) = pods.filter(|pods| !pods.is_empty()) else {
         return Ok(None);
     };
-    let mut args = body.read::<RawObject>("args")?.unwrap_or_default();
-    let mut cni = args.read::<RawObject>("cni")?.unwrap_or_default();
+    let (mut args, mut cni) = args_of(body)?;
     cni.overlay(pods);
     args.remove("cni");
     args.set("cni", to_raw_value(&cni)?);

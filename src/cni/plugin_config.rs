@@ -1,5 +1,7 @@
 //! One plugin of a network configuration.
 
+use std::collections::HashSet;
+
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -32,13 +34,15 @@ impl PluginConfig {
         };
         let mut capabilities: Vec<Box<str>> = Vec::new();
         if let Some(declared) = body.read::<RawObject>("capabilities")? {
-            for (name, value) in declared.iter() {
-                // The last of several wins, as everywhere.
-                capabilities.retain(|known| **known != *name);
-                if boolean("capabilities", name, value)? {
+            let mut seen = HashSet::new();
+            // The last of several wins, as everywhere.
+            for (name, value) in declared.iter().rev() {
+                let is_declared = boolean("capabilities", name, value)?;
+                if seen.insert(name) && is_declared {
                     capabilities.push(name.into());
                 }
             }
+            capabilities.reverse();
         }
         Ok(Self {
             plugin_type,

@@ -11,6 +11,13 @@ use super::version::{Version, VersionError};
 mod read;
 mod write;
 
+/// How many interfaces a result may have.
+pub const MAX_INTERFACES: usize = 256;
+/// How many addresses.
+pub const MAX_IPS: usize = 1024;
+/// How many routes.
+pub const MAX_ROUTES: usize = 4096;
+
 /// The result of an ADD, whatever version it was written in: CNI 1.1.0 §5 "ADD Success".
 ///
 /// It is kept in the shape of 1.1.0, the richest, and converted where it comes in and goes out.
@@ -114,6 +121,25 @@ impl CniResult {
         write::to_json(self, version)
     }
 
+    /// Refuses lists of a length that no pod has a use for: each element is verified, recorded
+    /// and written.
+    ///
+    /// # Errors
+    ///
+    /// [`ResultError::TooMany`] with the list and its limit.
+    pub fn within_limits(&self) -> Result<(), ResultError> {
+        for (list, count, limit) in [
+            ("interfaces", self.interfaces.len(), MAX_INTERFACES),
+            ("ips", self.ips.len(), MAX_IPS),
+            ("routes", self.routes.len(), MAX_ROUTES),
+        ] {
+            if count > limit {
+                return Err(ResultError::TooMany { list, count, limit });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a version can say it at all.
     ///
     /// # Errors
@@ -150,6 +176,16 @@ pub enum ResultError {
     /// Its own version is unknown.
     #[error("the result cannot be read: {0}")]
     Version(#[from] VersionError),
+    /// A list is longer than its limit.
+    #[error("the result has {count} {list}; {limit} are allowed")]
+    TooMany {
+        /// The list.
+        list: &'static str,
+        /// How long it is.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// There is nothing that the version could say.
     #[error(
         "the result has no address, which CNI version {0} cannot express; raise cniVersion to 0.3.1"

@@ -256,6 +256,7 @@ impl<'c> Chain<'c> {
     /// The result of one plugin's ADD.
     fn result(&self, answer: &[u8]) -> Result<CniResult, CallError> {
         let result = CniResult::parse(answer, self.config.version())?;
+        result.within_limits()?;
         // Scripts forget `exit 1`: an error document has none of a result's keys.
         if result.interfaces.is_empty()
             && result.ips.is_empty()

@@ -24,6 +24,18 @@ pub const MAX_BYTES: usize = 256 * 1024;
 /// They are attached one after the other within the deadline of one ADD.
 pub const MAX_NETWORKS: usize = 64;
 
+/// How many addresses a pod may ask for on one network: in `ips`, or by a claim.
+pub const MAX_IPS: usize = 256;
+
+/// How many `portMappings` a pod may ask for on one network.
+pub const MAX_PORT_MAPPINGS: usize = 4096;
+
+/// How many keys `cni-args` of one network may have: each of its plugins gets them all.
+pub const MAX_CNI_ARGS: usize = 1024;
+
+/// How many gateways `default-route` may name.
+pub const MAX_GATEWAYS: usize = 64;
+
 /// One network that a pod selects, and what it asks of it: NPWG 1.3 §4.1.2.1.
 ///
 /// Whatever is in here is valid by itself. What contradicts something else (an interface name
@@ -204,6 +216,16 @@ pub enum ElementError {
     /// A list that must have an element has none.
     #[error("key {0:?} is an empty list; give it an element or leave it out")]
     EmptyList(&'static str),
+    /// A value has too many elements or keys.
+    #[error("key {key:?} has {count} elements; {limit} are allowed")]
+    TooMany {
+        /// The key.
+        key: &'static str,
+        /// How many there are.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// `mac` is no hardware address.
     #[error("key \"mac\": {0}")]
     Mac(#[source] RequestedMacError),

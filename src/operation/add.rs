@@ -185,9 +185,12 @@ fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
 fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> {
     let request = context.request;
     let raw = request.stdin.get("prevResult").map(RawValue::get);
-    raw.map(|text| CniResult::parse(text.as_bytes(), request.node.version))
-        .transpose()
-        .map_err(Failure::PrevResult)
+    let read = |text: &str| {
+        let result = CniResult::parse(text.as_bytes(), request.node.version)?;
+        result.within_limits()?;
+        Ok(result)
+    };
+    raw.map(read).transpose().map_err(Failure::PrevResult)
 }
 
 /// Names that the netns already has, be it as an alternative name, fail before anything runs

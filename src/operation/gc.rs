@@ -6,6 +6,7 @@
 
 mod attached;
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use attached::Attached;
@@ -13,7 +14,7 @@ use attached::Attached;
 use super::detach::{self, Detachment};
 use super::networks::{self, KnownNetwork};
 use super::{Context, Failure};
-use crate::cni::{InterfaceName, ValidAttachment};
+use crate::cni::{InterfaceName, NetworkName, ValidAttachment};
 use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
 
 /// How long somebody else's work on a sandbox is waited for.
@@ -39,12 +40,13 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
         context.note("the runtime names no list of valid attachments, so nothing is collected");
         return Ok(collected);
     };
+    let valid: HashSet<&ValidAttachment> = named.iter().collect();
     let mut failures = Vec::new();
     let on_record = records(context)?;
     let networks = every_network(context, &on_record, &mut failures);
     let mut attached = Attached::default();
     for (key, sandbox) in on_record {
-        if is_named(&named, &key) {
+        if is_named(&valid, &key) {
             attached.keep(&sandbox);
             continue;
         }
@@ -76,10 +78,11 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     Ok(collected)
 }
 
-fn is_named(named: &[ValidAttachment], key: &Key) -> bool {
-    named
-        .iter()
-        .any(|valid| valid.container_id == key.container && valid.ifname == key.ifname)
+fn is_named(named: &HashSet<&ValidAttachment>, key: &Key) -> bool {
+    named.contains(&ValidAttachment {
+        container_id: key.container.clone(),
+        ifname: key.ifname.clone(),
+    })
 }
 
 fn records(context: &Context<'_>) -> Result<Vec<(Key, Sandbox)>, Failure> {
@@ -144,19 +147,18 @@ fn every_network(
     let recorded = on_record
         .iter()
         .flat_map(|(_, sandbox)| &sandbox.header.attachments);
-    for attachment in recorded {
-        let known = networks.iter().any(|network| {
-            network.name == attachment.network
-                && network.config.raw().trim() == attachment.config.raw().trim()
-        });
-        if !known {
-            networks.push(KnownNetwork {
-                label: attachment.label.clone(),
-                name: attachment.network.clone(),
-                config: attachment.config.clone(),
-            });
-        }
-    }
+    let own = networks.iter();
+    let own = own.map(|network| (&network.name, network.config.raw().trim()));
+    let mut known: HashSet<(&NetworkName, &str)> = own.collect();
+    let unknown: Vec<KnownNetwork> = recorded
+        .filter(|attachment| known.insert((&attachment.network, attachment.config.raw().trim())))
+        .map(|attachment| KnownNetwork {
+            label: attachment.label.clone(),
+            name: attachment.network.clone(),
+            config: attachment.config.clone(),
+        })
+        .collect();
+    networks.extend(unknown);
     networks
 }
 

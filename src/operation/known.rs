@@ -93,6 +93,7 @@ impl Known {
             answer: &self.answer,
             catalog: &self.catalog,
             allocation,
+            until: context.deadline,
             runtime_config,
         })
     }

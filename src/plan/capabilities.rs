@@ -6,6 +6,7 @@ use super::attachment::Attachment;
 use super::error::Reason;
 use crate::cluster::Answer;
 use crate::cni::RawObject;
+use crate::npwg::selection::MAX_IPS;
 use crate::npwg::{Dialect, RequestedIp, Selection};
 use crate::request::{NodeConfig, Undeclared};
 
@@ -68,6 +69,11 @@ impl Rules<'_> {
             return Ok(Vec::new());
         }
         match self.answer.claim(claim) {
+            Some(Ok(claim)) if claim.ips.len() > MAX_IPS => Err(Reason::Network(format!(
+                "IPAMClaim {}: status.ips has {} addresses; {MAX_IPS} are allowed",
+                claim.object,
+                claim.ips.len()
+            ))),
             Some(Ok(claim)) => Ok(claim.ips.clone()),
             Some(Err(cause)) => Err(Reason::Network(format!(
                 "{cause}; create it or correct the annotation"

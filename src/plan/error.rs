@@ -65,6 +65,11 @@ pub enum Reason {
         /// The plugins of the chain.
         types: String,
     },
+    /// The plan takes longer than the call may.
+    #[error(
+        "the plan is not ready by the deadline; select fewer or smaller networks, or raise deadlines.add"
+    )]
+    NoTime,
     /// Too few devices, or none of that name.
     #[error("{0}")]
     Devices(String),
@@ -87,6 +92,7 @@ impl PlanError {
             | Reason::Interface(_)
             | Reason::TwoAddresses(_)
             | Reason::Duplicate(_) => code::SELECTION,
+            Reason::NoTime => code::TRY_AGAIN_LATER,
             Reason::DeviceInfo(_) => code::VERIFICATION,
             Reason::Network(_) => code::NETWORK,
             Reason::Undeclared { .. } => code::CAPABILITY,

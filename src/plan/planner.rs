@@ -1,11 +1,14 @@
 //! The networks of a pod, one after the other in the order of the plan.
 
+use std::cell::Cell;
+use std::time::Instant;
+
 use super::attachment::Attachment;
 use super::error::{PlanError, Reason};
 use super::network::read;
-use super::{Inputs, Plan, capabilities, restrictions};
+use super::{Inputs, MAX_CAPABILITIES, MAX_CONFIGURATIONS, Plan, capabilities, restrictions};
 use crate::cluster::{Found, Network};
-use crate::cni::InterfaceName;
+use crate::cni::{InterfaceName, NetworkConfig};
 use crate::npwg::Selection;
 
 /// A plan in the making.
@@ -19,6 +22,8 @@ pub(super) struct Planner<'a> {
     /// How many networks there are up to the last that the pod asks for, the administrator's
     /// before them included.
     pub(super) last: usize,
+    /// How many bytes the configurations have that were read so far.
+    bytes: Cell<usize>,
 }
 
 impl<'a> Planner<'a> {
@@ -35,6 +40,7 @@ impl<'a> Planner<'a> {
             position: 0,
             requested: Vec::new(),
             last: 0,
+            bytes: Cell::default(),
         }
     }
 
@@ -145,7 +151,9 @@ impl<'a> Planner<'a> {
         is_cluster: bool,
     ) -> Result<Attachment, PlanError> {
         let blame = |reason: Reason| reason.at(&network.place(), Some(ifname.as_str()));
+        self.within_limits(network).map_err(blame)?;
         let (name, config) = read(network).map_err(blame)?;
+        few_capabilities(network, &config).map_err(blame)?;
         let label = network
             .object
             .as_ref()
@@ -165,6 +173,23 @@ impl<'a> Planner<'a> {
                 .map_err(|reason| attachment.problem(reason))?;
         }
         Ok(attachment)
+    }
+
+    /// Whether there are time and room for one more network.
+    fn within_limits(&self, network: &Network) -> Result<(), Reason> {
+        if Instant::now() >= self.inputs.until {
+            return Err(Reason::NoTime);
+        }
+        let bytes = self.bytes.get() + network.text.len();
+        if bytes > MAX_CONFIGURATIONS {
+            return Err(Reason::Network(format!(
+                "{}: with it the configurations of the pod's networks have {bytes} bytes; \
+                 {MAX_CONFIGURATIONS} are allowed; make them smaller or select fewer",
+                network.origin
+            )));
+        }
+        self.bytes.set(bytes);
+        Ok(())
     }
 
     /// `net1`, `net2`, … by position; where that is somebody's already, the next that is nobody's
@@ -226,4 +251,20 @@ impl<'a> Planner<'a> {
             }
         }
     }
+}
+
+/// A record of an earlier release may declare more: it is detached all the same.
+fn few_capabilities(network: &Network, config: &NetworkConfig) -> Result<(), Reason> {
+    for plugin in config.plugins() {
+        let count = plugin.capabilities().count();
+        if count > MAX_CAPABILITIES {
+            return Err(Reason::Network(format!(
+                "{}: plugin {}: key \"capabilities\" declares {count}; {MAX_CAPABILITIES} are \
+                 allowed; leave out what nobody asks for",
+                network.origin,
+                plugin.plugin_type()
+            )));
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! The rules, each by a node configuration, a cluster and a pod's annotation.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -17,6 +19,7 @@ struct Story {
     annotations: PodAnnotations,
     runtime_config: Value,
     allocation: Allocation,
+    until: Instant,
 }
 
 /// A pod of the namespace `pods`, and a cluster network of one bridge.
@@ -34,6 +37,7 @@ fn story() -> Story {
         annotations: PodAnnotations::default(),
         runtime_config: json!({}),
         allocation: Allocation::default(),
+        until: Instant::now() + Duration::from_secs(600),
     }
 }
 
@@ -115,6 +119,7 @@ impl Story {
             answer: &answer,
             catalog: &catalog,
             allocation: &self.allocation,
+            until: self.until,
             runtime_config: CapabilityArgs::from(&runtime_config),
         })
     }
@@ -1154,3 +1159,5 @@ fn however_many_keys_are_unknown_a_network_gets_one_event() {
     let plan = story().macvlan("pods/a", &[]).networks(long).plan();
     assert!(plan.events[0].message.len() < 300, "{:?}", plan.events);
 }
+
+mod limits;

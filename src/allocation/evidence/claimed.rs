@@ -1,5 +1,7 @@
 //! What the pod's claims (DRA) have brought it.
 
+use std::collections::HashSet;
+
 use super::Evidence;
 use crate::allocation::claims::Claims;
 use crate::allocation::numeric;
@@ -12,6 +14,7 @@ impl Evidence<'_> {
         wanted: impl Fn(&DynamicDevice) -> bool,
     ) -> Result<Vec<String>, String> {
         let mut all: Vec<String> = Vec::new();
+        let mut known = HashSet::new();
         for container in self.told.into_iter().flat_map(|told| &told.containers) {
             let mut ids = Vec::new();
             for device in container.dynamic.iter().filter(|device| wanted(device)) {
@@ -20,7 +23,7 @@ impl Evidence<'_> {
             ids.sort_by(|left, right| numeric(left, right));
             for id in ids {
                 // Containers may share a claim.
-                if !all.contains(&id) {
+                if known.insert(id.clone()) {
                     all.push(id);
                 }
             }

@@ -6,7 +6,7 @@
 //! `k8s.v1.cni.cncf.io/resourceName` of the definitions that mean it.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use k8s_openapi::ClusterResourceScope;
@@ -133,9 +133,10 @@ pub(super) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bo
         is_complete &= device.identity.is_some();
     }
     if let Some(names) = &mut devices.on_node {
+        let mut known: HashSet<String> = names.iter().cloned().collect();
         let identities = slices.iter().flat_map(|slice| &slice.devices);
         for resource in identities.filter_map(|(_, identity)| identity.resource.as_ref()) {
-            if !names.contains(resource) {
+            if known.insert(resource.clone()) {
                 names.push(resource.clone());
             }
         }

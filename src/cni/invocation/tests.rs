@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cni::NetworkConfig;
+use crate::cost::linear;
 
 fn plugins(text: &str) -> Vec<PluginConfig> {
     NetworkConfig::parse(text.as_bytes())
@@ -249,4 +250,34 @@ fn capability_values_survive_a_record_in_their_order() {
     );
     let nulls = RawObject::parse(br#"{"mac":null}"#).unwrap();
     assert!(CapabilityArgs::from(&nulls).is_empty());
+}
+
+#[test]
+fn what_a_plugin_is_told_costs_no_more_than_its_size() {
+    let object = |count: usize, value: &str| {
+        let member = |number: usize| format!(r#""k{number:05}":{value}"#);
+        let members: Vec<String> = (0..count).map(member).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let config = format!(
+        r#"{{"type":"a","capabilities":{},"args":{{"cni":{}}}}}"#,
+        object(60_000, "true"),
+        object(60_000, "0")
+    );
+    let request = linear(|| {
+        let runtime = RawObject::parse(object(60_000, "1").as_bytes()).unwrap();
+        let call = Call {
+            capability_args: CapabilityArgs::from(&runtime),
+            cni_args: Some(RawObject::parse(object(28_000, "2").as_bytes()).unwrap()),
+            ..Call::default()
+        };
+        let plugin = &plugins(&config)[0];
+        plugin.check_args(call.cni_args.as_ref().unwrap()).unwrap();
+        call.of(plugin).unwrap()
+    });
+    for part in [r#""k59999":1"#, r#""k27999":2,"k28000":0"#] {
+        assert!(request.contains(part), "{part}");
+    }
+    let recorded = linear(|| serde_json::from_str::<CapabilityArgs>(&object(60_000, "1")));
+    assert_eq!(recorded.unwrap().iter().count(), 60_000);
 }

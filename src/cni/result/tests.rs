@@ -463,3 +463,22 @@ proptest! {
         let _ = CniResult::parse(text.as_bytes(), Version::V0_1_0);
     }
 }
+
+#[test]
+fn the_lists_of_a_result_have_limits() {
+    let ip = r#"{"address":"10.0.0.1/8"}"#;
+    for (list, element, limit) in [
+        ("interfaces", r#"{"name":"a"}"#, MAX_INTERFACES),
+        ("ips", ip, MAX_IPS),
+        ("routes", r#"{"dst":"10.0.0.0/8"}"#, MAX_ROUTES),
+    ] {
+        let of = |count: usize| {
+            let text = format!(r#"{{"{list}":[{}]}}"#, vec![element; count].join(","));
+            parse(&text, Version::V1_0_0).within_limits()
+        };
+        assert_eq!(of(limit), Ok(()));
+        let error = of(limit + 1).unwrap_err().to_string();
+        let words = format!("the result has {} {list}; {limit} are allowed", limit + 1);
+        assert_eq!(error, words);
+    }
+}

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::value::RawValue;
 
-use super::{ElementError, Selection};
+use super::{ElementError, MAX_CNI_ARGS, MAX_GATEWAYS, MAX_IPS, MAX_PORT_MAPPINGS, Selection};
 use crate::cni::json::{excerpt, same_key, unambiguous};
 use crate::cni::{JsonError, RawObject};
 use crate::npwg::Dialect;
@@ -81,7 +81,7 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
             .map(|bandwidth| Bandwidth::read(&bandwidth))
             .transpose()
             .map_err(ElementError::Bandwidth)?,
-        cni_args: object.read("cni-args")?,
+        cni_args: cni_args(object)?,
         default_route: default_route(object)?,
         ipam_claim: ipam_claim(object)?,
         device_id: device_id(object)?,
@@ -126,6 +126,7 @@ fn ips(object: &RawObject) -> Result<Vec<RequestedIp>, ElementError> {
     if texts.is_empty() {
         return Err(ElementError::EmptyList("ips"));
     }
+    few("ips", texts.len(), MAX_IPS)?;
     texts
         .iter()
         .map(|text| text.parse().map_err(ElementError::Ip))
@@ -139,6 +140,7 @@ fn port_mappings(object: &RawObject) -> Result<Option<Vec<PortMapping>>, Element
     if elements.is_empty() {
         return Err(ElementError::EmptyList("portMappings"));
     }
+    few("portMappings", elements.len(), MAX_PORT_MAPPINGS)?;
     let mappings = elements
         .iter()
         .enumerate()
@@ -149,10 +151,28 @@ fn port_mappings(object: &RawObject) -> Result<Option<Vec<PortMapping>>, Element
     Ok(Some(mappings))
 }
 
+fn cni_args(object: &RawObject) -> Result<Option<RawObject>, ElementError> {
+    let args = object.read::<RawObject>("cni-args")?;
+    few(
+        "cni-args",
+        args.as_ref().map_or(0, RawObject::len),
+        MAX_CNI_ARGS,
+    )?;
+    Ok(args)
+}
+
+fn few(key: &'static str, count: usize, limit: usize) -> Result<(), ElementError> {
+    if count > limit {
+        return Err(ElementError::TooMany { key, count, limit });
+    }
+    Ok(())
+}
+
 fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError> {
     object
         .read::<Vec<String>>("default-route")?
         .map(|texts| {
+            few("default-route", texts.len(), MAX_GATEWAYS)?;
             texts
                 .iter()
                 .map(|text| {

@@ -1,5 +1,7 @@
 //! Our entries among those of others.
 
+use std::collections::HashSet;
+
 use super::{ATTACHED, StatusEntry};
 use crate::cni::RawObject;
 use crate::cni::json::{Members, check};
@@ -23,7 +25,8 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
         .and_then(|text| check(text.as_bytes()).ok())
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default();
-    let earlier: Vec<String> = existing
+    let subjects: Vec<Subject> = existing.iter().map(Subject::of).collect();
+    let earlier: HashSet<String> = existing
         .iter()
         .filter_map(|old| old.read::<Vec<String>>(ATTACHED).ok().flatten())
         .flatten()
@@ -33,16 +36,15 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     for entry in ours {
         separate(&mut out);
         let mut members = Members::open(&mut out);
-        let mut foreign: Vec<&str> = Vec::new();
+        let mut foreign: HashSet<&str> = HashSet::new();
         for (key, value) in entry.to_map() {
             members.push(&key, &value.to_string());
         }
-        for (old, taken) in existing.iter().zip(&mut taken) {
-            if !*taken && is_same(old, entry) {
+        for ((old, subject), taken) in existing.iter().zip(&subjects).zip(&mut taken) {
+            if !*taken && subject.is_of(entry) {
                 *taken = true;
                 for (key, value) in old.iter().filter(|(key, _)| key.contains('.')) {
-                    if key != ATTACHED && !foreign.contains(&key) {
-                        foreign.push(key);
+                    if key != ATTACHED && foreign.insert(key) {
                         members.push(key, value.get());
                     }
                 }
@@ -50,35 +52,51 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
         }
         members.close();
     }
-    let is_left = |(old, taken): &(&RawObject, bool)| !taken && !earlier.contains(&mark(old));
-    for (old, _) in existing.iter().zip(taken).filter(is_left) {
-        separate(&mut out);
-        old.push_to(&mut out);
+    for ((old, subject), taken) in existing.iter().zip(subjects).zip(taken) {
+        if !taken && !earlier.contains(&subject.mark()) {
+            separate(&mut out);
+            old.push_to(&mut out);
+        }
     }
     out.push(']');
     out
 }
 
-fn mark(old: &RawObject) -> String {
-    let entry = StatusEntry {
-        name: text(old, "name").unwrap_or_default(),
-        interface: text(old, "interface").filter(|name| !name.is_empty()),
-        ..StatusEntry::default()
-    };
-    entry.mark()
+/// What an entry is about, read once.
+struct Subject {
+    name: Option<String>,
+    interface: Option<String>,
+    is_default: bool,
 }
 
-fn text(old: &RawObject, key: &str) -> Option<String> {
-    old.read(key).ok().flatten()
-}
-
-fn is_same(old: &RawObject, ours: &StatusEntry) -> bool {
-    if ours.default && old.read("default") == Ok(Some(true)) {
-        return true;
+impl Subject {
+    fn of(old: &RawObject) -> Self {
+        let text = |key: &str| old.read::<String>(key).ok().flatten();
+        Self {
+            name: text("name"),
+            interface: text("interface").filter(|name| !name.is_empty()),
+            is_default: old.read("default") == Ok(Some(true)),
+        }
     }
-    match text(old, "interface").filter(|name| !name.is_empty()) {
-        Some(interface) => ours.interface.as_deref() == Some(interface.as_str()),
-        None => text(old, "name").as_deref() == Some(ours.name.as_str()),
+
+    /// As an entry of ours is marked.
+    fn mark(self) -> String {
+        let entry = StatusEntry {
+            name: self.name.unwrap_or_default(),
+            interface: self.interface,
+            ..StatusEntry::default()
+        };
+        entry.mark()
+    }
+
+    fn is_of(&self, ours: &StatusEntry) -> bool {
+        if ours.default && self.is_default {
+            return true;
+        }
+        match &self.interface {
+            Some(interface) => ours.interface.as_ref() == Some(interface),
+            None => self.name.as_deref() == Some(ours.name.as_str()),
+        }
     }
 }
 

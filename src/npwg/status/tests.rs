@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::cni::Version;
+use crate::cost::linear;
 
 fn result(text: &str) -> CniResult {
     CniResult::parse(text.as_bytes(), Version::V1_1_0).unwrap()
@@ -272,4 +273,25 @@ fn a_result_of_the_first_versions_gives_its_addresses_and_the_interface_that_was
             r#"{"name":"default/sriov-a","interface":"net1","ips":["192.0.2.2/24","2001:db8::2/64"],"default":false,"dns":{"nameservers":["192.0.2.53"]}}"#
         );
     }
+}
+
+#[test]
+fn a_status_that_somebody_made_large_costs_no_more_than_its_size() {
+    let numbers = 0..40_000;
+    let attached: Vec<String> = numbers.clone().map(|number| format!("a{number}")).collect();
+    let first = serde_json::json!({"name": "x", "io.jackfield.attached": attached});
+    let others = numbers
+        .clone()
+        .map(|number| format!(r#"{{"name":"b{number}"}}"#));
+    let dotted = numbers.map(|number| format!(r#""k.{number}":0"#));
+    let dotted: Vec<String> = dotted.collect();
+    let ours = format!(r#"{{"interface":"net1",{}}}"#, dotted.join(","));
+    let all: Vec<String> = [first.to_string(), ours]
+        .into_iter()
+        .chain(others)
+        .collect();
+    let existing = format!("[{}]", all.join(","));
+    let entries = vec![source(None); 64];
+    let merged = linear(|| merge_status(Some(&existing), &entries));
+    assert!(merged.contains(r#""k.39999":0"#) && merged.contains("b39999"));
 }

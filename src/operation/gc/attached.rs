@@ -1,13 +1,15 @@
 //! Who is attached to which network, for the plugins' own GC.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use crate::cni::{ContainerId, InterfaceName, NetworkName, ValidAttachment};
 use crate::journal::{Journal, Key, MultusCache, Sandbox};
 
 /// Attachments that live, by network. Definitions may share a CNI name: each is told of them all.
 #[derive(Debug, Default)]
 pub(super) struct Attached {
-    by_network: Vec<(NetworkName, ValidAttachment)>,
-    containers: Vec<ContainerId>,
+    by_network: HashMap<NetworkName, BTreeSet<ValidAttachment>>,
+    containers: HashSet<ContainerId>,
     damaged: Vec<ContainerId>,
 }
 
@@ -15,14 +17,14 @@ impl Attached {
     /// Everything that a sandbox on record has.
     pub(super) fn keep(&mut self, sandbox: &Sandbox) {
         let container = &sandbox.header.container;
-        self.containers.push(container.clone());
+        self.containers.insert(container.clone());
         for (attachment, progress) in sandbox.header.attachments.iter().zip(&sandbox.progress) {
             if !progress.detached {
                 let valid = ValidAttachment {
                     container_id: container.clone(),
                     ifname: attachment.ifname.clone(),
                 };
-                self.by_network.push((attachment.network.clone(), valid));
+                self.add(attachment.network.clone(), valid);
             }
         }
     }
@@ -53,9 +55,9 @@ impl Attached {
                     container_id: container.clone(),
                     ifname: one.attachment.ifname,
                 };
-                self.by_network.push((one.attachment.network, valid));
+                self.add(one.attachment.network, valid);
             }
-            self.containers.push(container);
+            self.containers.insert(container);
         }
     }
 
@@ -68,12 +70,11 @@ impl Attached {
 
     /// The attachments to one network.
     pub(super) fn to(&self, network: &NetworkName) -> Vec<ValidAttachment> {
-        let mut valid: Vec<ValidAttachment> = Vec::new();
-        for (name, attachment) in &self.by_network {
-            if name == network && !valid.contains(attachment) {
-                valid.push(attachment.clone());
-            }
-        }
-        valid
+        let valid = self.by_network.get(network);
+        valid.into_iter().flatten().cloned().collect()
+    }
+
+    fn add(&mut self, network: NetworkName, valid: ValidAttachment) {
+        self.by_network.entry(network).or_default().insert(valid);
     }
 }

@@ -4,6 +4,7 @@ use device_info::PciAddress;
 
 use crate::kernel::Link;
 
+use super::address::Found;
 use super::{Judgement, hardware};
 use crate::verify::{Observed, Source, Weight, What};
 
@@ -112,7 +113,7 @@ impl Judgement<'_> {
                 }
             }
         }
-        let found: Vec<_> = self.intended.answered_ips().collect();
+        let found = Found::new(self.intended.answered_ips());
         self.requested_ips(&found, Weight::Requested);
     }
 }

@@ -1,6 +1,7 @@
 //! IP addresses and duplicate address detection.
 
 use super::*;
+use crate::cost::linear;
 
 // clause: NPWG-1.3 §4.1.2.1.3 assigned: they are the interface's
 // clause: NPWG-1.0 §4.1.2.1.3.2 assigned: fails where they were not
@@ -95,4 +96,29 @@ fn dad_decides_with_a_carrier_and_warns_without() {
         &[(Warning, failed)],
     );
     expect(&nobody, &dad(false, true, false, true), &[]);
+}
+
+/// A pod with the right to may give itself as many as it likes.
+#[test]
+fn thousands_of_addresses_cost_no_more_than_their_number_and_are_not_all_shown() {
+    let nets = |count: u32| (0..count).map(|number| std::net::Ipv4Addr::from(0x0b00_0000 + number));
+    let many = seen_with(|observed| {
+        let one = observed.addresses[0].clone();
+        let with = |address: std::net::Ipv4Addr| crate::kernel::Address {
+            address: format!("{address}/8").parse().unwrap(),
+            ..one.clone()
+        };
+        observed.addresses = nets(100_000).map(with).collect();
+    });
+    let answered =
+        nets(1000).map(|address| format!(r#"{{"interface":1,"address":"{address}/9"}}"#));
+    let answered: Vec<String> = answered.collect();
+    let asked = Asked::nothing(&answer("", &answered.join(",")));
+    let findings = linear(|| asked.judge(&many));
+    assert_eq!(findings.len(), 1000);
+    assert!(
+        findings
+            .iter()
+            .all(|finding| finding.to_string().len() < 1000)
+    );
 }

@@ -1,0 +1,94 @@
+//! What others make large: it fails with the limit's name, or costs no more than its size.
+
+use super::*;
+use crate::cost::linear;
+
+#[test]
+fn the_capabilities_of_a_plugin_have_a_limit() {
+    let declaring = |count: usize| {
+        let declared = (0..count).map(|number| (format!("c{number}"), json!(true)));
+        let declared: serde_json::Map<String, Value> = declared.collect();
+        let config = json!({"cniVersion": "1.0.0", "type": "macvlan", "capabilities": declared});
+        story().define("pods/a", Some(config)).networks("a")
+    };
+    assert_eq!(declaring(MAX_CAPABILITIES).attached().len(), 2);
+    let (code, message) = linear(|| declaring(60_000).problem());
+    assert_eq!(code, 102);
+    let words = "key \"capabilities\" declares 60000; 64 are allowed";
+    assert!(message.contains(words), "{message}");
+}
+
+#[test]
+fn the_configurations_of_a_pod_have_a_limit_together() {
+    let config = json!({"cniVersion": "1.0.0", "type": "macvlan", "x": "y".repeat(1 << 20)});
+    let story = story().define("pods/a", Some(config));
+    let of = |networks: usize| story.clone().networks(vec!["a"; networks].join(","));
+    assert_eq!(of(7).attached().len(), 8);
+    let (code, message) = of(8).problem();
+    assert_eq!(code, 102);
+    assert!(message.contains("8388608 are allowed"), "{message}");
+    assert!(message.contains("select fewer"), "{message}");
+}
+
+#[test]
+fn a_plan_that_takes_longer_than_its_call_may_is_to_be_tried_again() {
+    let mut late = story().macvlan("pods/a", &[]).networks("a");
+    late.until = Instant::now();
+    let problems = late.plan().problems;
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    for problem in problems {
+        assert_eq!((problem.code(), &problem.reason), (11, &Reason::NoTime));
+    }
+}
+
+#[test]
+fn an_annotation_with_more_than_its_keys_may_have_is_invalid() {
+    let list = |count: usize, element: &str| vec![element; count].join(",");
+    let args = |count: usize| {
+        let keys: Vec<String> = (0..count)
+            .map(|number| format!(r#""k{number}":0"#))
+            .collect();
+        format!("{{{}}}", keys.join(","))
+    };
+    let port = r#"{"hostPort":1,"containerPort":1}"#;
+    for (key, of, limit) in [
+        ("ips", list(257, r#""10.0.0.1""#), 256),
+        ("default-route", list(65, r#""10.0.0.1""#), 64),
+        ("portMappings", list(4097, port), 4096),
+        ("cni-args", args(20_000), 1024),
+    ] {
+        let value = if key == "cni-args" {
+            of
+        } else {
+            format!("[{of}]")
+        };
+        let annotation = format!(r#"[{{"name":"a","{key}":{value}}}]"#);
+        let story = story().macvlan("pods/a", &["ips", "portMappings"]);
+        let plan = linear(|| story.networks(annotation).plan());
+        assert_eq!((plan.attachments.len(), plan.events.len()), (1, 1), "{key}");
+        let event = &plan.events[0];
+        assert_eq!(event.reason, "InvalidAnnotation");
+        let words = format!("key \"{key}\" has ");
+        let limit = format!("{limit} are allowed");
+        let said = [words, limit].iter().all(|it| event.message.contains(it));
+        assert!(said, "{event:?}");
+    }
+    let annotation = format!(r#"[{{"name":"a","cni-args":{}}}]"#, args(1024));
+    let story = story().macvlan("pods/a", &[]);
+    assert_eq!(story.networks(annotation).attached().len(), 2);
+}
+
+#[test]
+fn a_claim_has_no_more_addresses_than_a_pod_may_ask_for() {
+    let ips = vec!["10.0.0.1"; 257];
+    let story = story()
+        .macvlan("pods/a", &["ips"])
+        .claim("c", &ips)
+        .networks(json!([{"name": "a", "ipam-claim-reference": "c"}]));
+    let (code, message) = story.problem();
+    assert_eq!(code, 102);
+    assert!(
+        message.contains("257 addresses; 256 are allowed"),
+        "{message}"
+    );
+}
