@@ -10,13 +10,15 @@ mod node;
 mod pod;
 mod table;
 
-use std::io::{self, IsTerminal, Write};
+use std::fmt;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::cni::{ContainerId, InterfaceName};
+use crate::console;
 use crate::npwg::ObjectRef;
 
 /// Patches pods to several networks and proves it.
@@ -172,7 +174,13 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
+            let text = error.render().to_string();
+            let lines = text.lines();
+            if error.use_stderr() {
+                lines.for_each(console::say);
+            } else {
+                let _ = print(lines);
+            }
             return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
         }
     };
@@ -195,19 +203,30 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(message) => {
-            let _ = writeln!(io::stderr().lock(), "jackfield: {message}");
+            note(&message);
             ExitCode::FAILURE
         }
     }
 }
 
-/// Prints for people or programs; that somebody has read enough is nobody's error.
-fn print(text: &str) -> Result<(), String> {
-    let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+/// Prints lines for people.
+fn print<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> Result<(), String> {
+    printed(console::print(lines))
+}
+
+/// Prints a JSON document for programs.
+fn print_json(document: &impl fmt::Display) -> Result<(), String> {
+    printed(console::print_json(&document.to_string()))
+}
+
+/// Prints a document of our own as it is.
+fn print_document(document: &str) -> Result<(), String> {
+    printed(console::write(document))
+}
+
+/// That somebody has read enough is nobody's error.
+fn printed(outcome: io::Result<()>) -> Result<(), String> {
+    match outcome {
         Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("stdout: {cause}; free space where it leads"))
         }
@@ -216,13 +235,14 @@ fn print(text: &str) -> Result<(), String> {
 }
 
 /// Says what is going on, to a person who watches; a pipe stays quiet.
+#[allow(clippy::disallowed_methods, reason = "nothing is written")]
 fn progress(line: &str) {
     if io::stderr().is_terminal() {
-        let _ = writeln!(io::stderr().lock(), "{line}");
+        console::say(line);
     }
 }
 
 /// Something that went well enough, and should be known.
 fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "jackfield: {line}");
+    console::say(&format!("jackfield: {line}"));
 }

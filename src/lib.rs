@@ -11,6 +11,7 @@
 //!
 //! The modules stand in the order of that flow; each uses those above it.
 
+mod console;
 #[cfg(test)]
 mod cost;
 

@@ -5,12 +5,13 @@
 
 mod log;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use crate::cluster::{Agent, Cluster, Folder};
 use crate::cni::{self, RawObject, Verb, Version};
+use crate::console;
 use crate::delegate::{DEPTH_VARIABLE, Depth, DepthError, Ours, Processes};
 use crate::journal::Journal;
 use crate::kernel::Netlink;
@@ -31,19 +32,18 @@ pub fn main() -> ExitCode {
 /// Gives the runtime its answer, which is empty where the specification has none.
 fn give(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
     match outcome {
-        Ok(document) => match write(document) {
+        Ok(document) => match console::write(document) {
             Ok(()) => ExitCode::SUCCESS,
             Err(cause) => {
-                let _ = writeln!(
-                    io::stderr().lock(),
+                console::say(&format!(
                     "jackfield: the answer cannot be written to stdout: {cause}; \
                      the runtime must send DEL"
-                );
+                ));
                 ExitCode::FAILURE
             }
         },
         Err(failure) => {
-            let _ = write(&failure.to_cni().to_json(version));
+            let _ = console::write(&failure.to_cni().to_json(version));
             ExitCode::FAILURE
         }
     }
@@ -240,18 +240,11 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": asked, "supportedVersions": supported }).to_string()
 }
 
-/// One write, so that a reader never sees half a document.
-fn write(document: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(document.as_bytes())?;
-    stdout.flush()
-}
-
 /// A panic is a defect of ours; the runtime still gets its one document and a DEL will clean up.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
         let message = format!("defect in jackfield: {panic}; report it, a DEL cleans up");
-        let _ = write(&cni::Error::new(999, message.replace('\n', " ")).to_json(Version::LATEST));
+        let _ = console::write(&cni::Error::new(999, message).to_json(Version::LATEST));
         #[allow(clippy::exit, reason = "after a panic nothing may be written any more")]
         std::process::exit(1);
     }));

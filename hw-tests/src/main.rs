@@ -10,6 +10,11 @@
 //! suite runs without the machine in between. Called by the name of one of its CNI plugins it is that
 //! plugin.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a tool for developers, which prints its own reports"
+)]
+
 use std::process::ExitCode;
 
 mod options;

@@ -1,10 +1,15 @@
 //! The agent's log: lines on stderr, for people or for programs.
 
+use std::io::{self, Write};
+
+use device_info::printable_json;
 use tracing::Level;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::console;
 
 /// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +22,7 @@ pub enum LogFormat {
 
 /// Starts it; a second start changes nothing.
 pub(super) fn start(format: LogFormat) {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(move || Lines(format));
     let lines = match format {
         LogFormat::Text => lines.with_ansi(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
@@ -31,4 +36,44 @@ pub(super) fn start(format: LogFormat) {
     let _ = tracing_subscriber::registry()
         .with(lines.with_filter(filter))
         .try_init();
+}
+
+/// Stderr, on which one write is one line.
+struct Lines(LogFormat);
+
+impl Write for Lines {
+    #[allow(clippy::disallowed_methods, reason = "what is written is escaped")]
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let shown = shown(self.0, &String::from_utf8_lossy(line));
+        io::stderr().lock().write_all(shown.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn shown(format: LogFormat, line: &str) -> String {
+    let line = line.trim_end_matches('\n');
+    let line = match format {
+        LogFormat::Text => console::line(line),
+        LogFormat::Json => printable_json(line),
+    };
+    format!("{line}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stays_one_and_acts_on_no_terminal() {
+        let text = "INFO refused: pod \u{9b}31m\nINFO all is well\n";
+        let expected = "INFO refused: pod \\u{9b}31m\\nINFO all is well\n";
+        assert_eq!(shown(LogFormat::Text, text), expected);
+        let json = "{\"message\":\"\u{9b}31m\u{2028}\"}\n";
+        let expected = "{\"message\":\"\\u009b31m\\u2028\"}\n";
+        assert_eq!(shown(LogFormat::Json, json), expected);
+    }
 }

@@ -187,7 +187,7 @@ impl Metrics {
         for usage in devices {
             let free = usage.all.saturating_sub(usage.in_use);
             for (state, count) in [("in use", usage.in_use), ("free", free)] {
-                let resource = usage.resource.clone();
+                let resource = calls::label(&usage.resource).into_owned();
                 let labels = DeviceLabels { resource, state };
                 self.devices.get_or_create(&labels).set(gauge(count));
             }

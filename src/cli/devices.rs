@@ -8,7 +8,7 @@ use device_info::{Capture, Devlink, EswitchMode, Inventory, PciAddress, Sysfs};
 use serde::Serialize;
 
 use super::table::table;
-use super::{note, print};
+use super::{note, print, print_document, print_json};
 use crate::journal::Journal;
 use crate::kernel::devices_in_all_namespaces;
 use crate::operation::orphans::orphans;
@@ -55,15 +55,15 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, String> {
     inventory.remarks.iter().for_each(|remark| note(remark));
     let usage = usage(&inventory, &Journal::new(&args.journal_dir));
     match args.output {
-        Form::Table => print(&for_people(&inventory, &usage))?,
+        Form::Table => print(for_people(&inventory, &usage))?,
         Form::Json => {
             let told = Told {
                 inventory: &inventory,
                 usage: &usage,
             };
-            print(&format!("{}\n", serde_json::json!(told)))?;
+            print_json(&serde_json::json!(told))?;
         }
-        Form::Svg => print(&picture::picture(&node_name(), &inventory, &usage))?,
+        Form::Svg => print_document(&picture::picture(&node_name(), &inventory, &usage))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -102,12 +102,12 @@ fn node_name() -> String {
 pub(super) fn capture() -> Result<ExitCode, String> {
     let mut devlink = Devlink::open().ok();
     let capture = Capture::read(&Sysfs::host(), devlink.as_mut());
-    print(&format!("{}\n", capture.to_json()))?;
+    print_json(&capture.to_json())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn for_people(inventory: &Inventory, usage: &Usage) -> String {
-    let mut out = String::new();
+fn for_people(inventory: &Inventory, usage: &Usage) -> Vec<String> {
+    let mut out = Vec::new();
     section(&mut out, &functions(inventory, usage), &FUNCTIONS);
     section(
         &mut out,
@@ -132,19 +132,19 @@ fn for_people(inventory: &Inventory, usage: &Usage) -> String {
         &["RDMA", "NODE GUID", "LINK", "PORT GUID", "PCI"],
     );
     if out.is_empty() {
-        out.push_str("no PCI network function, subfunction, vDPA or RDMA device\n");
+        out.push("no PCI network function, subfunction, vDPA or RDMA device".to_owned());
     }
     out
 }
 
-fn section(out: &mut String, rows: &[Vec<String>], header: &[&str]) {
+fn section(out: &mut Vec<String>, rows: &[Vec<String>], header: &[&str]) {
     if rows.is_empty() {
         return;
     }
     if !out.is_empty() {
-        out.push('\n');
+        out.push(String::new());
     }
-    out.push_str(&table(header, rows));
+    out.extend(table(header, rows));
 }
 
 const FUNCTIONS: [&str; 9] = [

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::install::{PlaceArgs, programs};
 use super::table::table;
-use super::{Output, print};
+use super::{Output, print, print_json};
 use crate::node::doctor::{self, Diagnosis, Held, Options};
 
 /// Which node to look at.
@@ -40,8 +40,8 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
     };
     let diagnosis = doctor::doctor(&options);
     match args.output {
-        Output::Table => print(&for_people(&diagnosis))?,
-        Output::Json => print(&format!("{}\n", serde_json::json!(diagnosis)))?,
+        Output::Table => print(for_people(&diagnosis))?,
+        Output::Json => print_json(&serde_json::json!(diagnosis))?,
     }
     Ok(if diagnosis.findings.is_empty() {
         ExitCode::SUCCESS
@@ -65,13 +65,13 @@ pub(super) fn node_name(given: Option<&str>) -> String {
     })
 }
 
-fn for_people(diagnosis: &Diagnosis) -> String {
+fn for_people(diagnosis: &Diagnosis) -> Vec<String> {
     let mut out = checks(diagnosis);
     if !diagnosis.held.is_empty() {
         let rows: Vec<Vec<String>> = diagnosis.held.iter().map(held).collect();
         let header = ["EXCLUSIVE", "ON", "POD", "CONTAINER", "NETWORK"];
-        out.push('\n');
-        out.push_str(&table(&header, &rows));
+        out.push(String::new());
+        out.extend(table(&header, &rows));
     }
     out
 }
@@ -87,7 +87,7 @@ fn held(held: &Held) -> Vec<String> {
     ]
 }
 
-fn checks(diagnosis: &Diagnosis) -> String {
+fn checks(diagnosis: &Diagnosis) -> Vec<String> {
     if diagnosis.findings.is_empty() {
         let lines = diagnosis.fine.iter();
         let rows = lines.map(|line| vec![line.check.to_string(), line.what.clone()]);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::pod::read_request;
-use super::{ExplainArgs, Output, print};
+use super::{ExplainArgs, Output, print, print_json};
 use crate::allocation::Origin;
 use crate::delegate::Binary;
 use crate::kernel::capabilities;
@@ -63,9 +63,9 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
     match args.output {
         Output::Table => {
             let proves = request.node.verify != Strictness::Off;
-            print(&for_people(prepared.as_ref(), proves, &problems))?;
+            print(for_people(prepared.as_ref(), proves, &problems))?;
         }
-        Output::Json => print(&format!("{}\n", for_programs(prepared.as_ref(), &problems)))?,
+        Output::Json => print_json(&for_programs(prepared.as_ref(), &problems))?,
     }
     Ok(if problems.is_empty() {
         ExitCode::SUCCESS
@@ -74,8 +74,8 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
     })
 }
 
-fn for_people(prepared: Option<&Prepared>, proves: bool, problems: &[String]) -> String {
-    let mut out = String::new();
+fn for_people(prepared: Option<&Prepared>, proves: bool, problems: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
     for (number, (attachment, binaries)) in
         prepared.iter().flat_map(|it| &it.attachments).enumerate()
     {
@@ -84,50 +84,50 @@ fn for_people(prepared: Option<&Prepared>, proves: bool, problems: &[String]) ->
             it if it.is_auxiliary => ", the auxiliary chain: makes no interface",
             _ => "",
         };
-        out += &format!(
-            "{}. {} ◀ {}{mark}\n",
+        out.push(format!(
+            "{}. {} ◀ {}{mark}",
             number + 1,
             attachment.ifname,
             attachment.label
-        );
+        ));
         for binary in binaries.found() {
-            out += &format!("     run     {}\n", binary.path().display());
+            out.push(format!("     run     {}", binary.path().display()));
         }
         if let Some(device) = &attachment.device {
             let origin = device.origin.iter();
             let origin: String = origin.map(|origin| format!(", from {origin}")).collect();
-            out += &format!(
-                "     device  {} of {}{origin}\n",
+            out.push(format!(
+                "     device  {} of {}{origin}",
                 device.id, device.resource
-            );
+            ));
         }
         for (name, value) in attachment.capability_args.iter() {
-            out += &format!("     pass    {name} = {}\n", value.get());
+            out.push(format!("     pass    {name} = {}", value.get()));
         }
         for (name, value) in attachment.cni_args.iter().flat_map(|args| args.iter()) {
-            out += &format!("     args    {name} = {}\n", value.get());
+            out.push(format!("     args    {name} = {}", value.get()));
         }
         for what in proofs(attachment).iter().filter(|_| proves) {
-            out += &format!("     verify  {what}\n");
+            out.push(format!("     verify  {what}"));
         }
         if let Some(gateways) = &attachment.default_route {
             let list: Vec<String> = gateways.iter().map(ToString::to_string).collect();
-            out += &format!("     route   default via [{}]\n", list.join(", "));
+            out.push(format!("     route   default via [{}]", list.join(", ")));
         }
     }
     for event in prepared.iter().flat_map(|it| &it.events) {
-        out += &format!("Note: {}\n", event.message);
+        out.push(format!("Note: {}", event.message));
     }
     for remark in prepared.iter().flat_map(|it| &it.remarks) {
-        out += &format!("Note: {remark}\n");
+        out.push(format!("Note: {remark}"));
     }
     match problems {
-        [] => out += "It would succeed, as far as can be known before anything runs.\n",
+        [] => out.push("It would succeed, as far as can be known before anything runs.".into()),
         problems => {
-            out += "It would fail:\n";
+            out.push("It would fail:".into());
             problems
                 .iter()
-                .for_each(|problem| out += &format!("  - {problem}\n"));
+                .for_each(|problem| out.push(format!("  - {problem}")));
         }
     }
     out

@@ -160,8 +160,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
             Err("told to end before there was a cluster network; nothing was installed".to_owned())
         }
         Installed::Rehearsed(rehearsal) => {
-            let lines = rehearsal.lines();
-            print(&format!("{}\n", lines.join("\n")))?;
+            print(rehearsal.lines())?;
             Ok(if rehearsal.failing.is_empty() {
                 ExitCode::SUCCESS
             } else {

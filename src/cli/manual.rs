@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::print;
+use super::print_document;
 
 /// Which shell.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(super) fn completions(
 ) -> Result<ExitCode, String> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "jackfield", &mut script);
-    print(&String::from_utf8_lossy(&script))?;
+    print_document(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -43,6 +43,6 @@ pub(super) fn man(mut command: Command) -> Result<ExitCode, String> {
         Ok(())
     };
     render(&mut page).map_err(|cause| format!("man: {cause}"))?;
-    print(&String::from_utf8_lossy(&page))?;
+    print_document(&String::from_utf8_lossy(&page))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -47,13 +47,13 @@ pub(super) fn gc(args: &GcArgs) -> Result<ExitCode, String> {
     });
     let collected = collected.map_err(|failure| failure.in_full())?;
     for key in &collected.sandboxes {
-        print(&format!("detached {}:{}\n", key.container, key.ifname))?;
+        print([format!("detached {}:{}", key.container, key.ifname)])?;
     }
     for (network, left) in &collected.networks {
-        print(&format!("collected network {network}, {left} attached\n"))?;
+        print([format!("collected network {network}, {left} attached")])?;
     }
     if collected.sandboxes.is_empty() && collected.networks.is_empty() {
-        print("nothing to collect\n")?;
+        print(["nothing to collect"])?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -71,10 +71,7 @@ pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
         Ran::All => "its plugins say so too",
         Ran::TooOld | Ran::Disabled => "its plugins have no STATUS before cniVersion 1.1.0",
     };
-    print(&format!(
-        "ready: cluster network {}; {asked}\n",
-        ready.network
-    ))?;
+    print([format!("ready: cluster network {}; {asked}", ready.network)])?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::table::{cell, table};
-use super::{NodeArgs, Output, PodArgs, PodRef, note, print, progress};
+use super::{NodeArgs, Output, PodArgs, PodRef, note, print, print_json, progress};
 use crate::cni::RawObject;
 use crate::npwg::StatusEntry;
 use crate::operation::{self, Context};
@@ -106,11 +106,11 @@ pub(super) fn read_request(
 
 fn show(output: Output, status: &[StatusEntry]) -> Result<(), String> {
     match output {
-        Output::Json => print(&format!("{}\n", serde_json::json!(status)))?,
+        Output::Json => print_json(&serde_json::json!(status))?,
         Output::Table if status.is_empty() => {}
         Output::Table => {
             let rows: Vec<Vec<String>> = status.iter().map(row).collect();
-            print(&table(
+            print(table(
                 &[
                     "INTERFACE",
                     "NETWORK",

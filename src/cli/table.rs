@@ -1,7 +1,13 @@
 //! Columns for people.
 
-/// Rows below a header, each column as wide as its widest cell.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+use crate::console;
+
+/// Lines of rows below a header, each column as wide as its widest cell.
+pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> Vec<String> {
+    let rows: Vec<Vec<_>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| console::line(cell)).collect())
+        .collect();
     let width = |column: usize| {
         let cells = rows
             .iter()
@@ -18,13 +24,13 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
             .zip(&widths)
             .map(|(cell, width)| format!("{cell:<width$}"))
             .collect();
-        format!("{}\n", padded.join("  ").trim_end())
+        padded.join("  ").trim_end().to_owned()
     };
-    let mut out = line(&mut header.iter().copied());
-    for row in rows {
-        out.push_str(&line(&mut row.iter().map(String::as_str)));
+    let mut lines = vec![line(&mut header.iter().copied())];
+    for row in &rows {
+        lines.push(line(&mut row.iter().map(AsRef::as_ref)));
     }
-    out
+    lines
 }
 
 /// A cell's values, or a dash.
@@ -51,7 +57,12 @@ mod tests {
         ];
         assert_eq!(
             table(&["IF", "NETWORK"], &rows),
-            "IF    NETWORK\neth0  a/b\nn     -\n"
+            ["IF    NETWORK", "eth0  a/b", "n     -"]
+        );
+        let foreign = [vec!["\u{9b}m\n".to_owned(), "b".to_owned()]];
+        assert_eq!(
+            table(&["A", "B"], &foreign),
+            ["A          B", r"\u{9b}m\n  b"]
         );
         assert_eq!(cell::<u8>(&[]), "-");
         assert_eq!(cell(&[1, 2]), "1, 2");

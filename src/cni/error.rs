@@ -5,6 +5,7 @@ use std::fmt;
 use super::Version;
 use super::code;
 use super::json::{Members, RawObject};
+use crate::console;
 
 /// What a plugin says when it fails: CNI 1.1.0 §5 "Error".
 ///
@@ -36,21 +37,16 @@ impl Error {
         self
     }
 
-    /// The document for stdout: one object on one line, its message on one line too.
+    /// The document for stdout: one object on one line, its texts on one line too.
     #[must_use]
     pub fn to_json(&self, version: Version) -> String {
         let mut out = String::with_capacity(64 + self.msg.len() + self.details.len());
         let mut members = Members::open(&mut out);
         members.push_text("cniVersion", version.as_str());
         members.push("code", &self.code.to_string());
-        if self.msg.contains(['\n', '\r']) {
-            let line: Vec<&str> = self.msg.lines().map(str::trim).collect();
-            members.push_text("msg", &line.join(" "));
-        } else {
-            members.push_text("msg", &self.msg);
-        }
+        members.push_text("msg", &console::line(&self.msg));
         if !self.details.is_empty() {
-            members.push_text("details", &self.details);
+            members.push_text("details", &console::line(&self.details));
         }
         members.close();
         out
@@ -114,7 +110,7 @@ mod tests {
         );
         assert_eq!(
             Error::new(100, "a\n  b\r\nc").to_json(Version::V0_4_0),
-            r#"{"cniVersion":"0.4.0","code":100,"msg":"a b c"}"#
+            r#"{"cniVersion":"0.4.0","code":100,"msg":"a\\n  b\\r\\nc"}"#
         );
         assert_eq!(Error::new(100, "a").to_string(), "a");
     }
@@ -162,11 +158,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_document_reads_back(code in 1_u32.., msg in "[^\r\n]{0,40}", details in ".{0,40}") {
+        fn a_document_reads_back(code in 1_u32.., msg in ".{0,40}", details in ".{0,40}") {
             let error = Error { code, msg, details };
             let json = error.to_json(Version::LATEST);
             prop_assert!(!json.contains('\n'));
-            prop_assert_eq!(Error::parse(json.as_bytes()), Some(error));
+            let shown = |text: &str| console::line(text).into_owned();
+            let read = Error { code, msg: shown(&error.msg), details: shown(&error.details) };
+            prop_assert_eq!(Error::parse(json.as_bytes()), Some(read));
         }
 
         #[test]

@@ -152,7 +152,7 @@ impl Said {
     /// As much of a line is quoted, in characters.
     const LONGEST: usize = 300;
 
-    /// The last line with something in it, without control characters.
+    /// The last line with something in it.
     pub(super) fn last_line(bytes: &[u8]) -> Self {
         // The end alone is looked at: decoding all of 64 KiB would be for nothing.
         let tail = bytes
@@ -160,12 +160,7 @@ impl Said {
             .unwrap_or_default();
         let text = String::from_utf8_lossy(tail);
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-        Self(line.map(|line| {
-            line.chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .take(Self::LONGEST)
-                .collect()
-        }))
+        Self(line.map(|line| line.chars().take(Self::LONGEST).collect()))
     }
 
     /// This, or the other where this is nothing.
@@ -193,7 +188,10 @@ mod tests {
         assert_eq!(quoted(b""), "");
         assert_eq!(quoted(b"\n \n"), "");
         assert_eq!(quoted(b"a\nb\r\n\n"), ", it wrote \"b\"");
-        assert_eq!(quoted(b"\x1b[31mred\x00"), ", it wrote \" [31mred \"");
+        assert_eq!(
+            quoted(b"\x1b[31mred\x00"),
+            r#", it wrote "\u{1b}[31mred\0""#
+        );
         assert_eq!(quoted(&[0xff, b'x']), ", it wrote \"\u{fffd}x\"");
         assert!(quoted(&[b'x'; 100_000]).len() < 400);
     }

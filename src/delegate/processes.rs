@@ -14,6 +14,7 @@ use super::depth::Depth;
 use super::environment::Environment;
 use super::error::CallError;
 use super::process::{self, Ended, STDERR_CAP};
+use crate::console;
 
 /// How long a binary may be busy: an installer that writes it in place takes this long at most.
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
@@ -88,21 +89,22 @@ impl DelegateExec for Processes {
 /// Passes a delegate's standard error on to ours: CNI 1.1.0 §4 "Delegated plugin execution
 /// procedure".
 ///
-/// It goes byte for byte, so that a line of the plugin's log is found as the plugin wrote it. A
-/// runtime that does not read would block us, so what it does not take in time is dropped.
+/// It goes line by line, escaped: a plugin's log quotes what pods ask for. A runtime that does not read would block us, so what it does not take in time is dropped.
 fn pass_on(ended: &Ended) {
     if ended.stderr.is_empty() {
         return;
     }
-    let cut = format!("\njackfield: the rest is dropped after {STDERR_CAP} bytes\n");
+    let cut = format!("jackfield: the rest is dropped after {STDERR_CAP} bytes\n");
     let cut: &[u8] = if ended.stderr_cut {
         cut.as_bytes()
     } else {
         &[]
     };
+    let said = console::lines(&String::from_utf8_lossy(&ended.stderr));
+    #[allow(clippy::disallowed_methods, reason = "escaped above")]
     let stderr = io::stderr();
     let until = Instant::now() + STDERR_PATIENCE;
-    for chunk in ended.stderr.chunks(STDERR_CHUNK).chain([cut]) {
+    for chunk in said.as_bytes().chunks(STDERR_CHUNK).chain([cut]) {
         let left = until.saturating_duration_since(Instant::now());
         let mut fds = [PollFd::from_borrowed_fd(stderr.as_fd(), PollFlags::OUT)];
         let ready = poll(&mut fds, Timespec::try_from(left).ok().as_ref());

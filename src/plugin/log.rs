@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::console;
 use crate::request::log::{Level, Log, Rotation};
 
 const MEGABYTE: u64 = 1 << 20;
@@ -21,7 +22,7 @@ impl Log {
     /// A line that somebody should read: on stderr, and in the file from `error` on.
     pub(super) fn warn(&self, line: &str) {
         if self.to_stderr {
-            let _ = writeln!(io::stderr().lock(), "jackfield: {line}");
+            console::say(&format!("jackfield: {line}"));
         }
         self.write(Level::Error, || line.to_owned());
     }
@@ -32,7 +33,8 @@ impl Log {
             return;
         };
         let now = humantime::format_rfc3339_millis(SystemTime::now());
-        let text = format!("{now} [{}] {}\n", level.name(), line());
+        let line = line();
+        let text = format!("{now} [{}] {}\n", level.name(), console::line(&line));
         let written = append(file, &text, self.rotation);
         // A call has several lines, and one reason why none can be written.
         if let Err(cause) = written
@@ -40,10 +42,9 @@ impl Log {
             && !MISSED.swap(true, Ordering::Relaxed)
         {
             let file = file.display();
-            let _ = writeln!(
-                io::stderr().lock(),
+            console::say(&format!(
                 "jackfield: logFile {file}: {cause}; nothing is logged, correct the key"
-            );
+            ));
         }
     }
 }
@@ -170,16 +171,32 @@ mod tests {
     fn a_full_file_is_put_aside_and_the_oldest_are_forgotten() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Error);
-        let line = "x".repeat(600 << 10);
         for other in ["jackfield-notes.log", "jackfield-1.txt"] {
             fs::write(dir.path().join(other), "").unwrap();
         }
         for _ in 0..6 {
-            log.write(Level::Error, || line.clone());
+            let file = File::create(dir.path().join("jackfield.log")).unwrap();
+            file.set_len(MEGABYTE).unwrap();
+            log.write(Level::Error, || "one more".into());
             std::thread::sleep(Duration::from_millis(2));
         }
         let count = fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(count, 2 + 1 + 2, "two of others, the log, two old ones");
+    }
+
+    #[test]
+    fn a_line_of_others_text_stays_one_line_of_bounded_length() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path(), Level::Error);
+        log.warn("a\n2026-01-01T00:00:00Z [error] forged \u{9b}31m\u{202e}");
+        log.write(Level::Error, || "x".repeat(1 << 20));
+        let text = fs::read_to_string(dir.path().join("jackfield.log")).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(
+            lines[0].ends_with(r"[error] a\n2026-01-01T00:00:00Z [error] forged \u{9b}31m\u{202e}")
+        );
+        assert!(lines[1].len() < 20 << 10);
     }
 
     #[test]

@@ -37,6 +37,61 @@ fn explain_shows_the_plan_and_runs_nothing() {
     lab.assert_nothing_left();
 }
 
+/// Text of others in every place that they can reach, on each way to people: no character that acts
+/// on a terminal passes, and no line is begun.
+#[test]
+fn text_of_others_acts_on_no_terminal_and_begins_no_line() {
+    let mut lab = Lab::new();
+    let file = lab.path("jackfield.log");
+    lab.configure("logFile", json!(file));
+    let evil = "\u{1b}[2J\u{9b}31m\n2026 [error] forged\r\u{7f}\u{202e}\u{2066}\u{200b}\u{2028}";
+    lab.definition("demo/net", &lab.macvlan_of_its_own());
+    lab.selects_json(&json!([{
+        "name": "net", "interface": "ok0", evil: 1,
+        "cni-args": { evil: evil },
+    }]));
+    lab.delegate(
+        "odd",
+        &format!(
+            "printf '%s' '{}' >&2; echo '{}'; exit 1",
+            evil.replace('\n', ""),
+            json!({ "cniVersion": "1.0.0", "code": 7, "msg": evil, "details": evil })
+        ),
+    );
+    lab.definition("demo/odd", &json!({ "cniVersion": "1.0.0", "type": "odd" }));
+    let is_fine = |text: &str| {
+        let odd = |letter: &char| {
+            letter.is_control() && *letter != '\n'
+                || ('\u{2000}'..'\u{2070}').contains(letter) && *letter != '…'
+        };
+        text.chars().find(odd).is_none()
+            && !text.lines().any(|line| line.starts_with("2026 [error]"))
+    };
+    for form in ["table", "json"] {
+        let shown = lab.command("explain", &["-o", form]).run();
+        assert!(shown.stdout.contains("forged"), "{shown}");
+        assert!(is_fine(&shown.stdout) && is_fine(&shown.stderr), "{shown}");
+    }
+    lab.selects_json(&json!([{ "name": "odd", evil: 1 }]));
+    let added = lab.call("ADD");
+    assert_eq!(added.exit, 1, "{added}");
+    let answer: Value = serde_json::from_str(&added.stdout).unwrap();
+    for key in ["msg", "details"] {
+        let text = answer[key].as_str().unwrap();
+        assert!(is_fine(text) && !text.contains('\n'), "{key}: {text:?}");
+    }
+    assert!(is_fine(&added.stderr), "{added}");
+    let log = std::fs::read_to_string(file).unwrap();
+    assert!(log.contains("forged") && is_fine(&log), "{log:?}");
+    for event in lab.events() {
+        assert!(is_fine(&event), "{event:?}");
+    }
+    for verb in ["attach", "detach"] {
+        let shown = lab.command(verb, &[]).run();
+        assert!(is_fine(&shown.stdout) && is_fine(&shown.stderr), "{shown}");
+    }
+}
+
 /// An ADD waits for the cluster network 45 seconds; a question does not.
 #[test]
 fn explain_says_at_once_that_the_cluster_network_is_not_ready() {

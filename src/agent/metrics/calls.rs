@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use device_info::printable;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -16,6 +17,8 @@ use crate::cluster::Figures;
 /// Series are kept for as many networks, plugins and words each; what comes later is counted
 /// together as [`OTHER`], so that no definition's name can fill the agent's memory.
 const MOST: usize = 256;
+/// The longest value of a label, in bytes: a definition's namespace and name.
+const LONGEST: usize = 320;
 const OTHER: &str = "other";
 
 type Word = Cow<'static, str>;
@@ -186,20 +189,26 @@ fn seconds(microseconds: u64) -> f64 {
     Duration::from_micros(microseconds).as_secs_f64()
 }
 
+/// A text of others as the value of a label.
+pub(super) fn label(text: &str) -> Cow<'_, str> {
+    printable(text, LONGEST)
+}
+
 /// The values that a label has had.
 #[derive(Debug, Default)]
 struct Known(RefCell<BTreeSet<String>>);
 
 impl Known {
     fn word(&self, word: &str) -> Word {
+        let word = label(word);
         let mut known = self.0.borrow_mut();
-        if !known.contains(word) {
+        if !known.contains(word.as_ref()) {
             if known.len() >= MOST {
                 return OTHER.into();
             }
-            known.insert(word.to_owned());
+            known.insert(word.to_string());
         }
-        word.to_owned().into()
+        word.into_owned().into()
     }
 }
 
@@ -216,5 +225,6 @@ mod tests {
         assert_eq!(words.len(), MOST + 1);
         assert!(words.contains(OTHER));
         assert_eq!(known.word("a/n0"), "a/n0");
+        assert_eq!(Known::default().word("a\u{9b}\n"), r"a\u{9b}\n");
     }
 }

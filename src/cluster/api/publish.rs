@@ -1,5 +1,6 @@
 //! Telling the cluster: one PATCH of the pod's status, and an event.
 
+use device_info::printable;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -162,7 +163,7 @@ fn event_body(name: &PodName, uid: &str, event: &Event, occasion: Occasion<'_>) 
         },
         "type": kind, "reason": event.reason,
         // The API server refuses more than 1 KiB.
-        "message": shortened(&event.message, 1000),
+        "message": printable(&event.message, 1000),
         "source": {"component": "jackfield", "host": node},
         "reportingComponent": "jackfield", "reportingInstance": node,
         "firstTimestamp": now, "lastTimestamp": now, "count": 1,
@@ -250,6 +251,9 @@ mod tests {
         let other = Event::warning("AddedInterface", "other words");
         assert_ne!(name_of(&first), name_of(&body(&other, "1")));
         assert!(!name_of(&first).contains(".."), "{first}");
-        assert_eq!(first["message"].as_str().unwrap().len(), 1000);
+        let length = first["message"].as_str().unwrap().len();
+        assert!((990..=1000).contains(&length), "{length}");
+        let foreign = Event::warning("Odd", "a\n\u{9b}31m\u{202e}");
+        assert_eq!(body(&foreign, "1")["message"], r"a\n\u{9b}31m\u{202e}");
     }
 }

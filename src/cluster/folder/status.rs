@@ -8,6 +8,7 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 
 use crate::cluster::{Event, Publication};
+use crate::console;
 use crate::npwg::{StatusEntry, merge_status};
 
 /// What a status file is called until it is whole; its writer's process ID follows.
@@ -41,7 +42,12 @@ fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
     }
     let mut lines = Vec::new();
     for event in events {
-        serde_json::to_writer(&mut lines, event)?;
+        let message = console::line(&event.message).into_owned();
+        let event = Event {
+            message,
+            ..event.clone()
+        };
+        serde_json::to_writer(&mut lines, &event)?;
         lines.push(b'\n');
     }
     let path = dir.join("events.jsonl");

@@ -505,7 +505,7 @@ fn stderr_of_a_plugin_is_passed_on_up_to_its_cap() {
     let (passed, stdout, stderr) = in_a_process_of_its_own("exec \"$@\"", "writes_to_stderr");
     assert!(passed, "{stdout}");
     let text = String::from_utf8_lossy(&stderr);
-    assert!(text.contains("\u{1b}[1mas it is\n"), "{text:.200}");
+    assert!(text.contains("\\u{1b}[1mas it is\n"), "{text:.200}");
     assert!(text.contains("jackfield: the rest is dropped after 65536 bytes"));
     assert_eq!(text.matches('x').count(), STDERR_CAP);
 }

@@ -1,12 +1,16 @@
 //! The two forms of the annotation.
 
+use device_info::printable;
 use serde_json::value::RawValue;
 
 use super::{ElementError, MAX_BYTES, MAX_NETWORKS, Selection, SelectionError};
 use crate::cni::JsonError;
-use crate::cni::json::{check, excerpt};
+use crate::cni::json::check;
 use crate::npwg::Dialect;
 use crate::npwg::object_ref::ObjectRef;
+
+/// How much of a name a message shows, in bytes.
+const SHOWN: usize = 96;
 
 pub(super) fn parse(
     annotation: &str,
@@ -94,7 +98,7 @@ fn element(index: usize, name: Option<&str>, source: ElementError) -> SelectionE
         position: index + 1,
         name: name
             .filter(|name| !name.is_empty())
-            .map(|name| format!(" ({})", excerpt(name).escape_debug()))
+            .map(|name| format!(" ({})", printable(name, SHOWN)))
             .unwrap_or_default(),
         source,
     }

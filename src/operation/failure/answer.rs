@@ -56,12 +56,12 @@ impl Failure {
         let code = self.code();
         let text = match code {
             code::TEARDOWN_INCOMPLETE => unmistakable,
-            _ => one_line,
+            _ => |text| text,
         };
         cni::Error {
             code,
-            msg: text(&self.to_string()),
-            details: text(&self.details()),
+            msg: text(self.to_string()),
+            details: text(self.details()),
         }
     }
 
@@ -105,18 +105,11 @@ impl Failure {
     }
 }
 
-/// What plugins say ends up in logs and on terminals: one line, without control characters.
-fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
-}
-
-/// One line in which no runtime finds what it takes for a success: containerd believes that nothing
+/// A text in which no runtime finds what it takes for a success: containerd believes that nothing
 /// is left where a DEL fails with one of these. A space that does not break reads the same.
-fn unmistakable(text: &str) -> String {
+fn unmistakable(text: String) -> String {
     let phrases = ["not found", "no such file or directory"];
-    phrases.iter().fold(one_line(text), |text, phrase| {
+    phrases.iter().fold(text, |text, phrase| {
         text.replace(phrase, &phrase.replace(' ', "\u{a0}"))
     })
 }

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::ConfigError;
 use crate::cni::RawObject;
+use crate::cni::json::excerpt;
 
 /// The keys with their values still as they are written.
 pub(super) struct Keys<'a> {
@@ -22,7 +23,7 @@ impl Keys<'_> {
             let value = self
                 .conf
                 .get(key)
-                .map_or_else(String::new, |raw| excerpt(raw.get()));
+                .map_or_else(String::new, |raw| excerpt(raw.get()).into_owned());
             ConfigError::Value {
                 key,
                 value,
@@ -100,16 +101,7 @@ impl Keys<'_> {
 pub(super) fn wrong(key: &'static str, value: &str, cause: &dyn fmt::Display) -> ConfigError {
     ConfigError::Value {
         key,
-        value: excerpt(value),
+        value: excerpt(value).into_owned(),
         cause: cause.to_string(),
     }
-}
-
-/// A value short enough for one line.
-fn excerpt(value: &str) -> String {
-    let mut short: String = value.chars().filter(|c| !c.is_control()).take(80).collect();
-    if short.len() < value.len() {
-        short.push('…');
-    }
-    short
 }

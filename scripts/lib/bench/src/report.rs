@@ -212,10 +212,12 @@ pub(crate) fn peak_of_agent(pid: &str) -> Result<String, String> {
 
 /// To standard output.
 pub(crate) fn print(text: &str) {
+    #[allow(clippy::disallowed_methods, reason = "a report of its own")]
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// To standard error.
 pub(crate) fn complain(cause: &str) {
+    #[allow(clippy::disallowed_methods, reason = "a report of its own")]
     let _ = writeln!(std::io::stderr(), "bench: {cause}");
 }

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use crate::console;
+
 /// How wide a letter is at most, as a share of its size: type is cut off by this.
 const LETTER: f64 = 0.57;
 
@@ -136,21 +138,16 @@ fn fitting(text: &str, width: f64, size: f64) -> String {
     format!("{start}…{end}")
 }
 
-/// Text as it stands in XML: marks escaped, characters that XML cannot hold replaced
-/// (XML 1.0 §2.2, §2.4).
+/// Text as it stands in XML: printable characters alone, marks escaped (XML 1.0 §2.2, §2.4).
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
+    for letter in console::line(text).chars() {
         match letter {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&apos;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
-                out.push('\u{fffd}');
-            }
             other => out.push(other),
         }
     }
@@ -162,10 +159,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_escaped_and_what_xml_cannot_hold_is_replaced() {
+    fn text_is_escaped_with_what_xml_cannot_hold() {
         assert_eq!(
             escaped("a<b>&\"'\u{1}\n"),
-            "a&lt;b&gt;&amp;&quot;&apos;\u{fffd} "
+            r"a&lt;b&gt;&amp;&quot;&apos;\u{1}\n"
         );
     }
 

@@ -19,6 +19,7 @@ const REQUEST_AND_ACK: u16 = 1 | 4;
 const IFLA_IFNAME: u16 = 3;
 
 fn main() -> ExitCode {
+    #[allow(clippy::disallowed_methods, reason = "a result of its own")]
     let mut out = io::stdout();
     let (document, code) = match call() {
         Ok(document) => (document, ExitCode::SUCCESS),
