@@ -13,10 +13,7 @@ fn an_add_costs_no_read_one_status_and_one_event_and_a_del_nothing() {
     let uid = lab.pod("web", &json!({NETWORKS: "storage, backup"}));
     // What kubelet sees, the agent's watch sees at the same time: the first pod of a network has it
     // read, once, before its ADD asks for it.
-    eventually("both definitions are read", || {
-        Server::get().requests(&lab.node).len() == 2
-    });
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 2);
     let lists = Server::get().lists(&lab.node);
     assert!(lists > 0, "the audit log shows what an agent lists");
     lab.add("web", &uid).succeeds();

@@ -79,7 +79,7 @@ fn an_agent_killed_while_it_is_asked_is_asked_again_when_it_is_back() {
     let (lab, mut agent) = Lab::with_agent();
     lab.definition("storage", "10.2.0.5/24");
     let uid = lab.pod("web", &json!({NETWORKS: "storage"}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 1);
     // It accepts, and answers nothing any more.
     agent.signal(nix::sys::signal::Signal::SIGSTOP);
     let sandbox = Sandbox {
@@ -100,7 +100,7 @@ fn an_agent_killed_while_it_is_asked_is_asked_again_when_it_is_back() {
 fn what_is_owed_survives_an_agent_that_is_killed_before_it_could_tell() {
     let (lab, mut agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     lab.proxy.down();
     lab.add("web", &uid).succeeds();
     eventually("a failed attempt", || agent.logged(&["still owed", "/web"]));

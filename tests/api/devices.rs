@@ -140,13 +140,17 @@ fn the_agent_asks_kubelet_once_and_the_plugin_does_not_ask_again() {
     let agent = lab.start_agent();
     let uid = asking(&lab, "web");
     recorded(&lab, &[(&uid, "lab-vf1")]);
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 1);
     lab.add("web", &uid).succeeds();
     assert_given(&lab, "lab-vf1", "pod-resources");
     assert_eq!(server.asked(), ["Get"]);
     lab.wait_for_status("web");
     lab.wait_until_told();
-    let expected = ["patch pods/status 200", "create events 201"];
+    let expected = [
+        "get network-attachment-definitions 200",
+        "patch pods/status 200",
+        "create events 201",
+    ];
     assert_eq!(Server::get().requests(&lab.node), expected);
     lab.del("web", &uid).succeeds();
     assert_eq!(server.asked(), ["Get"], "a DEL asks nobody");

@@ -23,7 +23,7 @@ fn while_the_api_server_is_down_known_pods_are_attached_and_told_of_afterwards()
     let (lab, agent) = Lab::with_agent();
     lab.definition("storage", "10.2.0.5/24");
     let uid = lab.pod("web", &json!({NETWORKS: "storage"}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 1);
     lab.proxy.down();
     lab.add("web", &uid).succeeds();
     eventually("a failed attempt", || {
@@ -83,7 +83,7 @@ fn an_agent_that_starts_while_the_api_server_is_down_serves_as_soon_as_it_is_up(
 fn a_slow_api_server_delays_no_add() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     lab.proxy
         .fault(|method, _| (method != Method::GET).then_some(Fault::Slow(Duration::from_secs(3))));
     let added = lab.add("web", &uid).succeeds();
@@ -174,7 +174,7 @@ fn watches_that_are_closed_or_refused_begin_again() {
 fn an_expired_token_is_replaced_by_the_one_in_the_file() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     lab.proxy
         .fault(|_, _| Some(Fault::Answer(401, "the token has expired")));
     lab.proxy.cut();

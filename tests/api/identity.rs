@@ -8,7 +8,7 @@ use crate::lab::{Fault, Lab, NETWORKS, Sandbox, Server, eventually, pod};
 fn a_uid_that_is_not_the_pods_is_refused_after_one_uncached_read() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     lab.add("web", "00000000-0000-0000-0000-000000000000")
         .fails(107, &["/web", "the runtime has UID 00000000", &uid]);
     assert_eq!(Server::get().requests(&lab.node), ["get pods 200"]);
@@ -20,7 +20,7 @@ fn a_pod_recreated_a_moment_ago_is_found_behind_a_stale_cache() {
     let (lab, agent) = Lab::with_agent();
     lab.definition("storage", "10.2.0.5/24");
     lab.pod("web", &json!({}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     lab.proxy
         .fault(|_, path| path.contains("watch=true").then_some(Fault::HangUp));
     lab.proxy.cut();
@@ -103,7 +103,7 @@ fn a_static_pod_that_ended_without_a_mirror_is_owed_nothing() {
 fn a_static_pod_is_attached_while_there_is_no_api_server() {
     let (lab, agent) = Lab::with_agent();
     lab.definition("storage", "10.2.0.5/24");
-    agent.wait_until_it_knows(0);
+    agent.wait_until_it_knows(0, 0);
     lab.proxy.down();
     let sandbox = Sandbox {
         container: "static-c",

@@ -33,7 +33,7 @@ fn calls_are_counted_by_verb_code_network_phase_and_plugin() {
     lab.definition("storage", "10.2.0.5/24");
     let uid = lab.pod("web", &json!({NETWORKS: "storage"}));
     let lost = lab.pod("lost", &json!({NETWORKS: "nowhere"}));
-    agent.wait_until_it_knows(2);
+    agent.wait_until_it_knows(2, 1);
     lab.add("web", &uid).succeeds();
     lab.add("lost", &lost).fails(102, &["nowhere"]);
     let space = &lab.namespace;
@@ -82,7 +82,7 @@ fn calls_are_counted_by_verb_code_network_phase_and_plugin() {
 fn a_call_that_failed_is_one_line_with_pod_network_and_phase() {
     let (lab, agent) = Lab::with_agent();
     let lost = lab.pod("lost", &json!({NETWORKS: "nowhere"}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     lab.add("lost", &lost).fails(102, &[]);
     let (pod, network) = (
         format!("{}/lost", lab.namespace),
@@ -118,7 +118,7 @@ fn a_log_for_people_has_the_same_on_one_line() {
 fn a_hung_agent_holds_up_no_del_and_no_end_of_an_add() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     lab.add("web", &uid).succeeds();
     agent.signal(Signal::SIGSTOP);
     // More than its queue holds.
@@ -134,7 +134,7 @@ fn a_hung_agent_holds_up_no_del_and_no_end_of_an_add() {
 fn a_record_is_on_the_disk_as_soon_as_the_answer_is_given() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     let trace = lab.path("trace");
     let mut strace = Command::new("strace")
         .args(["-f", "-y", "-e", "trace=fsync", "-o"])

@@ -12,7 +12,7 @@ use crate::lab::{Fault, Lab, NETWORKS, STATUS, Sandbox, Server, eventually};
 fn what_others_wrote_into_the_status_survives_even_when_the_cache_has_not_seen_it() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     lab.proxy
         .fault(|_, path| path.contains("watch=true").then_some(Fault::HangUp));
     lab.proxy.cut();
@@ -40,7 +40,7 @@ fn what_others_wrote_into_the_status_survives_even_when_the_cache_has_not_seen_i
 fn a_status_is_never_written_to_another_pod_of_the_same_name() {
     let (lab, agent) = Lab::with_agent();
     let first = lab.pod("web", &json!({}));
-    agent.wait_until_it_knows(1);
+    agent.wait_until_it_knows(1, 0);
     // The first write is held up until the pod is another one.
     lab.proxy
         .fault(|method, _| (method == "PATCH").then_some(Fault::Slow(Duration::from_secs(5))));

@@ -6,7 +6,6 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -84,16 +83,17 @@ impl AgentProcess {
         line.rsplit(' ').next()?.trim().parse().ok()
     }
 
-    /// Waits until the agent's watches have shown so many pods of a test, and what was made before.
+    /// Waits until the agent's watch has shown so many pods of a test, and the agent keeps so many
+    /// definitions that they select.
     #[track_caller]
-    pub(crate) fn wait_until_it_knows(&self, pods: u32) {
-        // Its own is there too.
-        let count = Some(f64::from(pods + 1));
-        eventually("the watch has shown the pods", || {
-            self.metric(r#"jackfield_cached_objects{kind="pod"}"#) == count
-        });
-        // Definitions come by a watch of their own.
-        std::thread::sleep(Duration::from_secs(1));
+    pub(crate) fn wait_until_it_knows(&self, pods: u32, definitions: u32) {
+        // Its own pod is there too.
+        for (kind, count) in [("pod", pods + 1), ("definition", definitions)] {
+            let metric = format!(r#"jackfield_cached_objects{{kind="{kind}"}}"#);
+            eventually("the agent knows them", || {
+                self.metric(&metric) == Some(f64::from(count))
+            });
+        }
     }
 
     /// The log so far, a JSON object a line.
