@@ -108,5 +108,14 @@ fn same(left: &str, right: &str) -> bool {
     }
 }
 
+/// Reads kubelet's record of claims, for [`crate::fuzzing`].
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn claimed(bytes: &[u8]) {
+    match claims::Claims::parse(bytes) {
+        Ok(claims) => drop(claims.has("u", &crate::kubelet::DynamicDevice::default())),
+        Err(problem) => drop(problem.at(std::path::Path::new("/")).to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests;

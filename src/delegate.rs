@@ -33,3 +33,16 @@ pub use depth::{DEPTH_VARIABLE, Depth, DepthError, MAX_DEPTH};
 pub use error::{CallError, Said};
 pub use processes::Processes;
 pub use search::{Binary, FindError, Ours, find};
+
+/// What is made of a plugin's exit status and standard output, for [`crate::fuzzing`].
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn judged(status: i32, stdout: &[u8]) -> Result<Vec<u8>, CallError> {
+    let ended = process::Ended {
+        ending: process::Ending::Exited(status),
+        stdout: stdout.to_vec(),
+        stderr: stdout.to_vec(),
+        stderr_cut: false,
+    };
+    answer::complete(crate::cni::Verb::Add, ended.ending, stdout);
+    answer::judge(crate::cni::Verb::Add, std::time::Duration::ZERO, ended)
+}

@@ -36,3 +36,6 @@ pub use netlink::Netlink;
 pub use netns::{NetnsError, NetnsId, PodNetns};
 pub use pod_links::PodLinks;
 pub use vf::{VfLinkState, VfRates, VfSetting, VfState, VfVlan, VlanProtocol};
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use netlink::understood;

@@ -40,5 +40,24 @@ pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> Po
     }
 }
 
+/// What is made of an answer of kubelet's to each of its questions, for [`crate::fuzzing`].
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn answered(frame: &[u8]) -> [Result<PodDevices, String>; 2] {
+    use message::{AllocatableResponse, GetResponse, ListResponse};
+    let pod = grpc::unframed::<GetResponse>(frame);
+    let list = grpc::unframed::<ListResponse>(frame);
+    if let (Ok(list), Ok(all)) = (&list, grpc::unframed::<AllocatableResponse>(frame)) {
+        usage::count(all, list.clone());
+    }
+    [
+        pod.map(|answer| answer.pod_resources),
+        list.map(|answer| answer.pod_resources.into_iter().next()),
+    ]
+    .map(|answer| {
+        let pod = answer.map_err(|error| error.to_string())?;
+        Ok(pod.map(PodDevices::from).unwrap_or_default())
+    })
+}
+
 #[cfg(test)]
 mod tests;

@@ -56,3 +56,8 @@ pub mod agent;
 pub mod node;
 
 pub mod cli;
+
+// What of all this reads what others write: for the fuzzer and its corpus.
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;

@@ -166,6 +166,25 @@ impl Devlink {
     }
 }
 
+/// Reads everything that a datagram can say, whatever was asked.
+#[cfg(any(test, feature = "fixtures"))]
+#[doc(hidden)]
+pub fn understood(datagram: &[u8]) -> Result<(), DevlinkError> {
+    let device = DevlinkHandle {
+        bus: "pci".to_owned(),
+        name: "0000:03:00.0".to_owned(),
+    };
+    let mut replies = Vec::new();
+    message::collect(datagram, 1, &Request::ports(&device), &mut replies)?;
+    for reply in &replies {
+        reply.is_of(&device);
+        reply.port();
+        reply.eswitch_mode();
+        reply.family_id();
+    }
+    Ok(())
+}
+
 /// What devlink answers for a device that is not there or has no switch.
 fn means_none(errno: Errno) -> bool {
     matches!(

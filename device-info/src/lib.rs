@@ -133,3 +133,10 @@ mod sysfs;
 #[cfg(test)]
 mod tests;
 mod vdpa;
+
+/// What of this crate reads other parties' octets and has no public name, for a fuzzer.
+#[cfg(any(test, feature = "fixtures"))]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::devlink::understood as devlink;
+}

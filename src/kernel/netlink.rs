@@ -144,6 +144,34 @@ impl Netlink {
     }
 }
 
+/// Reads a piece of an answer as each question would, and the default routes in it, for
+/// [`crate::fuzzing`].
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn understood(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
+    use super::vf::Functions;
+    [Kind::One, Kind::List, Kind::Change].map(|kind| {
+        let about = |failure: Failure| failure.about("reading".to_owned());
+        exchange::read_piece(piece, kind, |Functions(functions)| Some(functions)).map_err(about)?;
+        let read = exchange::read_piece(piece, kind, |exchange::Narrowed(message)| {
+            match message {
+                RouteNetlinkMessage::NewLink(link) => drop(Link::from(link)),
+                RouteNetlinkMessage::NewAddress(address) => drop(Address::read(address)),
+                RouteNetlinkMessage::NewRoute(route) => return Some(route),
+                _ => {}
+            }
+            None
+        });
+        let routes = read.map_err(about)?;
+        let routes = routes.iter().filter_map(|route| {
+            let is_of = |family: &Family| super::default_route::is_default(route, *family);
+            let family = Family::ALL.into_iter().find(is_of)?;
+            let name = |index: u32| Ok(Some(format!("eth{index}")));
+            Some(DefaultRoute::read(route, family, name))
+        });
+        routes.collect()
+    })
+}
+
 impl PodLinks for Netlink {
     fn links(&mut self) -> Result<Vec<Link>, KernelError> {
         self.read_links(Kind::List, 0, None)

@@ -99,7 +99,7 @@ fn framed(message: &impl Message) -> Bytes {
     frame.freeze()
 }
 
-fn unframed<A: Message + Default>(frame: &[u8]) -> Result<A, CallError> {
+pub(super) fn unframed<A: Message + Default>(frame: &[u8]) -> Result<A, CallError> {
     let broken = |cause: &str| CallError::Answer(format!("its answer is broken: {cause}"));
     let Some(([compressed, l0, l1, l2, l3], message)) = frame.split_first_chunk::<PREFIX>() else {
         return Err(broken("it is cut off"));

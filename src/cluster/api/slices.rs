@@ -126,7 +126,7 @@ pub(super) fn concern(devices: &PodDevices) -> bool {
 
 /// Says what the devices of DRA drivers are, and which resources they belong to; whether all of
 /// them were found.
-pub(super) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bool {
+pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bool {
     let mut is_complete = true;
     for device in devices.dynamic_mut() {
         device.identity = find(slices, device).cloned();

@@ -23,7 +23,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 
 use crate::kernel::KernelError;
 use answer::{Answer, messages};
-use narrowed::Narrowed;
+pub(super) use narrowed::Narrowed;
 
 /// What kind of answer is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,31 @@ const ATTEMPTS: u32 = 8;
 
 /// The kernel's answers come in pieces of up to 32 KiB, and no larger than what was offered before.
 const BUFFER: usize = 32 << 10;
+
+/// Reads a piece of an answer without its socket, for [`crate::fuzzing`].
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn read_piece<M, T>(
+    piece: &[u8],
+    kind: Kind,
+    read: impl Fn(M) -> Option<T>,
+) -> Result<Vec<T>, Failure>
+where
+    M: NetlinkDeserializable<Error = DecodeError>,
+{
+    let (read, messages_read, interrupted) = (&read, Vec::new(), false);
+    let mut answer = Answer {
+        kind,
+        read,
+        messages: messages_read,
+        interrupted,
+    };
+    for message in messages(piece) {
+        if answer.is_complete_with::<M>(message?)? {
+            break;
+        }
+    }
+    Ok(answer.messages)
+}
 
 type Opened = io::Result<Socket>;
 

@@ -18,7 +18,7 @@ const FLAGS: u16 = 0xc000;
 
 /// A message; of a link it has the attributes of [`link::READ`] alone.
 #[derive(Debug)]
-pub(super) struct Narrowed(pub(super) RouteNetlinkMessage);
+pub(in crate::kernel::netlink) struct Narrowed(pub(in crate::kernel::netlink) RouteNetlinkMessage);
 
 impl NetlinkDeserializable for Narrowed {
     type Error = DecodeError;

@@ -1,0 +1,112 @@
+//! Every parser that reads what others write, as a function of bytes.
+//!
+//! `scripts/fuzz` runs each on libFuzzer; a unit test runs each on its corpus in
+//! `tests/fuzz/corpus`. Another test finds the parsers in the source and compares them with this
+//! list, so that a new one needs a target or a reason.
+//!
+//! A target does more than not panic: what it accepts reads back from how it is written, and what
+//! is said of the rest is short and one line.
+
+mod cni;
+mod files;
+mod npwg;
+#[cfg(test)]
+mod parsers;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod text;
+mod wire;
+
+use std::fmt::Display;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::cni::{Error, Version};
+
+/// A function of bytes, and the parsers that it reaches.
+#[derive(Debug)]
+pub struct Target {
+    /// The name of its corpus.
+    pub name: &'static str,
+    /// The longest input that is tried, in bytes.
+    pub longest: usize,
+    /// Fails by a panic.
+    pub run: fn(&[u8]),
+}
+
+const fn target(name: &'static str, longest: usize, run: fn(&[u8])) -> Target {
+    Target { name, longest, run }
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    target("json", 1 << 16, text::json),
+    target("network-config", 1 << 16, cni::network_config),
+    target("plugin-answer", 1 << 16, cni::plugin_answer),
+    target("environment", 1 << 14, text::environment),
+    target("words", 1 << 10, text::words),
+    target("annotation", 1 << 18, npwg::annotation),
+    target("plan", 1 << 16, plan::selected),
+    target("network-status", 1 << 16, npwg::network_status),
+    target("objects", 1 << 16, npwg::objects),
+    target("manifests", 1 << 16, npwg::manifests),
+    target("node-config", 1 << 16, cni::node_config),
+    target("frames", 1 << 16, wire::frames),
+    target("owed-writes", 1 << 16, files::owed_writes),
+    target("journal", 1 << 16, files::journal),
+    target("multus-cache", 1 << 16, files::multus_cache),
+    target("kubelet-files", 1 << 16, files::kubelet_files),
+    target("pod-resources", 1 << 14, wire::pod_resources),
+    target("netlink", 1 << 15, wire::netlink),
+    target("devlink", 1 << 13, wire::devlink),
+    target("sysfs", 1 << 13, wire::sysfs),
+    target("device-info", 1 << 16, files::device_info),
+    target("installation", 1 << 16, files::installation),
+];
+
+/// How long what is said of an input may be, in bytes: an event and a terminal bear it.
+const LONGEST: usize = 4 << 10;
+
+/// What is said of an input is short, and one line where the runtime reads it.
+fn said(what: &dyn Display) {
+    let text = what.to_string();
+    assert!(text.len() <= LONGEST, "{} bytes: {text}", text.len());
+    let document = Error::new(100, text).to_json(Version::LATEST);
+    let msg = Error::parse(document.as_bytes())
+        .unwrap_or_else(|| Error::new(0, "\n"))
+        .msg;
+    assert!(!msg.contains(['\n', '\r']), "{msg:?}");
+}
+
+/// What is written of a value reads back, and is then written the same for ever.
+fn settles<T: Serialize + DeserializeOwned>(value: &T) {
+    let written = serde_json::to_string(value).unwrap_or_default();
+    let again: Option<T> = serde_json::from_str(&written).ok();
+    assert!(again.is_some(), "{written}");
+    assert_eq!(serde_json::to_string(&again).ok(), Some(written));
+}
+
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
+}
+
+/// Two inputs in one, with an octet of zeros between them.
+fn parts(bytes: &[u8]) -> [&[u8]; 2] {
+    let middle = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
+    let (first, rest) = bytes.split_at(middle);
+    [first, rest.get(1..).unwrap_or_default()]
+}
+
+/// Every line, put behind the others as `write` does it.
+fn of_lines(bytes: &[u8], write: fn(&mut Vec<u8>, &[u8])) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() * 2);
+    bytes
+        .split(|byte| *byte == b'\n')
+        .for_each(|line| write(&mut out, line));
+    out
+}

@@ -1,0 +1,203 @@
+//! Files that others may have written: the journal's directory, Multus', kubelet's, the runtime's.
+
+use std::fs;
+
+use device_info::{Capture, DeviceInfo, WireDeviceInfo};
+
+use super::{of_lines, parts, said, settles, text};
+use crate::allocation::Checkpoint;
+use crate::cluster::OwedWrites;
+use crate::cni::RawObject;
+use crate::journal::{Journal, Key, MultusCache, record};
+use crate::node::conf::OurConf;
+use crate::node::manifest::Manifest;
+use crate::node::takeover::{self, FromMultus};
+use crate::node::{Place, directory};
+
+/// A directory with these files; it ends with the value.
+fn dir_with(files: &[(&str, &[u8])]) -> Option<tempfile::TempDir> {
+    let dir = tempfile::tempdir().ok()?;
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent()?).ok()?;
+        fs::write(path, text).ok()?;
+    }
+    Some(dir)
+}
+
+fn key() -> Option<Key> {
+    Some(Key {
+        container: "c".parse().ok()?,
+        ifname: "eth0".parse().ok()?,
+    })
+}
+
+/// A record as it lies there, and once more with every line as a record whose checksum is right: what
+/// replays is written as it was read.
+pub(super) fn journal(bytes: &[u8]) {
+    for text in [bytes.to_vec(), of_lines(bytes, record::write)] {
+        let Some(dir) = dir_with(&[("sandboxes/c@eth0", &text), ("owed/c@eth0", bytes)]) else {
+            return;
+        };
+        let (journal, Some(key)) = (Journal::new(dir.path()), key()) else {
+            return;
+        };
+        journal.all_owed();
+        journal.due(None);
+        match journal.survey() {
+            Ok(survey) => {
+                survey.damaged.iter().for_each(|it| said(&it.cause));
+                for found in survey.records {
+                    let sandbox = found.sandbox;
+                    assert!(sandbox.to_detach().len() <= sandbox.header.attachments.len());
+                    let key = sandbox.header.key();
+                    assert!(journal.adopt(&sandbox).is_ok());
+                    let again = journal.find(&key);
+                    let again = again.map(|it| format!("{it:?}")).unwrap_or_default();
+                    assert!(again.starts_with("Found("), "{again}");
+                }
+            }
+            Err(error) => said(&error),
+        }
+        if let Err(error) = journal.find(&key) {
+            said(&error);
+        }
+    }
+}
+
+/// Multus' file of a sandbox, and after an octet of zeros libcni's of one attachment.
+pub(super) fn multus_cache(bytes: &[u8]) {
+    let [sandbox, result] = parts(bytes);
+    let files = [("c", sandbox), ("results/net-c-eth0", result)];
+    let (Some(dir), Some(key)) = (dir_with(&files), key()) else {
+        return;
+    };
+    let cache = MultusCache::new(dir.path());
+    let known = cache.read(&key);
+    known.damage.iter().for_each(|line| said(line));
+    assert!(cache.containers().contains(&key.container));
+}
+
+/// `kubelet_internal_checkpoint`, and `dra_manager_state`.
+pub(super) fn kubelet_files(bytes: &[u8]) {
+    crate::allocation::claimed(bytes);
+    let Some(dir) = dir_with(&[("checkpoint", bytes)]) else {
+        return;
+    };
+    match Checkpoint::read(&dir.path().join("checkpoint")) {
+        Ok(checkpoint) => {
+            for pod in ["", "u", "5e0b1e3e"] {
+                for (resource, ids) in checkpoint.devices_of(pod, &["app", "init"]) {
+                    assert!(checkpoint.is_registered(&resource));
+                    let has = |id: &String| checkpoint.holders(id).any(|holder| holder == pod);
+                    assert!(ids.iter().all(has));
+                }
+            }
+        }
+        Err(error) => said(&error),
+    }
+}
+
+/// What the cluster is still to be told.
+pub(super) fn owed_writes(bytes: &[u8]) {
+    let Some(dir) = dir_with(&[("publish/0000000001.000000001-1.json", bytes)]) else {
+        return;
+    };
+    let owed = OwedWrites::new(dir.path());
+    let Ok(survey) = owed.survey() else { return };
+    for (write, _) in &survey.waiting {
+        assert!(owed.keep(&write.publication).is_ok());
+        let kept = owed.survey().unwrap_or_default().waiting;
+        assert!(kept.len() > 1 || survey.waiting.len() > 1);
+        settles(&write.publication);
+    }
+    let (listed, broken) = owed.list().unwrap_or_default();
+    assert!(broken.is_empty() == survey.broken.is_empty());
+    assert!(listed.len() >= survey.waiting.len());
+    broken.iter().for_each(|line| said(line));
+}
+
+/// The runtime's directory: a configuration that is ours, Multus' or another's, and our manifest.
+pub(super) fn installation(bytes: &[u8]) {
+    let [conf, manifest] = parts(bytes);
+    let files = [
+        ("net.d/00-a.conflist", conf),
+        ("net.d/.jackfield/manifest.json", manifest),
+    ];
+    let Some(dir) = dir_with(&files) else { return };
+    let place = Place {
+        host_root: dir.path().to_owned(),
+        conf_dir: "/net.d".into(),
+        cluster_conf_dir: "/net.d".into(),
+        bin_dir: "/bin".into(),
+    };
+    if let Err(error) = Manifest::read(&place) {
+        said(&error);
+    }
+    if let directory::Kind::Broken(cause) = directory::kind(&dir.path().join("net.d/00-a.conflist"))
+    {
+        said(&cause);
+    }
+    let from = FromMultus {
+        dry_run: true,
+        force: false,
+        node: String::new(),
+        cni_path: String::new(),
+        daemon_conf: None,
+    };
+    match takeover::read(&place, &from, None) {
+        Ok(takeover) => {
+            takeover.remarks.iter().for_each(|line| said(line));
+            written_and_read(&takeover.ours);
+        }
+        Err(error) => said(&error),
+    }
+    if let Ok(object) = RawObject::parse(conf) {
+        written_and_read(&object);
+    }
+}
+
+/// The file that is made of a template is one of ours, and says the same when it is read.
+fn written_and_read(template: &RawObject) {
+    let conf = OurConf::from_template(template);
+    let text = conf.text();
+    let object = RawObject::parse(text.as_bytes());
+    let again = object.ok().and_then(|object| OurConf::read(&object));
+    assert_eq!(again.map(|it| it.text()), Some(text));
+    if let Err(error) = conf.node_config() {
+        said(&error);
+    }
+}
+
+/// Device information as device plugins and delegates write it: what is accepted reads back.
+pub(super) fn device_info(bytes: &[u8]) {
+    capture(bytes);
+    let wire = match WireDeviceInfo::from_json(bytes) {
+        Ok(wire) => wire,
+        Err(error) => return said(&error),
+    };
+    for id in ["0000:01:10.0", "vdpa0", ""] {
+        let _ = wire.describes(id);
+    }
+    match DeviceInfo::try_from(wire) {
+        Ok(info) => {
+            let text =
+                serde_json::to_string(&WireDeviceInfo::from(info.clone())).unwrap_or_default();
+            let again = WireDeviceInfo::from_json(text.as_bytes()).map(DeviceInfo::try_from);
+            assert_eq!(again, Ok(Ok(info)), "{text}");
+        }
+        Err(error) => said(&error),
+    }
+}
+
+/// A captured machine as JSON.
+fn capture(bytes: &[u8]) {
+    let Some(text) = text(bytes) else { return };
+    match Capture::from_json(text) {
+        Ok(capture) => {
+            capture.lines().for_each(drop);
+            assert_eq!(Capture::from_json(&capture.to_json()), Ok(capture));
+        }
+        Err(error) => said(&error),
+    }
+}

@@ -1,0 +1,125 @@
+//! What authors of pods and definitions write into the cluster.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::{said, settles, text};
+use crate::cluster::api::objects::PodObject;
+use crate::cluster::api::slices::{SliceObject, identify};
+use crate::cluster::api::{PodView, SliceView};
+use crate::cluster::{Answer, Cluster, Folder, PodAnnotations, PodName, Question};
+use crate::cni::RawObject;
+use crate::kubelet::PodDevices;
+use crate::npwg::selection::MAX_NETWORKS;
+use crate::npwg::{Definition, Dialect, IpamClaim, Selection, StatusEntry, merge_status};
+
+/// `k8s.v1.cni.cncf.io/networks` and `v1.multus-cni.io/default-network`.
+pub(super) fn annotation(bytes: &[u8]) {
+    let Some(text) = text(bytes) else { return };
+    for dialect in [Dialect::V1_0, Dialect::V1_3] {
+        let list = match Selection::parse_list(text, "ns", dialect) {
+            Ok(list) => list,
+            Err(error) => {
+                said(&error);
+                continue;
+            }
+        };
+        assert!(list.len() <= MAX_NETWORKS);
+        assert!(list.iter().filter(|it| it.default_route.is_some()).count() <= 1);
+        for selection in &list {
+            let args = selection.capability_args();
+            assert!(args.is_ok(), "{selection:?}: {args:?}");
+            if let Some(args) = &selection.cni_args {
+                assert_eq!(
+                    RawObject::parse(args.to_string().as_bytes()).as_ref(),
+                    Ok(args)
+                );
+            }
+        }
+        let one = Selection::parse_default_network(text, "ns", dialect);
+        assert_eq!(one.is_ok(), list.len() == 1);
+        let annotations = PodAnnotations {
+            networks: Some(text.to_owned()),
+            default_network: Some(text.to_owned()),
+        };
+        let named = annotations.references("ns", "ns", dialect);
+        assert!(
+            list.iter()
+                .all(|selection| named.contains(&selection.network))
+        );
+        let claims = annotations.claims("ns", dialect);
+        let has = |claim| claims.contains(claim);
+        assert!(list.iter().filter_map(|it| it.ipam_claim.as_ref()).all(has));
+    }
+}
+
+/// `k8s.v1.cni.cncf.io/network-status` as others left it: a second merge changes nothing.
+pub(super) fn network_status(bytes: &[u8]) {
+    let Some(text) = text(bytes) else { return };
+    let ours = [StatusEntry {
+        name: "default/net-a".to_owned(),
+        interface: Some("net1".to_owned()),
+        ..StatusEntry::default()
+    }];
+    let merged = merge_status(Some(text), &ours);
+    let list: Result<Vec<RawObject>, _> = serde_json::from_str(&merged);
+    assert!(list.is_ok_and(|list| !list.is_empty()), "{merged}");
+    assert_eq!(merge_status(Some(&merged), &ours), merged);
+    if let Ok(entries) = serde_json::from_str::<Vec<StatusEntry>>(text) {
+        settles(&entries);
+    }
+}
+
+/// Objects as the API server writes them.
+pub(super) fn objects(bytes: &[u8]) {
+    let Ok(object) = serde_json::from_slice::<Value>(bytes) else {
+        return;
+    };
+    match Definition::from_json(&object) {
+        Ok(definition) => settles(&definition),
+        Err(error) => said(&error),
+    }
+    match IpamClaim::from_json(&object) {
+        Ok(claim) => settles(&claim),
+        Err(error) => said(&error),
+    }
+    if let Ok(pod) = serde_json::from_value::<PodObject>(object.clone()) {
+        let view = PodView::from(pod);
+        settles(&view);
+    }
+    if let Ok(slice) = serde_json::from_value::<SliceObject>(object) {
+        let slices = [Rc::new(SliceView::from(slice))];
+        let mut devices = PodDevices {
+            on_node: Some(Vec::new()),
+            ..PodDevices::default()
+        };
+        assert!(identify(&slices, &mut devices));
+        let mut once = devices.clone();
+        identify(&slices, &mut once);
+        assert_eq!(once, devices);
+    }
+}
+
+/// `manifestDir`: the first octet tells JSON from YAML.
+pub(super) fn manifests(bytes: &[u8]) {
+    let (Some((form, document)), Ok(dir)) = (bytes.split_first(), tempfile::tempdir()) else {
+        return;
+    };
+    let name = if form % 2 == 0 { "a.yaml" } else { "a.json" };
+    if std::fs::write(dir.path().join(name), document).is_err() {
+        return;
+    }
+    let question = Question {
+        pod: Some(PodName {
+            namespace: "default".to_owned(),
+            name: "web".to_owned(),
+            uid: None,
+        }),
+        ..Question::default()
+    };
+    match Folder::new(dir.path().to_owned()).ask(&question) {
+        Ok(answer) => settles::<Answer>(&answer),
+        Err(error) => said(&error),
+    }
+}

@@ -1,0 +1,88 @@
+//! What becomes of an annotation and a definition together.
+
+use std::collections::BTreeMap;
+
+use super::{parts, said, text};
+use crate::allocation::Allocation;
+use crate::cluster::{Answer, Catalog, PodAnnotations, PodName};
+use crate::cni::{CapabilityArgs, InterfaceName, RawObject};
+use crate::npwg::{Definition, Dialect, ObjectRef};
+use crate::plan::{Inputs, plan};
+use crate::request::NodeConfig;
+
+const CONF: &[u8] = br#"{"cniVersion":"1.0.0","name":"j","type":"jackfield","undeclared":"args",
+    "confDir":"/nowhere","delegates":[{"cniVersion":"1.0.0","name":"c","type":"ptp"}],
+    "policy":{"namespaces":{"ns":{"types":["bridge","macvlan","tuning","host-local","static"],
+                                  "denyKeys":["ipam.dataDir","sysctl","args.cni.a.b"]}}}}"#;
+
+/// The annotation of a pod, and after an octet of zeros the configuration that each definition has
+/// which it names: no plan that may be carried out has two interfaces of one name, or a plugin that
+/// the policy forbids.
+pub(super) fn selected(bytes: &[u8]) {
+    let [annotation, config] = parts(bytes).map(text);
+    let conf = RawObject::parse(CONF).ok();
+    let node = conf.and_then(|conf| NodeConfig::parse(&conf).ok());
+    let (Some(annotation), Some(config), Some(node)) = (annotation, config, node) else {
+        return;
+    };
+    let annotations = PodAnnotations::from_map(&BTreeMap::from([(
+        crate::npwg::NETWORKS_ANNOTATION.to_owned(),
+        annotation.to_owned(),
+    )]));
+    let definition = |object: ObjectRef| {
+        let definition = Definition {
+            object: object.clone(),
+            config: Some(config.to_owned()),
+            resource_name: None,
+        };
+        (object, Ok(definition))
+    };
+    let named = annotations.references("ns", "kube-system", Dialect::V1_3);
+    let answer = Answer {
+        definitions: named.into_iter().map(definition).collect(),
+        ..Answer::default()
+    };
+    let pod = PodName {
+        namespace: "ns".to_owned(),
+        name: "p".to_owned(),
+        uid: None,
+    };
+    let Ok(container) = "c".parse() else { return };
+    let plan = plan(Inputs {
+        node: &node,
+        container: &container,
+        ifname: &InterfaceName::first(),
+        pod: Some(&pod),
+        annotations: &annotations,
+        answer: &answer,
+        catalog: &Catalog::build(&node, &answer),
+        allocation: &Allocation::default(),
+        runtime_config: CapabilityArgs::new(),
+    });
+    plan.problems.iter().for_each(|problem| said(problem));
+    plan.remarks.iter().for_each(|remark| said(remark));
+    plan.events.iter().for_each(|event| said(&event.message));
+    if !plan.problems.is_empty() {
+        return;
+    }
+    let mut names: Vec<&InterfaceName> = plan.attachments.iter().map(|it| &it.ifname).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), plan.attachments.len());
+    let Some(rule) = node.policy.rule("ns") else {
+        return;
+    };
+    for plugin in plan
+        .attachments
+        .iter()
+        .skip(1)
+        .flat_map(|it| it.config.plugins())
+    {
+        assert!(
+            rule.types
+                .iter()
+                .any(|allowed| allowed == plugin.plugin_type().as_str())
+        );
+        assert!(!plugin.body().contains("sysctl"));
+    }
+}

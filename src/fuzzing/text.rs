@@ -1,0 +1,139 @@
+//! JSON objects and the small texts of which everything else is made.
+
+use std::cmp::Ordering;
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+
+use device_info::{
+    AbsolutePath, CniFileName, DeviceName, Guid, IpoibAddr, MacAddr, PciAddress, PhysPortName,
+    SpecVersion, VdpaDriver, natural_order,
+};
+
+use super::{said, text};
+use crate::cni::{
+    CniArgs, ContainerId, InterfaceName, NetworkName, PluginType, RawObject, Version,
+};
+use crate::npwg::{Dialect, ObjectRef, RequestedIp, RequestedMac};
+use crate::request::Call;
+
+/// How many keys of an object are looked up: what is done for each takes as long as the object.
+const KEYS: usize = 32;
+
+/// An object goes out as it came in, and what is taken out of it is gone.
+pub(super) fn json(bytes: &[u8]) {
+    let object = match RawObject::parse(bytes) {
+        Ok(object) => object,
+        Err(error) => return said(&error),
+    };
+    let written = object.to_string();
+    assert_eq!(RawObject::parse(written.as_bytes()), Ok(object.clone()));
+    assert_eq!(serde_json::to_string(&object).ok(), Some(written));
+    for (key, value) in object.iter().take(KEYS) {
+        assert!(object.contains(key), "{key:?}");
+        let mut changed = object.clone();
+        assert!(changed.remove(key) && !changed.contains(key), "{key:?}");
+        changed.set(key, value.to_owned());
+        let set = Some(value.get()).filter(|value| *value != "null");
+        assert_eq!(changed.get(key).map(|value| value.get()), set, "{key:?}");
+    }
+}
+
+/// Pairs are handed on as they came, and none can smuggle in another.
+fn cni_args(text: &str) {
+    let mut args = match CniArgs::parse(text) {
+        Ok(args) => args,
+        Err(error) => return said(&error),
+    };
+    assert_eq!(CniArgs::parse(&args.to_string()), Ok(args.clone()));
+    let pairs: Vec<(String, String)> = args
+        .iter()
+        .take(KEYS)
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    for (key, value) in pairs {
+        match args.set(&key, &value) {
+            Ok(()) => assert_eq!(args.get(&key), Some(&*value)),
+            Err(error) => said(&error),
+        }
+        args.remove(&key);
+        assert_eq!(args.get(&key), None);
+    }
+}
+
+/// The environment of a call, a variable a line.
+pub(super) fn environment(bytes: &[u8]) {
+    let Some(text) = text(bytes) else { return };
+    cni_args(text);
+    let variable = |name: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once('='));
+        lines.find_map(|(key, value)| (key == name).then(|| value.to_owned()))
+    };
+    match Call::read(variable) {
+        Err(error) => said(&error),
+        Ok(call) => {
+            if let Err(error) = call.attachment() {
+                said(&error);
+            }
+            assert!(call.path_dirs().all(|dir| !dir.as_os_str().is_empty()));
+        }
+    }
+}
+
+/// What is accepted reads back from how it is written.
+fn reads_back<T>(text: &str)
+where
+    T: FromStr<Err: Display> + Display + PartialEq + Debug,
+{
+    match text.parse::<T>() {
+        Ok(value) => match value.to_string().parse::<T>() {
+            Ok(again) => assert_eq!(again, value),
+            Err(error) => panic_with(&error),
+        },
+        Err(error) => said(&error),
+    }
+}
+
+fn panic_with(error: &dyn Display) {
+    assert!(error.to_string().is_empty(), "{error}");
+}
+
+/// Addresses, names and versions; two texts on either side of a line's end are put in order.
+pub(super) fn words(bytes: &[u8]) {
+    let Some(text) = text(bytes) else { return };
+    let (left, right) = text.split_once('\n').unwrap_or((text, ""));
+    for word in [left, right] {
+        reads_back::<PciAddress>(word);
+        reads_back::<PhysPortName>(word);
+        reads_back::<VdpaDriver>(word);
+        reads_back::<SpecVersion>(word);
+        reads_back::<DeviceName>(word);
+        reads_back::<AbsolutePath>(word);
+        reads_back::<CniFileName>(word);
+        reads_back::<IpoibAddr>(word);
+        reads_back::<Guid>(word);
+        reads_back::<MacAddr>(word);
+        reads_back::<ObjectRef>(word);
+        reads_back::<RequestedIp>(word);
+        reads_back::<Version>(word);
+        reads_back::<ContainerId>(word);
+        reads_back::<InterfaceName>(word);
+        reads_back::<NetworkName>(word);
+        reads_back::<PluginType>(word);
+        if let Ok(guid) = Guid::parse_observed(word) {
+            assert_eq!(Guid::parse_observed(&guid.to_string()), Ok(guid));
+        }
+        if let Ok(mac) = MacAddr::parse_observed(word) {
+            assert_eq!(MacAddr::parse_observed(&mac.to_string()), Ok(mac));
+        }
+        for dialect in [Dialect::V1_0, Dialect::V1_3] {
+            if let Ok(mac) = RequestedMac::parse(word, dialect) {
+                assert_eq!(RequestedMac::parse(&mac.to_string(), dialect), Ok(mac));
+            }
+        }
+    }
+    assert_eq!(natural_order(left, left), Ordering::Equal);
+    assert_eq!(
+        natural_order(left, right),
+        natural_order(right, left).reverse()
+    );
+}
