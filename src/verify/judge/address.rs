@@ -67,8 +67,6 @@ impl Judgement<'_> {
     }
 }
 
-/// Whether an address is among those, with its prefix where one was asked for.
-
 /// How many addresses a finding shows: a pod may have given itself thousands.
 const SHOWN: usize = 16;
 
@@ -88,6 +86,7 @@ impl Found {
         Self { all, hosts, shown }
     }
 
+    /// Whether an address is among those, with its prefix where one was asked for.
     fn has(&self, expected: &RequestedIp) -> bool {
         match expected.prefix() {
             None => self.hosts.contains(&expected.addr()),
