@@ -66,17 +66,12 @@ pub const TARGETS: &[Target] = &[
     target("installation", 1 << 16, files::installation),
 ];
 
-/// How long what is said of an input may be, in bytes: an event and a terminal bear it.
-const LONGEST: usize = 4 << 10;
-
-/// What is said of an input is short, and one line where the runtime reads it.
+/// What is said of an input is short, and one line, where the runtime reads it.
 fn said(what: &dyn Display) {
-    let text = what.to_string();
-    assert!(text.len() <= LONGEST, "{} bytes: {text}", text.len());
-    let document = Error::new(100, text).to_json(Version::LATEST);
-    let msg = Error::parse(document.as_bytes())
-        .unwrap_or_else(|| Error::new(0, "\n"))
-        .msg;
+    const LONGEST: usize = 20 << 10;
+    let document = Error::new(100, what.to_string()).to_json(Version::LATEST);
+    assert!(document.len() <= LONGEST, "{} bytes", document.len());
+    let msg = Error::parse(document.as_bytes()).map_or_else(|| "\n".to_owned(), |it| it.msg);
     assert!(!msg.contains(['\n', '\r']), "{msg:?}");
 }
 

@@ -104,7 +104,7 @@ impl JsonError {
 
 impl From<serde_json::Error> for JsonError {
     fn from(error: serde_json::Error) -> Self {
-        Self::Syntax(error.to_string())
+        Self::Syntax(shortened(&error.to_string(), LONGEST_REASON).into_owned())
     }
 }
 
@@ -172,10 +172,17 @@ pub(crate) fn push_string(out: &mut String, text: &str) {
     }
 }
 
+/// A parser's words quote the whole value that it did not expect.
+const LONGEST_REASON: usize = 200;
+
 /// A value in a message: whole when it is short.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 80;
-    match text.char_indices().nth(LONGEST) {
+    shortened(text, 80)
+}
+
+/// As many characters of a text.
+pub(super) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(longest) {
         Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
         None => Cow::Borrowed(text),
     }
@@ -186,7 +193,7 @@ fn without_position(error: &serde_json::Error) -> String {
     if let Some(end) = message.rfind(" at line ") {
         message.truncate(end);
     }
-    message
+    shortened(&message, LONGEST_REASON).into_owned()
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ fn result(bytes: &[u8]) {
 
 /// The configuration on stdin, with what travels along.
 pub(super) fn node_config(bytes: &[u8]) {
-    let object = match RawObject::parse(bytes) {
+    let object = match RawObject::parse_stdin(bytes) {
         Ok(object) => object,
         Err(error) => return said(&error),
     };

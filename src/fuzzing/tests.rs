@@ -49,7 +49,7 @@ const READS: [&str; 12] = [
     "serde_json::from_value",
     "serde_saphyr::from_str",
     "Deserializer::from_slice",
-    "RawObject::parse(",
+    "RawObject::parse",
     "read_json(",
     "A::decode(",
     "::deserialize(",

@@ -10,6 +10,7 @@ use device_info::{
 };
 
 use super::{said, text};
+use crate::cni::json::same_key;
 use crate::cni::{
     CniArgs, ContainerId, InterfaceName, NetworkName, PluginType, RawObject, Version,
 };
@@ -19,7 +20,8 @@ use crate::request::Call;
 /// How many keys of an object are looked up: what is done for each takes as long as the object.
 const KEYS: usize = 32;
 
-/// An object goes out as it came in, and what is taken out of it is gone.
+/// An object goes out as it came in, what is taken out of it is gone, and one that says what is
+/// executed has no key twice.
 pub(super) fn json(bytes: &[u8]) {
     let object = match RawObject::parse(bytes) {
         Ok(object) => object,
@@ -28,6 +30,24 @@ pub(super) fn json(bytes: &[u8]) {
     let written = object.to_string();
     assert_eq!(RawObject::parse(written.as_bytes()), Ok(object.clone()));
     assert_eq!(serde_json::to_string(&object).ok(), Some(written));
+    match (
+        RawObject::parse_configuration(bytes),
+        RawObject::parse_stdin(bytes),
+    ) {
+        (Ok(configuration), stdin) => {
+            assert_eq!(Ok(&configuration), stdin.as_ref());
+            assert_eq!(configuration, object);
+            let keys: Vec<&str> = object.iter().map(|(key, _)| key).take(KEYS).collect();
+            for (place, key) in keys.iter().enumerate() {
+                let later = keys.iter().skip(place + 1);
+                assert!(
+                    later.into_iter().all(|other| !same_key(key, other)),
+                    "{key:?}"
+                );
+            }
+        }
+        (Err(error), _) => said(&error),
+    }
     for (key, value) in object.iter().take(KEYS) {
         assert!(object.contains(key), "{key:?}");
         let mut changed = object.clone();

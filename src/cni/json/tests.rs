@@ -198,3 +198,14 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<String>(&out).unwrap(), text);
     }
 }
+
+#[test]
+fn an_error_does_not_quote_without_end() {
+    let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(100_000));
+    let of_key = object(&long).read::<u32>("name").unwrap_err();
+    let of_text = serde_json::from_str::<u32>(&format!("{:?}", "x".repeat(100_000)));
+    for error in [of_key, JsonError::from(of_text.unwrap_err())] {
+        let said = error.to_string();
+        assert!(said.len() < 500, "{} bytes", said.len());
+    }
+}
