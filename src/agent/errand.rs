@@ -82,7 +82,7 @@ impl<'a, 's> Errand<'a, 's> {
             resource_name: definition.resource_name.clone(),
         };
         let part = FromAgent::Definition(Box::new((object.clone(), definition)));
-        if !self.is_plugin_gone.get() && !send(&mut *plugin.lock().await, &part).await {
+        if !self.is_plugin_gone.get() && !send(*plugin.lock().await, &part).await {
             self.is_plugin_gone.set(true);
         }
         Ok(left)

@@ -6,6 +6,9 @@ use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
 
+/// From how many bytes on an answer has room for how many more at once.
+const LONG: usize = 256 << 10;
+const LONGER: usize = 2 << 20;
 /// What is read of a refusal, in bytes.
 const REFUSAL: usize = 64 << 10;
 
@@ -44,6 +47,10 @@ async fn up_to(mut body: Body, most: usize) -> Result<Option<Vec<u8>>, kube::Err
         };
         if data.len() > most - text.len() {
             return Ok(None);
+        }
+        if text.len() > LONG && text.capacity() < LONGER {
+            // Growing step by step would copy it each time, and take twice the memory.
+            text.reserve_exact(LONGER);
         }
         text.extend_from_slice(&data);
     }
