@@ -14,6 +14,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::cache::Cache;
 use crate::cluster::Figures;
+use crate::cni::Verb;
 use crate::kubelet::Usage;
 use calls::Calls;
 use labels::{DeviceLabels, LookupLabels, PublicationLabels, QuestionLabels, ShelfLabels};
@@ -102,12 +103,12 @@ impl Metrics {
         );
         registry.register(
             "attachments",
-            "Attachments of the runtime on record (sandboxes, each with all its networks), as the last STATUS or GC counted them",
+            "Attachments of the runtime on record (sandboxes, each with all its networks), as the last call counted them",
             self.attachments.clone(),
         );
         registry.register(
             "owed_detachments",
-            "Detachments still owed, as the last STATUS or GC counted them",
+            "Detachments still owed, as the last call counted them",
             self.detachments.clone(),
         );
         registry.register(
@@ -141,6 +142,8 @@ impl Metrics {
         if let Some(on_record) = figures.on_record {
             self.attachments.set(gauge(on_record.attachments));
             self.detachments.set(gauge(on_record.owed));
+        } else if figures.verb == Verb::Add.as_str() && figures.code == 0 {
+            self.attachments.inc();
         }
     }
 

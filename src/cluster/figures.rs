@@ -33,7 +33,7 @@ pub struct Figures {
     pub networks: Vec<NetworkFigure>,
     /// Every plugin that was called.
     pub plugins: Vec<PluginFigure>,
-    /// How much is on record, where the call counted it: a STATUS or a GC.
+    /// How much is on record, where the call counted it: every verb but ADD.
     pub on_record: Option<OnRecord>,
 }
 

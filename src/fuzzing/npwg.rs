@@ -1,10 +1,12 @@
 //! What authors of pods and definitions write into the cluster.
 
 use std::rc::Rc;
+use std::time::Instant;
 
 use serde_json::Value;
 
 use super::{said, settles, text};
+use crate::cluster::api::definitions::{Read, Wire};
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::{SliceObject, identify};
 use crate::cluster::api::{PodView, SliceView};
@@ -80,6 +82,14 @@ pub(super) fn objects(bytes: &[u8]) {
         Ok(definition) => settles(&definition),
         Err(error) => said(&error),
     }
+    if let Ok(wire) = serde_json::from_slice::<Wire>(bytes)
+        && let Read::Whole { definition, .. } = wire.read()
+    {
+        match definition {
+            Ok(definition) => settles(&definition),
+            Err(error) => said(&error),
+        }
+    }
     match IpamClaim::from_json(&object) {
         Ok(claim) => settles(&claim),
         Err(error) => said(&error),
@@ -118,7 +128,7 @@ pub(super) fn manifests(bytes: &[u8]) {
         }),
         ..Question::default()
     };
-    match Folder::new(dir.path().to_owned()).ask(&question) {
+    match Folder::new(dir.path().to_owned()).ask(&question, Instant::now()) {
         Ok(answer) => settles::<Answer>(&answer),
         Err(error) => said(&error),
     }

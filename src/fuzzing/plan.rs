@@ -1,6 +1,7 @@
 //! What becomes of an annotation and a definition together.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use super::{parts, said, text};
 use crate::allocation::Allocation;
@@ -58,6 +59,7 @@ pub(super) fn selected(bytes: &[u8]) {
         catalog: &Catalog::build(&node, &answer),
         allocation: &Allocation::default(),
         runtime_config: CapabilityArgs::new(),
+        until: Instant::now() + Duration::from_secs(60),
     });
     plan.problems.iter().for_each(|problem| said(problem));
     plan.remarks.iter().for_each(|remark| said(remark));

@@ -10,6 +10,9 @@ use crate::request::NodeConfig;
 
 /// Keys below which some plugins have the configurations of further ones.
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
+/// How many lists in one another are looked through for a denied key; host-local's `ranges` are two.
+/// Each is read anew, so deeper ones are refused.
+const LISTS: usize = 4;
 
 /// Checks the policy for one network that a pod of `namespace` selects by annotation, with the
 /// pod's own `cni-args`, which become `args.cni` of every plugin.
@@ -138,8 +141,8 @@ fn sets(cni_args: &RawObject, path: &str) -> bool {
         && keys.next().is_none_or(|below| holds(cni_args, below))
 }
 
-/// Whether an object holds the dotted `path`, be it in an element of a list on the way. Keys are compared as plugins written in Go read them,
-/// so that no other spelling of a key gets past the policy; nor does a value beside it that only
+/// Whether an object holds the dotted `path`, be it in an element of a list on the way. Keys are
+/// compared as plugins written in Go read them, so that no other spelling of a key gets past the policy; nor does a value beside it that only
 /// some parsers bear, since values are not looked into.
 fn holds(object: &RawObject, path: &str) -> bool {
     let (first, rest) = path
@@ -149,13 +152,15 @@ fn holds(object: &RawObject, path: &str) -> bool {
     let mut values = values.map(|(_, raw)| raw);
     match rest {
         None => values.next().is_some(),
-        Some(rest) => values.any(|raw| is_below(raw, rest)),
+        Some(rest) => values.any(|raw| is_below(raw, rest, LISTS)),
     }
 }
 
-fn is_below(raw: &RawValue, path: &str) -> bool {
+/// Whether a value holds `path`, or has more lists in one another than anybody looks through.
+fn is_below(raw: &RawValue, path: &str, lists: usize) -> bool {
     if let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-        return list.into_iter().any(|element| is_below(element, path));
+        let mut elements = list.into_iter();
+        return lists == 0 || elements.any(|element| is_below(element, path, lists - 1));
     }
     let object = serde_json::from_str::<RawObject>(raw.get());
     object.is_ok_and(|object| holds(&object, path))
@@ -168,7 +173,7 @@ mod tests {
     #[test]
     fn a_denied_key_is_found_however_it_is_spelt_and_whatever_stands_beside_it() {
         let object = RawObject::parse(
-            br#"{"type":"ptp","IPAM":{"n":1e400,"\u0064ataDir":"/"},"ipam":{},"list":[[7,{"a":1}],{"b":null}],"ny\u017fctl":null}"#,
+            br#"{"type":"ptp","IPAM":{"n":1e400,"\u0064ataDir":"/"},"ipam":{},"list":[[7,{"a":1}],{"b":null}],"deep":[[[[[{"y":1}]]]]],"ny\u017fctl":null}"#,
         )
         .unwrap();
         for (path, held) in [
@@ -184,6 +189,7 @@ mod tests {
             ("nysctl", true),
             ("dataDir", false),
             ("", false),
+            ("deep.x", true),
         ] {
             assert_eq!(holds(&object, path), held, "{path}");
         }

@@ -103,14 +103,17 @@ fn a_static_pod_that_ended_without_a_mirror_is_owed_nothing() {
 fn a_static_pod_is_attached_while_there_is_no_api_server() {
     let (lab, agent) = Lab::with_agent();
     lab.definition("storage", "10.2.0.5/24");
-    agent.wait_until_it_knows(0, 0);
-    lab.proxy.down();
     let sandbox = Sandbox {
         container: "static-c",
         pod: "static-c",
         uid: HASH,
         annotations: Some(static_pod("storage")),
     };
+    // The agent keeps the definition from the first time on.
+    lab.call("ADD", &sandbox).succeeds();
+    lab.call("DEL", &sandbox).succeeds();
+    agent.wait_until_it_knows(0, 1);
+    lab.proxy.down();
     lab.call("ADD", &sandbox).succeeds();
     assert_eq!(lab.interfaces("static-c"), ["eth0", "net1"]);
 }

@@ -103,7 +103,7 @@ fn every_choice_is_taken() {
 fn wrong_values_are_answered_as_documented() {
     let rows = Document::of(NAME).rows().into_iter();
     let mut seen = 0;
-    for row in rows.filter(|row| row.len() == 2) {
+    for row in rows.filter(|row| row.len() == 2 && row[0].starts_with("`{")) {
         let written: Value = serde_json::from_str(code(&row[0]).unwrap()).unwrap();
         assert_eq!(read(&written).unwrap_err(), row[1], "{written}");
         seen += 1;

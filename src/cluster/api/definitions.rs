@@ -60,7 +60,7 @@ impl Read {
 /// A definition on the wire, as far as it is read: what else its metadata holds is skipped.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Wire {
+pub(crate) struct Wire {
     #[serde(rename = "apiVersion")]
     api_version: Value,
     kind: Value,
@@ -85,7 +85,7 @@ struct Spec {
 }
 
 impl Wire {
-    fn read(self) -> Read {
+    pub(crate) fn read(self) -> Read {
         let resource = self
             .metadata
             .annotations

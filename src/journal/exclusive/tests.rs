@@ -51,8 +51,8 @@ fn begun(journal: &Journal, container: &str) -> Header {
 
 /// The container that keeps `what` from another one, if any does.
 fn take(journal: &Journal, header: &Header, what: &Exclusive) -> Option<String> {
-    let locks = tempfile::tempdir().unwrap();
-    let turn = Turn::take(locks.path(), std::time::Instant::now()).unwrap();
+    let soon = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let turn = Turn::take(&journal.dir.join("locks"), soon).unwrap();
     let holder = journal.take(&header.key(), what, &turn).unwrap();
     holder.map(|sandbox| sandbox.header.container.to_string())
 }
