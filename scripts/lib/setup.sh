@@ -4,6 +4,7 @@
 CACHE=${JACKFIELD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/jackfield}
 CNI_PLUGINS_VERSION=v1.9.1
 CNITOOL_VERSION=v1.3.1
+CARGO_DENY_VERSION=0.20.2
 
 # Tests and demo have one build of everything between them: static as what users install, with
 # machines of all kinds to test on and the names of devices.
@@ -63,6 +64,20 @@ keep_rust() {
         find "$1" -type d -path "*/.fingerprint/$package-*" -prune -exec rm -rf {} +
     done
     echo "$PWD" >"$1/.checkout"
+}
+
+# Checks licences and sources of all crates; in $CARGO_DENY (a minute of two cores, once per version).
+# Unoptimised, since it runs for a second.
+need_cargo_deny() {
+    local dir=$CACHE/cargo-deny-$CARGO_DENY_VERSION
+    CARGO_DENY=$dir/bin/cargo-deny
+    [ -x "$CARGO_DENY" ] && return
+    say "building cargo-deny $CARGO_DENY_VERSION"
+    # In a directory of its own: cargo locks the one that it builds in.
+    env -u CARGO_BUILD_BUILD_DIR CARGO_TARGET_DIR="$dir/build" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        cargo install --quiet --locked --no-default-features --root "$dir" "cargo-deny@$CARGO_DENY_VERSION" &&
+        rm -rf "$dir/build"
 }
 
 # The C compiler for static programs of this machine, which the cryptography of TLS is built with.

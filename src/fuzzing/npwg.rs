@@ -78,15 +78,17 @@ pub(super) fn objects(bytes: &[u8]) {
     let Ok(object) = serde_json::from_slice::<Value>(bytes) else {
         return;
     };
-    match Definition::from_json(&object) {
-        Ok(definition) => settles(&definition),
-        Err(error) => said(&error),
+    let definition = Definition::from_json(&object);
+    match &definition {
+        Ok(definition) => settles(definition),
+        Err(error) => said(error),
     }
+    // What the agent reads of an answer is what is read of the whole object.
     if let Ok(wire) = serde_json::from_slice::<Wire>(bytes)
-        && let Read::Whole { definition, .. } = wire.read()
+        && let Read::Whole { definition: read, .. } = wire.read()
     {
-        match definition {
-            Ok(definition) => settles(&definition),
+        match read {
+            Ok(read) => assert_eq!(definition, Ok(read)),
             Err(error) => said(&error),
         }
     }
