@@ -58,11 +58,13 @@ pub(super) fn convert(
     put(&mut ours, "type", &NAME);
     for object in [Some(&list), Some(&plugin), daemon].into_iter().flatten() {
         for (key, value) in object.iter() {
-            if is(key, &OF_MULTUS) || ours.contains(key) {
+            if is(key, &OF_MULTUS) {
                 continue;
             }
             if is(key, &KEYS) || is(key, &ACCEPTED) {
-                ours.set(key, value.to_owned());
+                if !ours.contains(key) {
+                    ours.set(key, value.to_owned());
+                }
             } else {
                 remarks.push(format!("unknown key {key:?} is not taken along"));
             }

@@ -95,8 +95,8 @@ impl Keys<'_> {
                 inside("policy.node", &rule, &policy::NODE_KEYS);
             }
             let namespaces = object(&policy, "namespaces").unwrap_or_default();
-            for (namespace, _) in namespaces.iter() {
-                let rule = object(&namespaces, namespace).unwrap_or_default();
+            for (namespace, rule) in namespaces.iter() {
+                let rule: RawObject = serde_json::from_str(rule.get()).unwrap_or_default();
                 inside(
                     &format!("policy.namespaces.{namespace}"),
                     &rule,
