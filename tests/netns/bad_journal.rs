@@ -56,7 +56,7 @@ fn a_journal_that_cannot_be_a_directory_keeps_everything_from_running() {
     lab.set_out();
     lab.call("ADD").fails(
         109,
-        &[&journal(&lab), "make journalDir a writable directory"],
+        &[&journal(&lab), "make it a directory of root"],
     );
     assert!(lab.log("calls").is_empty(), "nothing ran");
     lab.assert_nothing_left();
