@@ -85,7 +85,9 @@ pub(super) fn objects(bytes: &[u8]) {
     }
     // What the agent reads of an answer is what is read of the whole object.
     if let Ok(wire) = serde_json::from_slice::<Wire>(bytes)
-        && let Read::Whole { definition: read, .. } = wire.read()
+        && let Read::Whole {
+            definition: read, ..
+        } = wire.read()
     {
         match read {
             Ok(read) => assert_eq!(definition, Ok(read)),

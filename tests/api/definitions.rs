@@ -215,7 +215,7 @@ fn pods_with_long_annotations_are_attached_and_not_kept() {
         lab.pod(&format!("p{number}"), &json!({NETWORKS: &networks}));
     }
     let uid = lab.pod("web", &json!({NETWORKS: &networks}));
-    agent.wait_until_it_knows(41, 0);
+    agent.wait_until_it_knows(41, 1);
     let own: u32 = agent.status("RssAnon").parse().unwrap();
     assert!(own < 8 * 1024, "{own} kB");
     lab.add("web", &uid).succeeds();

@@ -54,10 +54,8 @@ fn a_journal_that_cannot_be_a_directory_keeps_everything_from_running() {
     // Injects a fault: a file in the directory's place.
     lab.write("journal", "");
     lab.set_out();
-    lab.call("ADD").fails(
-        109,
-        &[&journal(&lab), "make it a directory of root"],
-    );
+    lab.call("ADD")
+        .fails(109, &[&journal(&lab), "make it a directory of root"]);
     assert!(lab.log("calls").is_empty(), "nothing ran");
     lab.assert_nothing_left();
 }
