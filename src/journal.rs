@@ -48,11 +48,16 @@ pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
 pub use users::DeviceUser;
 
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+
 use crate::cluster::OnRecord;
 use crate::kernel::capabilities;
 use crate::private_dir;
 use steps::ReplayError;
 
+/// The access mode of a descriptor that can be neither read nor written nor locked, only synced.
+const NO_ACCESS: i32 = 3;
 /// A user and a group that no process has: the largest ID that is one.
 const NOBODYS: u32 = u32::MAX - 1;
 
@@ -145,9 +150,10 @@ impl Journal {
         if !capabilities::overrides_owners() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let record = open(&self.path(key))?;
+        let flags = OFlag::from_bits_retain(NO_ACCESS) | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let record = nix::fcntl::open(&self.path(key), flags, Mode::empty())?;
         fchown(&record, Some(NOBODYS), Some(NOBODYS))?;
-        Ok(record.into())
+        Ok(record)
     }
 
     /// Counts what is on record and what is owed, by the names of the files.

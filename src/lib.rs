@@ -25,6 +25,7 @@ pub mod request;
 pub mod kubelet;
 
 mod boot;
+mod bounded;
 
 mod untrusted_file;
 

@@ -8,12 +8,12 @@ mod connection;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io::{Read, Write};
-use std::os::fd::{IntoRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use connection::{ByDeadline, ConnectError, Wait};
+use connection::{ByDeadline, ConnectError, Connection, Wait};
 
 use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
@@ -37,9 +37,9 @@ pub struct Agent {
     owed: OwedWrites,
     api: Option<Api>,
     /// The connection that the question went over; what is told at the end goes over it too.
-    stream: RefCell<Option<UnixStream>>,
+    stream: RefCell<Option<Connection>>,
     /// A question that was sent ahead of being asked, and the connection that its answer comes over.
-    announced: RefCell<Option<(ToAgent, UnixStream)>>,
+    announced: RefCell<Option<(ToAgent, Connection)>>,
     /// Set once the API server has taken the agent's place: it then does for the whole call.
     agent_is_away: OnceCell<()>,
     /// Whether something is owed that the agent has not been reminded of.
@@ -60,7 +60,7 @@ impl Agent {
         }
     }
 
-    fn connect(&self, until: Instant) -> Result<UnixStream, Attempt> {
+    fn connect(&self, until: Instant) -> Result<Connection, Attempt> {
         connection::open(&self.socket, Wait::Until(until)).map_err(|error| match error {
             ConnectError::Io(error) => {
                 use std::io::ErrorKind::{ConnectionRefused, NotFound, TimedOut, WouldBlock};
@@ -82,9 +82,12 @@ impl Agent {
     fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, Attempt> {
         let announced = self.announced.borrow_mut().take();
         // The answer to what was not asked after all goes with its connection.
-        let announced = announced.filter(|(announced, _)| announced == message);
         let stream = match announced {
-            Some((_, stream)) => stream,
+            Some((announced, stream)) if announced == *message => stream,
+            Some((_, stream)) => {
+                let _ = stream.shutdown(Shutdown::Both);
+                self.send(message, until)?
+            }
             None => self.send(message, until)?,
         };
         let answer =
@@ -94,7 +97,7 @@ impl Agent {
     }
 
     /// Sends a message by `until`, over the open connection or a new one.
-    fn send(&self, message: &ToAgent, until: Instant) -> Result<UnixStream, Attempt> {
+    fn send(&self, message: &ToAgent, until: Instant) -> Result<Connection, Attempt> {
         let frame = frame::encode(message, MAX_TO_AGENT).map_err(|error| self.failed(error))?;
         let kept = self.stream.borrow_mut().take();
         let stream = match kept {
@@ -163,7 +166,6 @@ impl Agent {
         // What does not fit into the socket's buffer is not counted.
         let _ = connection::send_with(&stream, &frames.concat(), record());
         // Open until this process ends: only then is the processor free for what is owed.
-        let _ = stream.into_raw_fd();
     }
 
     /// Where nothing can be kept on disk, the agent keeps it in memory.
@@ -204,7 +206,7 @@ fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
             FromAgent::Definition(part) => {
                 // One without a text takes memory too.
                 length += PART + part.1.config.as_ref().map_or(0, String::len);
-                if length > MOST_DEFINITIONS {
+                if length > MOST_DEFINITIONS || definitions.len() == MOST_PARTS {
                     let limit = MOST_DEFINITIONS;
                     return Err(FrameError::TooLarge { length, limit });
                 }
@@ -221,6 +223,8 @@ fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
 
 /// What a definition takes besides its text, in bytes.
 const PART: usize = 1 << 10;
+/// How many definitions come before an answer: no question names more.
+const MOST_PARTS: usize = 256;
 
 /// How one attempt to ask ended.
 enum Attempt {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pod::PodName;
+use crate::bounded;
 use crate::npwg::ObjectRef;
 
 /// What there is on a node, by name: to be asked about one by one.
@@ -16,9 +17,12 @@ pub struct Census {
     /// Whether the agent has had whole lists of both yet: what follows may be less than there is.
     pub listed: bool,
     /// Its pods.
+    #[serde(deserialize_with = "bounded::list::<_, _, 4096>")]
     pub pods: Vec<PodName>,
     /// The cluster's definitions.
+    #[serde(deserialize_with = "bounded::list::<_, _, 20000>")]
     pub definitions: Vec<ObjectRef>,
     /// What is there and cannot be read, a line each.
+    #[serde(deserialize_with = "bounded::list::<_, _, 1024>")]
     pub broken: Vec<String>,
 }

@@ -30,6 +30,8 @@ const TORN: &str = ".unreadable";
 pub const MAX_FILE: u64 = 1 << 20;
 /// How many entries of the directory are looked through for what a new publication replaces.
 const LOOKED_AT: usize = 4096;
+/// How many writes a survey reads.
+const SURVEYED: usize = 256;
 /// How many publications a new one replaces.
 const REPLACED: usize = 16;
 
@@ -207,11 +209,14 @@ impl OwedWrites {
             entries => entries?,
         };
         let mut survey = OwedSurvey::default();
-        for entry in entries {
+        for entry in entries.take(LOOKED_AT) {
             let entry = entry?;
             let Ok(file) = entry.file_name().into_string() else {
                 continue;
             };
+            if survey.waiting.len() + survey.broken.len() == SURVEYED {
+                break;
+            }
             if file.ends_with(TORN) {
                 survey.broken.push(entry.path());
             }

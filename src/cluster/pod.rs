@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, Dialect, NETWORKS_ANNOTATION, ObjectRef, Selection};
 
 /// A pod as the runtime names it.
@@ -110,6 +111,7 @@ pub struct Pod {
     pub devices: BTreeMap<String, Vec<String>>,
     /// Its containers that request extended resources, in their order.
     #[serde(default)]
+    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
     pub containers: Vec<Container>,
     /// Whether it has resource claims (DRA), whatever they are for.
     pub has_claims: bool,

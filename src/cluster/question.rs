@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::pod::{Pod, PodAnnotations, PodName};
+use crate::bounded;
 use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
@@ -46,8 +47,10 @@ pub struct Answer {
     /// The pod.
     pub pod: Option<Pod>,
     /// Every definition that was named, in no order.
+    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
     pub definitions: Vec<(ObjectRef, Found<Definition>)>,
     /// Every claim that was named, by its name.
+    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
     pub claims: Vec<(String, Found<IpamClaim>)>,
     /// What kubelet says of the pod's devices; `None` where it was not asked, since no network
     /// uses any.

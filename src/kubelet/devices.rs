@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::KubeletError;
 use super::message;
+use crate::bounded;
 
 /// What kubelet says of one pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +12,7 @@ use super::message;
 pub struct PodDevices {
     /// Its containers, in the order of its specification, side-cars first; none where kubelet does
     /// not know the pod, or does not know it yet.
+    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
     pub containers: Vec<ContainerDevices>,
     /// The resources that have devices on this node, of device plugins and of DRA drivers; `None`
     /// where nobody was asked.
@@ -26,8 +28,10 @@ pub struct ContainerDevices {
     /// Its name.
     pub name: String,
     /// Those of device plugins, each resource once.
+    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
     pub resources: Vec<Resource>,
     /// Those of DRA drivers.
+    #[serde(deserialize_with = "bounded::list::<_, _, 1024>")]
     pub dynamic: Vec<DynamicDevice>,
 }
 
@@ -38,6 +42,7 @@ pub struct Resource {
     /// Its name, as in a container's limits.
     pub name: String,
     /// Their identifiers, in no order that would last: kubelet's changes from call to call.
+    #[serde(deserialize_with = "bounded::list::<_, _, 4096>")]
     pub ids: Vec<String>,
 }
 

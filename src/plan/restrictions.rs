@@ -13,6 +13,8 @@ const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
 /// How many lists in one another are looked through for a denied key; host-local's `ranges` are two.
 /// Each is read anew, so deeper ones are refused.
 const LISTS: usize = 4;
+/// How many plugins that execute one another are looked through; each level is read anew.
+const LEVELS: usize = 8;
 
 /// Checks the policy for one network that a pod of `namespace` selects by annotation, with the
 /// pod's own `cni-args`, which become `args.cni` of every plugin.
@@ -66,8 +68,8 @@ fn check_plugins(
     policy: &str,
 ) -> Result<(), Reason> {
     for plugin in config.plugins() {
-        let mut executed = vec![(plugin.body().clone(), false)];
-        while let Some((object, is_part)) = executed.pop() {
+        let mut executed = vec![(plugin.body().clone(), false, 0)];
+        while let Some((object, is_part, level)) = executed.pop() {
             let name = object.read::<String>("type").ok().flatten();
             let name = name.filter(|name| !name.is_empty());
             if let Some(name) = name.filter(|name| !types.is_empty() && !types.contains(name)) {
@@ -82,7 +84,18 @@ fn check_plugins(
                     plugin.plugin_type()
                 )));
             }
-            executed.extend(below(&object));
+            let further = below(&object).filter(|_| level < LEVELS).ok_or_else(|| {
+                Reason::Restricted(format!(
+                    "plugin {} has configurations of others deeper than {policy} can check \
+                     ({LEVELS} levels, {LISTS} lists in one another); flatten it",
+                    plugin.plugin_type()
+                ))
+            })?;
+            executed.extend(
+                further
+                    .into_iter()
+                    .map(|(it, is_part)| (it, is_part, level + 1)),
+            );
         }
     }
     Ok(())
@@ -90,17 +103,47 @@ fn check_plugins(
 
 /// The configurations of the plugins that a plugin executes itself, as flannel does that in
 /// `delegate` and most do that in `ipam`; of each, whether it is a mere part of the plugin's own.
-fn below(object: &RawObject) -> Vec<(RawObject, bool)> {
+/// `None` where lists are nested deeper than anybody looks.
+fn below(object: &RawObject) -> Option<Vec<(RawObject, bool)>> {
     let mut found = Vec::new();
     for (key, raw) in object.iter() {
         let is_ipam = same_key(key, "ipam");
-        if is_ipam || DELEGATES.iter().any(|delegates| same_key(key, delegates)) {
-            let one = serde_json::from_str::<RawObject>(raw.get()).map(|one| vec![one]);
-            let all = one.or_else(|_| serde_json::from_str(raw.get()));
-            found.extend(all.unwrap_or_default().into_iter().map(|it| (it, is_ipam)));
+        if is_ipam || is_of_delegates(key) {
+            let mut configurations = Vec::new();
+            objects(raw, LISTS, &mut configurations)?;
+            for configuration in configurations {
+                if !is_ipam && configuration.get("type").is_none() {
+                    // Not one configuration, but several by their names.
+                    let mut named = Vec::new();
+                    let others = configuration.iter();
+                    for (_, raw) in others.filter(|(key, _)| !is_of_delegates(key)) {
+                        objects(raw, LISTS, &mut named)?;
+                    }
+                    found.extend(named.into_iter().map(|it| (it, false)));
+                }
+                found.push((configuration, is_ipam));
+            }
         }
     }
-    found
+    Some(found)
+}
+
+fn is_of_delegates(key: &str) -> bool {
+    DELEGATES.iter().any(|delegates| same_key(key, delegates))
+}
+
+/// Every object in a value and in the lists in it. What else is there hides none of them: Go skips
+/// `null` in a list.
+fn objects(raw: &RawValue, lists: usize, found: &mut Vec<RawObject>) -> Option<()> {
+    if let Ok(one) = serde_json::from_str(raw.get()) {
+        found.push(one);
+    } else if let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+        let lists = lists.checked_sub(1)?;
+        for element in list {
+            objects(element, lists, found)?;
+        }
+    }
+    Some(())
 }
 
 /// Checks `namespaceIsolation` for one definition that a pod of `namespace` names, in whichever

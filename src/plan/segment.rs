@@ -68,7 +68,11 @@ fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
     let device = || device().map(Uplink::Device);
     match plugin.plugin_type().as_str() {
         "bridge" => bridge(body, DEFAULT_BRIDGE.parse().ok()),
-        "macvlan" | "macvtap" | "ipvlan" | "ipvtap" | "vlan" | "ipoib" => master(body),
+        "vlan" => master(body, number(body, "vlanId")),
+        "macvlan" | "macvtap" | "ipvlan" | "ipvtap" | "ipoib" => master(body, 0),
+        // They join no network of the node, whatever keys they have beside theirs.
+        "ptp" | "dummy" | "tap" | "loopback" | "tuning" | "portmap" | "bandwidth" | "firewall"
+        | "sbr" | "vrf" => None,
         "sriov" | "ib-sriov" => device(),
         "host-device" => device().or_else(|| {
             let name = Some(interface(body, "device")?);
@@ -76,7 +80,7 @@ fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
         }),
         _ => bridge(body, None).or_else(device).or_else(|| {
             interface(body, "master")?;
-            master(body)
+            master(body, number(body, "vlanId"))
         }),
     }
 }
@@ -90,8 +94,7 @@ fn bridge(body: &RawObject, default: Option<InterfaceName>) -> Option<Uplink> {
     Some(Uplink::Bridge { name, vlan })
 }
 
-fn master(body: &RawObject) -> Option<Uplink> {
-    let vlan = number(body, "vlanId");
+fn master(body: &RawObject, vlan: u64) -> Option<Uplink> {
     let in_pod = body.read::<bool>("linkInContainer").ok().flatten();
     if in_pod == Some(true) {
         let name = interface(body, "master")?;
@@ -207,6 +210,12 @@ mod tests {
             ),
             (r#""type":"ovs","bridge":"br1","vlan":7"#, bridge("br1", 7)),
             (r#""type":"macvlan","master":"eth0""#, interface("eth0", 0)),
+            (
+                r#""type":"macvlan","master":"eth0","vlanId":7"#,
+                interface("eth0", 0),
+            ),
+            (r#""type":"ptp","bridge":"br1""#, Uplink::Unknown),
+            (r#""type":"ptp","master":"eth0""#, Uplink::Unknown),
             (
                 r#""type":"vlan","master":"eth0","vlanId":7"#,
                 interface("eth0", 7),

@@ -531,6 +531,55 @@ fn a_policy_knows_the_plugins_that_a_plugin_executes_itself() {
 }
 
 #[test]
+fn nothing_beside_a_delegate_hides_it_from_a_policy() {
+    let policy =
+        json!({"namespaces": {"*": {"types": ["meta", "bridge"], "denyKeys": ["sysctl"]}}});
+    let evil = json!({"type": "evil"});
+    let nested = |levels: usize| {
+        (0..levels).fold(
+            json!({"type": "bridge"}),
+            |inner, _| json!({"type": "meta", "delegate": inner}),
+        )
+    };
+    let problem = |members: Value| {
+        let mut config = json!({"cniVersion": "1.0.0", "name": "n", "type": "meta"});
+        config
+            .as_object_mut()
+            .unwrap()
+            .append(&mut members.as_object().unwrap().clone());
+        let story = story().define("pods/net", Some(config)).networks("net");
+        let plan = story.node("policy", policy.clone()).plan();
+        plan.problems
+            .into_iter()
+            .next()
+            .map(|problem| problem.to_string())
+    };
+    for members in [
+        json!({"delegates": [null, evil]}),
+        json!({"delegates": [7, evil]}),
+        json!({"delegates": [[evil]]}),
+        json!({"delegates": {"a": evil, "b": null}}),
+        json!({"delegates": {"delegates": {"a": [evil]}}}),
+        json!({"ipam": [evil, null]}),
+        json!({"delegate": [{"type": "bridge", "sysctl": {}}, null]}),
+    ] {
+        let problem = problem(members.clone()).unwrap_or_default();
+        assert!(
+            problem.contains("policy of namespace"),
+            "{members}: {problem}"
+        );
+    }
+    assert_eq!(problem(json!({"delegate": nested(6)})), None);
+    for deep in [
+        json!({"delegate": nested(20)}),
+        json!({"delegates": [[[[[[evil]]]]]]}),
+    ] {
+        let problem = problem(deep).unwrap();
+        assert!(problem.contains("flatten it"), "{problem}");
+    }
+}
+
+#[test]
 fn the_nodes_own_policy_restricts_the_networks_that_its_configuration_names() {
     let folder = tempfile::tempdir().unwrap();
     let chain = folder.path().join("extra");

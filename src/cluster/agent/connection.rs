@@ -1,9 +1,9 @@
 //! The plugin's end of the agent's socket: no link is followed, and no wait outlives its deadline.
 
 use std::fs::File;
-use std::io::{self, IoSlice, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -16,7 +16,18 @@ use nix::sys::socket::{
 };
 use nix::sys::stat::Mode;
 use rustix::cmsg_space;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+
+/// A connection to the agent, which this process never closes: its end does. What the agent has put
+/// into the connection would be released with it, and a descriptor among that may keep the one who
+/// releases it waiting (SO_LINGER). The kernel waits for nothing when a process ends.
+pub(super) type Connection = ManuallyDrop<UnixStream>;
+
+/// How many descriptors come with one message at most (`SCM_MAX_FD`).
+const MOST_DESCRIPTORS: usize = 253;
 
 /// How long to wait for the agent.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +57,7 @@ impl From<io::Error> for ConnectError {
 ///
 /// A link of that name is refused: the agent may write to the socket's directory, and root does not
 /// go where the agent points. The listener has to be root, since its answers decide what runs.
-pub(super) fn open(path: &Path, wait: Wait) -> Result<UnixStream, ConnectError> {
+pub(super) fn open(path: &Path, wait: Wait) -> Result<Connection, ConnectError> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let named = File::from(nix::fcntl::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
@@ -69,7 +80,7 @@ pub(super) fn open(path: &Path, wait: Wait) -> Result<UnixStream, ConnectError> 
     if peer.uid() != nix::unistd::geteuid().as_raw() {
         return Err(ConnectError::Untrusted(peer.uid()));
     }
-    Ok(stream)
+    Ok(Connection::new(stream))
 }
 
 /// Sends bytes without waiting, and a descriptor with the first of them.
@@ -111,7 +122,27 @@ impl<'a> ByDeadline<'a> {
 impl Read for ByDeadline<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(Some(left(self.until)?))?;
-        self.stream.read(buffer)
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut into = [IoSliceMut::new(buffer)];
+        let read = recvmsg(
+            self.stream,
+            &mut into,
+            &mut control,
+            RecvFlags::CMSG_CLOEXEC,
+        )?;
+        let mut descriptors = 0;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(sent) = message {
+                // Kept open until this process ends, as the connection is.
+                descriptors += sent.map(IntoRawFd::into_raw_fd).count();
+            }
+        }
+        if descriptors > 0 {
+            let cause = "it sent a descriptor, which no agent does";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, cause));
+        }
+        Ok(read.bytes)
     }
 }
 

@@ -137,7 +137,7 @@ fn an_agent_whose_queue_is_full_is_given_up_at_the_deadline() {
     let address = rustix::net::SocketAddrUnix::new(&socket).unwrap();
     rustix::net::bind(&listener, &address).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
-    let _fills_the_queue = UnixStream::connect(&socket).unwrap();
+    let _fills_the_queue = std::os::unix::net::UnixStream::connect(&socket).unwrap();
     let agent = Agent::new(&socket, None, dir.path());
     let begun = Instant::now();
     assert!(agent.ready(begun + Duration::from_secs(1)).is_err());
@@ -161,4 +161,41 @@ fn a_link_under_the_sockets_name_is_not_followed() {
         let error = agent.ask(&question("web"), soon()).unwrap_err();
         assert!(error.to_string().contains("it is not a socket"), "{error}");
     }
+}
+
+/// Closing such a socket waits for as long as its owner has set, whatever deadline there is.
+#[test]
+fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("agent.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || {
+        let peer = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            let lingering = std::net::TcpStream::connect(peer.local_addr().unwrap()).unwrap();
+            let _accepted = peer.accept().unwrap();
+            let minute = Some(Duration::from_secs(60));
+            rustix::net::sockopt::set_socket_linger(&lingering, minute).unwrap();
+            lingering.set_nonblocking(true).unwrap();
+            // More than anybody takes: what is not delivered is waited for.
+            while (&lingering).write(&[0; 65_536]).is_ok() {}
+            let _ = connection::send_with(&stream, b"JF\x00\x01", Some(lingering.into()));
+            std::mem::forget((_accepted, stream));
+        }
+    });
+    let agent = Agent::new(&socket, None, dir.path());
+    let begun = Instant::now();
+    let error = agent.ask(&question("web"), soon()).unwrap_err().to_string();
+    assert!(error.contains("it sent a descriptor"), "{error}");
+    drop(agent);
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn an_answer_of_more_elements_than_anybody_asks_for_is_refused() {
+    let parts = vec![r#"["a/b",{"Err":""}]"#; 300].join(",");
+    let answer = format!(r#"{{"answer":{{"definitions":[{parts}]}}}}"#);
+    let error = serde_json::from_str::<FromAgent>(&answer).unwrap_err();
+    assert!(error.to_string().contains("more than 256"), "{error}");
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::Hardware;
 use crate::cni::json::{same_key, texts};
-use crate::cni::{PluginConfig, RawObject};
 use crate::kernel::{DeviceLinks, KernelError, Link};
 use crate::plan::{Attachment, Reason};
 
@@ -151,28 +152,55 @@ fn named(attachment: &Attachment) -> Vec<Named> {
         let is_other = |(_, value): &(String, String)| function.is_none_or(|it| it.id != *value);
         found.extend(told.into_iter().filter(is_other));
     }
-    found.extend(attachment.config.plugins().iter().flat_map(taken_otherwise));
-    let found = found.into_iter().map(|(key, value)| Named { key, value });
-    found.filter(|named| !named.value.is_empty()).collect()
+    found.retain(|(_, value)| !value.is_empty());
+    found.extend(taken_otherwise(attachment.config.raw()));
+    if let Some(args) = &attachment.cni_args {
+        found.extend(taken_otherwise(&args.to_string()));
+    }
+    let found = found.into_iter();
+    found.map(|(key, value)| Named { key, value }).collect()
 }
 
-/// What a plugin takes by keys that name nothing else than interfaces elsewhere: bond moves its
-/// links into the pod, and a macvlan in mode passthru leaves nothing to its master.
-fn taken_otherwise(plugin: &PluginConfig) -> Vec<(String, String)> {
-    let body = plugin.body();
-    let is_set = |key| body.read::<bool>(key).ok().flatten() == Some(true);
-    let text = |object: &RawObject, key| object.read::<String>(key).ok().flatten();
+/// What plugins take by keys that elsewhere name no interface, at whatever depth: bond moves its
+/// links into the pod, and a macvlan in mode passthru leaves nothing to its master. An empty value
+/// is the interface of the default route, which macvlan takes where no master is named.
+fn taken_otherwise(text: &str) -> Vec<(String, String)> {
     let mut taken = Vec::new();
-    if !is_set("linksInContainer") {
-        let links = body.read::<Vec<RawObject>>("links").ok().flatten();
-        let names = links.unwrap_or_default();
-        let names = names.iter().filter_map(|link| text(link, "name"));
-        taken.extend(names.map(|name| ("links.name".to_owned(), name)));
-    }
-    if text(body, "mode").as_deref() == Some("passthru") && !is_set("linkInContainer") {
-        taken.extend(text(body, "master").map(|name| ("master".to_owned(), name)));
+    // Hardly any configuration has such a key, and this one need not be read then.
+    let lower = text.to_ascii_lowercase();
+    let may_be_spelt_otherwise = lower.contains('\\') || !lower.is_ascii();
+    if may_be_spelt_otherwise || lower.contains("passthru") || lower.contains("\"links\"") {
+        let value = serde_json::from_str(text).unwrap_or_default();
+        taken_by(&value, &mut taken);
     }
     taken
+}
+
+fn taken_by(value: &Value, taken: &mut Vec<(String, String)>) {
+    let members = match value {
+        Value::Array(elements) => {
+            return elements.iter().for_each(|element| taken_by(element, taken));
+        }
+        Value::Object(members) => members,
+        _ => return,
+    };
+    members.values().for_each(|member| taken_by(member, taken));
+    let get = |wanted: &str| {
+        let mut found = members.iter().filter(|(key, _)| same_key(key, wanted));
+        found.next().map(|(_, member)| member)
+    };
+    let is_set = |key| get(key) == Some(&Value::Bool(true));
+    if let Some(Value::Array(links)) = get("links").filter(|_| !is_set("linksInContainer")) {
+        let links = links.iter().filter_map(Value::as_object).flatten();
+        let names = links.filter(|(key, _)| same_key(key, "name"));
+        let names = names.filter_map(|(_, name)| name.as_str().filter(|name| !name.is_empty()));
+        taken.extend(names.map(|name| ("links.name".to_owned(), name.to_owned())));
+    }
+    let is_passthru = get("mode").and_then(Value::as_str) == Some("passthru");
+    if is_passthru && !is_set("linkInContainer") {
+        let master = get("master").and_then(Value::as_str).unwrap_or_default();
+        taken.push(("master".to_owned(), master.to_owned()));
+    }
 }
 
 impl Hardware<'_> {
@@ -188,6 +216,12 @@ impl Hardware<'_> {
         host: &mut Host<'_>,
     ) -> Result<(), Reason> {
         for Named { key, value } in named(attachment) {
+            if value.is_empty() {
+                return Err(Reason::Devices(format!(
+                    "mode is passthru and key {key} is missing, which means the interface of the \
+                     default route; name another interface"
+                )));
+            }
             if is_pattern(&value) {
                 return Err(Reason::Devices(format!(
                     "key {key} is {value:?}, which leads elsewhere than to one device; write its \
@@ -266,9 +300,13 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether a path goes upwards, or is one that plugins take for a pattern.
+/// Whether a path goes upwards, is one that plugins take for a pattern, or goes on from a device:
+/// plugins append a value to a directory of sysfs, where `./x`, `/x`, `x/` and `x/physfn` lead on.
 fn is_pattern(value: &str) -> bool {
-    value.split('/').any(|part| part == "..") || value.contains(['*', '?', '[', '\\', '\0'])
+    let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
+    value.contains('/') && !is_whole
+        || value.split('/').any(|part| part == "..")
+        || value.contains(['*', '?', '[', '\\', '\0'])
 }
 
 /// An address as Go's `net.ParseMAC` reads it.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::*;
 use crate::allocation::AllocatedDevice;
-use crate::cni::CapabilityArgs;
+use crate::cni::{CapabilityArgs, RawObject};
 use crate::kernel::fake::FakeDevices;
 use crate::operation::hardware::tests::node;
 
@@ -106,6 +106,10 @@ fn every_key_that_names_the_uplink_is_refused_wherever_it_stands() {
         r#""delegate":{"type":"host-device","device":"eth0"}"#,
         r#""links":[{"name":"free0"},{"name":"eth0"}]"#,
         r#""mode":"passthru","master":"eth0""#,
+        r#""links":[null,{"name":"eth0"}]"#,
+        r#""delegate":{"type":"macvlan","mode":"passthru","master":"eth0"}"#,
+        r#""delegates":[{"type":"bond","lin\u212As":[{"Name":"eth0"}]}]"#,
+        r#""\u006dode":"pas\u0073thru","Master":"eth0""#,
     ];
     for keys in table {
         let line = line(host(), &taking(keys));
@@ -125,9 +129,17 @@ fn every_key_that_names_the_uplink_is_refused_wherever_it_stands() {
         r#""pciBusID":"../../../class/net/eth0/device""#,
         r#""kernelpath":"/sys/devices/x/../pci0000:00/0000:00:03.0""#,
         r#""deviceID":"0000:00:0[3].0""#,
+        r#""pciBusID":"./0000:00:03.0""#,
+        r#""pciBusID":"/0000:00:03.0""#,
+        r#""pciBusID":"0000:00:03.0/""#,
+        r#""pciBusID":"0000:00:10.0/physfn""#,
     ] {
         let line = line(host(), &taking(keys));
         assert!(line.contains("leads elsewhere"), "{keys}: {line}");
+    }
+    for master in ["", r#","master":"""#, r#","master":null"#] {
+        let line = line(host(), &taking(&format!(r#""mode":"passthru"{master}"#)));
+        assert!(line.contains("key master is missing"), "{master}: {line}");
     }
 }
 
