@@ -100,7 +100,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/operation/hardware/uplink.rs", "taken_otherwise", No("it looks through what NetworkConfig has read, which network-config reaches")),
     ("src/plan/attachment.rs", "deserialize serialize", By("journal")),
     ("src/plan/network.rs", "read_selected", By("plan")),
-    ("src/plan/restrictions.rs", "below is_below objects", By("plan")),
+    ("src/plan/restrictions.rs", "is_below objects", By("plan")),
     ("src/plugin.rs", "answer supported_versions", No(PASSES)),
     ("src/request/call.rs", "read", By("environment")),
     ("src/request/deadlines.rs", "try_from", By("node-config")),
