@@ -86,10 +86,12 @@ async fn live(options: Options) -> Result<(), AgentError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(AgentError::Runtime)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(AgentError::Runtime)?;
     let owed = OwedWrites::new(&options.journal_dir);
-    owed.create_dir().map_err(|cause| AgentError::Directory {
-        path: owed.dir().display().to_string(),
+    let owed_dir = owed.dir().display().to_string();
+    let unusable = |cause| AgentError::Directory {
+        path: owed_dir.clone(),
         cause,
-    })?;
+    };
+    owed.create_dir().map_err(unusable)?;
     let metrics = Rc::new(Metrics::new());
     let durable = Durable::start(metrics.synced())?;
     let listening = http::listen(options.metrics).await?;
@@ -129,7 +131,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
         Rc::clone(&cache),
         Rc::clone(&metrics),
     ));
-    tokio::task::spawn_local(Rc::clone(&publisher).run());
+    let publishing = tokio::task::spawn_local(Rc::clone(&publisher).run());
     let devices = Rc::new(DeviceUsage::default());
     tokio::task::spawn_local(Rc::clone(&devices).run(Rc::clone(&knowledge)));
     tokio::task::spawn_local(http::serve(
@@ -140,6 +142,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
     ));
     tokio::select! {
         () = serve::serve(&socket, knowledge, publisher, metrics, durable, devices) => {}
+        Ok(Err(cause)) = publishing => return Err(unusable(cause)),
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
@@ -159,7 +162,7 @@ pub enum AgentError {
     #[error("the agent cannot run: {0}; raise its limit of open files")]
     Runtime(#[source] std::io::Error),
     /// A directory cannot be made or used.
-    #[error("{path}: {cause}; mount it writable, owned by root")]
+    #[error("{path}: {cause}; mount it writable, owned by root, and start the agent again")]
     Directory {
         /// The directory.
         path: String,

@@ -89,7 +89,7 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
             }),
             Some(error) => log.write(Level::Error, || {
                 let name = named(&request.call);
-                format!("{name}: {} (code {})", error.msg, error.code)
+                format!("{name}: {}", error.msg)
             }),
         }
         Ok(exit)

@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Display;
+use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -79,9 +81,12 @@ impl Publisher {
     }
 
     /// Makes writes for ever.
-    pub(super) async fn run(self: Rc<Self>) {
+    ///
+    /// # Errors
+    /// When the directory of owed writes cannot be made again after somebody removed it.
+    pub(super) async fn run(self: Rc<Self>) -> io::Result<Infallible> {
         loop {
-            self.waiting.look().await;
+            self.waiting.look().await?;
             self.metrics.owed(self.waiting.len());
             let pods = self.waiting.pods();
             self.refused

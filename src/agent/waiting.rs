@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
 
 use tokio::task::yield_now;
 use tracing::warn;
@@ -56,12 +57,17 @@ impl Waiting {
     }
 
     /// Looks what files there are. Each is read once, and others may work between two of them.
-    pub(super) async fn look(&self) {
+    ///
+    /// # Errors
+    /// When the directory was removed and cannot be made again.
+    pub(super) async fn look(&self) -> io::Result<()> {
+        self.owed.create_dir()?;
         let names = match self.owed.names() {
             Ok(names) => names,
             Err(error) => {
                 let dir = self.owed.dir().display();
-                return warn!("owed writes: {dir}: {error}; make it readable to root");
+                warn!("owed writes: {dir}: {error}; make it readable to root");
+                return Ok(());
             }
         };
         let mut before = self.seen.take();
@@ -78,6 +84,7 @@ impl Waiting {
                 self.drop_file(&pod, &(of_this_boot, name));
             }
         }
+        Ok(())
     }
 
     fn take_in(&self, name: &str) -> Option<(PodName, bool)> {

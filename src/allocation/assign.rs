@@ -131,7 +131,7 @@ pub enum AssignError {
     /// More networks than devices.
     #[error(
         "resource {resource}: {networks} of the pod's networks want a device each, kubelet gave the pod {}; \
-         request more in a container's resources.limits, or select fewer networks",
+         request more in a container's resources.limits or by a resource claim, or select fewer networks",
         counted(devices)
     )]
     TooFew {

@@ -84,8 +84,11 @@ impl<'a> Evidence<'a> {
             let ids = of_plugins.iter().cloned().chain(of_claims).collect();
             return Verdict::certain(Supply::Devices { ids, origin });
         }
+        let empty = Checkpoint::default();
         let checkpoint = match &self.checkpoint {
             Ok(checkpoint) => checkpoint,
+            // kubelet writes its checkpoint with the first device of a device plugin.
+            Err(CheckpointError::Missing { .. }) if self.is_told_of_none(resource) => &empty,
             Err(error) => return self.without_record(resource, error),
         };
         let asked = self.asked(resource);
@@ -197,6 +200,11 @@ impl<'a> Evidence<'a> {
         } else {
             Origin::Checkpoint
         }
+    }
+
+    /// Whether kubelet, which knows the pod, has told that it has no device of the resource.
+    fn is_told_of_none(&self, resource: &str) -> bool {
+        self.is_told_of_the_node() && self.told_ids(resource).next().is_none()
     }
 
     /// Whether kubelet, which knows the pod, has told which resources have devices on this node.

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -105,15 +105,23 @@ impl OwedWrites {
         &self.dir
     }
 
-    /// Makes the directory, for root alone.
+    /// Makes the directory, for root alone, where it is missing.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Those of the file system, and `NotFound` where the directory was removed from the node while
+    /// it is mounted here: what plugins keep does not arrive any more.
     pub fn create_dir(&self) -> io::Result<()> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&self.dir)
+            .create(&self.dir)?;
+        match fs::metadata(&self.dir)?.nlink() {
+            0 => Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "it was removed from the node while it was mounted here",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Keeps a publication, in place of those of the same pod that are still owed: what they owe

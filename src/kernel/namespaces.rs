@@ -1,13 +1,65 @@
-//! Every network namespace that can be found, and the devices whose interfaces are in them.
+//! Network namespaces of the node: those of containers, and the devices whose interfaces are in any.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{KernelError, Netlink, NetnsError, PodLinks, PodNetns};
+use super::{KernelError, Netlink, NetnsError, NetnsId, PodLinks, PodNetns};
 
 /// Where programs keep namespaces by name: `ip netns`, container runtimes, Docker.
 const BY_NAME: [&str; 3] = ["/run/netns", "/run/docker/netns", "/run/cni/netns"];
+
+/// Where containerd and CRI-O keep the network namespaces of pods.
+const OF_RUNTIMES: &str = "/run/netns";
+/// How containerd's names begin; the rest is a UUID, as are CRI-O's whole names.
+const OF_CONTAINERD: &str = "cni-";
+
+/// A network namespace that a container runtime made for a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerNetns {
+    /// Its name below `/run/netns`.
+    pub name: String,
+    /// Which one it is.
+    pub id: NetnsId,
+    /// When it was made, in seconds since the epoch.
+    pub made: i64,
+    /// The interfaces in it that are up, without `lo`.
+    pub interfaces: Vec<String>,
+}
+
+/// The network namespaces of pods, by their names. One that cannot be looked into is left out.
+pub fn container_namespaces() -> Vec<ContainerNetns> {
+    let entries = fs::read_dir(OF_RUNTIMES).into_iter().flatten().flatten();
+    let mut found: Vec<ContainerNetns> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            is_of_a_runtime(&name).then(|| container_netns(name, &entry.path()))?
+        })
+        .collect();
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    found
+}
+
+fn container_netns(name: String, path: &Path) -> Option<ContainerNetns> {
+    let netns = PodNetns::open(path).ok()?;
+    let made = fs::metadata(path).ok()?.mtime();
+    let links = Netlink::in_netns(&netns).ok()?.links().ok()?.into_iter();
+    let interfaces = links.filter(|link| link.up && link.name != "lo");
+    Some(ContainerNetns {
+        name,
+        id: netns.id(),
+        made,
+        interfaces: interfaces.map(|link| link.name).collect(),
+    })
+}
+
+fn is_of_a_runtime(name: &str) -> bool {
+    let id = name.strip_prefix(OF_CONTAINERD).unwrap_or(name);
+    let lengths: Vec<usize> = id.split('-').map(str::len).collect();
+    let is_hexadecimal = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    lengths == [8, 4, 4, 4, 12] && id.bytes().all(is_hexadecimal)
+}
 
 /// The names of all devices that have an interface in some network namespace: of each process, and
 /// of each name.
@@ -72,4 +124,27 @@ fn is_our_own(path: &Path) -> bool {
     let own = fs::read_link("/proc/self/ns/net");
     let theirs = fs::read_link(path);
     matches!((own, theirs), (Ok(own), Ok(theirs)) if own == theirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_container_runtimes_are_told_from_others() {
+        for name in [
+            "cni-6f9619ff-8b86-d011-b42d-00cf4fc964ff",
+            "6f9619ff-8b86-d011-b42d-00cf4fc964ff",
+        ] {
+            assert!(is_of_a_runtime(name), "{name}");
+        }
+        for name in [
+            "cni-1",
+            "qrouter-6f9619ff-8b86-d011-b42d-00cf4fc964ff",
+            "blue",
+            "",
+        ] {
+            assert!(!is_of_a_runtime(name), "{name}");
+        }
+    }
 }

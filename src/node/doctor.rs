@@ -13,6 +13,7 @@ mod finding;
 mod installation;
 mod journal;
 mod multus;
+mod namespaces;
 mod owed;
 mod programs;
 
@@ -65,7 +66,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
             Vec::new()
         };
         devices::look(&context, &networks, &mut diagnosis);
-        journal::look(&context, &found.file, &mut diagnosis);
+        journal::look(&context, &found.file, &options.place, &mut diagnosis);
         owed::look(&context, &mut diagnosis);
         multus::look(&context, &mut diagnosis);
         Ok(())

@@ -237,6 +237,7 @@ fn staged_and_put(
     if let Some(before) = before {
         put_by_us = vec![before.binary, before.conf];
         manifest.replaced = before.replaced;
+        manifest.installed = before.installed;
         manifest.repairs = before.repairs;
         manifest.made_conf_dir |= before.made_conf_dir;
     } else if Manifest::conf(place)?.is_some() {

@@ -57,6 +57,10 @@ pub struct Manifest {
     /// What was replaced.
     #[serde(default)]
     pub replaced: Vec<Replaced>,
+    /// When Jackfield came to the node, in seconds since the epoch; 0 where an earlier release that did
+    /// not keep it installed it.
+    #[serde(default)]
+    pub installed: u64,
     /// When something was repaired, in seconds since the epoch.
     #[serde(default)]
     pub repairs: Vec<u64>,
@@ -90,6 +94,7 @@ impl Manifest {
             made_conf_dir: false,
             taken_over: None,
             replaced: Vec::new(),
+            installed: now(),
             repairs: Vec::new(),
             is_leaving: false,
         }

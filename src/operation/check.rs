@@ -1,5 +1,7 @@
 //! CHECK: is every attachment still as it was attached?
 
+use std::path::Path;
+
 use super::delegates::Delegates;
 use super::proof::{self, Shown};
 use super::{Context, Failure, default_route, functions, status, unrecorded};
@@ -22,10 +24,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;
     let (container, ifname) = call.attachment()?;
     let key = Key { container, ifname };
-    let path = call
-        .netns
-        .as_deref()
-        .unwrap_or_else(|| std::path::Path::new(""));
+    let path = call.netns.as_deref().unwrap_or_else(|| Path::new(""));
     let netns = PodNetns::open(path)?;
     let _lock = context.lock(&key.container)?;
     let mut links = (context.node.links)(&netns)?;
@@ -161,8 +160,20 @@ fn ask_delegates(
     );
     let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
     let container = &sandbox.header.container;
-    let netns = context.request.call.netns.as_deref();
+    let netns = netns_for_delegates(context, sandbox);
     Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.check(result)
+}
+
+/// The path by which the pod was attached, where it leads to the network namespace of the call:
+/// plugins compare paths with the one in their result.
+fn netns_for_delegates<'a>(context: &'a Context<'_>, sandbox: &'a Sandbox) -> Option<&'a Path> {
+    let given = context.request.call.netns.as_deref()?;
+    let attached = Path::new(&sandbox.header.netns);
+    let id = |path: &Path| PodNetns::open(path).ok().map(|netns| netns.id());
+    if given != attached && id(attached).is_some_and(|attached| id(given) == Some(attached)) {
+        return Some(attached);
+    }
+    Some(given)
 }
 
 /// The interfaces of later attachments: one of them may have enslaved this one.

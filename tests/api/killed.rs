@@ -1,5 +1,6 @@
 //! The agent is ended at any moment, and nobody notices but by the time it takes.
 
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
@@ -72,4 +73,41 @@ fn an_agent_ended_at_each_step_of_publishing_tells_everything_once() {
         assert_eq!(lab.status("web").unwrap()[0]["default"], true);
         assert_eq!(lab.events("web").len(), 1, "{method} {passed_on}");
     }
+}
+
+#[test]
+fn an_agent_whose_journal_is_removed_finds_the_next_one() {
+    let (lab, _agent) = Lab::with_agent();
+    fs::remove_dir_all(lab.path("journal")).unwrap();
+    let uid = lab.pod("web", &json!({}));
+    lab.add("web", &uid).succeeds();
+    assert_eq!(lab.wait_for_status("web")[0]["default"], true);
+}
+
+#[test]
+fn an_agent_whose_mounted_directory_is_removed_ends_to_be_started_again() {
+    let lab = Lab::new();
+    let (node, container) = (lab.path("journal/publish"), lab.path("container/publish"));
+    fs::create_dir_all(&node).unwrap();
+    fs::create_dir_all(&container).unwrap();
+    let mount = format!("mount --bind {} {}", node.display(), container.display());
+    let journal = container.parent().unwrap().to_str().unwrap();
+    let inside = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        &format!("{mount} && exec \"$@\""),
+        "sh",
+    ];
+    let mut agent = AgentProcess::start_under(&lab, &inside, &["--journal-dir", journal]);
+    agent.wait_until_ready();
+    fs::remove_dir_all(lab.path("journal")).unwrap();
+    // It looks every 15 seconds, and when a plugin has left something.
+    assert_eq!(agent.wait(), Some(1));
+    assert!(agent.logged(&[
+        "container/publish",
+        "removed from the node",
+        "start the agent again"
+    ]));
 }

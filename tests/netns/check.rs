@@ -1,5 +1,12 @@
 //! CHECK: it passes while everything is as it was attached, and says what is not.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::lab::{Lab, Outcome};
@@ -221,4 +228,28 @@ fn another_netns_under_the_same_name_fails_the_check() {
     check(&lab).failure(105);
     lab.del();
     lab.assert_nothing_left();
+}
+
+#[test]
+fn any_path_to_the_pods_network_namespace_will_do() {
+    let lab = attached(false);
+    let mut process = Command::new("ip")
+        .args(["netns", "exec", lab.pod.name(), "sleep", "600"])
+        .spawn()
+        .unwrap();
+    let path = format!("/proc/{}/ns/net", process.id());
+    // It enters the namespace before it becomes `sleep`.
+    let inside = || fs::metadata(&path).is_ok_and(|it| it.ino() == inode(&lab.pod.path()));
+    let begun = Instant::now();
+    while !inside() && begun.elapsed() < Duration::from_secs(30) {
+        sleep(Duration::from_millis(10));
+    }
+    let outcome = lab.plugin("CHECK").env("CNI_NETNS", &path).run();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(outcome.exit, 0, "{outcome}");
+}
+
+fn inode(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().ino()
 }

@@ -56,7 +56,7 @@ fn thousands_of_files_of_one_pod_become_one_publication_of_the_newest_status() {
     }
     let waiting = Waiting::new(OwedWrites::new(dir.path()));
     on_runtime(async {
-        waiting.look().await;
+        waiting.look().await.unwrap();
         assert_eq!((waiting.len(), waiting.pods().len()), (2000, 1));
         let due = waiting.of(&pod("web")).await.unwrap();
         let newest = status("newest");
@@ -85,13 +85,13 @@ fn what_is_no_file_of_a_plugin_neither_blocks_nor_is_followed() {
     giant.set_len(1 << 40).unwrap();
     write(dir.path(), "flood.json", Some("n"), 30_000);
     let waiting = Waiting::new(OwedWrites::new(dir.path()));
-    on_runtime(waiting.look());
+    on_runtime(waiting.look()).unwrap();
     assert_eq!(waiting.len(), 1);
     for name in ["fifo", "device", "link", "directory", "giant", "flood"] {
         let aside = publish.join(format!("{name}.json.unreadable"));
         assert!(fs::symlink_metadata(aside).is_ok(), "{name}");
     }
-    on_runtime(waiting.look());
+    on_runtime(waiting.look()).unwrap();
     assert_eq!(waiting.len(), 1);
     let survey = OwedWrites::new(dir.path()).survey().unwrap();
     assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 6));
@@ -131,11 +131,11 @@ fn a_publication_that_comes_while_an_older_one_is_made_is_still_owed() {
     keep("first");
     let waiting = Waiting::new(owed.clone());
     on_runtime(async {
-        waiting.look().await;
+        waiting.look().await.unwrap();
         let due = waiting.of(&pod("web")).await.unwrap();
         keep("second");
         waiting.made(&due);
-        waiting.look().await;
+        waiting.look().await.unwrap();
         assert_eq!(waiting.len(), 1);
         let due = waiting.of(&pod("web")).await.unwrap();
         assert_eq!(due.publication.events().last().unwrap().message, "second");

@@ -419,6 +419,19 @@ fn a_resource_that_is_neither_registered_nor_allocatable_is_no_device() {
 }
 
 #[test]
+fn dra_a_pod_that_forgot_its_claim_has_no_device_although_no_plugin_wrote_a_checkpoint() {
+    let mut case = Case::of(0).told(&["c"]);
+    assert_eq!(case.ids(), (Vec::new(), Origin::Checkpoint));
+    assert!(!case.waited());
+    // Of a resource that no driver has either, nothing is missing.
+    case.told.as_mut().unwrap().on_node = Some(Vec::new());
+    assert_eq!(case.supply(), Supply::NoDevices);
+    // Whether a kubelet that is starting has devices, its record alone can say.
+    case.told = Some(PodDevices::default());
+    case.fails(&["is not there"]);
+}
+
+#[test]
 fn without_a_kubelet_the_embedded_cluster_says_it_all() {
     let mut case = Case::of(0);
     case.pod.devices = BTreeMap::from([("s".to_owned(), words("e1"))]);

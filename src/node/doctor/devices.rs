@@ -26,10 +26,8 @@ pub(super) fn look(context: &Context<'_>, networks: &[Examined], diagnosis: &mut
     // Of a node whose networks nobody tells, any may.
     let uses_devices =
         networks.is_empty() || networks.iter().any(|network| network.resource.is_some());
-    if uses_devices {
-        pod_resources(context, diagnosis);
-    }
-    checkpoint(context, uses_devices, diagnosis);
+    let has_plugins = uses_devices && pod_resources(context, diagnosis);
+    checkpoint(context, has_plugins, diagnosis);
     orphaned(context, diagnosis);
     let rdma = networks
         .iter()
@@ -71,18 +69,22 @@ fn orphaned(context: &Context<'_>, diagnosis: &mut Diagnosis) {
     }
 }
 
-fn pod_resources(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+/// Asks kubelet, and returns whether a device plugin may have devices on this node. DRA drivers have
+/// theirs without one.
+fn pod_resources(context: &Context<'_>, diagnosis: &mut Diagnosis) -> bool {
     let socket = &context.request.node.pod_resources_socket;
     let (namespace, name, resource) = NOBODY;
-    if let Some(failure) = kubelet::ask(socket, namespace, name, &[resource]).failure {
+    let devices = kubelet::ask(socket, namespace, name, &[resource]);
+    if let Some(failure) = devices.failure {
         diagnosis.error(Check::Devices, socket.display(), &failure);
     }
+    devices.on_node.is_none_or(|names| !names.is_empty())
 }
 
 fn checkpoint(context: &Context<'_>, is_needed: bool, diagnosis: &mut Diagnosis) {
     let file = &context.request.node.kubelet_checkpoint;
     match Checkpoint::read(file) {
-        // kubelet writes it with its first device.
+        // kubelet writes it with the first device of a device plugin.
         Err(CheckpointError::Missing { .. }) if !is_needed => {}
         Err(error) => diagnosis.error(Check::Devices, file.display(), &error.to_string()),
         Ok(_) => {}

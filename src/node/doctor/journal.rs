@@ -2,19 +2,24 @@
 
 use std::path::Path;
 
-use super::{Check, Diagnosis, Held};
+use super::{Check, Diagnosis, Held, namespaces};
+use crate::boot::boot_id;
 use crate::cluster::PodName;
 use crate::journal::survey::{Damaged, Surveyed};
 use crate::journal::{Exclusive, Header, Key, Sandbox};
 use crate::kernel::PodNetns;
+use crate::node::Place;
 use crate::operation::Context;
 use crate::operation::retire::has_netns;
 
 /// A path at which no network namespace is: a DEL is to enter none.
 const NO_NETNS: &str = "/run/netns/gone";
 
+/// How many pods or namespaces a finding about many of them names.
+pub(super) const NAMED: usize = 5;
+
 /// Looks at every record.
-pub(super) fn look(context: &Context<'_>, conf: &Path, diagnosis: &mut Diagnosis) {
+pub(super) fn look(context: &Context<'_>, conf: &Path, place: &Place, diagnosis: &mut Diagnosis) {
     let journal = &context.node.journal;
     let dir = context.request.node.journal_dir.display().to_string();
     if let Err(error) = journal.check_writable() {
@@ -32,10 +37,15 @@ pub(super) fn look(context: &Context<'_>, conf: &Path, diagnosis: &mut Diagnosis
         Ok(survey) => survey,
         Err(error) => return diagnosis.error(Check::Journal, &dir, &error.to_string()),
     };
-    for record in &survey.records {
+    let is_of_earlier_boot = |record: &&Surveyed| record.sandbox.header.boot != boot_id();
+    let (earlier, current): (Vec<&Surveyed>, Vec<&Surveyed>) =
+        survey.records.iter().partition(is_of_earlier_boot);
+    rebooted(context, conf, &earlier, diagnosis);
+    for record in current {
         diagnosis.held.extend(held(&record.sandbox));
         examine(context, conf, record, diagnosis);
     }
+    namespaces::look(place, &survey.records, diagnosis);
     let at_work = context.request.node.deadlines.add;
     let is_damaged = |it: &&Damaged| !it.may_be_unfinished || it.age > at_work;
     for damaged in survey.damaged.iter().filter(is_damaged) {
@@ -74,6 +84,48 @@ pub(super) fn look(context: &Context<'_>, conf: &Path, diagnosis: &mut Diagnosis
             Check::Journal,
             format!("{count} sandboxes on record in {dir}"),
         );
+    }
+}
+
+/// Names the pods whose network namespaces ended with an earlier boot, all in one finding: their
+/// runtime usually sends each DEL within minutes.
+fn rebooted(context: &Context<'_>, conf: &Path, records: &[&Surveyed], diagnosis: &mut Diagnosis) {
+    let is_owed = |record: &&&Surveyed| {
+        let key = record.sandbox.header.key();
+        context.node.journal.owed(&key).is_none()
+    };
+    let records: Vec<&&Surveyed> = records.iter().filter(is_owed).collect();
+    let [first, _, ..] = records.as_slice() else {
+        for record in records {
+            examine(context, conf, record, diagnosis);
+        }
+        return;
+    };
+    let names = records.iter().map(|record| about(&record.sandbox.header));
+    diagnosis.find(
+        Check::Journal,
+        context.request.node.journal_dir.display(),
+        format!(
+            "{} sandboxes were attached before the node's last boot, and the runtime sent no DEL \
+             for them: {}",
+            records.len(),
+            first_few(names)
+        ),
+        format!(
+            "wait until kubelet has removed them; for each that stays, {}",
+            command_to_detach(conf, &first.sandbox.header)
+        ),
+    );
+}
+
+/// The first of many names, and how many more there are.
+pub(super) fn first_few(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    match more {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
     }
 }
 
@@ -186,8 +238,19 @@ fn about(header: &Header) -> String {
     }
 }
 
-/// The command that does what the runtime should have done.
+/// What to do where the runtime does not do it.
 fn detach_by_hand(conf: &Path, header: &Header) -> String {
+    match &header.pod {
+        Some(_) => format!(
+            "unless the runtime still does, {}",
+            command_to_detach(conf, header)
+        ),
+        None => command_to_detach(conf, header),
+    }
+}
+
+/// The command that does what the runtime should have done.
+fn command_to_detach(conf: &Path, header: &Header) -> String {
     let Some(PodName {
         namespace, name, ..
     }) = &header.pod
@@ -201,7 +264,7 @@ fn detach_by_hand(conf: &Path, header: &Header) -> String {
         NO_NETNS
     };
     format!(
-        "unless the runtime still does, run jackfield detach --conf {} --pod {namespace}/{name} --container-id {container} --ifname {ifname} --netns {netns}",
+        "run jackfield detach --conf {} --pod {namespace}/{name} --container-id {container} --ifname {ifname} --netns {netns}",
         conf.display()
     )
 }

@@ -51,7 +51,8 @@ impl Failure {
         }
     }
 
-    /// The failure as the runtime is told it (CNI 1.1.0 §5 Error).
+    /// The failure as the runtime is told it (CNI 1.1.0 §5 Error). The message ends in the code:
+    /// of the error, runtimes and kubelet show people the message alone.
     pub fn to_cni(&self) -> cni::Error {
         let code = self.code();
         let text = match code {
@@ -60,7 +61,7 @@ impl Failure {
         };
         cni::Error {
             code,
-            msg: text(self.to_string()),
+            msg: text(format!("{self} (code {code})")),
             details: text(self.details()),
         }
     }
@@ -69,8 +70,8 @@ impl Failure {
     pub fn in_full(&self) -> String {
         let error = self.to_cni();
         match error.details.as_str() {
-            "" => format!("{} (code {})", error.msg, error.code),
-            details => format!("{} (code {}; {details})", error.msg, error.code),
+            "" => error.msg,
+            details => format!("{}; {details}", error.msg),
         }
     }
 

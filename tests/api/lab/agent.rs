@@ -28,22 +28,34 @@ impl AgentProcess {
 
     /// The same with further arguments.
     pub(crate) fn start_with(lab: &Lab, arguments: &[&str]) -> AgentProcess {
+        AgentProcess::start_under(lab, &[], arguments)
+    }
+
+    /// The same by a program that becomes the agent.
+    pub(crate) fn start_under(lab: &Lab, before: &[&str], arguments: &[&str]) -> AgentProcess {
         static AGENTS: AtomicU32 = AtomicU32::new(0);
         let log = lab.path(&format!(
             "agent-{}.log",
             AGENTS.fetch_add(1, Ordering::Relaxed)
         ));
         let port = super::port();
-        let child = Command::new(super::binary())
+        let journal = lab.path("journal");
+        let binary = super::binary();
+        let words: Vec<&str> = before.iter().copied().chain([&*binary]).collect();
+        let child = Command::new(words[0])
+            .args(&words[1..])
             .args(["agent", "--node", &lab.node])
             .args(["--metrics", &format!("127.0.0.1:{port}")])
             .arg("--kubeconfig")
             .arg(lab.path("kubeconfig"))
             .arg("--socket")
             .arg(lab.socket())
-            .arg("--journal-dir")
-            .arg(lab.path("journal"))
             .args(arguments)
+            .args(
+                ["--journal-dir", journal.to_str().unwrap()]
+                    .iter()
+                    .filter(|_| !arguments.contains(&"--journal-dir")),
+            )
             .args(
                 ["--log", "json"]
                     .iter()

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::super::refusal::Mount;
 use super::{Setup, age, well};
-use crate::lab::POD;
+use crate::lab::{POD, real_plugins};
 
 /// A node with its pod attached.
 fn attached() -> Setup {
@@ -74,11 +76,9 @@ fn records_that_are_none_of_another_release_or_put_aside() {
     let setup = attached();
     let record = setup.only("sandboxes");
     let text = fs::read_to_string(&record).unwrap();
-    let header = text.lines().next().unwrap();
-    let newer = header.split_once(' ').unwrap().1.split_once(' ').unwrap().1;
-    let newer = newer.replacen("\"format\":1", "\"format\":9", 1);
-    let sum = crc32(newer.as_bytes());
-    fs::write(&record, format!("{:08x} {sum:08x} {newer}\n", newer.len())).unwrap();
+    let (header, _) = text.split_once('\n').unwrap();
+    let newer = |header: &str| header.replacen("\"format\":1", "\"format\":9", 1);
+    fs::write(&record, with_header(&format!("{header}\n"), newer)).unwrap();
     setup.finds_only("journal", &["format 9"]);
     // Its writer may be at work.
     fs::write(&record, "0000").unwrap();
@@ -101,6 +101,14 @@ fn records_that_are_none_of_another_release_or_put_aside() {
     setup.finds("journal", &["adopting.1", "half way"]);
 }
 
+/// A record with another header, whole.
+fn with_header(record: &str, change: impl Fn(&str) -> String) -> String {
+    let (first, rest) = record.split_once('\n').unwrap();
+    let header = change(first.splitn(3, ' ').nth(2).unwrap());
+    let sum = crc32(header.as_bytes());
+    format!("{:08x} {sum:08x} {header}\n{rest}", header.len())
+}
+
 /// CRC-32, as the journal has it.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut sum = u32::MAX;
@@ -111,6 +119,71 @@ fn crc32(bytes: &[u8]) -> u32 {
         }
     }
     !sum
+}
+
+#[test]
+fn sandboxes_from_before_a_reboot_are_one_finding() {
+    let setup = attached();
+    let record = setup.only("sandboxes");
+    let text = fs::read_to_string(&record).unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let name = record.file_name().unwrap().to_str().unwrap();
+    let container = name.strip_suffix("@eth0").unwrap().to_owned();
+    for number in 0..20 {
+        let earlier = with_header(&text, |header| {
+            let name = format!("{container}-{number}");
+            let header = header.replace(boot.trim(), "another boot");
+            header.replace(&container, &name)
+        });
+        let file = record.with_file_name(format!("{container}-{number}@eth0"));
+        fs::write(file, earlier).unwrap();
+    }
+    let found = setup.finds_only("journal", &["20 sandboxes", "last boot", "15 more", POD]);
+    let remedy = found["remedy"].as_str().unwrap();
+    assert!(remedy.contains("jackfield detach --conf"), "{found}");
+}
+
+/// The doctor finds one network namespace at `name` below `/run/netns`: this pod's.
+fn with_netns_at(setup: &Setup, name: &str) -> String {
+    let other = setup.lab.write("netns", "");
+    let script = format!(
+        "mount --bind {pod} {other} && mount -t tmpfs none /run/netns && touch /run/netns/{name} \
+         && mount --bind {other} /run/netns/{name} && exec \"$@\"",
+        pod = setup.lab.pod.path().display(),
+        other = other.display(),
+    );
+    let plugins = real_plugins().display().to_string();
+    let call = setup.command("doctor", &["--cni-path", &plugins, "--node", "here"]);
+    let outcome = call
+        .under(&["unshare", "--mount", "sh", "-c", &script, "sh"])
+        .run();
+    outcome.stdout
+}
+
+#[test]
+fn namespaces_of_pods_with_interfaces_and_no_record() {
+    const NAME: &str = "cni-6f9619ff-8b86-d011-b42d-00cf4fc964ff";
+    let mut setup = attached();
+    // One that was there before the installation is another program's.
+    assert!(!with_netns_at(&setup, NAME).contains("no record"));
+    setup.runs("del");
+    sleep(Duration::from_secs(1));
+    setup.lab.renew_pod();
+    setup.runs("add");
+    let on_record = with_netns_at(&setup, NAME);
+    assert!(!on_record.contains("no record"), "{on_record}");
+    fs::remove_dir_all(setup.lab.path("journal")).unwrap();
+    let found = with_netns_at(&setup, NAME);
+    for words in [
+        "1 network namespaces of pods",
+        NAME,
+        "eth0, net1",
+        "recreate",
+    ] {
+        assert!(found.contains(words), "{words}: {found}");
+    }
+    let somebodys = with_netns_at(&setup, "blue");
+    assert!(!somebodys.contains("no record"), "{somebodys}");
 }
 
 #[test]
