@@ -83,7 +83,7 @@ impl Publisher {
     /// Makes writes for ever.
     ///
     /// # Errors
-    /// When the directory of owed writes cannot be made again after somebody removed it.
+    /// When the directory of owed writes was removed from the node while it is mounted here.
     pub(super) async fn run(self: Rc<Self>) -> io::Result<Infallible> {
         loop {
             self.waiting.look().await?;

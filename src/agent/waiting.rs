@@ -59,10 +59,13 @@ impl Waiting {
     /// Looks what files there are. Each is read once, and others may work between two of them.
     ///
     /// # Errors
-    /// When the directory was removed and cannot be made again.
+    /// When the directory was removed from the node while it is mounted here.
     pub(super) async fn look(&self) -> io::Result<()> {
-        self.owed.create_dir()?;
-        let names = match self.owed.names() {
+        if self.owed.is_removed() {
+            let cause = "it was removed from the node while it was mounted here";
+            return Err(io::Error::new(io::ErrorKind::NotFound, cause));
+        }
+        let names = match self.owed.create_dir().and_then(|()| self.owed.names()) {
             Ok(names) => names,
             Err(error) => {
                 let dir = self.owed.dir().display();

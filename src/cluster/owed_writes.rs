@@ -108,20 +108,18 @@ impl OwedWrites {
     /// Makes the directory, for root alone, where it is missing.
     ///
     /// # Errors
-    /// Those of the file system, and `NotFound` where the directory was removed from the node while
-    /// it is mounted here: what plugins keep does not arrive any more.
+    /// Those of the file system.
     pub fn create_dir(&self) -> io::Result<()> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&self.dir)?;
-        match fs::metadata(&self.dir)?.nlink() {
-            0 => Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                "it was removed from the node while it was mounted here",
-            )),
-            _ => Ok(()),
-        }
+            .create(&self.dir)
+    }
+
+    /// Whether the directory was removed from the node while it is mounted here: what plugins keep
+    /// does not arrive any more.
+    pub fn is_removed(&self) -> bool {
+        fs::metadata(&self.dir).is_ok_and(|dir| dir.nlink() == 0)
     }
 
     /// Keeps a publication, in place of those of the same pod that are still owed: what they owe
