@@ -26,8 +26,7 @@ pub mod kubelet;
 
 mod boot;
 mod bounded;
-
-mod untrusted_file;
+mod regular_file;
 
 pub mod cluster;
 mod private_dir;

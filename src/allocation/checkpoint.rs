@@ -6,14 +6,14 @@
 //! can make; kubelet replaces the file in one piece.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::numeric;
+use crate::regular_file;
 
 /// The most that is read: some hundred bytes a container with devices.
 const MAX_FILE: u64 = 16 << 20;
@@ -127,17 +127,13 @@ impl Checkpoint {
 /// Reads a file of kubelet's.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, CheckpointError> {
     let shown = || path.display().to_string();
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes))
-        .map_err(|cause| match cause.kind() {
-            io::ErrorKind::NotFound => CheckpointError::Missing { path: shown() },
-            _ => CheckpointError::Io {
-                path: shown(),
-                cause: cause.to_string(),
-            },
-        })?;
-    Ok(bytes)
+    regular_file::read(path, MAX_FILE).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => CheckpointError::Missing { path: shown() },
+        _ => CheckpointError::Io {
+            path: shown(),
+            cause: cause.to_string(),
+        },
+    })
 }
 
 /// Identifiers by NUMA node, or, before Kubernetes 1.20, in one list; `null` where there are none.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cni::{NetworkName, PluginConfig, RawObject, Version};
+use crate::regular_file;
 
 /// Endings in the order in which they are looked through: lists first (NPWG 1.3 §3.4.1).
 const LISTS: [&str; 2] = ["conflist", "configlist"];
@@ -75,13 +76,7 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
             cause: cause.to_string(),
         },
     };
-    let size = fs::metadata(path).map_err(unreadable)?.len();
-    if size > MAX_FILE {
-        return Err(unreadable(std::io::Error::other(format!(
-            "{size} bytes, at most {MAX_FILE} are read"
-        ))));
-    }
-    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let text = regular_file::read_text(path, MAX_FILE).map_err(unreadable)?;
     Ok(OnDisk {
         path: path.to_owned(),
         text,

@@ -4,7 +4,7 @@ mod pod;
 mod status;
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::devices::ask_kubelet;
 use super::manifests::Manifests;
@@ -13,6 +13,8 @@ use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
 const DEFINITION: &str = "NetworkAttachmentDefinition";
 const CLAIM: &str = "IPAMClaim";
+/// How long reading the folder may take for a look at the whole node.
+const CENSUS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A folder that is the cluster.
 #[derive(Debug)]
@@ -26,8 +28,8 @@ impl Folder {
         Folder { path }
     }
 
-    fn read(&self) -> Result<Manifests, ClusterError> {
-        Manifests::read(&self.path).map_err(|cause| ClusterError::Folder {
+    fn read(&self, until: Instant) -> Result<Manifests, ClusterError> {
+        Manifests::read(&self.path, until).map_err(|cause| ClusterError::Folder {
             folder: self.path.display().to_string(),
             cause: cause.to_string(),
         })
@@ -42,8 +44,8 @@ impl Folder {
 }
 
 impl Cluster for Folder {
-    fn ask(&self, question: &Question, _: Instant) -> Result<Answer, ClusterError> {
-        let manifests = self.read()?;
+    fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
+        let manifests = self.read(until)?;
         let mut answer = Answer::default();
         let mut wanted = question.networks.clone();
         if let Some(name) = &question.pod {
@@ -84,7 +86,7 @@ impl Cluster for Folder {
 
     /// A folder is one node.
     fn census(&self, node: &str) -> Result<Census, ClusterError> {
-        let manifests = self.read()?;
+        let manifests = self.read(Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {
             node: node.to_owned(),
             broken: manifests.broken.clone(),

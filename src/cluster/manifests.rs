@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::regular_file;
 
 /// The largest manifest file that is read, in bytes.
 const MAX_FILE: u64 = 8 << 20;
@@ -44,7 +47,10 @@ pub(super) struct Manifests {
 
 impl Manifests {
     /// Reads `folder`. What is broken is kept as a line and hides nothing else.
-    pub(super) fn read(folder: &Path) -> std::io::Result<Manifests> {
+    ///
+    /// # Errors
+    /// When the folder cannot be read, or takes longer than `until`.
+    pub(super) fn read(folder: &Path, until: Instant) -> std::io::Result<Manifests> {
         let mut paths: Vec<PathBuf> = Vec::new();
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
@@ -58,18 +64,26 @@ impl Manifests {
         paths.sort();
         let mut manifests = Manifests::default();
         for path in paths {
-            manifests.read_file(&path);
+            manifests.read_file(&path, until)?;
         }
         Ok(manifests)
     }
 
-    fn read_file(&mut self, path: &Path) {
+    fn read_file(&mut self, path: &Path, until: Instant) -> std::io::Result<()> {
         let text = match read_bounded(path) {
             Ok(text) => text,
-            Err(cause) => return self.broken.push(format!("{}: {cause}", path.display())),
+            Err(cause) => {
+                self.broken.push(format!("{}: {cause}", path.display()));
+                return Ok(());
+            }
         };
         let is_json = path.extension().is_some_and(|end| end == "json");
         for (number, document) in documents(&text, is_json).into_iter().enumerate() {
+            if Instant::now() >= until {
+                let cause =
+                    "reading all manifests takes longer than the call may; keep fewer there";
+                return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, cause));
+            }
             let parsed: Result<Option<Value>, String> = if is_json {
                 serde_json::from_str(document)
                     .map(Some)
@@ -89,6 +103,7 @@ impl Manifests {
                 }
             }
         }
+        Ok(())
     }
 
     /// A `List` is as good as its items.
@@ -131,13 +146,7 @@ impl Manifests {
 }
 
 fn read_bounded(path: &Path) -> std::io::Result<String> {
-    let size = std::fs::metadata(path)?.len();
-    if size > MAX_FILE {
-        return Err(std::io::Error::other(format!(
-            "{size} bytes, at most {MAX_FILE} are read"
-        )));
-    }
-    std::fs::read_to_string(path)
+    regular_file::read_text(path, MAX_FILE)
 }
 
 /// A YAML stream's documents: `---` at the start of a line separates them, wherever it stands.
@@ -181,7 +190,8 @@ mod tests {
         for (name, text) in files {
             std::fs::write(dir.path().join(name), text).unwrap();
         }
-        let manifests = Manifests::read(dir.path()).unwrap();
+        let until = Instant::now() + std::time::Duration::from_secs(60);
+        let manifests = Manifests::read(dir.path(), until).unwrap();
         (dir, manifests)
     }
 
@@ -207,6 +217,14 @@ mod tests {
                 .is_some()
         );
         assert!(manifests.broken.is_empty(), "{:?}", manifests.broken);
+    }
+
+    #[test]
+    fn reading_ends_at_the_calls_deadline() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.yaml"), "---\na\n".repeat(100)).unwrap();
+        let error = Manifests::read(dir.path(), Instant::now()).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{PodName, Publication};
 use crate::boot::boot_id;
-use crate::untrusted_file;
+use crate::regular_file;
 
 /// The form of the files; one of another form is left to the release that knows it.
 const FORM: u32 = 1;
@@ -259,7 +259,7 @@ impl OwedWrites {
     /// # Errors
     /// Why it cannot be read: also when it is no regular file, or larger than [`MAX_FILE`].
     pub fn read(&self, name: &str) -> Result<Option<OwedWrite>, String> {
-        let bytes = match untrusted_file::read(&self.dir.join(name), MAX_FILE) {
+        let bytes = match regular_file::read_untrusted(&self.dir.join(name), MAX_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes.map_err(|error| error.to_string())?,
         };

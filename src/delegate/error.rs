@@ -36,6 +36,12 @@ pub enum CallError {
         /// The binary.
         path: PathBuf,
     },
+    /// The kernel has no process or no memory to spare.
+    #[error("the node has no room for another process: {source}; try again once others have ended")]
+    NoRoom {
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The kernel would not start it.
     #[error(
         "{path} cannot be started: {source}; install the plugin for this node's architecture, \

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::answer::{complete, judge};
@@ -60,6 +61,9 @@ impl Processes {
                     thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_secs(1));
                 }
+                Err(source) if is_want_of_room(&source) => {
+                    return Err(CallError::NoRoom { source });
+                }
                 Err(source) => {
                     return Err(CallError::NotStarted {
                         path: path(),
@@ -69,6 +73,14 @@ impl Processes {
             }
         }
     }
+}
+
+/// Whether the kernel lacks process numbers or memory, which has nothing to do with the program.
+fn is_want_of_room(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error().map(Errno::from_raw),
+        Some(Errno::EAGAIN | Errno::ENOMEM)
+    )
 }
 
 impl DelegateExec for Processes {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 
-use self::holders::{end, holders};
+use self::holders::{end, holders, holds};
 use crate::cni::ContainerId;
 use crate::private_dir;
 
@@ -31,6 +31,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 /// How long the orphans of a dead Jackfield may take to finish what they are at; plugins take
 /// milliseconds.
 const ORPHANS_FINISH_WITHIN: Duration = Duration::from_millis(500);
+/// How long it is looked who holds the lock, for the error.
+const NAMES_WITHIN: Duration = Duration::from_millis(200);
 /// How long they may take to die.
 const ORPHANS_DIE_WITHIN: Duration = Duration::from_secs(5);
 
@@ -79,20 +81,26 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(cause)) => return Err(LockError::io(&path, &cause)),
             }
-            let holders = holders(&file);
-            let owner_lives = owner(&file).is_some_and(|owner| holders.contains(&owner));
-            if !owner_lives && !holders.is_empty() {
+            let name = path.file_name().unwrap_or_default();
+            let owner_lives = owner(&file).is_some_and(|owner| holds(owner, &file, name));
+            let orphans = match owner_lives {
+                true => Vec::new(),
+                // All processes are looked through.
+                false => holders(&file, name, deadline),
+            };
+            if orphans.is_empty() {
+                orphans_seen = None;
+            } else {
                 let waited = orphans_seen.get_or_insert_with(Instant::now).elapsed();
                 if waited >= patience {
-                    end(&holders);
+                    end(&orphans, &file, name);
                 }
                 if waited > patience + ORPHANS_DIE_WITHIN {
-                    return Err(LockError::busy(&path, &holders));
+                    return Err(LockError::busy(&path, &orphans));
                 }
-            } else {
-                orphans_seen = None;
             }
             if Instant::now() >= deadline {
+                let holders = holders(&file, name, Instant::now() + NAMES_WITHIN);
                 return Err(LockError::busy(&path, &holders));
             }
             std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
@@ -143,7 +151,9 @@ impl Turn {
                 Ok(()) => return Ok(Turn { _dir: file }),
                 Err(TryLockError::Error(cause)) => return Err(failed(cause)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
-                    return Err(LockError::busy(dir, &holders(&file)));
+                    let name = dir.file_name().unwrap_or_default();
+                    let until = Instant::now() + NAMES_WITHIN;
+                    return Err(LockError::busy(dir, &holders(&file, name, until)));
                 }
                 Err(TryLockError::WouldBlock) => {}
             }

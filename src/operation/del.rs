@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::detach::{self, Detachment};
+use super::retire::has_netns;
 use super::{Context, Failure, indicator, owed, unrecorded};
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
@@ -17,14 +18,14 @@ const KEPT_FOR_DETACHING: u32 = 2;
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let (container, ifname) = context.request.call.attachment()?;
     let key = Key { container, ifname };
-    refuse_own_netns(context)?;
     let outcome = locked(context, &key);
     owed::try_one(context, Some(&key));
     outcome
 }
 
 /// The plugin's own netns is no pod's, unless the runtime insists: its interfaces are the node's.
-/// A path that leads nowhere is that of a pod that is gone.
+/// A path that leads nowhere is that of a pod that is gone. So is any path where the netns on record
+/// is gone: `/proc/PID/ns/net` is that of another process by now.
 fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
     let call = &context.request.call;
     let Some(path) = call.netns.as_deref().filter(|_| !call.netns_override) else {
@@ -61,6 +62,9 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
 
 /// Detachment waits for the cluster network, as attachment does (NPWG 1.3 §6.1.2).
 fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Failure> {
+    if has_netns(&sandbox.header) {
+        refuse_own_netns(context)?;
+    }
     let file = context.request.node.readiness_indicator.as_deref();
     let left = context.deadline.saturating_duration_since(Instant::now());
     let until = context.deadline - left / KEPT_FOR_DETACHING;
@@ -72,6 +76,7 @@ fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Fa
 }
 
 fn without_record(context: &Context<'_>, key: &Key, lost: bool) -> Result<(), Failure> {
+    refuse_own_netns(context)?;
     let Some(unrecorded) = unrecorded::find(context, key, lost)? else {
         return Ok(());
     };

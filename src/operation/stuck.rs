@@ -68,13 +68,16 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Whether every plugin that failed has answered, and refused.
+/// Whether every plugin that failed has answered, and refused, or cannot be started at all.
 fn is_refusal(debt: &Failure) -> bool {
     let Failure::Delegates { causes, .. } = debt else {
         return false;
     };
     let mut causes = causes.iter();
-    causes.all(|it| matches!(it.cause, CallError::Refused(_) | CallError::Failed { .. }))
+    causes.all(|it| {
+        use CallError::{Failed, NotStarted, Refused};
+        matches!(it.cause, Refused(_) | Failed { .. } | NotStarted { .. })
+    })
 }
 
 /// The attachment by the configuration that its network has now, where that is another one of the

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, OFlag};
 
 use crate::console;
 use crate::request::log::{Level, Log, Rotation};
@@ -54,10 +55,7 @@ static MISSED: AtomicBool = AtomicBool::new(false);
 
 /// One write, so that lines of several calls do not run into each other.
 fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
-    let open = || {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600).open(path)
-    };
+    let open = || open_log(path);
     let mut file = open().or_else(|cause| match (cause.kind(), path.parent()) {
         (io::ErrorKind::NotFound, Some(dir)) => {
             fs::create_dir_all(dir)?;
@@ -65,17 +63,43 @@ fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
         }
         _ => Err(cause),
     })?;
-    if file.metadata()?.len() + text.len() as u64 > rotation.max_size * MEGABYTE {
+    if file.metadata()?.len() + text.len() as u64 > rotation.max_size.saturating_mul(MEGABYTE) {
         rotate(path, file, rotation)?;
         file = open()?;
     }
     file.write_all(text.as_bytes())
 }
 
-/// Puts the file aside under the time of day, unless another call just did.
+/// Opens the log without waiting for anybody. Others may write to the directory that an administrator
+/// names, so only a file of our own by that one name will do.
+fn open_log(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    let opened = options.custom_flags(flags.bits()).open(path);
+    let foreign = |cause| io::Error::new(io::ErrorKind::InvalidData, cause);
+    let file = opened.map_err(|cause| match cause.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ELOOP) => foreign("a symbolic link"),
+        // A FIFO that nobody reads.
+        Some(Errno::ENXIO) => foreign("not a regular file"),
+        _ => cause,
+    })?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(foreign("not a regular file"));
+    }
+    if found.uid() != nix::unistd::geteuid().as_raw() || found.nlink() > 1 {
+        return Err(foreign("a file of another user's"));
+    }
+    Ok(file)
+}
+
+/// Puts the file aside under the time of day, unless another call does.
 fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
-    let file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| errno)?;
-    let (held, there) = (file.metadata()?, fs::metadata(path)?);
+    let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
+        return Ok(());
+    };
+    let (held, there) = (file.metadata()?, fs::symlink_metadata(path)?);
     if (held.dev(), held.ino()) == (there.dev(), there.ino()) {
         let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let time = now.trim_end_matches('Z').replace(':', "-");
@@ -120,7 +144,7 @@ fn forget_old(path: &Path, rotation: Rotation) -> io::Result<()> {
     old.sort_unstable_by(|a, b| b.cmp(a));
     let now = SystemTime::now();
     for (number, path) in (1..).zip(old) {
-        let age = fs::metadata(&path)?
+        let age = fs::symlink_metadata(&path)?
             .modified()
             .map(|then| now.duration_since(then));
         let days = age
@@ -197,6 +221,46 @@ mod tests {
             lines[0].ends_with(r"[error] a\n2026-01-01T00:00:00Z [error] forged \u{9b}31m\u{202e}")
         );
         assert!(lines[1].len() < 20 << 10);
+    }
+
+    #[test]
+    fn what_others_put_under_its_name_is_neither_followed_nor_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path(), Level::Error);
+        let path = dir.path().join("jackfield.log");
+        let precious = dir.path().join("precious");
+        fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        log.write(Level::Error, || "lost".into());
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&precious, &path).unwrap();
+        log.write(Level::Error, || "lost".into());
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+        fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        log.write(Level::Error, || "lost".into());
+    }
+
+    #[test]
+    fn a_full_log_that_somebody_locks_is_written_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = log(dir.path(), Level::Error);
+        let path = dir.path().join("jackfield.log");
+        let file = File::create(&path).unwrap();
+        file.set_len(MEGABYTE).unwrap();
+        let _held = Flock::lock(file, FlockArg::LockExclusive).unwrap();
+        log.write(Level::Error, || "one more".into());
+        assert!(fs::metadata(&path).unwrap().len() > MEGABYTE);
+    }
+
+    #[test]
+    fn a_size_beyond_all_files_is_no_size_of_zero() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = log(dir.path(), Level::Error);
+        log.rotation.max_size = u64::MAX / MEGABYTE + 2;
+        log.write(Level::Error, || "one".into());
+        log.write(Level::Error, || "two".into());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]

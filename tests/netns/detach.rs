@@ -268,3 +268,16 @@ fn a_late_del_touches_nobody_who_has_the_path_by_now() {
     call("DEL");
     lab.assert_nothing_left();
 }
+
+#[test]
+fn a_path_that_leads_to_the_nodes_namespace_by_now_is_that_of_a_pod_that_is_gone() {
+    let lab = attached();
+    lab.pod.delete();
+    // The number of the pod's process belongs to another process of the node by now.
+    let call = lab.plugin("DEL").env("CNI_NETNS", "/proc/self/ns/net");
+    let outcome = call.run();
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    lab.assert_none_left(&["file", "veth"]);
+    let unknown = lab.plugin("DEL").env("CNI_NETNS", "/proc/self/ns/net");
+    unknown.run().fails(8, &["/proc/self/ns/net"]);
+}

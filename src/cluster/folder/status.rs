@@ -2,17 +2,22 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::unistd::Pid;
 
 use crate::cluster::{Event, Publication};
 use crate::console;
 use crate::npwg::{StatusEntry, merge_status};
+use crate::regular_file;
 
 /// What a status file is called until it is whole; its writer's process ID follows.
 const UNFINISHED: &str = ".network-status.";
+/// The largest status that is read, in bytes; a longer one is replaced.
+const MAX_FILE: u64 = 1 << 20;
 
 /// Tells a publication in the directory of its pod.
 ///
@@ -29,7 +34,7 @@ pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()
 /// What others wrote stays: foreign entries and keys with a period (NPWG 1.3 §5.1).
 fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
     let path = dir.join("network-status.json");
-    let before = fs::read_to_string(&path).ok();
+    let before = regular_file::read_text(&path, MAX_FILE).ok();
     let text = merge_status(before.as_deref(), status);
     let temporary = dir.join(format!("{UNFINISHED}{}", std::process::id()));
     fs::write(&temporary, text)?;
@@ -54,6 +59,7 @@ fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
     fs::OpenOptions::new()
         .create(true)
         .append(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
         .open(path)?
         .write_all(&lines)
 }

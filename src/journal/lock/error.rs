@@ -7,11 +7,11 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Somebody else works on the sandbox.
-    #[error("sandbox lock {path} is held by process {holders}; try again once it has ended")]
+    #[error("sandbox lock {path} is held by {holders}; try again once it has ended")]
     Busy {
         /// The lock's file.
         path: String,
-        /// Who holds it.
+        /// Who holds it, as far as was found.
         holders: String,
     },
     /// The file cannot be used.
@@ -33,10 +33,13 @@ impl LockError {
     }
 
     pub(super) fn busy(path: &Path, holders: &[i32]) -> LockError {
-        let holders: Vec<String> = holders.iter().map(ToString::to_string).collect();
+        let numbers: Vec<String> = holders.iter().map(ToString::to_string).collect();
         LockError::Busy {
             path: path.display().to_string(),
-            holders: holders.join(", "),
+            holders: match numbers.as_slice() {
+                [] => "a process that was not found".to_owned(),
+                numbers => format!("process {}", numbers.join(", ")),
+            },
         }
     }
 }

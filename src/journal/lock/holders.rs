@@ -1,52 +1,91 @@
 //! Who has a lock's file open, and the end of those who should not.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgid, getpgrp};
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
-/// The processes other than ourselves that have the lock's file open.
-pub(super) fn holders(file: &File) -> Vec<i32> {
+/// Whether this process, which is not ourselves, has the lock's file open.
+pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
     let Ok(held) = file.metadata() else {
-        return Vec::new();
+        return false;
     };
-    let ours = i32::try_from(std::process::id()).unwrap_or_default();
-    let has_open = |pid: &i32| {
-        let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-            return false;
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return false;
+    };
+    descriptors.flatten().any(|entry| {
+        // Reading the link asks no file system, which may not answer. The file has one name.
+        let has_name = |path: PathBuf| names(&path, name);
+        let is_it = || {
+            let open = fs::metadata(entry.path());
+            open.is_ok_and(|open| (open.dev(), open.ino()) == (held.dev(), held.ino()))
         };
-        descriptors.flatten().any(|entry| {
-            fs::metadata(entry.path())
-                .is_ok_and(|open| (open.dev(), open.ino()) == (held.dev(), held.ino()))
-        })
-    };
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid| *pid != ours)
-        .filter(has_open)
-        .collect()
+        fs::read_link(entry.path()).is_ok_and(has_name) && is_it()
+    })
+}
+
+/// Whether a descriptor's link leads to a file of that name, be it removed since.
+fn names(link: &Path, name: &OsStr) -> bool {
+    let last = link.file_name().unwrap_or_default().as_encoded_bytes();
+    last.strip_suffix(b" (deleted)").unwrap_or(last) == name.as_encoded_bytes()
+}
+
+/// The processes other than ourselves that have the lock's file open, as far as they are found by
+/// `until`. Root's come first: a delegate that gave up its privileges is looked for where none of
+/// root's has it, since anybody may have any number of descriptors.
+pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
+    let ours = i32::try_from(std::process::id()).unwrap_or_default();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbered = processes.filter_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        Some((pid, entry.metadata().ok()?.uid()))
+    });
+    let (roots, others): (Vec<(i32, u32)>, Vec<(i32, u32)>) = numbered
+        .filter(|(pid, _)| *pid != ours)
+        .partition(|(_, user)| *user == 0);
+    for some in [roots, others] {
+        let found: Vec<i32> = some
+            .into_iter()
+            .take_while(|_| Instant::now() < until)
+            .filter(|(pid, _)| holds(*pid, file, name))
+            .map(|(pid, _)| pid)
+            .collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
 }
 
 /// Ends what a dead Jackfield left running, with its process groups. Another Jackfield has the
 /// file open too while it waits, or has just taken the lock and not yet said so: it has no
 /// delegates then, and is no orphan.
-pub(super) fn end(holders: &[i32]) {
+pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     let program = program("self");
-    let orphans = holders
-        .iter()
-        .filter(|pid| program.is_none() || self::program(pid) != program);
-    for pid in orphans.copied().map(Pid::from_raw) {
-        match getpgid(Some(pid)) {
+    for pid in holders {
+        // From here on the number is nobody else's where the process is still a holder.
+        let Some(number) = rustix::process::Pid::from_raw(*pid) else {
+            continue;
+        };
+        let Ok(process) = pidfd_open(number, PidfdFlags::empty()) else {
+            continue;
+        };
+        let is_orphan = program.is_none() || self::program(pid) != program;
+        if !is_orphan || !holds(*pid, file, name) {
+            continue;
+        }
+        match getpgid(Some(Pid::from_raw(*pid))) {
             Ok(group) if group != getpgrp() && group.as_raw() > 1 => {
                 let _ = killpg(group, Signal::SIGKILL);
             }
             _ => {}
         }
-        let _ = kill(pid, Signal::SIGKILL);
+        let _ = pidfd_send_signal(process, rustix::process::Signal::KILL);
     }
 }
 

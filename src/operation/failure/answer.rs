@@ -3,6 +3,7 @@
 
 use super::Failure;
 use crate::cni::{self, code};
+use crate::delegate::CallError;
 use crate::journal::LockError;
 
 impl Failure {
@@ -35,6 +36,9 @@ impl Failure {
             Failure::Delegates { .. } => code::DELEGATE,
             Failure::Result(_) => code::INCOMPATIBLE_VERSION,
             Failure::Delegate { cause, .. } if cause.cause.is_of_record() => code::JOURNAL,
+            Failure::Delegate { cause, .. } if matches!(cause.cause, CallError::NoRoom { .. }) => {
+                code::TRY_AGAIN_LATER
+            }
             Failure::Delegate { .. } => match self.delegates_code() {
                 Some(code::TRY_AGAIN_LATER) => code::TRY_AGAIN_LATER,
                 _ => code::DELEGATE,

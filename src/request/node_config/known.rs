@@ -70,6 +70,9 @@ pub const ACCEPTED: [&str; 12] = [
 /// Keys that Multus has for its own process; they have no effect here.
 pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 
+/// How many unknown keys are named, a line each.
+const MOST_WARNINGS: usize = 32;
+
 impl Keys<'_> {
     /// A line for each key that does nothing, those inside of `deadlines` and `policy` too: a
     /// misspelt restriction is none.
@@ -103,6 +106,13 @@ impl Keys<'_> {
                     &policy::KEYS,
                 );
             }
+        }
+        let more = warnings.len().saturating_sub(MOST_WARNINGS);
+        if more > 0 {
+            warnings.truncate(MOST_WARNINGS);
+            warnings.push(format!(
+                "{more} more keys of the node configuration are unknown; they are ignored"
+            ));
         }
         warnings
     }

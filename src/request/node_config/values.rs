@@ -39,6 +39,11 @@ impl Keys<'_> {
             let cause = "delegates is there as well; keep one of the two";
             return Err(wrong("clusterNetwork", name, &cause));
         }
+        if delegates.len() > MAX_DEFAULT_NETWORKS {
+            let count = delegates.len().to_string();
+            let cause = format_args!("name at most {MAX_DEFAULT_NETWORKS}");
+            return Err(wrong("delegates", &count, &cause));
+        }
         for (index, delegate) in delegates.iter().enumerate() {
             NetworkConfig::parse(delegate.get().as_bytes()).map_err(|cause| {
                 let cause = format!("delegates[{index}]: {cause}; correct it");

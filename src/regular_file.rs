@@ -1,4 +1,4 @@
-//! Reading a file from a directory that somebody other than root may write.
+//! Reading a file that may turn out to be something else: a FIFO, a device, a link, without an end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -8,16 +8,34 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
-/// Reads a regular file of at most `limit` bytes.
-///
-/// The open never follows a link in the last component and never waits: not for the writer of a
-/// FIFO, and not for the holder of a lease.
+/// Reads a regular file of at most `limit` bytes, from a directory that the administrator writes.
 ///
 /// # Errors
-/// `InvalidData` for a symbolic link, for anything but a regular file, and for a file larger than
-/// `limit`. All other errors are those of the file system, `NotFound` among them.
+/// `InvalidData` for anything but a regular file, and for a file larger than `limit`. All other
+/// errors are those of the file system, `NotFound` among them.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    read_up_to(open(path)?, limit)
+}
+
+/// Reads a regular file of at most `limit` bytes, as UTF-8.
+///
+/// # Errors
+/// As [`read`], and `InvalidData` for what is no UTF-8.
+pub(crate) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    let bytes = read(path, limit)?;
+    String::from_utf8(bytes).map_err(|_| refused("not UTF-8".to_owned()))
+}
+
+/// Reads a regular file of at most `limit` bytes, from a directory that somebody other than root may
+/// write: a link in the last component is refused.
+///
+/// # Errors
+/// As [`read`], and `InvalidData` for a symbolic link.
+pub(crate) fn read_untrusted(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_up_to(open_with(path, OFlag::O_NOFOLLOW)?, limit)
+}
+
+fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
     // The file may grow while it is read, so its reported size alone proves nothing.
     let size = file.metadata()?.len().min(limit);
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
@@ -28,8 +46,17 @@ pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+/// Opens a regular file for reading. The open never waits: not for the writer of a FIFO, and not for
+/// the holder of a lease.
+///
+/// # Errors
+/// `InvalidData` for anything but a regular file, and those of the file system.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    open_with(path, OFlag::empty())
+}
+
+fn open_with(path: &Path, flags: OFlag) -> io::Result<File> {
+    let flags = flags | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(flags.bits())
@@ -65,7 +92,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         make(&path);
-        let error = read(&path, 8).unwrap_err();
+        let error = read_untrusted(&path, 8).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
         error.to_string()
     }
@@ -85,6 +112,25 @@ mod tests {
     fn a_missing_file_is_not_found() {
         let error = read(Path::new("/nonexistent/file"), 8).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn an_administrators_link_is_followed_to_a_regular_file_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = |name: &str, to: &Path| {
+            let path = dir.path().join(name);
+            symlink(to, &path).unwrap();
+            path
+        };
+        std::fs::write(dir.path().join("file"), "text").unwrap();
+        let file = link("a", &dir.path().join("file"));
+        assert_eq!(read_text(&file, 8).unwrap(), "text");
+        let fifo = dir.path().join("fifo");
+        mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+        for endless in [link("b", Path::new("/dev/zero")), link("c", &fifo)] {
+            let error = read(&endless, 8).unwrap_err();
+            assert_eq!(error.to_string(), "not a regular file");
+        }
     }
 
     #[test]
