@@ -21,6 +21,7 @@ mod kept;
 mod knowledge;
 mod log;
 mod metrics;
+mod node_events;
 mod pause;
 mod privileges;
 mod publisher;
@@ -48,7 +49,9 @@ use device_usage::DeviceUsage;
 use durable::Durable;
 use knowledge::Knowledge;
 use metrics::Metrics;
+use node_events::NodeEvents;
 use publisher::Publisher;
+use serve::Desk;
 
 /// How the agent is run.
 #[derive(Debug, Clone)]
@@ -132,6 +135,8 @@ async fn live(options: Options) -> Result<(), AgentError> {
         Rc::clone(&metrics),
     ));
     let publishing = tokio::task::spawn_local(Rc::clone(&publisher).run());
+    let node_events = Rc::new(NodeEvents::default());
+    tokio::task::spawn_local(Rc::clone(&node_events).run(Rc::clone(&knowledge)));
     let devices = Rc::new(DeviceUsage::default());
     tokio::task::spawn_local(Rc::clone(&devices).run(Rc::clone(&knowledge)));
     tokio::task::spawn_local(http::serve(
@@ -140,8 +145,16 @@ async fn live(options: Options) -> Result<(), AgentError> {
         cache,
         Rc::clone(&devices),
     ));
+    let desk = Desk {
+        knowledge,
+        publisher,
+        metrics,
+        durable,
+        devices,
+        node_events,
+    };
     tokio::select! {
-        () = serve::serve(&socket, knowledge, publisher, metrics, durable, devices) => {}
+        () = serve::serve(&socket, desk) => {}
         Ok(Err(cause)) = publishing => return Err(unusable(cause)),
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

@@ -11,6 +11,7 @@
 //! They work through [`Node`]: the cluster, the delegates, the pod's links and the journal, each
 //! behind its seam.
 
+pub mod absence;
 pub mod add;
 pub mod check;
 pub mod default_route;

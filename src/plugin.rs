@@ -81,6 +81,8 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         if request.call.verb != Verb::Add {
             figures.on_record = Some(node.journal.count());
         }
+        let silent = operation::absence::keep(node, &request.node);
+        figures.agent_silent = silent.map(|silent| silent.as_secs());
         let record = || node.journal.lend(&node.stopwatch.record()?).ok();
         node.cluster.over(figures, &record);
         match failure {
@@ -129,7 +131,7 @@ pub fn forget_locks() {
     let locks = std::path::Path::new(LOCK_DIR);
     let _ = std::fs::remove_dir(locks);
     if let Some(run) = locks.parent() {
-        let _ = std::fs::remove_file(run.join("cluster-answered"));
+        operation::absence::forget(run);
         let _ = std::fs::remove_dir(run.join("agent"));
         let _ = std::fs::remove_dir(run);
     }

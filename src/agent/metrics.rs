@@ -37,6 +37,8 @@ pub(super) struct Metrics {
     devices: Family<DeviceLabels, Gauge>,
     synced: Counter,
     watch_failures: Family<ShelfLabels, Counter>,
+    absences: Counter,
+    absent: Counter,
     calls: Calls,
 }
 
@@ -59,6 +61,8 @@ impl Metrics {
             devices: Family::default(),
             synced: Counter::default(),
             watch_failures: Family::default(),
+            absences: Counter::default(),
+            absent: Counter::default(),
             calls: Calls::default(),
         };
         metrics.register();
@@ -126,6 +130,17 @@ impl Metrics {
             "Watches that ended in a failure, and their attempts to begin again",
             self.watch_failures.clone(),
         );
+        registry.register(
+            "agent_absences",
+            "Times that calls found no agent, until it answered again",
+            self.absences.clone(),
+        );
+        registry.register_with_unit(
+            "agent_absence",
+            "How long calls found no agent, all times together",
+            Unit::Seconds,
+            self.absent.clone(),
+        );
         self.calls.register(registry);
     }
 
@@ -139,6 +154,10 @@ impl Metrics {
     /// A plugin's call is over.
     pub(super) fn over(&self, figures: &Figures) {
         self.calls.count(figures);
+        if let Some(seconds) = figures.agent_silent {
+            self.absences.inc();
+            self.absent.inc_by(seconds);
+        }
         if let Some(on_record) = figures.on_record {
             self.attachments.set(gauge(on_record.attachments));
             self.detachments.set(gauge(on_record.owed));

@@ -19,6 +19,7 @@ use super::durable::Durable;
 use super::errand::Errand;
 use super::knowledge::Knowledge;
 use super::metrics::Metrics;
+use super::node_events::NodeEvents;
 use super::publisher::Publisher;
 use super::socket::Listening;
 use crate::cluster::api::answer;
@@ -26,7 +27,7 @@ use crate::cluster::api::definitions::Names;
 use crate::cluster::frame::{
     self, FrameError, FromAgent, HEADER, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent,
 };
-use crate::cluster::{Census, Figures, PodName, Question};
+use crate::cluster::{Census, Event, Figures, PodName, Question};
 
 /// Connections at once: more wait in the kernel's queue.
 const CONNECTIONS: usize = 512;
@@ -36,34 +37,24 @@ const ARRIVAL: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(600);
 /// How many definitions are named to whoever looks at the whole node.
 const NAMES: usize = 20_000;
+/// How many seconds without an agent are worth an event: an upgrade is shorter.
+const LONG_SILENCE: u64 = 60;
 /// The pause when the kernel has no descriptor to spare.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What every connection needs.
-struct Desk {
-    knowledge: Rc<Knowledge>,
-    publisher: Rc<Publisher>,
-    metrics: Rc<Metrics>,
-    durable: Durable,
-    devices: Rc<DeviceUsage>,
+pub(super) struct Desk {
+    pub(super) knowledge: Rc<Knowledge>,
+    pub(super) publisher: Rc<Publisher>,
+    pub(super) metrics: Rc<Metrics>,
+    pub(super) durable: Durable,
+    pub(super) devices: Rc<DeviceUsage>,
+    pub(super) node_events: Rc<NodeEvents>,
 }
 
 /// Serves connections for ever.
-pub(super) async fn serve(
-    socket: &Listening,
-    knowledge: Rc<Knowledge>,
-    publisher: Rc<Publisher>,
-    metrics: Rc<Metrics>,
-    durable: Durable,
-    devices: Rc<DeviceUsage>,
-) {
-    let desk = Rc::new(Desk {
-        knowledge,
-        publisher,
-        metrics,
-        durable,
-        devices,
-    });
+pub(super) async fn serve(socket: &Listening, desk: Desk) {
+    let desk = Rc::new(desk);
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&free).acquire_owned().await else {
@@ -150,6 +141,12 @@ impl Desk {
     /// Counts a call that is over.
     fn over(&self, figures: &Figures) {
         self.metrics.over(figures);
+        if let Some(seconds) = figures.agent_silent.filter(|it| *it >= LONG_SILENCE) {
+            let message = format!(
+                "the agent did not answer for {seconds} s, and pods that need it waited; look why it was away"
+            );
+            self.node_events.tell(Event::warning("AgentAway", message));
+        }
         if let Some(failure) = &figures.failure {
             let failed = figures.networks.iter().find(|network| !network.done);
             warn!(

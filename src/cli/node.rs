@@ -68,8 +68,9 @@ pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
     });
     let ready = ready.map_err(|failure| failure.in_full())?;
     let asked = match ready.asked {
-        Ran::All => "its plugins say so too",
-        Ran::TooOld | Ran::Disabled => "its plugins have no STATUS before cniVersion 1.1.0",
+        Some(Ran::All) => "its plugins say so too",
+        Some(Ran::TooOld | Ran::Disabled) => "its plugins have no STATUS before cniVersion 1.1.0",
+        None => "its plugins are not asked, since only the agent knows them",
     };
     print([format!("ready: cluster network {}; {asked}", ready.network)])?;
     Ok(ExitCode::SUCCESS)

@@ -20,7 +20,7 @@ use std::time::Instant;
 pub use answer::{Lookup, answer};
 pub use error::ApiError;
 pub use objects::PodView;
-pub use publish::{NotPublished, Occasion, Published, publish};
+pub use publish::{NotPublished, Occasion, Published, publish, tell_of_node};
 pub use server::{ApiServer, Caller};
 pub use slices::SliceView;
 

@@ -35,6 +35,9 @@ pub struct Figures {
     pub plugins: Vec<PluginFigure>,
     /// How much is on record, where the call counted it: every verb but ADD.
     pub on_record: Option<OnRecord>,
+    /// For how many seconds the agent had not answered, where this call found it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_silent: Option<u64>,
 }
 
 /// How much the journal holds.

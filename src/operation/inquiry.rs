@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::{Context, Failure};
 use crate::cluster::{
-    Answer, Phase, PodAnnotations, PodName, Question, administrators_definitions, identity,
+    Answer, ClusterError, Phase, PodAnnotations, PodName, Question, administrators_definitions,
+    identity,
 };
 use crate::cni::json::POD_ANNOTATIONS;
 use crate::cni::{CapabilityArgs, RawObject};
@@ -98,8 +99,11 @@ pub(super) fn ask(context: &Context<'_>, question: Option<&Question>) -> Result<
     let Some(question) = question else {
         return Ok(Answer::default());
     };
+    let stopwatch = context.node.stopwatch;
     let ask = || context.node.cluster.ask(question, context.deadline);
-    Ok(context.node.stopwatch.during(Phase::Question, ask)?)
+    let answered = stopwatch.during(Phase::Question, ask);
+    stopwatch.agent_answered(!answered.as_ref().is_err_and(ClusterError::is_transient));
+    Ok(answered?)
 }
 
 /// The pod by CNI_ARGS. A runtime without Kubernetes names none: the cluster network is all then.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{Context, Failure, inquiry};
-use crate::cluster::{Catalog, Network, PodName, Question, administrators_definitions};
+use crate::cluster::{
+    Answer, Catalog, ClusterError, Network, PodName, Question, administrators_definitions,
+};
 use crate::cni::{NetworkConfig, NetworkName, ValidAttachment};
 use crate::delegate::{Binaries, Chain, Ran, Time};
 use crate::npwg::ObjectRef;
@@ -35,29 +37,49 @@ pub(super) struct Administrators {
 /// # Errors
 /// When the cluster has to be asked for a definition and does not answer.
 pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Failure> {
+    let answer = match question(context) {
+        None => Answer::default(),
+        Some(question) => context.node.cluster.ask(&question, context.deadline)?,
+    };
+    Ok(in_answer(context, &answer))
+}
+
+/// Asks the cluster, until then, for what the administrator's networks need of it; where they need
+/// nothing, whether it answers.
+///
+/// # Errors
+/// When it does not.
+pub(super) fn ask(context: &Context<'_>, until: Instant) -> Result<Answer, ClusterError> {
+    let cluster = context.node.cluster;
+    match question(context) {
+        None => cluster.ready(until).map(|()| Answer::default()),
+        Some(question) => cluster.ask(&question, until),
+    }
+}
+
+fn question(context: &Context<'_>) -> Option<Question> {
     let node = &context.request.node;
-    let question = Question {
-        pod: None,
-        annotations: None,
+    if inquiry::is_on_disk(&node.cluster_network) && node.default_networks.is_empty() {
+        return None;
+    }
+    Some(Question {
         networks: administrators_definitions(node),
         multus_namespace: node.multus_namespace.clone(),
         dialect: node.dialect,
         ..Question::default()
-    };
-    let nobody_needed =
-        inquiry::is_on_disk(&node.cluster_network) && node.default_networks.is_empty();
-    let answer = if nobody_needed {
-        crate::cluster::Answer::default()
-    } else {
-        context.node.cluster.ask(&question, context.deadline)?
-    };
+    })
+}
+
+/// The administrator's networks as the cluster has them.
+pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrators {
+    let node = &context.request.node;
     let Catalog {
         cluster,
         further,
         defaults,
         auxiliary,
         ..
-    } = Catalog::build(node, &answer);
+    } = Catalog::build(node, answer);
     let unknown = |label: &str, cause: String| Reason::Network(cause).at(label, None).into();
     let administrators =
         |network: &Network| KnownNetwork::read(network, plan::read_administrators(node, network));
@@ -71,12 +93,12 @@ pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Fa
         administrators(&network)
     }));
     let label = node.cluster_network.label();
-    Ok(Administrators {
+    Administrators {
         cluster: cluster
             .map_err(|cause| unknown(label, cause))
             .and_then(|network| administrators(&network)),
         others,
-    })
+    }
 }
 
 /// The network of an attachment as it is today, where it can be found at once.

@@ -1,24 +1,21 @@
 //! STATUS: could an ADD be served now (CNI 1.1.0 §2 STATUS)?
 //!
-//! Everything that every ADD needs is looked at, in the order of an ADD; the first thing that is
-//! missing is the answer.
+//! It answers for the cluster network and its programs, in the order of an ADD; the first thing
+//! that is missing is the answer. An agent that is away is no answer: kubelet would make the node
+//! NotReady, and the cluster would evict every pod, whether it needs the agent or not. Pods that need it get
+//! code 11 (`statusNeedsAgent` has it otherwise).
 
-use std::fs::{self, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 
-use nix::fcntl::OFlag;
-
-use super::{Context, Failure, indicator, networks, owed};
+use super::networks::KnownNetwork;
+use super::{Context, Failure, absence, indicator, inquiry, networks, owed};
+use crate::cluster::{Answer, ClusterError};
 use crate::delegate::Ran;
 use crate::kernel::capabilities;
-use crate::private_dir;
 use crate::request::Source;
 
 /// How long the agent may be away, as it is during its upgrade, before the node counts as not
-/// ready: pods that need it wait.
+/// ready, where `statusNeedsAgent` is set.
 const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 
 /// What STATUS found.
@@ -26,8 +23,9 @@ const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 pub struct Ready {
     /// The cluster network.
     pub network: String,
-    /// Whether its plugins were asked; older versions have no STATUS.
-    pub asked: Ran,
+    /// Whether its plugins were asked; older versions have no STATUS. `None` where only the agent
+    /// knows which they are, and it is away.
+    pub asked: Option<Ran>,
 }
 
 /// Looks whether an ADD would work now.
@@ -44,101 +42,70 @@ fn look(context: &Context<'_>) -> Result<Ready, Failure> {
     capabilities::require()?;
     context.node.journal.make_ready()?;
     indicator::is_there(node.readiness_indicator.as_deref())?;
-    cluster_answers(context)?;
-    let network = networks::administrators(context)?.cluster?;
+    let Some(network) = cluster_network(context)? else {
+        return Ok(Ready {
+            network: node.cluster_network.label().to_owned(),
+            asked: None,
+        });
+    };
     network.check_programs(context)?;
     let asked = network.status(context)?;
     Ok(Ready {
         network: network.label,
-        asked,
+        asked: Some(asked),
     })
 }
 
-/// Whether the cluster answers, or did a short while ago.
-fn cluster_answers(context: &Context<'_>) -> Result<(), Failure> {
-    let answered = context.node.cluster.ready(context.deadline);
-    if matches!(context.request.node.source, Source::Folder(_)) {
-        return Ok(answered?);
+/// The cluster network; `None` where only the agent knows it, and it is away.
+fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failure> {
+    let answer = ask(context)?;
+    let known = answer.is_some() || inquiry::is_on_disk(&context.request.node.cluster_network);
+    match networks::in_answer(context, &answer.unwrap_or_default()).cluster {
+        // It may be in `confDir`, where no agent is needed.
+        Err(_) if !known => Ok(None),
+        found => found.map(Some),
     }
-    let seen = context.node.lock_dir.with_file_name("cluster-answered");
-    match answered {
-        Ok(()) => {
-            // Without the marker the node is not ready a minute earlier.
-            let _ = remember(&seen);
-            Ok(())
+}
+
+/// What the cluster knows of the administrator's networks; `None` where it does not answer, which
+/// is noted.
+fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
+    if let Source::Folder(_) = context.request.node.source {
+        return Ok(Some(networks::ask(context, context.deadline)?));
+    }
+    // One that hangs leaves the plugins their time.
+    let left = context.deadline.saturating_duration_since(Instant::now());
+    match networks::ask(context, Instant::now() + left / 4) {
+        Ok(answer) => {
+            context.node.stopwatch.agent_answered(true);
+            let node = &context.request.node;
+            if node.status_needs_agent
+                && let Some(last) = absence::last_answer(context.node, node)
+            {
+                // Without the file the node is not ready a minute earlier.
+                let _ = last.date_now();
+            }
+            Ok(Some(answer))
         }
-        Err(error) if error.is_transient() && is_recent(&seen) => {
-            context.note(&format!("{error}; it answered within the last minute"));
-            Ok(())
+        Err(error) => {
+            context.node.stopwatch.agent_answered(false);
+            bear(context, error)?;
+            Ok(None)
         }
-        Err(error) => Err(error.into()),
     }
 }
 
-/// Dates the marker now. Nothing is followed, waited for or truncated, whatever has its name.
-fn remember(seen: &Path) -> io::Result<()> {
-    if let Some(dir) = seen.parent() {
-        private_dir::create(dir)?;
-        private_dir::check(dir)?;
+/// Notes that the cluster does not answer; an error where STATUS depends on it.
+fn bear(context: &Context<'_>, error: ClusterError) -> Result<(), Failure> {
+    if !context.request.node.status_needs_agent {
+        context.note(&format!("{error}; pods that need it wait"));
+        return Ok(());
     }
-    let marker = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
-        .open(seen)?;
-    marker.set_modified(SystemTime::now())
-}
-
-fn is_recent(seen: &Path) -> bool {
-    let changed = fs::symlink_metadata(seen).and_then(|metadata| metadata.modified());
-    changed
-        .ok()
-        .and_then(|changed| SystemTime::now().duration_since(changed).ok())
-        .is_some_and(|age| age < AGENT_MAY_BE_AWAY)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn the_marker_is_dated_and_no_other_file_is_touched_under_its_name() {
-        let base = tempfile::tempdir().unwrap();
-        let seen = base.path().join("run/cluster-answered");
-        assert!(!is_recent(&seen));
-        remember(&seen).unwrap();
-        assert!(is_recent(&seen));
-        let old = SystemTime::now() - 2 * AGENT_MAY_BE_AWAY;
-        OpenOptions::new()
-            .write(true)
-            .open(&seen)
-            .and_then(|marker| marker.set_modified(old))
-            .unwrap();
-        assert!(!is_recent(&seen));
-        remember(&seen).unwrap();
-        assert!(is_recent(&seen));
-
-        fs::remove_file(&seen).unwrap();
-        let precious = base.path().join("precious");
-        fs::write(&precious, "17 bytes of text.").unwrap();
-        symlink(&precious, &seen).unwrap();
-        assert!(remember(&seen).is_err());
-        assert_eq!(fs::read(&precious).unwrap().len(), 17);
-        let absent = base.path().join("absent");
-        fs::remove_file(&seen).unwrap();
-        symlink(&absent, &seen).unwrap();
-        assert!(remember(&seen).is_err() && !absent.exists());
+    let last = absence::last_answer(context.node, &context.request.node);
+    let age = last.and_then(|last| last.age());
+    if error.is_transient() && age.is_some_and(|age| age < AGENT_MAY_BE_AWAY) {
+        context.note(&format!("{error}; it answered within the last minute"));
+        return Ok(());
     }
-
-    #[test]
-    fn a_fifo_under_the_markers_name_does_not_block() {
-        let base = tempfile::tempdir().unwrap();
-        let seen = base.path().join("cluster-answered");
-        nix::unistd::mkfifo(&seen, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(remember(&seen).is_err());
-    }
+    Err(error.into())
 }

@@ -1,6 +1,6 @@
 //! What a call takes, measured while it runs: nothing is sent before its answer is given.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use crate::cluster::figures::{
@@ -17,6 +17,7 @@ pub struct Stopwatch {
     begun: Instant,
     figures: RefCell<Figures>,
     record: RefCell<Option<Key>>,
+    agent_answers: Cell<Option<bool>>,
 }
 
 impl Default for Stopwatch {
@@ -25,6 +26,7 @@ impl Default for Stopwatch {
             begun: Instant::now(),
             figures: RefCell::default(),
             record: RefCell::default(),
+            agent_answers: Cell::default(),
         }
     }
 }
@@ -65,6 +67,16 @@ impl Stopwatch {
             network: network.to_owned(),
             done,
         });
+    }
+
+    /// Whether the agent answered the call.
+    pub fn agent_answered(&self, answered: bool) {
+        self.agent_answers.set(Some(answered));
+    }
+
+    /// Whether the agent answered, where it was asked.
+    pub fn agent_answers(&self) -> Option<bool> {
+        self.agent_answers.get()
     }
 
     /// The call has written the record of `key`.

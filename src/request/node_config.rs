@@ -81,6 +81,8 @@ pub struct NodeConfig {
     pub dialect: Dialect,
     /// `statusAddresses`.
     pub status_addresses: StatusAddresses,
+    /// `statusNeedsAgent`: the node is not ready a minute after the agent went away.
+    pub status_needs_agent: bool,
     /// `deadlines`.
     pub deadlines: Deadlines,
     /// `policy`.
@@ -215,6 +217,7 @@ impl NodeConfig {
                     ],
                 )?
                 .unwrap_or(StatusAddresses::Address),
+            status_needs_agent: keys.flag("statusNeedsAgent")?.unwrap_or(false),
             deadlines: keys.deadlines()?,
             policy: keys.policy()?,
             log: keys.log()?,

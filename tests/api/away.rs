@@ -1,7 +1,10 @@
 //! While the agent is away: nothing is lost, nothing is blocked for long.
 
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
@@ -120,4 +123,57 @@ fn an_agent_that_is_told_to_end_ends_at_once_and_takes_its_socket_along() {
     agent.signal(nix::sys::signal::Signal::SIGTERM);
     assert_eq!(agent.wait(), Some(0));
     assert!(!lab.socket().exists());
+}
+
+/// When calls began to find no agent: the lab's own record of it, among those of other labs.
+fn record_of_absence(lab: &Lab) -> PathBuf {
+    let socket = crc32fast::hash(lab.socket().as_os_str().as_bytes());
+    Path::new("/run/jackfield").join(format!("agent-silent-{socket:08x}"))
+}
+
+#[test]
+fn an_absence_leaves_the_node_ready_is_counted_and_a_long_one_is_an_event_of_the_node() {
+    let (mut lab, mut agent) = Lab::with_agent();
+    lab.configure("cniVersion", json!("1.1.0"));
+    let uid = lab.pod("web", &json!({}));
+    let sandbox = Sandbox {
+        container: "web",
+        pod: "web",
+        uid: &uid,
+        annotations: None,
+    };
+    lab.call("STATUS", &sandbox).succeeds();
+    agent.kill();
+    let ready = lab.call("STATUS", &sandbox).succeeds();
+    assert!(ready.stderr.contains("nobody listens"), "{ready}");
+    // Three minutes pass.
+    let record = fs::File::open(record_of_absence(&lab)).unwrap();
+    let then = SystemTime::now() - Duration::from_secs(180);
+    record.set_modified(then).unwrap();
+    lab.call("STATUS", &sandbox).succeeds();
+    let next = lab.start_agent();
+    lab.call("STATUS", &sandbox).succeeds();
+    eventually("it is counted", || {
+        next.metric("jackfield_agent_absences_total") == Some(1.0)
+    });
+    let seconds = next.metric("jackfield_agent_absence_seconds_total");
+    assert!(seconds >= Some(180.0), "{seconds:?}");
+    assert!(!record_of_absence(&lab).exists());
+    let mut events = Vec::new();
+    eventually("an event of the node", || {
+        events = lab.events_of_node();
+        !events.is_empty()
+    });
+    assert_eq!(events[0]["reason"], "AgentAway", "{events:?}");
+    let message = events[0]["message"].as_str().unwrap();
+    assert!(message.contains("did not answer for 18"), "{message}");
+    // An upgrade is shorter.
+    drop(next);
+    lab.call("STATUS", &sandbox).succeeds();
+    let last = lab.start_agent();
+    lab.call("STATUS", &sandbox).succeeds();
+    eventually("it is counted", || {
+        last.metric("jackfield_agent_absences_total") == Some(1.0)
+    });
+    assert_eq!(lab.events_of_node().len(), 1);
 }

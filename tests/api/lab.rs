@@ -306,6 +306,19 @@ impl Lab {
             .collect()
     }
 
+    /// The events about the lab's node.
+    pub(crate) fn events_of_node(&self) -> Vec<Value> {
+        let list = self.admin.get("/api/v1/namespaces/default/events").unwrap();
+        let events = list["items"].as_array().unwrap().iter();
+        events
+            .filter(|event| {
+                let about = &event["involvedObject"];
+                about["kind"] == "Node" && about["name"] == self.node.as_str()
+            })
+            .cloned()
+            .collect()
+    }
+
     /// The network-status, as soon as there is one.
     pub(crate) fn wait_for_status(&self, pod: &str) -> Value {
         let mut status = None;

@@ -180,6 +180,7 @@ fn a_wrong_value_is_named_with_its_key() {
             &["invalidAnnotation", "drop"],
         ),
         (r#""statusAddresses":"both""#, &["statusAddresses", "both"]),
+        (r#""statusNeedsAgent":"yes""#, &["statusNeedsAgent", "yes"]),
         (
             r#""policy":{"node":{"types":["a/b"]}}"#,
             &["policy", "node"],

@@ -1,6 +1,7 @@
 //! STATUS says whether an ADD would work now.
 
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 use serde_json::json;
@@ -118,22 +119,92 @@ fn a_plugin_that_hangs_makes_no_runtime_wait() {
     );
 }
 
-// clause: CNI-1.1.0 §2 STATUS service: the agent
-#[test]
-fn nobody_at_the_agents_socket_is_said() {
-    let mut lab = lab();
+/// The lab's cluster is behind an agent's socket of this name.
+fn behind_an_agent(lab: &mut Lab, socket: &str) {
     lab.configure("manifestDir", json!(null));
-    lab.configure("agentSocket", json!(lab.path("nobody.sock")));
-    // The node's own record of when the agent answered last is not this lab's.
+    lab.configure("agentSocket", json!(lab.path(socket)));
+}
+
+/// The node is ready, its plugins were asked, and stderr says what is wrong with the agent.
+#[track_caller]
+fn is_ready_without_agent(lab: &Lab, words: &str) {
+    let asked = lab.recorded("bridge-rec", "STATUS").len();
+    let outcome = status(lab);
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (0, ""),
+        "{outcome}"
+    );
+    assert!(outcome.stderr.contains(words), "{outcome}");
+    assert!(
+        outcome.stderr.contains("pods that need it wait"),
+        "{outcome}"
+    );
+    assert_eq!(lab.recorded("bridge-rec", "STATUS").len(), asked + 1);
+}
+
+/// A node whose agent is away stays ready for whatever else is right, and for nothing else.
+#[test]
+fn an_agent_that_is_away_hangs_or_is_no_agent_makes_no_node_unready() {
+    let mut lab = lab();
+    behind_an_agent(&mut lab, "agent.sock");
+    is_ready_without_agent(&lab, "agent.sock");
+    // Networks that the agent alone knows.
+    lab.configure("defaultNetworks", json!(["storage"]));
+    is_ready_without_agent(&lab, "agent.sock");
+    // By its name on disk.
+    lab.configure("confDir", json!(lab.path("conf")));
+    lab.configure("clusterNetwork", json!("cluster"));
+    is_ready_without_agent(&lab, "agent.sock");
+    lab.configure("kubeconfig", json!(lab.path("no.kubeconfig")));
+    is_ready_without_agent(&lab, "no.kubeconfig");
+    lab.configure("kubeconfig", json!(null));
+    // It takes the question and answers nothing; a busy machine's plugins take their time.
+    lab.configure("deadlines", json!({ "status": "8s" }));
+    let listener = UnixListener::bind(lab.path("agent.sock")).unwrap();
+    is_ready_without_agent(&lab, "no answer in time");
+    drop(listener);
+    fs::remove_file(lab.path("agent.sock")).unwrap();
+    fs::write(lab.path("agent.sock"), "").unwrap();
+    is_ready_without_agent(&lab, "not a socket");
+
+    lab.recorder("bridge-rec", "bridge", "");
+    lab.cluster_network("1.1.0", &[json!({ "type": "absent" })]);
+    status(&lab).fails(50, &["no binary absent"]);
+    with_script(
+        &lab,
+        "1.1.0",
+        "[ $CNI_COMMAND = STATUS ] && { echo '{\"code\":51,\"msg\":\"no uplink\"}'; exit 1; }",
+    );
+    status(&lab).fails(51, &["no uplink"]);
+}
+
+#[test]
+fn a_cluster_network_that_the_agent_alone_knows_is_not_judged_while_it_is_away() {
+    let mut lab = lab();
+    behind_an_agent(&mut lab, "agent.sock");
+    lab.configure("clusterNetwork", json!("main"));
     let outcome = status(&lab);
-    if outcome.exit != 0 {
-        outcome.fails(50, &["nobody.sock"]);
-    } else {
-        assert!(
-            outcome.stderr.contains("within the last minute"),
-            "{outcome}"
-        );
-    }
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(lab.recorded("bridge-rec", "STATUS").is_empty());
+    let conf = lab.write("jackfield.conf", &lab.conf().to_string());
+    let said = lab
+        .cli(&["status", "--conf", &conf.display().to_string()])
+        .run();
+    assert_eq!(said.exit, 0, "{said}");
+    let words = "ready: cluster network main; its plugins are not asked";
+    assert!(said.stdout.contains(words), "{said}");
+}
+
+// clause: CNI-1.1.0 §2 STATUS service: the agent, with `statusNeedsAgent`
+#[test]
+fn with_status_needs_agent_a_node_without_one_is_not_ready() {
+    let mut lab = lab();
+    behind_an_agent(&mut lab, "nobody.sock");
+    lab.configure("statusNeedsAgent", json!(true));
+    status(&lab).fails(50, &["nobody.sock", "start it or set kubeconfig"]);
+    lab.configure("statusNeedsAgent", json!(false));
+    assert_eq!(status(&lab).exit, 0);
 }
 
 #[test]

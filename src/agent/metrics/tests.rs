@@ -90,6 +90,7 @@ fn sample() -> String {
             attachments: 7,
             owed: 1,
         }),
+        agent_silent: Some(180),
         ..Figures::default()
     });
     let vfs = Usage {
@@ -123,6 +124,8 @@ fn what_is_counted_is_shown() {
         r#"jackfield_devices{resource="intel.com/sriov",state="in use"} 3"#,
         r#"jackfield_devices{resource="intel.com/sriov",state="free"} 5"#,
         "jackfield_synced_records_total 0",
+        "jackfield_agent_absences_total 1",
+        "jackfield_agent_absence_seconds_total 180",
         r#"jackfield_watch_failures_total{kind="pod"} 1"#,
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");

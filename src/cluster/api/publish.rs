@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 
 use super::{ApiError, ApiServer, PodView};
 use crate::cluster::identity::is_of_static_form;
-use crate::cluster::{Event, EventKind, PodName, Publication};
+use crate::cluster::{Event, EventKind, Publication};
 use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
 
 /// How often a patch is made anew when others change the same annotation in between.
 const ATTEMPTS: usize = 5;
+/// Where events about nodes are, which are in no namespace themselves.
+const NAMESPACE_OF_NODES: &str = "default";
 
 /// What came of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,17 +98,59 @@ pub async fn publish(
             Err(error) => return Err(NotPublished::Status(error)),
         }
     };
+    let about = About {
+        kind: "Pod",
+        namespace: &name.namespace,
+        name: &name.name,
+        uid: &identified.identity.uid,
+    };
     for event in &events {
-        let body = event_body(name, &identified.identity.uid, event, occasion);
-        match server.create_event(&name.namespace, &body).await {
-            // 409: it was told already. 404: the namespace is gone.
-            Err(error) if !matches!(error.code(), Some(409 | 404)) => {
-                return Err(NotPublished::Events(error));
-            }
-            _ => {}
-        }
+        let told = tell(server, about, event, occasion).await;
+        told.map_err(NotPublished::Events)?;
     }
     Ok(Published::Told)
+}
+
+/// Creates an event about the node of `occasion`.
+///
+/// # Errors
+/// [`ApiError`].
+pub async fn tell_of_node(
+    server: &ApiServer,
+    event: &Event,
+    occasion: Occasion<'_>,
+) -> Result<(), ApiError> {
+    let about = About {
+        kind: "Node",
+        namespace: NAMESPACE_OF_NODES,
+        name: occasion.node,
+        // As kubelet has it: `kubectl describe node` looks for this one.
+        uid: occasion.node,
+    };
+    tell(server, about, event, occasion).await
+}
+
+async fn tell(
+    server: &ApiServer,
+    about: About<'_>,
+    event: &Event,
+    occasion: Occasion<'_>,
+) -> Result<(), ApiError> {
+    let body = event_body(about, event, occasion);
+    match server.create_event(about.namespace, &body).await {
+        // 409: it was told already. 404: the namespace is gone.
+        Err(error) if matches!(error.code(), Some(409 | 404)) => Ok(()),
+        told => told,
+    }
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, Copy)]
+struct About<'a> {
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    uid: &'a str,
 }
 
 /// The change, or none where the pod says it already.
@@ -138,8 +182,14 @@ fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
 
 /// An event whose name is made of its words and their period: a pod that is tried again and again
 /// is told once in a while, and telling it twice makes one.
-fn event_body(name: &PodName, uid: &str, event: &Event, occasion: Occasion<'_>) -> Value {
+fn event_body(about: About<'_>, event: &Event, occasion: Occasion<'_>) -> Value {
     let Occasion { node, period } = occasion;
+    let About {
+        kind: of,
+        namespace,
+        name,
+        uid,
+    } = about;
     let kind = match event.kind {
         EventKind::Normal => "Normal",
         EventKind::Warning => "Warning",
@@ -147,20 +197,21 @@ fn event_body(name: &PodName, uid: &str, event: &Event, occasion: Occasion<'_>) 
     let said = format!("{uid} {period} {} {}", event.reason, event.message);
     let sum = crc32fast::hash(said.as_bytes());
     let more = crc32fast::hash(format!("{sum} {said}").as_bytes());
-    let start = shortened(&name.name, 200).trim_end_matches(['.', '-']);
+    let start = shortened(name, 200).trim_end_matches(['.', '-']);
     let now = Timestamp::now();
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
     let now = json!(now.to_string());
+    let mut involved = json!({"apiVersion": "v1", "kind": of, "name": name, "uid": uid});
+    if of == "Pod" {
+        involved["namespace"] = json!(namespace);
+    }
     json!({
         "apiVersion": "v1", "kind": "Event",
         "metadata": {
             "name": format!("{start}.{sum:08x}{more:08x}"),
-            "namespace": name.namespace,
+            "namespace": namespace,
         },
-        "involvedObject": {
-            "apiVersion": "v1", "kind": "Pod",
-            "namespace": name.namespace, "name": name.name, "uid": uid,
-        },
+        "involvedObject": involved,
         "type": kind, "reason": event.reason,
         // The API server refuses more than 1 KiB.
         "message": printable(&event.message, 1000),
@@ -181,6 +232,7 @@ fn shortened(text: &str, limit: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::PodName;
     use crate::cluster::identity::Identity;
     use crate::npwg::StatusEntry;
 
@@ -239,11 +291,16 @@ mod tests {
 
     #[test]
     fn an_events_name_is_valid_and_the_same_for_the_same_words_in_one_period() {
-        let mut name = publication().pod().clone();
-        name.name = format!("{}.{}", "x".repeat(199), "y".repeat(40));
+        let name = format!("{}.{}", "x".repeat(199), "y".repeat(40));
+        let about = About {
+            kind: "Pod",
+            namespace: "a",
+            name: &name,
+            uid: "u",
+        };
         let event = Event::normal("AddedInterface", "é".repeat(800));
         let node = "node-a";
-        let body = |event: &Event, period| event_body(&name, "u", event, Occasion { node, period });
+        let body = |event: &Event, period| event_body(about, event, Occasion { node, period });
         let name_of = |body: &Value| body["metadata"]["name"].as_str().unwrap().to_owned();
         let first = body(&event, "1");
         assert_eq!(name_of(&first), name_of(&body(&event, "1")));

@@ -5,7 +5,7 @@ use crate::cni::RawObject;
 use crate::request::{deadlines, log, policy};
 
 /// The keys that [`NodeConfig::parse`](super::NodeConfig::parse) reads, for the documentation and for the warning.
-pub const KEYS: [&str; 35] = [
+pub const KEYS: [&str; 36] = [
     "clusterNetwork",
     "delegates",
     "defaultNetworks",
@@ -32,6 +32,7 @@ pub const KEYS: [&str; 35] = [
     "undeclared",
     "npwgVersion",
     "statusAddresses",
+    "statusNeedsAgent",
     "deadlines",
     "policy",
     "logFile",

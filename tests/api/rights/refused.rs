@@ -27,7 +27,8 @@ impl Victim {
         }
     }
 
-    /// The agent's own work is done: a status of a pod of its node, and an event about it.
+    /// The agent's own work is done: a status of a pod of its node, an event about it, and one about
+    /// the node.
     #[track_caller]
     pub(crate) fn takes(&self, agent: &Admin) {
         let space = format!("/api/v1/namespaces/{}", self.namespace);
@@ -35,6 +36,9 @@ impl Victim {
         agent.merge(&format!("{space}/pods/web/status"), &status);
         let told = event(&self.namespace, &self.web, &self.node);
         agent.create(&format!("{space}/events"), &told);
+        let mut of_the_node = event("default", &self.web, &self.node);
+        of_the_node["involvedObject"] = json!({"kind": "Node", "name": self.node});
+        agent.create("/api/v1/namespaces/default/events", &of_the_node);
     }
 
     /// Everything else is refused to it. Its account is `account` of `system`.
@@ -52,13 +56,14 @@ impl Victim {
         let token = format!("/api/v1/namespaces/{system}/serviceaccounts/{account}/token");
         let slices = "/apis/resource.k8s.io/v1/resourceslices".to_owned();
         let empty = json!({"metadata": {"name": "x"}, "spec": {}});
-        let mut of_a_node = event(&self.namespace, &self.web, &self.node);
-        of_a_node["involvedObject"] =
-            json!({"kind": "Node", "name": self.node, "namespace": self.namespace});
+        let mut of_a_node = event("default", &self.web, &self.node);
+        of_a_node["involvedObject"] = json!({"kind": "Node", "name": "node-far"});
+        let mut of_a_kind = event(&self.namespace, &self.web, &self.node);
+        of_a_kind["involvedObject"]["kind"] = json!("ConfigMap");
         let by_another = event(&self.namespace, &self.web, "node-far");
         type Refused<'a> = (&'a str, Method, String, Option<Value>, &'a str);
         #[rustfmt::skip]
-        let table: [Refused<'_>; 10] = [
+        let table: [Refused<'_>; 11] = [
             ("the pod itself", Method::PATCH, format!("{pods}/web"), Some(annotated(STATUS, "[]")),
                 "cannot patch resource \"pods\""),
             ("deleting a pod", Method::DELETE, format!("{pods}/web"), None, "cannot delete"),
@@ -72,7 +77,9 @@ impl Victim {
                 "cannot create resource \"resourceslices\""),
             ("an event of another node", Method::POST, format!("{space}/events"), Some(by_another),
                 "its own node"),
-            ("an event of a node", Method::POST, format!("{space}/events"), Some(of_a_node), "pods alone"),
+            ("an event about another node", Method::POST, "/api/v1/namespaces/default/events".into(),
+                Some(of_a_node), "its own node alone"),
+            ("an event about a kind", Method::POST, format!("{space}/events"), Some(of_a_kind), "of pods and"),
             ("a token", Method::POST, token, Some(json!({"spec": {}})),
                 "cannot create resource \"serviceaccounts/token\""),
         ];

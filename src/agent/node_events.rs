@@ -1,0 +1,78 @@
+//! Events about the node itself: each is created once the API server takes it.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tracing::warn;
+
+use super::knowledge::Knowledge;
+use super::pause::Pause;
+use crate::cluster::api::{Occasion, tell_of_node};
+use crate::cluster::{Event, owed_writes};
+
+/// How many events wait for the API server; older ones give way.
+const MOST: usize = 16;
+/// The longest pause after failures that go on.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The events that are still to be created.
+#[derive(Debug, Default)]
+pub(super) struct NodeEvents {
+    waiting: RefCell<VecDeque<(Event, String)>>,
+    wake: Notify,
+}
+
+impl NodeEvents {
+    /// Creates an event as soon as the API server takes it.
+    pub(super) fn tell(&self, event: Event) {
+        let mut waiting = self.waiting.borrow_mut();
+        if waiting.len() >= MOST {
+            waiting.pop_front();
+        }
+        waiting.push_back((event, owed_writes::period_now()));
+        self.wake.notify_one();
+    }
+
+    /// Creates events for ever.
+    pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
+        let pause = Pause::default();
+        loop {
+            let first = self.waiting.borrow().front().cloned();
+            let Some((event, period)) = first else {
+                self.wake.notified().await;
+                continue;
+            };
+            let server = knowledge.server();
+            let occasion = Occasion {
+                node: &knowledge.node,
+                period: &period,
+            };
+            match tell_of_node(&server, &event, occasion).await {
+                Err(error) if error.is_general() => {
+                    warn!("an event about the node is still to be created: {error}");
+                    if error.code() == Some(401) {
+                        knowledge.renew().await;
+                    }
+                    let pause = pause.lengthen(LONGEST_PAUSE, Duration::ZERO);
+                    tokio::time::sleep(pause).await;
+                    continue;
+                }
+                // It would be refused the next time too.
+                Err(error) => warn!("cannot create an event about the node: {error}"),
+                Ok(()) => {}
+            }
+            pause.clear();
+            self.created(&event);
+        }
+    }
+
+    fn created(&self, event: &Event) {
+        let mut waiting = self.waiting.borrow_mut();
+        if waiting.front().is_some_and(|(first, _)| first == event) {
+            waiting.pop_front();
+        }
+    }
+}
