@@ -8,6 +8,7 @@ mod body;
 mod census;
 pub mod definitions;
 pub mod error;
+mod line;
 pub mod objects;
 pub mod publish;
 pub mod server;

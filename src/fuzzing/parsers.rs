@@ -42,7 +42,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cli/install.rs", "install", No(PASSES)),
     ("src/cli/node.rs", "from_str on_stdin request", No("the command line of the one who runs it")),
     ("src/cli/pod.rs", "read_request", No(PASSES)),
-    ("src/cluster/api/body.rs", "read", No("it reads what kube parses; objects reaches the objects in it")),
+    ("src/cluster/api/body.rs", "once", No("it reads what kube parses; objects reaches the objects in it")),
     ("src/cluster/api/definitions.rs", "read", By("objects")),
     ("src/cluster/api/server.rs", "request_up_to", By("objects")),
     ("src/cluster/conf_dir.rs", "auxiliary_chain by_name plugins", No(PASSES)),

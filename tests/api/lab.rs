@@ -9,6 +9,7 @@ mod policies;
 mod proxy;
 mod server;
 pub(crate) mod token;
+mod wire;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ pub(crate) use agent::AgentProcess;
 pub(crate) use plugin::Sandbox;
 pub(crate) use proxy::{Fault, Proxy};
 pub(crate) use server::Server;
+pub(crate) use wire::Wire;
 
 pub(crate) const STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 pub(crate) const NETWORKS: &str = "k8s.v1.cni.cncf.io/networks";

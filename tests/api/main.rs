@@ -28,5 +28,6 @@ mod overlays;
 mod pod_resources;
 mod publish;
 mod rights;
+mod silent;
 mod socket;
 mod versions;

@@ -26,8 +26,6 @@ use crate::cluster::api::{ApiError, ApiServer};
 const REQUEST: &str = "a watch of NetworkAttachmentDefinition objects (k8s.cni.cncf.io/v1)";
 /// How long the API server may take to begin.
 const START: Duration = Duration::from_secs(10);
-/// The API server says about every minute that it is there; one that does not has gone unheard.
-const SILENCE: Duration = Duration::from_secs(100);
 /// A watch that ends sooner is not begun again at once.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The API server has no memory of a version that is too old.
@@ -120,13 +118,7 @@ async fn once(server: &ApiServer, kept: &Kept, pause: &Pause) -> Result<(), ApiE
         server.unreachable(REQUEST, cause)
     })?;
     let mut events = pin!(begun.map_err(failed)?);
-    loop {
-        let Ok(event) = tokio::time::timeout(SILENCE, events.next()).await else {
-            return Ok(());
-        };
-        let Some(event) = event else {
-            return Ok(());
-        };
+    while let Some(event) = events.next().await {
         match event.map_err(failed)? {
             WatchEvent::Added(object)
             | WatchEvent::Modified(object)
@@ -142,4 +134,5 @@ async fn once(server: &ApiServer, kept: &Kept, pause: &Pause) -> Result<(), ApiE
         }
         pause.clear();
     }
+    Ok(())
 }

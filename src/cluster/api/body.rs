@@ -1,10 +1,16 @@
 //! Answers of the API server, read up to a limit.
 
-use http::Request;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{self, Either};
+use http::{Method, Request};
 use http_body_util::BodyExt;
-use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
+use kube::{Client, Error};
+
+use super::line::Line;
 
 /// From how many bytes on an answer has room for how many more at once.
 const LONG: usize = 256 << 10;
@@ -12,16 +18,55 @@ const LONGER: usize = 2 << 20;
 /// What is read of a refusal, in bytes.
 const REFUSAL: usize = 64 << 10;
 
+/// How long a GET waits for its answer before it is sent over a new connection as well: the
+/// connection may be dead, which shows later.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Sends a request and reads the whole answer; `None` when it has more than `most` bytes, of which
 /// no more are read then.
 ///
+/// A GET that fails or stays without an answer is sent over a connection of its own too. Where that
+/// brings the answer, later requests go over it.
+///
 /// # Errors
 /// A refusal is [`kube::Error::Api`].
-pub(super) async fn read(
-    client: &Client,
-    request: Request<Vec<u8>>,
-    most: usize,
-) -> Result<Option<Vec<u8>>, kube::Error> {
+pub(super) async fn read(line: &Line, request: Request<Vec<u8>>, most: usize) -> Answer {
+    let client = line.client();
+    let again = (*request.method() == Method::GET).then(|| request.clone());
+    let mut first = pin!(once(&client, request, most));
+    let Some(again) = again else {
+        return first.await;
+    };
+    let early = tokio::time::timeout(PATIENCE, first.as_mut()).await;
+    if let Ok(answer @ (Ok(_) | Err(Error::Api(_)))) = early {
+        return answer;
+    }
+    let spare = line.spare()?;
+    let second = pin!(once(&spare, again, most));
+    let (answer, is_second) = match early {
+        Ok(_) => (second.await, true),
+        Err(_) => match future::select(first, second).await {
+            Either::Left((Err(error), second)) if !is_said(&error) => (second.await, true),
+            Either::Left((answer, _)) => (answer, false),
+            Either::Right((Err(error), first)) if !is_said(&error) => (first.await, false),
+            Either::Right((answer, _)) => (answer, true),
+        },
+    };
+    if is_second && answer.as_ref().err().is_none_or(is_said) {
+        line.switch();
+    }
+    answer
+}
+
+/// The whole answer.
+type Answer = Result<Option<Vec<u8>>, Error>;
+
+/// Whether the API server has said so.
+fn is_said(error: &Error) -> bool {
+    matches!(error, Error::Api(_))
+}
+
+async fn once(client: &Client, request: Request<Vec<u8>>, most: usize) -> Answer {
     let answer = client.send(request.map(Body::from)).await?;
     let status = answer.status();
     let is_refusal = status.is_client_error() || status.is_server_error();
@@ -34,12 +79,12 @@ pub(super) async fn read(
         let refusal = refusal
             .unwrap_or_else(|_| Status::failure(&words(), "").with_code(status.as_u16()))
             .boxed();
-        return Err(kube::Error::Api(refusal));
+        return Err(Error::Api(refusal));
     }
     Ok(body)
 }
 
-async fn up_to(mut body: Body, most: usize) -> Result<Option<Vec<u8>>, kube::Error> {
+async fn up_to(mut body: Body, most: usize) -> Answer {
     let mut text = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else {

@@ -15,6 +15,7 @@ use super::ApiError;
 use super::answer::Lookup;
 use super::body;
 use super::definitions::LARGEST_DEFINITION;
+use super::line::Line;
 use super::objects::{PodObject, PodView};
 use super::slices::{SliceObject, SliceView};
 use crate::cluster::Found;
@@ -23,8 +24,6 @@ use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
 /// How long one request may take.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long a connection may take: a host that is gone does not answer at all.
-const CONNECT: Duration = Duration::from_secs(5);
 
 /// The API group of definitions and, first of all, of claims (NPWG 1.3 §3.1, §8.2.1).
 pub(super) const GROUP: &str = "k8s.cni.cncf.io";
@@ -61,7 +60,7 @@ impl fmt::Display for Caller<'_> {
 /// A connection to the API server.
 #[derive(Clone)]
 pub struct ApiServer {
-    client: Client,
+    line: Rc<Line>,
     address: String,
 }
 
@@ -105,20 +104,16 @@ impl ApiServer {
         let name = HeaderValue::from_str(&caller.to_string());
         let name = name.map_err(|error| kube::Error::HttpError(error.into()))?;
         config.headers.push((header::USER_AGENT, name));
-        config.connect_timeout = Some(CONNECT);
-        // Whoever asks knows better when to come back: a plugin's deadline runs, and what is owed
-        // has a backoff of its own.
-        config.default_retry = false;
         let address = config.cluster_url.to_string();
         Ok(ApiServer {
-            client: Client::try_from(config)?,
+            line: Rc::new(Line::new(config)?),
             address,
         })
     }
 
     /// For watches, which have limits of their own.
     pub fn client(&self) -> Client {
-        self.client.clone()
+        self.line.client()
     }
 
     /// One pod; `None` when there is none of that name.
@@ -201,7 +196,7 @@ impl ApiServer {
                     .unwrap_or_default(),
             )
             .map_err(|error| self.unreachable(&name, error.to_string()))?;
-        let read = body::read(&self.client, request, most);
+        let read = body::read(&self.line, request, most);
         let text = match tokio::time::timeout(LIMIT, read).await {
             Ok(answer) => answer.map_err(|error| self.error(&name, error))?,
             Err(_) => {

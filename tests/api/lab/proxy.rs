@@ -2,12 +2,15 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Either, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -36,6 +39,31 @@ struct State {
     rule: Option<Rule>,
     seen: Vec<String>,
     connections: VecDeque<AbortHandle>,
+    silences: Vec<Silence>,
+}
+
+/// Whether a connection that stays open brings nothing any more.
+type Silence = Arc<AtomicBool>;
+
+/// A body that ends with no word once its connection is silent.
+struct Muted {
+    body: Body,
+    silence: Silence,
+}
+
+impl hyper::body::Body for Muted {
+    type Data = Bytes;
+    type Error = <Body as hyper::body::Body>::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match Pin::new(&mut self.body).poll_frame(context) {
+            _ if self.silence.load(Ordering::Relaxed) => Poll::Pending,
+            polled => polled,
+        }
+    }
 }
 
 /// A proxy of the API server, in clear text.
@@ -64,8 +92,11 @@ impl Proxy {
                     // A page's last bytes shall not wait for the peer's acknowledgement.
                     stream.set_nodelay(true).unwrap();
                     let (client, state) = (client.clone(), Arc::clone(&shared));
+                    let silence = Silence::default();
+                    shared.lock().unwrap().silences.push(Arc::clone(&silence));
                     let task = tokio::task::spawn_local(async move {
-                        let service = service_fn(|request| pass(&client, &state, request));
+                        let service =
+                            service_fn(|request| pass(&client, &state, &silence, request));
                         let _ = http1::Builder::new()
                             .serve_connection(TokioIo::new(stream), service)
                             .await;
@@ -111,6 +142,13 @@ impl Proxy {
         }
     }
 
+    /// Every connection stays open and brings nothing any more; new ones work.
+    pub(crate) fn silence(&self) {
+        for silence in self.state.lock().unwrap().silences.drain(..) {
+            silence.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// The requests so far, as `METHOD path`.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.state.lock().unwrap().seen.clone()
@@ -120,8 +158,12 @@ impl Proxy {
 async fn pass(
     client: &Client,
     state: &Mutex<State>,
+    silence: &Silence,
     request: Request<Incoming>,
-) -> Result<Response<Either<Body, Full<Bytes>>>, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<Response<Either<Muted, Full<Bytes>>>, Box<dyn std::error::Error + Send + Sync>> {
+    if silence.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
     let fault = {
         let mut state = state.lock().unwrap();
         let (method, path) = (request.method().clone(), request.uri().to_string());
@@ -139,10 +181,11 @@ async fn pass(
     let answer = client
         .send(Request::from_parts(head, Body::from(body.to_vec())))
         .await?;
-    Ok(answer.map(Either::Left))
+    let silence = Arc::clone(silence);
+    Ok(answer.map(|body| Either::Left(Muted { body, silence })))
 }
 
-fn refusal(code: u16, words: &str) -> Response<Either<Body, Full<Bytes>>> {
+fn refusal(code: u16, words: &str) -> Response<Either<Muted, Full<Bytes>>> {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": words, "code": code,
         "reason": "Injected",

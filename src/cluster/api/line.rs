@@ -1,0 +1,227 @@
+//! The connection to the API server, and what notices that it is dead.
+//!
+//! A load balancer that forgets a connection sends nothing, and neither does a watch on which
+//! nothing changes. HTTP/2 tells the two apart by a PING. HTTP/1.1 has none, so over it the API
+//! server is asked to end each watch before the silence counts. Where the peer itself is gone, the
+//! kernel notices as soon.
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::{Request, Response, Uri, Version};
+use hyper::body::Incoming;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::{Body, ClientBuilder, ConfigExt};
+use kube::{Client, Config};
+use tower_service::Service;
+
+/// How long a connection may take: a host that is gone does not answer at all.
+const CONNECT: Duration = Duration::from_secs(5);
+/// After how much silence the API server is asked whether it is there, and how long it may take.
+const PING_AFTER: Duration = Duration::from_secs(10);
+const PING_WITHIN: Duration = Duration::from_secs(10);
+/// After how much silence a connection is dead, whatever is spoken over it.
+const SILENCE: Duration = Duration::from_secs(25);
+/// How long a watch lasts over HTTP/1.1, in seconds.
+const SHORT_WATCH: &str = "20";
+/// What the API server may send before it is taken, in bytes: of one answer, and of all.
+const WINDOW: u32 = 256 << 10;
+const ALL_WINDOWS: u32 = 1 << 20;
+
+/// The client of an API server, which can be replaced by one with connections of its own.
+pub(super) struct Line {
+    config: Config,
+    client: RefCell<Client>,
+    /// One beside it, while it is not known which connections are alive.
+    spare: RefCell<Option<Client>>,
+}
+
+impl Line {
+    /// The API server of `config`; nothing is sent yet.
+    pub(super) fn new(config: Config) -> Result<Line, kube::Error> {
+        Ok(Line {
+            client: RefCell::new(client(&config)?),
+            config,
+            spare: RefCell::default(),
+        })
+    }
+
+    /// The client.
+    pub(super) fn client(&self) -> Client {
+        self.client.borrow().clone()
+    }
+
+    /// A client with connections of its own, the same for all who ask until [`Line::switch`].
+    pub(super) fn spare(&self) -> Result<Client, kube::Error> {
+        let mut spare = self.spare.borrow_mut();
+        match &*spare {
+            Some(spare) => Ok(spare.clone()),
+            None => Ok(spare.insert(client(&self.config)?).clone()),
+        }
+    }
+
+    /// The spare client takes the place of the other, which did not answer.
+    pub(super) fn switch(&self) {
+        if let Some(spare) = self.spare.take() {
+            *self.client.borrow_mut() = spare;
+        }
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Line")
+            .field(&self.config.cluster_url)
+            .finish()
+    }
+}
+
+/// As [`Client::try_from`] builds it, but for the connections.
+fn client(config: &Config) -> Result<Client, kube::Error> {
+    let resolver = match &config.tls_server_name {
+        None => None,
+        Some(name) => match name.clone().try_into() {
+            Ok(name) => Some(FixedServerNameResolver::new(name)),
+            // It says why.
+            Err(_) => return Client::try_from(config.clone()),
+        },
+    };
+    if config.proxy_url.is_some() {
+        // It says that there is no way through a proxy.
+        return Client::try_from(config.clone());
+    }
+    let tls = HttpsConnectorBuilder::new()
+        .with_tls_config(config.rustls_client_config()?)
+        .https_or_http();
+    let tls = match resolver {
+        Some(resolver) => tls.with_server_name_resolver(resolver),
+        None => tls,
+    };
+    let tls = tls.enable_http1().enable_http2().wrap_connector(tcp());
+    let mut connector = TimeoutConnector::new(tls);
+    connector.set_connect_timeout(Some(CONNECT));
+    connector.set_read_timeout(Some(SILENCE));
+    let http = legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .http2_keep_alive_interval(PING_AFTER)
+        .http2_keep_alive_timeout(PING_WITHIN)
+        .http2_keep_alive_while_idle(true)
+        .http2_initial_stream_window_size(WINDOW)
+        .http2_initial_connection_window_size(ALL_WINDOWS)
+        .build(connector);
+    let spoken = Spoken {
+        http,
+        is_http2: Arc::default(),
+    };
+    let namespace = config.default_namespace.clone();
+    let builder = ClientBuilder::new(spoken, namespace).with_layer(&config.extra_headers_layer()?);
+    let base = config.base_uri_layer();
+    Ok(match config.auth_layer()? {
+        Some(auth) => builder.with_layer(&auth).with_layer(&base).build(),
+        None => builder.with_layer(&base).build(),
+    })
+}
+
+fn tcp() -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(PING_AFTER));
+    tcp.set_keepalive_interval(Some(PING_WITHIN / 2));
+    tcp.set_keepalive_retries(Some(2));
+    tcp.set_tcp_user_timeout(Some(PING_AFTER + PING_WITHIN));
+    tcp
+}
+
+type Http = legacy::Client<TimeoutConnector<HttpsConnector<HttpConnector>>, Body>;
+
+/// Requests over whichever version of HTTP the API server speaks.
+#[derive(Clone)]
+struct Spoken {
+    http: Http,
+    /// Whether the last answer came over HTTP/2.
+    is_http2: Arc<AtomicBool>,
+}
+
+impl Service<Request<Body>> for Spoken {
+    type Response = Response<Incoming>;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Service::poll_ready(&mut self.http, context).map_err(Into::into)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        if !self.is_http2.load(Ordering::Relaxed)
+            && let Some(short) = short_watch(request.uri())
+        {
+            *request.uri_mut() = short;
+        }
+        let answer = Service::call(&mut self.http, request);
+        let is_http2 = Arc::clone(&self.is_http2);
+        Box::pin(async move {
+            let answer = answer.await?;
+            is_http2.store(answer.version() == Version::HTTP_2, Ordering::Relaxed);
+            Ok(answer)
+        })
+    }
+}
+
+/// The same watch for [`SHORT_WATCH`]; `None` where it is no watch with a limit.
+fn short_watch(uri: &Uri) -> Option<Uri> {
+    const LIMIT: &str = "timeoutSeconds=";
+    let target = uri.path_and_query()?.as_str();
+    let (path, query) = target.split_once('?')?;
+    let mut is_watch = false;
+    let parameters: Vec<String> = query
+        .split('&')
+        .map(|parameter| {
+            is_watch |= parameter == "watch=true";
+            match parameter.starts_with(LIMIT) {
+                true => format!("{LIMIT}{SHORT_WATCH}"),
+                false => parameter.to_owned(),
+            }
+        })
+        .collect();
+    if !is_watch {
+        return None;
+    }
+    let mut parts = uri.clone().into_parts();
+    let target = format!("{path}?{}", parameters.join("&"));
+    parts.path_and_query = Some(target.try_into().ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_is_shortened_and_nothing_else() {
+        for (uri, short) in [
+            (
+                "https://a/api/v1/pods?&watch=true&timeoutSeconds=290&allowWatchBookmarks=true",
+                Some(
+                    "https://a/api/v1/pods?&watch=true&timeoutSeconds=20&allowWatchBookmarks=true",
+                ),
+            ),
+            ("https://a/api/v1/pods?limit=100&timeoutSeconds=290", None),
+            ("https://a/api/v1/namespaces/watch/pods/x", None),
+        ] {
+            let found = short_watch(&uri.parse().unwrap());
+            assert_eq!(found.map(|uri| uri.to_string()).as_deref(), short, "{uri}");
+        }
+    }
+}
