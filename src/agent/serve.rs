@@ -177,7 +177,8 @@ impl Desk {
             ));
         }
         let pods = cache.pods.entries().into_iter();
-        let pods = pods.map(|(object, view)| PodName {
+        let attached = pods.filter(|(_, view)| !view.is_unattached);
+        let pods = attached.map(|(object, view)| PodName {
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
             uid: Some(view.identity.uid.clone()),

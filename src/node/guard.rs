@@ -64,6 +64,8 @@ pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
 struct Known {
     manifest: Manifest,
     conf: Option<RawObject>,
+    /// What the followed network's file held at the last look.
+    network: Option<Content>,
 }
 
 /// One look, and a repair where one is needed.
@@ -79,7 +81,13 @@ fn look(
     let is_there = read.is_some();
     if let Some(manifest) = read {
         let conf = Manifest::conf(place)?;
-        *known = Some(Known { manifest, conf });
+        let before = known.take().and_then(|known| known.network);
+        let network = before.or_else(|| manifest.network.clone());
+        *known = Some(Known {
+            manifest,
+            conf,
+            network,
+        });
     }
     let Some(known) = known else {
         return Err(NodeError::NotYet(format!(
@@ -122,12 +130,21 @@ fn look(
         .clone()
         .or_else(|| binary_changed(place, &installed))
         .or_else(|| (!is_there).then(|| "the manifest of the installation is gone".to_owned()));
+    let before = std::mem::replace(&mut known.network, plan.followed(place));
     let Some(why) = why else {
         once(said, &remark(place, &seen), say);
         return Ok(());
     };
     turn.renew(place)?;
-    let installed = spend(place, installed, &why, say)?;
+    let is_rename = is_there
+        && plan.is_rename(&seen, before.as_ref())
+        && binary_changed(place, &installed).is_none();
+    let installed = if is_rename {
+        say(&why);
+        installed
+    } else {
+        spend(place, installed, &why, say)?
+    };
     install::put(options, &plan, Some(installed), false, say)
 }
 
@@ -136,6 +153,7 @@ fn disturbed(place: &Place, installed: &Manifest) -> Result<Option<String>, Node
     let seen = Seen::look(place, Some(installed))?;
     let none: Option<&RawObject> = None;
     Ok(match plan::plan(none, Some(installed), &seen)? {
+        Outlook::Ready(plan) if plan.is_rename(&seen, installed.network.as_ref()) => None,
         Outlook::Ready(plan) => plan.why,
         Outlook::Waiting(_) => None,
     })

@@ -231,6 +231,7 @@ fn staged_and_put(
     let conf = place.conf_dir.join(&plan.name);
     let mut manifest = Manifest::new(place, content.clone(), conf.clone(), plan.follows);
     manifest.made_conf_dir = made_dir;
+    manifest.network = plan.followed(place);
     manifest.taken_over.clone_from(&plan.taken_over);
     let mut put_by_us = Vec::new();
     let binary = place.binary();

@@ -47,6 +47,9 @@ pub struct Manifest {
     pub cluster_conf_dir: PathBuf,
     /// Whether the configuration follows the first network in there.
     pub follows: bool,
+    /// What the file of that network held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Content>,
     /// Whether the directory of the configuration was made for it.
     #[serde(default)]
     pub made_conf_dir: bool,
@@ -91,6 +94,7 @@ impl Manifest {
             conf,
             cluster_conf_dir: place.cluster_conf_dir.clone(),
             follows,
+            network: None,
             made_conf_dir: false,
             taken_over: None,
             replaced: Vec::new(),
@@ -122,20 +126,43 @@ impl Manifest {
             let cause = format!("its form is {}, this version reads {FORM}", manifest.form);
             return Err(NodeError::Manifest { file, cause });
         }
-        if place.is_host() {
-            manifest.resolve();
-        }
+        manifest.as_called_in(place);
         Ok(Some(manifest))
     }
 
-    /// What a container wrote has the host's directories as it was told them, be they links.
-    fn resolve(&mut self) {
+    /// Gives every path the name that its directory has in `place`: links lead the host to a directory
+    /// that a container knows by the name that it was told.
+    fn as_called_in(&mut self, place: &Place) {
+        let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
+        // This file was found there.
+        let mut names = vec![(dir(&self.conf), place.conf_dir.clone())];
+        let bin_dir = dir(&self.binary);
+        if place.is_host() {
+            let real = bin_dir.canonicalize();
+            names.push((bin_dir.clone(), real.unwrap_or(bin_dir)));
+        } else if self.is_our_binary(&place.here(&self.binary), &place.here(&place.binary())) {
+            names.push((bin_dir, place.bin_dir.clone()));
+        }
         let replaced = self.replaced.iter_mut().map(|kept| &mut kept.path);
         for path in replaced.chain([&mut self.binary, &mut self.conf]) {
-            let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
-            if let (Some(folder), Some(name)) = (folder, path.file_name()) {
-                *path = folder.join(name);
+            let from = dir(path);
+            let name = path.file_name().map(ToOwned::to_owned);
+            if let Some((_, to)) = names.iter().find(|(dir, _)| *dir == from)
+                && let Some(name) = name
+            {
+                *path = to.join(name);
             }
+        }
+    }
+
+    /// Whether a container has at `here` the binary that it does not see, or sees by another name,
+    /// where the manifest has it.
+    fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
+        match file(by_manifest) {
+            None => Content::of(here).is_ok_and(|content| content == self.content),
+            there => there == file(here),
         }
     }
 

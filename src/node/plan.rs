@@ -3,10 +3,11 @@
 mod difference;
 mod named;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) use difference::remedy;
 
+use super::binary::Content;
 use super::conf::OurConf;
 use super::directory::{Candidate, Directory, Kind, NAMES};
 use super::manifest::Manifest;
@@ -87,6 +88,30 @@ pub(super) struct Plan {
     pub(super) network: Option<NetworkConfig>,
     /// What is not so yet; nothing when the configuration is right as it is.
     pub(super) why: Option<String>,
+}
+
+impl Plan {
+    /// What the file of the network that is followed holds.
+    pub(super) fn followed(&self, place: &Place) -> Option<Content> {
+        let file = self.conf.cluster_network().filter(|_| self.follows)?;
+        Content::of(&place.here(Path::new(&file))).ok()
+    }
+
+    /// Whether nothing is to be done but to follow the network to another name of its file, which
+    /// held `before`.
+    pub(super) fn is_rename(&self, seen: &Seen, before: Option<&Content>) -> bool {
+        let network = self.conf.cluster_network();
+        let (Some((name, there)), Some(network), Some(before)) =
+            (seen.runtime.ours(), network, before)
+        else {
+            return false;
+        };
+        let is_followed = there.clone().in_front_of(Path::new(&network)) == self.conf;
+        name == self.name
+            && is_followed
+            && self.remove.is_empty()
+            && self.followed(&seen.place).as_ref() == Some(before)
+    }
 }
 
 /// What can be said of the directories.

@@ -3,20 +3,20 @@
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
-use serde_json::Value;
 
+use super::objects::{PodObject, PodView};
 use super::{ApiError, ApiServer};
 use crate::cluster::{Census, PodName};
 
-/// Objects a page.
+/// Pods a page.
 const PAGE: usize = 100;
 
-/// One page of a list; of its objects only what is looked at.
+/// One page of a list of pods.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Page {
     metadata: PageMetadata,
-    items: Vec<Item>,
+    items: Vec<PodObject>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -24,22 +24,6 @@ struct Page {
 struct PageMetadata {
     #[serde(rename = "continue")]
     more: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Item {
-    metadata: Metadata,
-    spec: Value,
-    status: Value,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    namespace: String,
-    name: String,
-    uid: Option<String>,
 }
 
 impl ApiServer {
@@ -52,11 +36,12 @@ impl ApiServer {
         let escaped = utf8_percent_encode(node, NON_ALPHANUMERIC);
         let pods = format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{escaped}");
         for pod in self.list(&pods).await? {
-            if pod.is_attached() {
+            let metadata = pod.metadata.clone();
+            if !PodView::from(pod).is_unattached {
                 census.pods.push(PodName {
-                    namespace: pod.metadata.namespace,
-                    name: pod.metadata.name,
-                    uid: pod.metadata.uid,
+                    namespace: metadata.namespace.unwrap_or_default(),
+                    name: metadata.name.unwrap_or_default(),
+                    uid: metadata.uid,
                 });
             }
         }
@@ -66,8 +51,8 @@ impl ApiServer {
         Ok(census)
     }
 
-    /// Every object of a list; `path` ends where further parameters begin.
-    async fn list(&self, path: &str) -> Result<Vec<Item>, ApiError> {
+    /// Every pod of a list; `path` ends where further parameters begin.
+    async fn list(&self, path: &str) -> Result<Vec<PodObject>, ApiError> {
         let mut items = Vec::new();
         let mut more = String::new();
         loop {
@@ -82,14 +67,5 @@ impl ApiServer {
                 None => return Ok(items),
             }
         }
-    }
-}
-
-impl Item {
-    /// Whether a runtime attaches it, or has: not one on the host's network, nor one that ended.
-    fn is_attached(&self) -> bool {
-        let is_on_host = self.spec.get("hostNetwork").and_then(Value::as_bool) == Some(true);
-        let phase = self.status.get("phase").and_then(Value::as_str);
-        !is_on_host && !matches!(phase, Some("Succeeded" | "Failed"))
     }
 }

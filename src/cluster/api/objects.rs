@@ -25,6 +25,14 @@ pub struct PodObject {
     pub metadata: ObjectMeta,
     #[serde(default)]
     spec: Option<PodSpec>,
+    #[serde(default)]
+    status: Option<PodStatus>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct PodStatus {
+    #[serde(default)]
+    phase: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -38,6 +46,8 @@ struct PodSpec {
     init_containers: Option<Vec<ContainerSpec>>,
     #[serde(default)]
     resource_claims: Option<Vec<IgnoredAny>>,
+    #[serde(default)]
+    host_network: Option<bool>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -104,6 +114,9 @@ pub struct PodView {
     /// Whether it has resource claims (DRA).
     #[serde(default)]
     pub has_claims: bool,
+    /// Whether no runtime attaches it: it is on the host's network, or has ended.
+    #[serde(default)]
+    pub is_unattached: bool,
     /// Whether its annotations and containers are left out: they are too long to be kept.
     #[serde(default)]
     pub is_partial: bool,
@@ -113,6 +126,8 @@ impl From<PodObject> for PodView {
     fn from(object: PodObject) -> PodView {
         let annotations = object.metadata.annotations.unwrap_or_default();
         let spec = object.spec.unwrap_or_default();
+        let phase = object.status.and_then(|status| status.phase);
+        let has_ended = matches!(phase.as_deref(), Some("Succeeded" | "Failed"));
         let init = spec.init_containers.unwrap_or_default();
         PodView {
             identity: Identity::new(&object.metadata.uid.unwrap_or_default(), &annotations),
@@ -134,6 +149,7 @@ impl From<PodObject> for PodView {
             has_claims: spec
                 .resource_claims
                 .is_some_and(|claims| !claims.is_empty()),
+            is_unattached: has_ended || spec.host_network == Some(true),
             is_partial: false,
         }
     }
@@ -161,6 +177,7 @@ impl PodView {
             node: self.node,
             has_annotations: self.has_annotations,
             has_claims: self.has_claims,
+            is_unattached: self.is_unattached,
             is_partial: true,
             ..PodView::default()
         }
@@ -276,7 +293,23 @@ mod tests {
     #[test]
     fn a_pod_of_nulls_is_read() {
         let object: PodObject =
-            serde_json::from_value(json!({"metadata": {}, "spec": null, "status": 1})).unwrap();
+            serde_json::from_value(json!({"metadata": {}, "spec": null, "status": null})).unwrap();
         assert_eq!(PodView::from(object), PodView::default());
+    }
+
+    #[test]
+    fn a_pod_on_the_hosts_network_or_one_that_ended_is_attached_by_no_runtime() {
+        for (spec, status, is_unattached) in [
+            (json!({"hostNetwork": true}), json!({}), true),
+            (json!({"hostNetwork": null}), json!({"phase": null}), false),
+            (json!({}), json!({"phase": "Running"}), false),
+            (json!({}), json!({"phase": "Succeeded"}), true),
+            (json!({}), json!({"phase": "Failed"}), true),
+        ] {
+            let object = json!({"metadata": {}, "spec": spec, "status": status});
+            let view = PodView::from(serde_json::from_value::<PodObject>(object).unwrap());
+            assert_eq!(view.is_unattached, is_unattached, "{spec} {status}");
+            assert_eq!(view.to_be_kept().is_unattached, is_unattached);
+        }
     }
 }

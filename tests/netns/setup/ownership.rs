@@ -131,6 +131,46 @@ fn what_a_manifest_names_by_links_is_put_back() {
     assert_eq!(user, "{\"user\":1}");
 }
 
+/// The host follows the links of its directories, and a container has what they lead to by the name
+/// that it was told. Whoever installs, installs again and uninstalls, it is one installation.
+#[test]
+fn a_directory_of_plugins_that_is_a_link_is_one_for_host_and_container() {
+    for calls in ["HHH", "HCH", "CHH", "CCH", "HCC", "CHC", "HHC"] {
+        let setup = Setup::new();
+        let lab = &setup.lab;
+        let path = |name: &str| lab.path(name).display().to_string();
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(path(to), at).unwrap();
+        link("cni-bin", &path("plugins"));
+        let mounted = |name: &str| format!("{}{}", path("host"), path(name));
+        fs::create_dir_all(lab.path("host").join(path("").trim_matches('/'))).unwrap();
+        link("net.d", &mounted("net.d"));
+        link("cni-bin", &mounted("plugins"));
+        let before = setup.files();
+        let roots = [("H", "/".to_owned()), ("C", path("host"))];
+        let (conf_dir, bin_dir, template) = (path("net.d"), path("plugins"), path("template.json"));
+        for (number, call) in calls.chars().enumerate() {
+            let root = &roots.iter().find(|(who, _)| who.contains(call)).unwrap().1;
+            let (command, more) = match number {
+                0 | 1 => ("install", vec!["--conf", template.as_str()]),
+                _ => ("uninstall", vec![]),
+            };
+            let place = [
+                "--conf-dir",
+                &conf_dir,
+                "--bin-dir",
+                &bin_dir,
+                "--host-root",
+                root,
+            ];
+            let arguments = [&[command], &place[..], &more[..]].concat();
+            let outcome = lab.cli(&arguments).run();
+            assert_eq!(outcome.exit, 0, "{calls}: {outcome}");
+        }
+        let names: Vec<_> = setup.files().into_iter().map(|(path, _)| path).collect();
+        assert!(setup.files() == before, "{calls}: {names:?}");
+    }
+}
+
 /// Pods' records are looked for where the configuration says.
 #[test]
 fn a_journal_that_is_to_move_from_under_its_pods() {

@@ -118,6 +118,43 @@ fn the_cluster_network_is_followed_when_it_is_renamed() {
     setup.runs("status");
 }
 
+/// The cluster network's own business: nobody undoes anything, so nothing is used up of the repairs.
+#[test]
+fn a_network_whose_file_is_renamed_as_it_is_costs_no_repair() {
+    let (setup, watching) = watched();
+    let dir = setup.lab.path("net.d");
+    let mut name = CLUSTER.to_owned();
+    let named = |setup: &Setup| setup.conf(OURS)["plugins"][0]["clusterNetwork"].clone();
+    let follows = |to: &str, watching: &Watching| {
+        let is_followed = || named(&setup) == json!(dir.join(to));
+        eventually("it is followed", is_followed, || watching.log());
+    };
+    for number in 0..5 {
+        let next = format!("{number}5-cluster.conflist");
+        fs::rename(dir.join(&name), dir.join(&next)).unwrap();
+        name = next;
+        follows(&name, &watching);
+    }
+    // Written anew in its place, then renamed.
+    setup.cluster_network(&name, "anew");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    fs::rename(dir.join(&name), dir.join("70-cluster.conflist")).unwrap();
+    follows("70-cluster.conflist", &watching);
+    assert!(!watching.log().contains("repairing"), "{}", watching.log());
+    assert_eq!(watching.end(), Some(0));
+    // While nobody watches.
+    fs::rename(dir.join("70-cluster.conflist"), dir.join(CLUSTER)).unwrap();
+    let watching = setup.watch(&[]);
+    follows(CLUSTER, &watching);
+    assert!(!watching.log().contains("repairing"), "{}", watching.log());
+    // Another network is somebody's change.
+    setup.cluster_network("05-other.conflist", "other");
+    watching.says("repairing (1 of 3");
+    follows("05-other.conflist", &watching);
+    setup.runs("add");
+    setup.runs("del");
+}
+
 /// As Istio does: it appends itself to the runtime's first list, and watches that it stays.
 #[test]
 fn a_plugin_behind_ours_is_accepted() {
