@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Lab, Netns};
 
 /// How long the kernel may take to take away what goes with a vanished netns.
-const SETTLES_WITHIN: Duration = Duration::from_secs(3);
+const SETTLES_WITHIN: Duration = Duration::from_secs(30);
 
 /// Folders outside of a lab in which Jackfield and the reference plugins keep files by container.
 const OUTSIDE: [&str; 3] = ["/run/jackfield", "/run/cni", "/var/lib/cni"];
