@@ -13,10 +13,11 @@ use tokio::sync::{Mutex, SemaphorePermit};
 
 use super::kept::{KEPT_TEXT, Known};
 use super::knowledge::Knowledge;
-use super::serve::send;
+use super::serve::send_frame;
 use crate::cluster::Found;
+use crate::cluster::api::definitions::Unread;
 use crate::cluster::api::{ApiError, Lookup, PodView, SliceView};
-use crate::cluster::frame::FromAgent;
+use crate::cluster::frame;
 use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
@@ -75,18 +76,27 @@ impl<'a, 's> Errand<'a, 's> {
     ) -> Found<Definition> {
         let turn = self.knowledge.turn.acquire().await;
         let _turn = turn.map_err(|error| error.to_string())?;
-        let definition = self.knowledge.whole(object).await?;
-        let left = Definition {
-            object: definition.object.clone(),
-            config: None,
-            resource_name: definition.resource_name.clone(),
-        };
-        let part = FromAgent::Definition(Box::new((object.clone(), definition)));
-        if !self.is_plugin_gone.get() && !send(*plugin.lock().await, &part).await {
+        let text = self.knowledge.text(object).await?;
+        let (left, part) = part(object, &text)?;
+        // The agent has either of the two while the plugin takes it.
+        drop(text);
+        if !self.is_plugin_gone.get() && !send_frame(*plugin.lock().await, &part).await {
             self.is_plugin_gone.set(true);
         }
         Ok(left)
     }
+}
+
+/// What a definition leaves in the answer, and the message that goes before it.
+fn part(object: &ObjectRef, text: &[u8]) -> Found<(Definition, Vec<u8>)> {
+    let unread = Unread::of(text)?;
+    let left = Definition {
+        object: unread.object.clone(),
+        config: None,
+        resource_name: unread.resource_name.clone(),
+    };
+    let part = frame::definition(object, &unread).map_err(|error| error.to_string())?;
+    Ok((left, part))
 }
 
 impl Lookup for Errand<'_, '_> {

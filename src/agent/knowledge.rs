@@ -12,11 +12,11 @@ use super::connection::Connection;
 use super::errand::ROOM;
 use super::kept::{KEPT_TEXT, Known, Outcome};
 use super::metrics::{Metrics, Origin, What};
-use crate::cluster::api::definitions::{LARGEST_DEFINITION, Read};
+use crate::cluster::api::definitions::Read;
 use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView};
 use crate::cluster::{Found, PodAnnotations};
 use crate::kubelet::{PodResources, Usage};
-use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
+use crate::npwg::{Dialect, IpamClaim, ObjectRef};
 
 /// Where kubelet's pod-resources API is unless a plugin's question has said otherwise.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
@@ -139,14 +139,16 @@ impl Knowledge {
         outcome.clone().map(|(known, _)| known)
     }
 
-    /// A definition of any size. Whoever asks has the turn.
-    pub(super) async fn whole(&self, object: &ObjectRef) -> Found<Definition> {
-        if let Some(Known::Whole(definition)) = self.cache.definitions.get(object) {
-            self.metrics.looked_up(What::Definition, Origin::Cache);
-            return Ok(Definition::clone(&definition));
-        }
-        let read = self.fetch_definition(object, LARGEST_DEFINITION).await;
-        read.map_err(|error| error.to_string())?.found(object)
+    /// The API server's text of a definition of any size. Whoever asks has the turn.
+    pub(super) async fn text(&self, object: &ObjectRef) -> Found<Vec<u8>> {
+        self.metrics.looked_up(What::Definition, Origin::Api);
+        let text = match self.server().text_of_definition(object).await {
+            Err(error) if error.code() == Some(401) && self.connection.renew().await.is_ok() => {
+                self.server().text_of_definition(object).await
+            }
+            text => text,
+        };
+        text.map_err(|error| error.to_string())?
     }
 
     async fn read_to_keep(&self, object: &ObjectRef) -> Outcome {

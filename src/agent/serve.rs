@@ -290,11 +290,16 @@ pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
             format!("the answer is too large: {error}; name fewer or smaller definitions");
         frame::encode(&FromAgent::Refused(refusal), MAX_FROM_AGENT)
     });
-    let Ok(frame) = frame else {
-        return false;
-    };
+    match frame {
+        Ok(frame) => send_frame(stream, &frame).await,
+        Err(_) => false,
+    }
+}
+
+/// Sends a message that is written already.
+pub(super) async fn send_frame(stream: &mut UnixStream, frame: &[u8]) -> bool {
     matches!(
-        tokio::time::timeout(ARRIVAL, stream.write_all(&frame)).await,
+        tokio::time::timeout(ARRIVAL, stream.write_all(frame)).await,
         Ok(Ok(()))
     )
 }

@@ -14,6 +14,7 @@ use std::io::{self, Read};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::api::definitions::Unread;
 use super::{Answer, Census, Figures, Publication, Question};
 use crate::npwg::{Definition, ObjectRef};
 
@@ -26,6 +27,9 @@ pub const MAX_TO_AGENT: usize = 1 << 20;
 /// The largest message from the agent, in bytes: a few of the largest definitions that etcd
 /// keeps, escaped.
 pub const MAX_FROM_AGENT: usize = 16 << 20;
+
+/// What a definition's frame holds beside its configuration, in bytes: names.
+const BESIDE_CONFIG: usize = 2 << 10;
 
 const MAGIC: [u8; 2] = *b"JF";
 
@@ -69,7 +73,31 @@ pub enum FromAgent {
 /// # Errors
 /// [`FrameError::TooLarge`] above `limit`: the other side would not read it.
 pub fn encode<T: Serialize>(message: &T, limit: usize) -> Result<Vec<u8>, FrameError> {
-    let mut frame = vec![0; HEADER];
+    encode_into(Vec::new(), message, limit)
+}
+
+/// Makes a frame of a definition whose configuration may be long, with no more memory than it needs:
+/// [`FromAgent::Definition`] for who reads it.
+///
+/// # Errors
+/// As [`encode`].
+pub fn definition(object: &ObjectRef, unread: &Unread<'_>) -> Result<Vec<u8>, FrameError> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Part<'a> {
+        Definition(&'a ObjectRef, &'a Unread<'a>),
+    }
+    let config = unread.config.map_or(0, |config| config.get().len());
+    let room = Vec::with_capacity(config + BESIDE_CONFIG);
+    encode_into(room, &Part::Definition(object, unread), MAX_FROM_AGENT)
+}
+
+fn encode_into<T: Serialize>(
+    mut frame: Vec<u8>,
+    message: &T,
+    limit: usize,
+) -> Result<Vec<u8>, FrameError> {
+    frame.resize(HEADER, 0);
     serde_json::to_writer(&mut frame, message).map_err(FrameError::Json)?;
     let length = frame.len() - HEADER;
     let too_large = FrameError::TooLarge { length, limit };
@@ -183,6 +211,20 @@ mod tests {
             let read: ToAgent = read(&mut frame.as_slice(), MAX_TO_AGENT).unwrap();
             assert_eq!(read, message);
         }
+    }
+
+    #[test]
+    fn a_definition_that_was_not_read_arrives_as_one_that_was() {
+        let text =
+            br#"{"metadata":{"name":"a","namespace":"b"},"spec":{"config":"{\"type\":\"x\"}"}}"#;
+        let object: ObjectRef = "b/a".parse().unwrap();
+        let unread = Unread::of(text).unwrap();
+        let frame = definition(&object, &unread).unwrap();
+        let Ok(FromAgent::Definition(part)) = read(&mut frame.as_slice(), MAX_FROM_AGENT) else {
+            panic!("a definition");
+        };
+        assert_eq!(part.0, object);
+        assert_eq!(part.1.config.as_deref(), Some(r#"{"type":"x"}"#));
     }
 
     #[test]

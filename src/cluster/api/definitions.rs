@@ -7,7 +7,8 @@ use http::Method;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::server::{GROUP, JSON};
@@ -18,6 +19,8 @@ use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 /// The largest definition that is read, in bytes of the API server's answer: etcd keeps objects of
 /// 1.5 MiB, and JSON within JSON is longer.
 pub const LARGEST_DEFINITION: usize = 4 << 20;
+/// A configuration that is read at once to see whether it is one, in bytes of JSON.
+const SHORT: usize = 64 << 10;
 /// Names are listed without the objects' content.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 /// Names a page at first and at most, and bytes of a page: metadata can be as large as content.
@@ -57,15 +60,16 @@ impl Read {
     }
 }
 
-/// A definition on the wire, as far as it is read: what else its metadata holds is skipped.
+/// A definition on the wire, as far as it is read: what else its metadata holds is skipped. `C` is
+/// what is read of its configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Wire {
+#[serde(default, bound(deserialize = "C: Deserialize<'de> + Default"))]
+pub(crate) struct Wire<C = Value> {
     #[serde(rename = "apiVersion")]
     api_version: Value,
     kind: Value,
     metadata: Metadata,
-    spec: Option<Spec>,
+    spec: Option<Spec<C>>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -79,13 +83,14 @@ struct Metadata {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Spec {
-    config: Value,
+#[serde(default, bound(deserialize = "C: Deserialize<'de> + Default"))]
+struct Spec<C> {
+    config: C,
 }
 
-impl Wire {
-    pub(crate) fn read(self) -> Read {
+impl<C: Default> Wire<C> {
+    /// The object without its configuration, the configuration, and the object's version.
+    fn taken_apart(self) -> (Value, C, String) {
         let resource = self
             .metadata
             .annotations
@@ -99,11 +104,60 @@ impl Wire {
                 "annotations": {RESOURCE_NAME_ANNOTATION: resource},
             },
         });
-        let definition = Definition::from_parts(&object, self.spec.unwrap_or_default().config);
+        let config = self.spec.map(|spec| spec.config);
+        let version = self.metadata.resource_version;
+        (object, config.unwrap_or_default(), version)
+    }
+}
+
+impl Wire {
+    pub(crate) fn read(self) -> Read {
+        let (object, config, version) = self.taken_apart();
+        let definition = Definition::from_parts(&object, config);
         Read::Whole {
-            version: self.metadata.resource_version,
+            version,
             definition: definition.map_err(|error| error.to_string()),
         }
+    }
+}
+
+/// A definition, its configuration as JSON text: it may be long, and is not copied to be read.
+#[derive(Debug, Serialize)]
+pub struct Unread<'a> {
+    /// The object's name.
+    pub object: ObjectRef,
+    /// `spec.config`, a JSON string.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<&'a RawValue>,
+    /// The resource whose devices the network uses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_name: Option<String>,
+}
+
+impl<'a> Unread<'a> {
+    /// The definition in an answer of the API server's.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn of(text: &'a [u8]) -> Found<Unread<'a>> {
+        let wire: Wire<Option<&RawValue>> =
+            serde_json::from_slice(text).map_err(|cause| cause.to_string())?;
+        let (object, config, _) = wire.taken_apart();
+        let short = config.filter(|config| config.get().len() < SHORT);
+        // Of a short one it is said here what is wrong with it; a long one is a string or nothing.
+        let value = match (short, config) {
+            (Some(short), _) => serde_json::from_str(short.get()).unwrap_or(Value::Bool(false)),
+            (None, Some(long)) if !long.get().starts_with('"') => Value::Bool(false),
+            _ => Value::Null,
+        };
+        let is_read = short.is_some();
+        let definition =
+            Definition::from_parts(&object, value).map_err(|error| error.to_string())?;
+        Ok(Unread {
+            object: definition.object,
+            config: config.filter(|_| !is_read || definition.config.is_some()),
+            resource_name: definition.resource_name,
+        })
     }
 }
 
@@ -143,16 +197,30 @@ impl ApiServer {
     /// # Errors
     /// [`ApiError`].
     pub async fn read_definition(&self, object: &ObjectRef, most: usize) -> Result<Read, ApiError> {
-        let (namespace, name) = (object.namespace(), object.name());
-        let path = format!(
-            "/apis/{GROUP}/v1/namespaces/{namespace}/network-attachment-definitions/{name}"
-        );
+        let path = path(object);
         match self.read::<Wire>(&path, JSON, most).await {
             Ok(Some(wire)) => Ok(wire.read()),
             Ok(None) => Ok(Read::TooLarge),
             Err(error) if error.code() == Some(404) => Ok(Read::Missing),
             Err(error) => Err(error),
         }
+    }
+
+    /// The text of one definition of at most [`LARGEST_DEFINITION`] bytes, for [`Unread::of`].
+    ///
+    /// # Errors
+    /// [`ApiError`]. What keeps a definition from being used is in the answer.
+    pub async fn text_of_definition(&self, object: &ObjectRef) -> Result<Found<Vec<u8>>, ApiError> {
+        let most = LARGEST_DEFINITION;
+        let path = path(object);
+        let text = self.text_up_to(Method::GET, &path, None, JSON, most);
+        let missing = match text.await {
+            Ok(Some(text)) => return Ok(Ok(text)),
+            Ok(None) => Read::TooLarge,
+            Err(error) if error.code() == Some(404) => Read::Missing,
+            Err(error) => return Err(error),
+        };
+        Ok(missing.found(object).map(|_| Vec::new()))
     }
 
     /// The version of all definitions together, from which a watch of them can begin. The API
@@ -223,6 +291,11 @@ impl ApiServer {
         self.request_up_to(Method::GET, path, None, accept, most)
             .await
     }
+}
+
+fn path(object: &ObjectRef) -> String {
+    let (namespace, name) = (object.namespace(), object.name());
+    format!("/apis/{GROUP}/v1/namespaces/{namespace}/network-attachment-definitions/{name}")
 }
 
 /// The names of definitions.
@@ -316,6 +389,36 @@ mod tests {
             serde_json::from_value(json!({"metadata": {"resourceVersion": "7"}, "items": null}))
                 .unwrap();
         assert_eq!(page.metadata.resource_version, "7");
+    }
+
+    #[test]
+    fn a_definition_that_is_not_read_is_the_one_that_a_plugin_reads() {
+        let long = "x".repeat(2 * SHORT);
+        for spec in [
+            json!({"config": long}),
+            json!({"config": "{\"a\": \"\u{e9}\\n\"}"}),
+            json!({"config": " \n"}),
+            json!({"config": null}),
+            json!({}),
+            json!(null),
+        ] {
+            let object = json!({
+                "apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition",
+                "metadata": {"name": "a", "namespace": "telco",
+                    "annotations": {"k8s.v1.cni.cncf.io/resourceName": "intel.com/sriov"}},
+                "spec": spec,
+            });
+            let text = object.to_string();
+            let unread = serde_json::to_string(&Unread::of(text.as_bytes()).unwrap()).unwrap();
+            let read: Definition = serde_json::from_str(&unread).unwrap();
+            assert_eq!(read, Definition::from_json(&object).unwrap(), "{spec}");
+        }
+        for spec in [json!({"config": {"type": "x"}}), json!({"config": [long]})] {
+            let object = json!({"metadata": {"name": "a"}, "spec": spec});
+            let text = object.to_string();
+            let error = Unread::of(text.as_bytes()).unwrap_err();
+            assert!(error.contains("spec.config is no string"), "{error}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::{HeaderValue, Method, Request, header};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -181,6 +182,34 @@ impl ApiServer {
         most: usize,
     ) -> Result<Option<T>, ApiError> {
         let name = format!("{method} {path}");
+        let text = self.text_up_to(method, path, body, accept, most).await?;
+        let read = text.map(|text| self.parse(&name, &text));
+        read.transpose()
+    }
+
+    /// Reads an answer; `name` says what was asked.
+    pub(super) fn parse<'a, T: Deserialize<'a>>(
+        &self,
+        name: &str,
+        text: &'a [u8],
+    ) -> Result<T, ApiError> {
+        serde_json::from_slice(text).map_err(|cause| ApiError::Answer {
+            server: self.address.clone(),
+            request: name.to_owned(),
+            cause: cause.to_string(),
+        })
+    }
+
+    /// The text of an answer of at most `most` bytes, else `None`.
+    pub(super) async fn text_up_to(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        accept: &str,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, ApiError> {
+        let name = format!("{method} {path}");
         let content = if method == Method::PATCH {
             "application/json-patch+json"
         } else {
@@ -197,22 +226,13 @@ impl ApiServer {
             )
             .map_err(|error| self.unreachable(&name, error.to_string()))?;
         let read = body::read(&self.line, request, most);
-        let text = match tokio::time::timeout(LIMIT, read).await {
-            Ok(answer) => answer.map_err(|error| self.error(&name, error))?,
+        match tokio::time::timeout(LIMIT, read).await {
+            Ok(answer) => answer.map_err(|error| self.error(&name, error)),
             Err(_) => {
                 let cause = format!("nothing within {} s", LIMIT.as_secs());
-                return Err(self.unreachable(&name, cause));
+                Err(self.unreachable(&name, cause))
             }
-        };
-        let Some(text) = text else {
-            return Ok(None);
-        };
-        let read = serde_json::from_slice(&text).map_err(|cause| ApiError::Answer {
-            server: self.address.clone(),
-            request: name,
-            cause: cause.to_string(),
-        })?;
-        Ok(Some(read))
+        }
     }
 
     /// Why a request failed that another part of the client made: `request` says what it was to do.
