@@ -97,7 +97,6 @@ async fn live(options: Options) -> Result<(), AgentError> {
     owed.create_dir().map_err(unusable)?;
     let metrics = Rc::new(Metrics::new());
     let durable = Durable::start(metrics.synced())?;
-    let listening = http::listen(options.metrics).await?;
     let socket = tokio::select! {
         socket = socket::Listening::bind(&options.socket) => socket?,
         _ = terminate.recv() => return Ok(()),
@@ -140,7 +139,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
     let devices = Rc::new(DeviceUsage::default());
     tokio::task::spawn_local(Rc::clone(&devices).run(Rc::clone(&knowledge)));
     tokio::task::spawn_local(http::serve(
-        listening,
+        options.metrics,
         Rc::clone(&metrics),
         cache,
         Rc::clone(&devices),
@@ -189,14 +188,6 @@ pub enum AgentError {
         path: String,
         /// What is there, and the remedy.
         cause: String,
-    },
-    /// The address for metrics is taken.
-    #[error("--metrics {address}: {cause}; name a free address")]
-    Metrics {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        cause: std::io::Error,
     },
     /// The API server's address or the credentials cannot be read.
     #[error(transparent)]

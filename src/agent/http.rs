@@ -15,7 +15,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tracing::warn;
 
-use super::AgentError;
 use super::cache::Cache;
 use super::device_usage::DeviceUsage;
 use super::metrics::Metrics;
@@ -30,22 +29,43 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a connection may last.
 const WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
+/// How soon it is tried again to take the address.
+const TAKEN_PAUSE: Duration = Duration::from_secs(1);
 
 const METRICS: &str = "/metrics";
 /// How `/metrics` is written. Read as Prometheus' older text, its counters would have no type.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Takes the address.
-pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, AgentError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|cause| AgentError::Metrics { address, cause })
+/// Takes the address, as soon as nobody else has it: any user of the node may take it, and plugins
+/// need the agent all the same.
+async fn listen(address: SocketAddr) -> TcpListener {
+    let mut is_said = false;
+    loop {
+        match TcpListener::bind(address).await {
+            Ok(listener) => return listener,
+            Err(cause) if !is_said => {
+                warn!("--metrics {address}: {cause}; nothing is served there until it is free");
+                is_said = true;
+            }
+            Err(_) => {}
+        }
+        tokio::time::sleep(TAKEN_PAUSE).await;
+    }
 }
 
 /// Serves for ever. Where every connection is taken, a new one takes the place of the oldest: a
 /// client that holds many and asks nothing keeps nobody out.
 pub(super) async fn serve(
+    address: SocketAddr,
+    metrics: Rc<Metrics>,
+    cache: Rc<Cache>,
+    devices: Rc<DeviceUsage>,
+) {
+    serve_on(listen(address).await, metrics, cache, devices).await;
+}
+
+async fn serve_on(
     listener: TcpListener,
     metrics: Rc<Metrics>,
     cache: Rc<Cache>,

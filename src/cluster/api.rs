@@ -6,6 +6,7 @@
 pub mod answer;
 mod body;
 mod census;
+mod credentials;
 pub mod definitions;
 pub mod error;
 mod line;

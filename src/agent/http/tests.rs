@@ -14,10 +14,10 @@ fn served<T: Send + 'static>(act: impl FnOnce(SocketAddr) -> T + Send + 'static)
         .build()
         .unwrap();
     LocalSet::new().block_on(&runtime, async {
-        let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let listener = listen("127.0.0.1:0".parse().unwrap()).await;
         let address = listener.local_addr().unwrap();
         let metrics = Rc::new(Metrics::new());
-        tokio::task::spawn_local(serve(listener, metrics, Rc::default(), Rc::default()));
+        tokio::task::spawn_local(serve_on(listener, metrics, Rc::default(), Rc::default()));
         tokio::task::spawn_blocking(move || act(address))
             .await
             .unwrap()
@@ -98,4 +98,21 @@ fn metrics_are_announced_as_what_they_are() {
         assert!(announced.starts_with(kind), "{path}: {announced}");
         assert_eq!(is_open_metrics, path == "/metrics");
     }
+}
+
+#[test]
+fn an_address_that_somebody_has_is_taken_once_it_is_free() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = taken.local_addr().unwrap();
+        let listening = tokio::task::spawn_local(listen(address));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!listening.is_finished());
+        drop(taken);
+        assert_eq!(listening.await.unwrap().local_addr().unwrap(), address);
+    });
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::ApiError;
 use super::answer::Lookup;
 use super::body;
+use super::credentials;
 use super::definitions::LARGEST_DEFINITION;
 use super::line::Line;
 use super::objects::{PodObject, PodView};
@@ -22,6 +23,7 @@ use super::slices::{SliceObject, SliceView};
 use crate::cluster::Found;
 use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
+use crate::regular_file;
 
 /// How long one request may take.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -81,10 +83,17 @@ impl ApiServer {
             source_name: format!("kubeconfig {}", path.display()),
             cause: one_line(&cause.to_string()),
         };
+        // Not by kube, which would wait for the writer of a FIFO.
+        regular_file::open(path).map_err(|error| wrong(&error))?;
         let kubeconfig = Kubeconfig::read_from(path).map_err(|error| wrong(&error))?;
+        for file in credentials::files(&kubeconfig) {
+            let named = |cause| wrong(&format!("{file}: {cause}"));
+            regular_file::open(Path::new(file)).map_err(named)?;
+        }
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
             .map_err(|error| wrong(&error))?;
+        let config = credentials::with_token(config).map_err(|cause| wrong(&cause))?;
         ApiServer::new(config, caller).map_err(|error| wrong(&error))
     }
 

@@ -1,0 +1,96 @@
+//! What a kubeconfig names besides the API server: files, and a token.
+
+use std::path::Path;
+
+use http::HeaderValue;
+use kube::Config;
+use kube::config::Kubeconfig;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::regular_file;
+
+/// The largest token, in bytes.
+const MAX_TOKEN: u64 = 64 << 10;
+
+/// The files that a kubeconfig names, of all its contexts.
+pub(super) fn files(kubeconfig: &Kubeconfig) -> impl Iterator<Item = &str> {
+    let clusters = kubeconfig
+        .clusters
+        .iter()
+        .filter_map(|it| it.cluster.as_ref());
+    let authorities = clusters.filter_map(|cluster| cluster.certificate_authority.as_deref());
+    let users = kubeconfig
+        .auth_infos
+        .iter()
+        .filter_map(|it| it.auth_info.as_ref());
+    let of_users = users.flat_map(|user| {
+        let named = [&user.client_certificate, &user.client_key, &user.token_file];
+        named.into_iter().filter_map(|file| file.as_deref())
+    });
+    authorities.chain(of_users)
+}
+
+/// The configuration with its token as a header can have it: editors end a file with a line feed.
+///
+/// # Errors
+/// When there is a token that no header can have, or its file cannot be read.
+pub(super) fn with_token(mut config: Config) -> Result<Config, String> {
+    let user = &mut config.auth_info;
+    let token = match (&user.token_file, &user.token) {
+        (Some(file), _) => {
+            let text = regular_file::read_text(Path::new(file), MAX_TOKEN);
+            text.map_err(|cause| format!("{file}: {cause}"))?
+        }
+        (None, Some(token)) => token.expose_secret().to_owned(),
+        (None, None) => return Ok(config),
+    };
+    let token = token.trim();
+    if HeaderValue::from_str(token).is_err() {
+        return Err("the token has characters that no token has; write a new one".to_owned());
+    }
+    user.token = Some(SecretString::from(token.to_owned()));
+    user.token_file = None;
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(token: &str) -> Config {
+        let mut config = Config::new("https://127.0.0.1:1".parse().unwrap());
+        config.auth_info.token = Some(SecretString::from(token.to_owned()));
+        config
+    }
+
+    fn token(config: &Config) -> &str {
+        config.auth_info.token.as_ref().unwrap().expose_secret()
+    }
+
+    #[test]
+    fn a_token_ends_before_its_line_feed_and_is_refused_where_it_cannot_be_sent() {
+        assert_eq!(token(&with_token(config("abc\n")).unwrap()), "abc");
+        assert!(
+            with_token(config("a\nb"))
+                .unwrap_err()
+                .contains("write a new one")
+        );
+    }
+
+    #[test]
+    fn a_token_file_is_read_and_a_fifo_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        std::fs::write(&file, "abc\n").unwrap();
+        let mut named = config("other");
+        named.auth_info.token_file = Some(file.display().to_string());
+        assert_eq!(token(&with_token(named.clone()).unwrap()), "abc");
+        std::fs::remove_file(&file).unwrap();
+        nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(
+            with_token(named)
+                .unwrap_err()
+                .contains("not a regular file")
+        );
+    }
+}
