@@ -1,7 +1,6 @@
 //! The binary: which machine a program is for, and what we put on the node.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{NodeError, Place};
 use crate::cni::NetworkConfig;
+use crate::regular_file;
 
 /// This very program, whatever became of the file that it was started from.
 pub(super) const OURSELVES: &str = "/proc/self/exe";
@@ -22,7 +22,10 @@ impl Machine {
     /// The machine of the program at `path`; none for scripts and what cannot be read.
     pub fn of(path: &Path) -> Option<Machine> {
         let mut header = [0; 20];
-        File::open(path).ok()?.read_exact(&mut header).ok()?;
+        regular_file::open(path)
+            .ok()?
+            .read_exact(&mut header)
+            .ok()?;
         let [0x7f, b'E', b'L', b'F', _, order, ..] = header else {
             return None;
         };
@@ -57,7 +60,7 @@ impl Content {
     /// # Errors
     /// Those of the file system.
     pub fn of(path: &Path) -> io::Result<Content> {
-        let mut file = File::open(path)?;
+        let mut file = regular_file::open(path)?;
         let (mut hash, mut size) = (crc32fast::Hasher::new(), 0);
         let mut buffer = vec![0; 1 << 16];
         loop {

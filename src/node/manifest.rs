@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! <conf-dir>/.jackfield/manifest.json    this
+//! <conf-dir>/.jackfield/lock             held by whoever changes the installation
 //! <conf-dir>/.jackfield/conf.json        our configuration, as it comes on stdin
 //! <conf-dir>/.jackfield/before/…         what was replaced, byte for byte
 //! ```
@@ -21,12 +22,16 @@ use super::binary::Content;
 use super::stage::{self, Staged};
 use super::{NodeError, Place};
 use crate::cni::RawObject;
+use crate::regular_file;
 
 /// The folder in the runtime's directory.
 const FOLDER: &str = ".jackfield";
 const FILE: &str = "manifest.json";
 const CONF: &str = "conf.json";
 const BEFORE: &str = "before";
+const LOCK: &str = "lock";
+/// The largest of these files that is read, in bytes.
+const MAX_FILE: u64 = 4 << 20;
 /// The form of the file.
 const FORM: u32 = 1;
 
@@ -79,8 +84,11 @@ pub struct Replaced {
     pub path: PathBuf,
     /// The name of its copy.
     pub kept: String,
-    /// Its permissions.
+    /// Its permissions, without those to run as another user.
     pub mode: u32,
+    /// Its user and group; root's where an earlier release kept it.
+    #[serde(default)]
+    pub owner: Option<(u32, u32)>,
 }
 
 impl Manifest {
@@ -110,7 +118,7 @@ impl Manifest {
     /// [`NodeError::Manifest`], [`NodeError::NoManifest`] and [`NodeError::Io`].
     pub fn read(place: &Place) -> Result<Option<Manifest>, NodeError> {
         let file = place.here(&folder(place)).join(FILE);
-        let text = match fs::read(&file) {
+        let text = match regular_file::read(&file, MAX_FILE) {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
                 return nothing_lost(place).map(|()| None);
@@ -182,7 +190,7 @@ impl Manifest {
         if self.replaced.iter().any(|kept| kept.path == path) {
             return Ok(());
         }
-        let mut file = match fs::File::open(&here) {
+        let mut file = match regular_file::open(&here) {
             Ok(file) => file,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(cause) => return Err(NodeError::io(&here, "cannot be read", cause)),
@@ -191,12 +199,15 @@ impl Manifest {
         make_folder(&folder)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let kept = format!("{}-{name}", self.replaced.len());
-        let mode = file.metadata().map_or(0o600, |found| found.mode() & 0o7777);
+        let found = file.metadata();
+        let found = found.map_err(|cause| NodeError::io(&here, "cannot be read", cause))?;
         Staged::copy(&folder.join(&kept), &mut file, 0o600)?.put()?;
         self.replaced.push(Replaced {
             path: path.to_owned(),
             kept,
-            mode,
+            // Whoever wrote it must not get a program that runs as another user.
+            mode: found.mode() & 0o777,
+            owner: Some((found.uid(), found.gid())),
         });
         Ok(())
     }
@@ -208,9 +219,10 @@ impl Manifest {
             return Ok(false);
         };
         let kept = place.here(&folder(place)).join(BEFORE).join(&replaced.kept);
-        let mut file =
-            fs::File::open(&kept).map_err(|cause| NodeError::io(&kept, "cannot be read", cause))?;
-        Staged::copy(&place.here(path), &mut file, replaced.mode)?.put()?;
+        let mut file = regular_file::open(&kept)
+            .map_err(|cause| NodeError::io(&kept, "cannot be read", cause))?;
+        let staged = Staged::copy(&place.here(path), &mut file, replaced.mode & 0o777)?;
+        staged.owned_by(replaced.owner.unwrap_or((0, 0)))?.put()?;
         Ok(true)
     }
 
@@ -225,7 +237,7 @@ impl Manifest {
     /// The configuration beside the manifest.
     pub(super) fn conf(place: &Place) -> Result<Option<RawObject>, NodeError> {
         let file = place.here(&folder(place)).join(CONF);
-        match fs::read(&file) {
+        match regular_file::read(&file, MAX_FILE) {
             Ok(text) => RawObject::parse(&text)
                 .map(Some)
                 .map_err(|cause| NodeError::Manifest {
@@ -289,6 +301,25 @@ pub(super) fn undo_folder(place: &Place) {
     let folder = place.here(&folder(place));
     if !folder.join(FILE).exists() {
         let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// The file that is locked while an installation changes.
+pub(super) fn lock(place: &Place) -> PathBuf {
+    place.here(&folder(place)).join(LOCK)
+}
+
+/// Makes the folder, for root alone.
+pub(super) fn make_folder_of(place: &Place) -> Result<(), NodeError> {
+    make_folder(&place.here(&folder(place)))
+}
+
+/// Takes the lock's file away with its folder, where nothing is installed.
+pub(super) fn forget_lock(lock: &Path) {
+    let Some(folder) = lock.parent() else { return };
+    if !folder.join(FILE).exists() {
+        let _ = fs::remove_file(lock);
+        let _ = fs::remove_dir(folder);
     }
 }
 

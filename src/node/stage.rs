@@ -7,7 +7,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -57,6 +57,13 @@ impl Staged {
             file: stage().map_err(|cause| NodeError::io(target, "cannot be written", cause))?,
             target: target.to_owned(),
         })
+    }
+
+    /// Gives it to a user and a group.
+    pub(super) fn owned_by(self, (user, group): (u32, u32)) -> Result<Staged, NodeError> {
+        fchown(self.file.as_file(), Some(user), Some(group))
+            .map_err(|cause| NodeError::io(&self.target, "cannot be given to its owner", cause))?;
+        Ok(self)
     }
 
     /// Puts it in its place.

@@ -1,22 +1,28 @@
-//! One at a time: whoever changes a node's installation holds its directory.
+//! One at a time: whoever changes a node's installation holds its lock.
 
-use std::fs::{DirBuilder, File, Metadata, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{NodeError, Place};
+use nix::fcntl::OFlag;
+
+use super::{NodeError, Place, manifest};
 
 /// How long somebody else's turn is waited for: a pod that is being replaced ends within this.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The lock on the runtime's directory, held. It needs no file, and ends with its process.
+/// The lock of an installation, held until this is dropped.
+///
+/// It is a file in the folder of the manifest, which only root can enter: a lock on the runtime's own
+/// directory would be anybody's, who can read it.
 #[derive(Debug)]
 pub(super) struct Turn {
-    dir: File,
-    /// Whether the directory was made just now.
+    lock: File,
+    path: PathBuf,
+    /// Whether the runtime's directory was made just now.
     pub(super) made_dir: bool,
 }
 
@@ -24,49 +30,83 @@ impl Turn {
     /// Takes the turn. A directory of our own is made where it is missing; one that the cluster
     /// network shares is somebody else's to make.
     pub(super) fn take(place: &Place) -> Result<Turn, NodeError> {
-        let here = place.here(&place.conf_dir);
-        let (dir, made_dir) = match File::open(&here) {
-            Ok(dir) => (dir, false),
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound && place.is_apart() => {
-                let made = DirBuilder::new().create(&here);
-                made.map_err(|cause| NodeError::io(&here, "cannot be made", cause))?;
-                (open(&here)?, true)
-            }
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-                return Err(NodeError::NoConfDir { dir: here });
-            }
-            Err(cause) => return Err(NodeError::io(&here, "cannot be read", cause)),
-        };
+        let dir = place.here(&place.conf_dir);
+        let made_dir = make_sure_of(&dir, place)?;
+        let path = manifest::lock(place);
         let until = Instant::now() + PATIENCE;
         loop {
-            match dir.try_lock() {
-                Ok(()) => {
-                    return Ok(Turn { dir, made_dir });
+            let lock = open(&path, place)?;
+            match lock.try_lock() {
+                Ok(()) if is_at(&lock, &path) => {
+                    return Ok(Turn {
+                        lock,
+                        path,
+                        made_dir,
+                    });
                 }
+                // It was removed with the installation: there is a new one to lock.
+                Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(PAUSE);
                 }
-                Err(TryLockError::WouldBlock) => return Err(NodeError::Busy { dir: here }),
+                Err(TryLockError::WouldBlock) => return Err(NodeError::Busy { dir }),
                 Err(TryLockError::Error(cause)) => {
-                    return Err(NodeError::io(&here, "cannot be locked", cause));
+                    return Err(NodeError::io(&path, "cannot be locked", cause));
                 }
             }
         }
     }
-}
 
-impl Turn {
-    /// Takes it again where the directory was made anew: the lock is on the one that is gone.
+    /// Takes it again where the folder was made anew: the lock is on the one that is gone.
     pub(super) fn renew(&mut self, place: &Place) -> Result<(), NodeError> {
-        let number = |found: Metadata| (found.dev(), found.ino());
-        let there = place.here(&place.conf_dir).metadata().ok().map(number);
-        if there != self.dir.metadata().ok().map(number) {
+        if !is_at(&self.lock, &self.path) {
             *self = Turn::take(place)?;
         }
         Ok(())
     }
 }
 
-fn open(dir: &Path) -> Result<File, NodeError> {
-    File::open(dir).map_err(|cause| NodeError::io(dir, "cannot be read", cause))
+impl Drop for Turn {
+    /// Where nothing is installed, nothing stays.
+    fn drop(&mut self) {
+        if is_at(&self.lock, &self.path) {
+            manifest::forget_lock(&self.path);
+        }
+    }
+}
+
+/// Makes sure that the runtime's directory is there, and returns whether it was made.
+fn make_sure_of(dir: &Path, place: &Place) -> Result<bool, NodeError> {
+    match fs::metadata(dir) {
+        Ok(found) if found.is_dir() => Ok(false),
+        Ok(_) => {
+            let cause = io::Error::from(io::ErrorKind::NotADirectory);
+            Err(NodeError::io(dir, "cannot be read", cause))
+        }
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound && place.is_apart() => {
+            let made = DirBuilder::new().create(dir);
+            made.map_err(|cause| NodeError::io(dir, "cannot be made", cause))?;
+            Ok(true)
+        }
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(NodeError::NoConfDir {
+            dir: dir.to_owned(),
+        }),
+        Err(cause) => Err(NodeError::io(dir, "cannot be read", cause)),
+    }
+}
+
+fn open(path: &Path, place: &Place) -> Result<File, NodeError> {
+    manifest::make_folder_of(place)?;
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let opened = options.custom_flags(flags.bits()).open(path);
+    opened.map_err(|cause| NodeError::io(path, "cannot be opened", cause))
+}
+
+/// Whether the file that is open is the one at the path.
+fn is_at(file: &File, path: &Path) -> bool {
+    let number = |found: Metadata| (found.dev(), found.ino());
+    let there = fs::symlink_metadata(path).ok().map(number);
+    there.is_some() && there == file.metadata().ok().map(number)
 }

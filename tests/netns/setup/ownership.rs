@@ -1,6 +1,7 @@
 //! What is ours and what is others', however it came to look like the other.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
 use serde_json::json;
 
@@ -192,4 +193,43 @@ fn a_journal_that_is_to_move_from_under_its_pods() {
     );
     setup.runs("del");
     setup.installed();
+}
+
+#[test]
+fn a_strangers_file_comes_back_as_his_and_runs_as_no_other_user() {
+    let setup = Setup::new();
+    let path = setup.lab.write("cni-bin/jackfield", "#!/bin/sh\nid -u\n");
+    chown(&path, Some(65534), Some(65534)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o4755)).unwrap();
+    setup.installed();
+    assert_eq!(setup.uninstall(&[]).exit, 0);
+    let found = fs::metadata(&path).unwrap();
+    assert_eq!((found.uid(), found.gid()), (65534, 65534));
+    assert_eq!(found.mode() & 0o7777, 0o755);
+}
+
+#[test]
+fn who_can_read_the_directory_keeps_nobody_from_installing() {
+    let setup = Setup::new();
+    let dir = fs::File::open(setup.lab.path("net.d")).unwrap();
+    dir.lock().unwrap();
+    setup.installed();
+    assert_eq!(setup.uninstall(&[]).exit, 0);
+    assert!(!setup.lab.path("net.d/.jackfield").exists());
+}
+
+#[test]
+fn what_is_no_file_in_a_files_place_is_named_at_once() {
+    let setup = Setup::new();
+    for file in ["net.d/.jackfield/manifest.json", "cni-bin/jackfield"] {
+        let path = setup.lab.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        crate::lab::run("mkfifo", &[&path.display().to_string()]);
+        let outcome = setup.install(&[]);
+        assert_eq!(outcome.exit, 1, "{outcome}");
+        for words in [path.to_str().unwrap(), "not a regular file"] {
+            assert!(outcome.stderr.contains(words), "{words}: {outcome}");
+        }
+        fs::remove_file(&path).unwrap();
+    }
 }
