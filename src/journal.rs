@@ -32,10 +32,11 @@ pub mod steps;
 pub mod survey;
 pub mod users;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{OpenOptionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 pub use entry::Entry;
@@ -58,6 +59,15 @@ use steps::ReplayError;
 
 /// The access mode of a descriptor that can be neither read nor written nor locked, only synced.
 const NO_ACCESS: i32 = 3;
+/// What lies in the directory.
+const OURS: [&str; 6] = [
+    "sandboxes",
+    "owed",
+    "quarantine",
+    "adopted",
+    "exclusive",
+    "publish",
+];
 /// A user and a group that no process has: the largest ID that is one.
 const NOBODYS: u32 = u32::MAX - 1;
 
@@ -229,6 +239,7 @@ impl Journal {
     /// # Errors
     /// Code 109 with the directory and who can write to it.
     pub fn check_private(&self) -> Result<(), JournalError> {
+        self.close();
         for dir in [&self.dir, &self.sandboxes()] {
             private_dir::check(dir).map_err(|cause| JournalError::Exposed {
                 path: dir.display().to_string(),
@@ -236,6 +247,30 @@ impl Journal {
             })?;
         }
         Ok(())
+    }
+
+    /// Closes the directory to other users where it is open to them and holds nothing of others:
+    /// kubelet makes the directory of a mount with mode 0755, and a program that the agent puts into its
+    /// part of it is for nobody to run.
+    fn close(&self) {
+        // One that others can write to is refused: who knows what they have put there.
+        let is_open = fs::symlink_metadata(&self.dir).is_ok_and(|found| {
+            let mode = found.mode() & 0o077;
+            found.is_dir() && mode != 0 && mode & 0o022 == 0
+        });
+        let is_ours = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            OURS.contains(&&*name) || name.starts_with(adopted::ADOPTING)
+        };
+        let all_ours = || {
+            let mut entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+            entries.all(|entry| is_ours(&entry.file_name()))
+        };
+        if is_open && all_ours() {
+            let closed = fs::Permissions::from_mode(0o700);
+            // On a file system without modes it stays as it is.
+            let _ = fs::set_permissions(&self.dir, closed);
+        }
     }
 
     /// The key in a record's header: a name alone may have been cut.

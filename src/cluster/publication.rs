@@ -11,9 +11,9 @@ use crate::npwg::StatusEntry;
 pub const MAX_EVENTS: usize = 32;
 /// How long an event's message is at most, in bytes; the API server refuses more than 1 KiB.
 pub const MAX_MESSAGE: usize = 1000;
-/// How large a network-status is at most, in bytes: all annotations of a pod together have no
-/// more.
-pub const MAX_STATUS: usize = 256 * 1024;
+/// How large a network-status is at most, in bytes: all annotations of a pod together have 256 KiB,
+/// and the others need room too. `deploy/admission.yaml` refuses a larger one.
+pub const MAX_STATUS: usize = 192 * 1024;
 
 /// What became of an ADD, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and [`MAX_STATUS`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

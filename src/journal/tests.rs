@@ -129,3 +129,18 @@ fn a_debt_that_was_half_written_goes_with_its_record() {
     journal.forget(&key()).unwrap();
     assert_eq!(files(dir.path()), [""; 0]);
 }
+
+#[test]
+fn a_directory_that_kubelet_made_is_closed_and_one_with_others_files_is_not() {
+    use std::os::unix::fs::PermissionsExt;
+    let base = tempfile::tempdir().unwrap();
+    let open = |name: &str, holds: &str| {
+        let dir = base.path().join(name);
+        fs::create_dir_all(dir.join(holds)).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+        Journal::new(&dir).check_private().unwrap();
+        fs::metadata(&dir).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!(open("jackfield", "publish"), 0o700);
+    assert_eq!(open("lib", "dpkg"), 0o755);
+}

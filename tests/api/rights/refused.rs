@@ -61,9 +61,14 @@ impl Victim {
         let mut of_a_kind = event(&self.namespace, &self.web, &self.node);
         of_a_kind["involvedObject"]["kind"] = json!("ConfigMap");
         let by_another = event(&self.namespace, &self.web, "node-far");
+        let ours = || event(&self.namespace, &self.web, &self.node);
+        let mut by_kubelet = ours();
+        by_kubelet["reportingComponent"] = json!("kubelet");
+        let mut large = ours();
+        large["metadata"]["annotations"] = json!({"x": "x".repeat(10_000)});
         type Refused<'a> = (&'a str, Method, String, Option<Value>, &'a str);
         #[rustfmt::skip]
-        let table: [Refused<'_>; 11] = [
+        let table: [Refused<'_>; 13] = [
             ("the pod itself", Method::PATCH, format!("{pods}/web"), Some(annotated(STATUS, "[]")),
                 "cannot patch resource \"pods\""),
             ("deleting a pod", Method::DELETE, format!("{pods}/web"), None, "cannot delete"),
@@ -77,6 +82,9 @@ impl Victim {
                 "cannot create resource \"resourceslices\""),
             ("an event of another node", Method::POST, format!("{space}/events"), Some(by_another),
                 "its own node"),
+            ("an event as if by kubelet", Method::POST, format!("{space}/events"), Some(by_kubelet),
+                "signs its events with jackfield"),
+            ("a large event", Method::POST, format!("{space}/events"), Some(large), "nothing beside it"),
             ("an event about another node", Method::POST, "/api/v1/namespaces/default/events".into(),
                 Some(of_a_node), "its own node alone"),
             ("an event about a kind", Method::POST, format!("{space}/events"), Some(of_a_kind), "of pods and"),
@@ -102,6 +110,12 @@ impl Victim {
             ("another node's pod", "far", annotated(STATUS, "[]"), far),
             ("another annotation", "web", annotated("own", "y"), alone),
             ("a new annotation", "web", annotated("new", "y"), alone),
+            (
+                "a status that leaves no room",
+                "web",
+                annotated(STATUS, &"x".repeat(200_000)),
+                "at most 192 KiB",
+            ),
             (
                 "an annotation away",
                 "web",
