@@ -48,12 +48,13 @@ impl Exclusive {
     /// What an attachment needs for itself alone.
     pub fn of(attachment: &Attachment) -> Vec<Exclusive> {
         let device = attachment.device.as_ref().and_then(|device| device.pci());
-        let requested = &attachment.requested;
         let segment = || attachment.segment.clone();
         let device = device.map(Exclusive::Device).into_iter();
-        let mac = requested.mac.map(|mac| Exclusive::Mac(mac, segment()));
-        let guid = requested.guid.map(|guid| Exclusive::Guid(guid, segment()));
-        device.chain(mac).chain(guid).collect()
+        let macs = attachment.macs();
+        let macs = macs.map(|mac| Exclusive::Mac(mac, segment()));
+        let guids = attachment.guids();
+        let guids = guids.map(|guid| Exclusive::Guid(guid, segment()));
+        device.chain(macs).chain(guids).collect()
     }
 
     /// The segment on which it is exclusive; none for a device, which is so on the node.

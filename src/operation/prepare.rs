@@ -135,7 +135,7 @@ fn find_segments(context: &Context<'_>, attachments: &mut [Attachment]) {
     for index in 0..attachments.len() {
         let (earlier, rest) = attachments.split_at_mut(index);
         if let [attachment, ..] = rest
-            && (attachment.requested.mac.is_some() || attachment.requested.guid.is_some())
+            && (attachment.macs().next().is_some() || attachment.guids().next().is_some())
         {
             let hardware = Hardware::of(&context.request.node);
             attachment.segment = Some(hardware.segment(attachment, earlier));

@@ -12,7 +12,7 @@ use crate::allocation::AllocatedDevice;
 use crate::cni::{
     ArgsError, CapabilityArgs, CniArgs, InterfaceName, NetworkConfig, NetworkName, RawObject,
 };
-use crate::npwg::{RequestedIp, RequestedMac};
+use crate::npwg::{Dialect, RequestedIp, RequestedMac};
 use device_info::Guid;
 
 /// Where a runtime of Kubernetes names the pod.
@@ -133,6 +133,34 @@ impl Attachment {
             args.set(IGNORE_UNKNOWN, "1")?;
         }
         Ok(args)
+    }
+
+    /// The MACs that its plugins are asked for by the pod: by `mac`, and past it by `cni-args`.
+    pub fn macs(&self) -> impl Iterator<Item = RequestedMac> {
+        let in_args = self.in_cni_args("mac");
+        let in_args =
+            in_args.filter_map(|text| RequestedMac::parse(&text, Dialect::default()).ok());
+        let own = self.requested.mac;
+        own.into_iter()
+            .chain(in_args.filter(move |mac| Some(*mac) != own))
+    }
+
+    /// The GUIDs that its plugins are asked for by the pod: by `infiniband-guid`, and past it by
+    /// `cni-args`.
+    pub fn guids(&self) -> impl Iterator<Item = Guid> {
+        let in_args = self
+            .in_cni_args("guid")
+            .filter_map(|text| text.parse().ok());
+        let own = self.requested.guid;
+        own.into_iter()
+            .chain(in_args.filter(move |guid| Some(*guid) != own))
+    }
+
+    /// The texts under a key of `cni-args`, in whichever spelling: Go does not tell them apart.
+    fn in_cni_args(&self, key: &'static str) -> impl Iterator<Item = String> {
+        let members = self.cni_args.iter().flat_map(RawObject::iter);
+        let named = members.filter(move |(name, _)| name.eq_ignore_ascii_case(key));
+        named.filter_map(|(_, value)| serde_json::from_str(value.get()).ok())
     }
 
     /// The network as messages name it.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::allocation::AllocatedDevice;
+use crate::cni::RawObject;
 use crate::plan::{Requested, Segment};
 
 const DEVICE: &str = "0000:01:10.0";
@@ -164,4 +165,24 @@ fn what_the_previous_release_took_is_found_and_given_back() {
     assert_eq!(holder.unwrap().header.container.as_str(), "one");
     journal.give_back(&one);
     assert!(fs::symlink_metadata(mac).is_err());
+}
+
+/// Plugins of the reference library take a MAC from there as they take it from `mac`.
+#[test]
+fn an_address_in_cni_args_is_exclusive_too() {
+    let (_dir, journal) = journal();
+    let one = begun(&journal, "one");
+    for what in &Exclusive::of(&one.attachments[0]) {
+        take(&journal, &one, what);
+    }
+    let mut other = header("other");
+    let attachment = &mut other.attachments[0];
+    attachment.device = None;
+    attachment.requested = Requested::default();
+    attachment.cni_args = RawObject::parse(format!(r#"{{"Mac":"{MAC}","x":1}}"#).as_bytes()).ok();
+    journal.begin(&other).unwrap();
+    let [mac] = &Exclusive::of(&other.attachments[0])[..] else {
+        panic!("a MAC");
+    };
+    assert_eq!(take(&journal, &other, mac), Some("one".to_owned()));
 }
