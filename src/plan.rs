@@ -42,6 +42,8 @@ pub struct Plan {
     pub events: Vec<Event>,
     /// What surprises people who look at the plan, a line each.
     pub remarks: Vec<String>,
+    /// Annotations that are invalid and ignored: the pod starts without what they select.
+    pub ignored: Vec<PlanError>,
     /// Every reason why the plan must not be carried out; none when it may be.
     pub problems: Vec<PlanError>,
 }

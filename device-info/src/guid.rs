@@ -8,8 +8,9 @@ use crate::quoted::Quoted;
 
 /// A GUID of InfiniBand: eight octets, written in lower case with colons between them.
 ///
-/// Four forms are read: `02:00:00:00:00:00:00:3e`, `020000000000003e`, the same after `0x`, and
-/// sysfs' `0200:0000:0000:003e`. One is written, since ib-sriov-cni compares text.
+/// Several forms are read: `02:00:00:00:00:00:00:3e`, the same with dashes, `0200.0000.0000.003e`,
+/// `020000000000003e`, the same after `0x`, and sysfs' `0200:0000:0000:003e`. One is written, since
+/// ib-sriov-cni compares text.
 ///
 /// As with [`MacAddr`](crate::MacAddr): what somebody *asks for* comes by [`FromStr`], which
 /// refuses zero and all ones; what was *observed* comes by [`From<[u8; 8]>`](From) or
@@ -50,7 +51,7 @@ impl Guid {
     ///
     /// # Errors
     ///
-    /// [`GuidError`] when the text is none of the four forms.
+    /// [`GuidError`] when the text is none of the forms.
     pub fn parse_observed(text: &str) -> Result<Self, GuidError> {
         parse_forms(text).map(Self).ok_or_else(|| form_error(text))
     }
@@ -113,7 +114,7 @@ fn form_error(text: &str) -> GuidError {
 /// Why a text is no GUID that a port can be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GuidError {
-    /// None of the four forms.
+    /// None of the forms.
     #[error("{0} is no GUID: write eight octets with colons, as in 02:00:00:00:00:00:00:3e")]
     Form(Quoted),
     /// Twenty octets: an IPoIB address, which has a GUID within.
@@ -144,13 +145,15 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn four_forms_are_read_and_one_is_written() {
+    fn several_forms_are_read_and_one_is_written() {
         for (text, canonical) in [
             ("02:00:00:00:00:00:00:3e", "02:00:00:00:00:00:00:3e"),
             ("24:8A:07:03:00:8D:AE:2E", "24:8a:07:03:00:8d:ae:2e"),
             ("248a0703008dae2e", "24:8a:07:03:00:8d:ae:2e"),
             ("0x248a0703008dae2e", "24:8a:07:03:00:8d:ae:2e"),
             ("0c42:a103:00c6:cf52", "0c:42:a1:03:00:c6:cf:52"),
+            ("0C-42-A1-03-00-C6-CF-52", "0c:42:a1:03:00:c6:cf:52"),
+            ("0c42.a103.00c6.cf52", "0c:42:a1:03:00:c6:cf:52"),
         ] {
             assert_eq!(text.parse::<Guid>().unwrap().to_string(), canonical);
         }
@@ -184,7 +187,8 @@ mod tests {
                 "80:00:00:49:fe:80:00:00:00:00:00:00:02:c9:03:00:00:02:00:3a",
                 "its GUID is 02:c9:03:00:00:02:00:3a",
             ),
-            ("02-00-00-00-00-00-00-3e", "eight octets"),
+            ("02-00-00:00-00-00-00-3e", "eight octets"),
+            ("02-00-00-00-00-01", "eight octets"),
             (" 02:00:00:00:00:00:00:3e", "eight octets"),
             ("02:00:00:00:00:00:00:3e\n", "eight octets"),
             ("02:00:00:00:00:00:00:3g", "eight octets"),

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use crate::octets::{self, serde_as_text};
 use crate::quoted::Quoted;
 
-/// A MAC address: six octets, written in lower case with colons between them.
+/// A MAC address: six octets, written in lower case with colons between them. Dashes are read too,
+/// and Cisco's `0200.0000.0001`.
 ///
 /// Two uses, two ways in. What somebody *asks for* comes by [`FromStr`], which refuses what no
 /// interface can have as its own: zero, broadcast, multicast. What was *observed* comes by
@@ -57,7 +58,8 @@ impl MacAddr {
     ///
     /// # Errors
     ///
-    /// [`MacError`] when the text is not six octets of two hexadecimal digits with colons between.
+    /// [`MacError`] when the text is not six octets in hexadecimal, with colons or dashes between
+    /// them or as `0200.0000.0001`.
     pub fn parse_observed(text: &str) -> Result<Self, MacError> {
         octets::parse(text)
             .map(Self)
@@ -108,7 +110,7 @@ fn form_error(text: &str) -> MacError {
 /// Why a text is no MAC address that an interface can be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MacError {
-    /// Not six octets with colons between them.
+    /// Not six octets in one of the forms.
     #[error("{0} is no MAC address: write six octets with colons, as in 02:00:00:00:00:01")]
     Form(Quoted),
     /// Eight octets: a GUID.
@@ -147,9 +149,11 @@ mod tests {
 
     #[test]
     fn a_unicast_address_is_accepted_and_written_in_lower_case() {
-        let address: MacAddr = "60:00:00:00:00:E1".parse().unwrap();
-        assert_eq!(address.to_string(), "60:00:00:00:00:e1");
-        assert_eq!(address.octets(), [0x60, 0, 0, 0, 0, 0xe1]);
+        for text in ["60:00:00:00:00:E1", "60-00-00-00-00-e1", "6000.0000.00E1"] {
+            let address: MacAddr = text.parse().unwrap();
+            assert_eq!(address.to_string(), "60:00:00:00:00:e1");
+            assert_eq!(address.octets(), [0x60, 0, 0, 0, 0, 0xe1]);
+        }
     }
 
     #[test]
@@ -162,9 +166,18 @@ mod tests {
             ),
             ("ff:ff:ff:ff:ff:ff", "broadcast", "write a unicast address"),
             ("00:00:00:00:00:00", "zero", "write a unicast address"),
-            ("0200.0000.0001", "no MAC address", "six octets with colons"),
             (
-                "02-00-00-00-00-01",
+                "02-00:00-00:00-01",
+                "no MAC address",
+                "six octets with colons",
+            ),
+            (
+                "0200.0000.0001.",
+                "no MAC address",
+                "six octets with colons",
+            ),
+            (
+                "02.00.00.00.00.01",
                 "no MAC address",
                 "six octets with colons",
             ),
@@ -188,6 +201,7 @@ mod tests {
             ),
             ("", "no MAC address", "six octets with colons"),
             ("02:00:00:00:00:00:00:3e", "GUID", "infiniband-guid"),
+            ("02-00-00-00-00-00-00-3e", "GUID", "infiniband-guid"),
             (
                 "80:00:00:49:fe:80:00:00:00:00:00:00:02:c9:03:00:00:02:00:3a",
                 "IPoIB",

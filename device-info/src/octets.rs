@@ -1,18 +1,28 @@
-//! Octets in hexadecimal with colons between them: the canonical text of MACs, GUIDs and IPoIB
-//! addresses, which other plugins compare byte by byte.
+//! Octets in hexadecimal: MACs, GUIDs and IPoIB addresses. They are read in the forms that Go reads,
+//! and written in one, which other plugins compare byte by byte.
 
 use std::fmt;
 
-/// Reads exactly `N` octets of two hexadecimal digits each with a colon between them.
-///
-/// Strict, because those who compare such text (sriov-cni, ib-sriov-cni) know no other form.
+/// Reads exactly `N` octets of two hexadecimal digits each, with colons or with dashes between them,
+/// or two by two with dots: `02:00:00:00:00:01`, `02-00-00-00-00-01`, `0200.0000.0001`.
 pub(crate) fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let (separator, digits) = match text.as_bytes() {
+        [_, _, b':', ..] => (':', 2),
+        [_, _, b'-', ..] => ('-', 2),
+        [_, _, _, _, b'.', ..] => ('.', 4),
+        _ => return None,
+    };
     let mut octets = [0_u8; N];
-    let mut parts = text.split(':');
-    for octet in &mut octets {
-        *octet = pair(parts.next()?.as_bytes())?;
+    let mut left = octets.iter_mut();
+    for part in text.split(separator) {
+        if part.len() != digits {
+            return None;
+        }
+        for digits in part.as_bytes().as_chunks::<2>().0 {
+            *left.next()? = pair(digits)?;
+        }
     }
-    parts.next().is_none().then_some(octets)
+    left.next().is_none().then_some(octets)
 }
 
 /// Reads exactly `N` octets of two hexadecimal digits each with nothing between them.

@@ -11,7 +11,7 @@ use crate::delegate::Binary;
 use crate::kernel::capabilities;
 use crate::operation::prepare::{Prepared, prepare};
 use crate::operation::{Context, Failure, exclusive, indicator};
-use crate::plan::Attachment;
+use crate::plan::{Attachment, PlanError};
 use crate::plugin::with_node;
 use crate::request::Strictness;
 use crate::verify::IntendedFunction;
@@ -46,13 +46,12 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
         prepared.problems.extend(in_use);
         Ok(prepared)
     });
+    let in_full = |problem: &PlanError| Failure::Plan(problem.clone()).in_full();
+    let mut ignored = Vec::new();
     let prepared = match prepared {
         Ok(prepared) => {
-            let found = prepared
-                .problems
-                .iter()
-                .map(|problem| Failure::Plan(problem.clone()).in_full());
-            problems.extend(found);
+            problems.extend(prepared.problems.iter().map(in_full));
+            ignored.extend(prepared.ignored.iter().map(in_full));
             Some(prepared)
         }
         Err(failure) => {
@@ -63,18 +62,20 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
     match args.output {
         Output::Table => {
             let proves = request.node.verify != Strictness::Off;
-            print(for_people(prepared.as_ref(), proves, &problems))?;
+            let mut lines = for_people(prepared.as_ref(), proves);
+            lines.extend(verdict(&problems, &ignored));
+            print(lines)?;
         }
-        Output::Json => print_json(&for_programs(prepared.as_ref(), &problems))?,
+        Output::Json => print_json(&for_programs(prepared.as_ref(), &problems, &ignored))?,
     }
-    Ok(if problems.is_empty() {
+    Ok(if problems.is_empty() && ignored.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
 }
 
-fn for_people(prepared: Option<&Prepared>, proves: bool, problems: &[String]) -> Vec<String> {
+fn for_people(prepared: Option<&Prepared>, proves: bool) -> Vec<String> {
     let mut out = Vec::new();
     for (number, (attachment, binaries)) in
         prepared.iter().flat_map(|it| &it.attachments).enumerate()
@@ -121,16 +122,24 @@ fn for_people(prepared: Option<&Prepared>, proves: bool, problems: &[String]) ->
     for remark in prepared.iter().flat_map(|it| &it.remarks) {
         out.push(format!("Note: {remark}"));
     }
-    match problems {
-        [] => out.push("It would succeed, as far as can be known before anything runs.".into()),
-        problems => {
-            out.push("It would fail:".into());
-            problems
-                .iter()
-                .for_each(|problem| out.push(format!("  - {problem}")));
-        }
-    }
     out
+}
+
+/// What would become of the ADD.
+fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
+    let (heading, reasons) = match (problems, ignored) {
+        ([], []) => (
+            "It would succeed, as far as can be known before anything runs.",
+            problems,
+        ),
+        ([], ignored) => (
+            "The pod would start without the networks of an annotation that is invalid and ignored:",
+            ignored,
+        ),
+        (problems, _) => ("It would fail:", problems),
+    };
+    let reasons = reasons.iter().map(|reason| format!("  - {reason}"));
+    std::iter::once(heading.to_owned()).chain(reasons).collect()
 }
 
 /// What will be compared with the kernel.
@@ -156,7 +165,7 @@ fn requested_function(attachment: &Attachment) -> Option<IntendedFunction> {
     (!set.is_empty()).then_some(set)
 }
 
-fn for_programs(prepared: Option<&Prepared>, problems: &[String]) -> Value {
+fn for_programs(prepared: Option<&Prepared>, problems: &[String], ignored: &[String]) -> Value {
     let attachments: Vec<Value> = prepared
         .iter()
         .flat_map(|it| &it.attachments)
@@ -187,5 +196,5 @@ fn for_programs(prepared: Option<&Prepared>, problems: &[String]) -> Value {
                 .flat_map(|it| it.remarks.iter().map(String::as_str)),
         )
         .collect();
-    json!({ "attachments": attachments, "notes": notes, "problems": problems })
+    json!({ "attachments": attachments, "notes": notes, "ignored": ignored, "problems": problems })
 }

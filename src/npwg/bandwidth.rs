@@ -9,7 +9,8 @@ use thiserror::Error;
 use crate::cni::json::same_key;
 use crate::cni::{JsonError, RawObject};
 
-/// The value of `bandwidth`: NPWG 1.3 §4.1.2.1.8. One direction at least is limited.
+/// The value of `bandwidth`: NPWG 1.3 §4.1.2.1.8. One direction at least is limited; a value that
+/// limits none is as one that is absent.
 ///
 /// It is written as the convention of the capability has it, always with bursts: the reference
 /// plugin wants one with every rate.
@@ -65,13 +66,13 @@ impl Bandwidth {
         self.egress
     }
 
-    /// Reads the value.
+    /// Reads the value; `None` when it limits nothing.
     ///
     /// # Errors
     ///
-    /// [`BandwidthError`] when it limits nothing, holds a key that is not defined, a value that is
-    /// no integer above zero, or a burst without its rate.
-    pub(crate) fn read(object: &RawObject) -> Result<Self, BandwidthError> {
+    /// [`BandwidthError`] when it holds a key that is not defined, a value that is no integer above
+    /// zero, or a burst without its rate.
+    pub(crate) fn read(object: &RawObject) -> Result<Option<Self>, BandwidthError> {
         const KEYS: [&str; 4] = ["ingressRate", "ingressBurst", "egressRate", "egressBurst"];
         for (key, _) in object.iter() {
             // A key with a period is somebody's own (§4.1.2.1).
@@ -91,10 +92,8 @@ impl Bandwidth {
             ingress: shape("ingressRate", "ingressBurst")?,
             egress: shape("egressRate", "egressBurst")?,
         };
-        if bandwidth.ingress.is_none() && bandwidth.egress.is_none() {
-            return Err(BandwidthError::Empty);
-        }
-        Ok(bandwidth)
+        let limits = bandwidth.ingress.is_some() || bandwidth.egress.is_some();
+        Ok(limits.then_some(bandwidth))
     }
 }
 
@@ -131,49 +130,53 @@ pub enum BandwidthError {
         /// The key that is missing.
         rate: &'static str,
     },
-    /// Nothing is limited.
-    #[error("it limits nothing; give ingressRate or egressRate")]
-    Empty,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    // clause: NPWG-1.3 §4.1.2.1.8 valid: one element at least
+    fn read(text: &str) -> Result<Option<Bandwidth>, BandwidthError> {
+        Bandwidth::read(&RawObject::parse(text.as_bytes()).unwrap())
+    }
+
+    // clause: NPWG-1.3 §4.1.2.1.8 valid: keys that are defined
     // clause: NPWG-1.3 §4.1.2.1.8 rates: not zero
     // clause: NPWG-1.3 §4.1.2.1.8 bursts: not zero, with their rates
     #[test]
-    fn a_bandwidth_limits_something() {
-        let table = [
-            (
-                r#"{"ingressRate":2048,"ingressBurst":300,"egressRate":8000,"egressBurst":200}"#,
-                true,
-            ),
-            (r#"{"ingressRate":2048}"#, true),
-            (r#"{"egressRate":2048,"egressBurst":1}"#, true),
-            (r#"{"egressRate":2048,"com.example.note":"x"}"#, true),
-            (r#"{"ingressRate":null,"egressRate":1}"#, true),
-            ("{}", false),
-            (r#"{"com.example.note":"x"}"#, false),
-            (r#"{"ingressRate":null}"#, false),
-            (r#"{"ingressRate":0}"#, false),
-            (r#"{"ingressRate":1,"ingressBurst":0}"#, false),
-            (r#"{"egressRate":0}"#, false),
-            (r#"{"egressRate":1,"egressBurst":0}"#, false),
-            (r#"{"ingressBurst":1}"#, false),
-            (r#"{"egressBurst":1}"#, false),
-            (r#"{"ingressRate":1,"egressBurst":1}"#, false),
-            (r#"{"ingressRate":-1}"#, false),
-            (r#"{"ingressRate":1.5}"#, false),
-            (r#"{"ingressRate":"1"}"#, false),
-            (r#"{"ingressRate":18446744073709551616}"#, false),
-            (r#"{"ingresRate":1}"#, false),
-            (r#"{"ingressRate":1,"latency":1}"#, false),
-        ];
-        for (text, valid) in table {
-            let object = RawObject::parse(text.as_bytes()).unwrap();
-            assert_eq!(Bandwidth::read(&object).is_ok(), valid, "{text}");
+    fn a_bandwidth_limits_something_or_is_absent() {
+        for text in [
+            r#"{"ingressRate":2048,"ingressBurst":300,"egressRate":8000,"egressBurst":200}"#,
+            r#"{"ingressRate":2048}"#,
+            r#"{"egressRate":2048,"egressBurst":1}"#,
+            r#"{"egressRate":2048,"com.example.note":"x"}"#,
+            r#"{"ingressRate":null,"egressRate":1}"#,
+        ] {
+            assert!(read(text).unwrap().is_some(), "{text}");
+        }
+        for text in [
+            "{}",
+            r#"{"com.example.note":"x"}"#,
+            r#"{"ingressRate":null}"#,
+        ] {
+            assert_eq!(read(text), Ok(None), "{text}");
+        }
+        for text in [
+            r#"{"ingressRate":0}"#,
+            r#"{"ingressRate":1,"ingressBurst":0}"#,
+            r#"{"egressRate":0}"#,
+            r#"{"egressRate":1,"egressBurst":0}"#,
+            r#"{"ingressBurst":1}"#,
+            r#"{"egressBurst":1}"#,
+            r#"{"ingressRate":1,"egressBurst":1}"#,
+            r#"{"ingressRate":-1}"#,
+            r#"{"ingressRate":1.5}"#,
+            r#"{"ingressRate":"1"}"#,
+            r#"{"ingressRate":18446744073709551616}"#,
+            r#"{"ingresRate":1}"#,
+            r#"{"ingressRate":1,"latency":1}"#,
+        ] {
+            read(text).expect_err(text);
         }
     }
 
@@ -187,9 +190,9 @@ mod tests {
             (100_000_000_000, Shape::MOST_BURST),
         ];
         for (rate, burst) in table {
-            let object = RawObject::parse(format!("{{\"egressRate\":{rate}}}").as_bytes()).unwrap();
+            let bandwidth = read(&format!("{{\"egressRate\":{rate}}}")).unwrap();
             assert_eq!(
-                serde_json::to_string(&Bandwidth::read(&object).unwrap()).unwrap(),
+                serde_json::to_string(&bandwidth).unwrap(),
                 format!(r#"{{"egressRate":{rate},"egressBurst":{burst}}}"#)
             );
         }

@@ -54,23 +54,33 @@ impl PortMapping {
                 .read::<NonZeroU16>(key)?
                 .ok_or_else(|| JsonError::missing(key, "expected a port between 1 and 65535"))
         };
+        // No address at all, for Multus and for the plugin.
+        let host_ip = object.read::<String>("hostIP")?;
+        let host_ip = host_ip.filter(|address| !address.is_empty());
         Ok(Self {
             host_port: port("hostPort")?,
             container_port: port("containerPort")?,
-            protocol: text(object, "protocol", "expected TCP, UDP or SCTP")?.unwrap_or_default(),
-            host_ip: text(object, "hostIP", "expected an IPv4 or IPv6 address")?,
+            protocol: text(
+                "protocol",
+                object.read("protocol")?,
+                "expected TCP, UDP or SCTP",
+            )?
+            .unwrap_or_default(),
+            host_ip: text("hostIP", host_ip, "expected an IPv4 or IPv6 address")?,
         })
     }
 }
 
-fn text<T: FromStr>(object: &RawObject, key: &str, expected: &str) -> Result<Option<T>, JsonError> {
-    match object.read::<String>(key)? {
-        None => Ok(None),
-        Some(text) => match text.parse() {
-            Ok(value) => Ok(Some(value)),
-            Err(_) => Err(JsonError::key(key, &format!("{text:?}"), expected)),
-        },
-    }
+fn text<T: FromStr>(
+    key: &str,
+    text: Option<String>,
+    expected: &str,
+) -> Result<Option<T>, JsonError> {
+    text.map(|text| match text.parse() {
+        Ok(value) => Ok(value),
+        Err(_) => Err(JsonError::key(key, &format!("{text:?}"), expected)),
+    })
+    .transpose()
 }
 
 impl FromStr for Protocol {
@@ -131,6 +141,10 @@ mod tests {
             (r#"{"hostPort":-1,"containerPort":2}"#, Err("hostPort")),
             (r#"{"hostPort":"80","containerPort":2}"#, Err("hostPort")),
             (r#"{"hostPort":80.5,"containerPort":2}"#, Err("hostPort")),
+            (
+                r#"{"hostPort":1,"containerPort":2,"hostIP":""}"#,
+                Ok("1,2,tcp"),
+            ),
             (
                 r#"{"hostPort":1,"containerPort":2,"hostIP":"x"}"#,
                 Err("hostIP"),

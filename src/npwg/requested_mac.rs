@@ -55,21 +55,24 @@ mod tests {
     // clause: NPWG-1.0 §4.1.2.1.4 valid: 6 bytes, or 20 bytes of IPoIB
     #[test]
     fn twenty_bytes_are_for_the_first_version_only() {
-        let parse = |text, dialect| RequestedMac::parse(text, dialect).map(|mac| mac.to_string());
+        let parse = |text: &str, dialect| RequestedMac::parse(text, dialect).map(|mac| mac.to_string());
         for dialect in [Dialect::V1_0, Dialect::V1_3] {
-            let mac = parse("02:23:45:67:89:AB", dialect);
-            assert_eq!(mac.as_deref(), Ok("02:23:45:67:89:ab"));
+            for text in ["02:23:45:67:89:AB", "02-23-45-67-89-ab", "0223.4567.89ab"] {
+                assert_eq!(parse(text, dialect).as_deref(), Ok("02:23:45:67:89:ab"));
+            }
             for text in [
                 "",
                 "02:23:45:67:89",
                 "24:8a:07:03:00:8d:ae:2f",
-                "02-23-45-67-89-01",
+                "02-23:45-67-89-01",
             ] {
                 parse(text, dialect).unwrap_err();
             }
         }
-        assert_eq!(parse(IPOIB, Dialect::V1_0).as_deref(), Ok(IPOIB));
-        parse(IPOIB, Dialect::V1_3).unwrap_err();
+        for text in [IPOIB.to_owned(), IPOIB.replace(':', "-")] {
+            assert_eq!(parse(&text, Dialect::V1_0).as_deref(), Ok(IPOIB));
+            parse(&text, Dialect::V1_3).unwrap_err();
+        }
     }
 
     #[test]

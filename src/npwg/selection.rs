@@ -213,9 +213,6 @@ pub enum ElementError {
     /// An element of `ips` is no address.
     #[error("key \"ips\": {0}")]
     Ip(#[source] RequestedIpError),
-    /// A list that must have an element has none.
-    #[error("key {0:?} is an empty list; give it an element or leave it out")]
-    EmptyList(&'static str),
     /// A value has too many elements or keys.
     #[error("key {key:?} has {count} elements; {limit} are allowed")]
     TooMany {
@@ -246,9 +243,6 @@ pub enum ElementError {
         "key \"ipam-claim-reference\": {0:?} cannot be the name of an object; use lower-case letters, digits, '-' and '.'"
     )]
     Claim(String),
-    /// `deviceID` is empty.
-    #[error("key \"deviceID\" is empty; give it a device or leave it out")]
-    Device,
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub struct Prepared {
     pub events: Vec<Event>,
     /// What surprises people who look at it, a line each.
     pub remarks: Vec<String>,
+    /// Annotations that are invalid and ignored: the pod starts without what they select.
+    pub ignored: Vec<PlanError>,
     /// Every reason why the ADD would fail.
     pub problems: Vec<PlanError>,
 }
@@ -94,6 +96,7 @@ impl Announced<'_> {
             attachments: Vec::new(),
             events: plan.events,
             remarks,
+            ignored: plan.ignored,
             problems: plan.problems,
         };
         prepared.find_programs(context, plan.attachments);

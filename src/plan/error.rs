@@ -35,7 +35,7 @@ impl fmt::Display for Place {
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// The annotation, with `invalidAnnotation: fail`.
+    /// The annotation is invalid.
     #[error("annotation {key}: {cause}")]
     Annotation {
         /// Its name.

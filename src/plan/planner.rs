@@ -35,6 +35,7 @@ impl<'a> Planner<'a> {
                 attachments: Vec::new(),
                 events: Vec::new(),
                 remarks: Vec::new(),
+                ignored: Vec::new(),
                 problems: Vec::new(),
             },
             position: 0,

@@ -120,14 +120,15 @@ impl<'a> Planner<'a> {
     /// administrator wants such pods refused.
     fn invalid(&mut self, key: &'static str, error: &SelectionError) {
         let cause = error.to_string();
-        if self.inputs.node.fail_invalid_annotation {
-            let reason = Reason::Annotation { key, cause };
-            return self.plan.problems.push(PlanError {
-                place: None,
-                reason,
-            });
-        }
         let message = format!("annotation {key} is ignored: {cause}");
+        let problem = PlanError {
+            place: None,
+            reason: Reason::Annotation { key, cause },
+        };
+        if self.inputs.node.fail_invalid_annotation {
+            return self.plan.problems.push(problem);
+        }
+        self.plan.ignored.push(problem);
         self.plan
             .events
             .push(Event::warning("InvalidAnnotation", message));

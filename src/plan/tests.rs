@@ -869,6 +869,8 @@ fn an_invalid_annotation_is_ignored_and_said_or_refused() {
         let events = story.plan().events;
         assert_eq!(events.len(), 1, "{events:?}");
         assert_eq!(events[0].kind, EventKind::Warning);
+        let ignored = story.plan().ignored;
+        assert_eq!(ignored.len(), 1, "{annotation}");
         assert!(
             events[0].message.contains(NETWORKS_ANNOTATION) && events[0].message.contains(named),
             "{}",
@@ -882,6 +884,8 @@ fn an_invalid_annotation_is_ignored_and_said_or_refused() {
             "{words}"
         );
         assert_eq!(strict.plan().events, []);
+        assert_eq!(strict.plan().ignored, []);
+        assert_eq!(strict.plan().problems, ignored);
     }
 }
 

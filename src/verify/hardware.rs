@@ -74,7 +74,7 @@ mod tests {
         assert!(is(&[2, 0, 0x5e, 0, 0, 0xaa], expected));
         assert!(!is(&[2, 0, 0x5e, 0, 0, 0xab], expected));
         assert!(!is(&octets(PORT_A), expected));
-        assert_eq!(parse("02-00-5e-00-00-aa"), None);
+        assert_eq!(parse("02-00-5e-00-00-aa"), Some(expected));
         assert_eq!(parse("eth0"), None);
     }
 

@@ -77,6 +77,7 @@ pub(super) fn convert(
     log_level(&mut ours, &mut remarks);
     default(&mut ours, "namespaceIsolation", &false);
     default(&mut ours, "undeclared", &"args");
+    default(&mut ours, "invalidAnnotation", &"fail");
     if ours.contains("delegates") {
         // Multus prefers them, we refuse both.
         ours.remove("clusterNetwork");
@@ -224,6 +225,7 @@ mod tests {
         assert_eq!(ours["GlobalNamespaces"], "a,b");
         assert_eq!(ours["namespaceIsolation"], false);
         assert_eq!(ours["undeclared"], "args");
+        assert_eq!(ours["invalidAnnotation"], "fail");
         assert!(ours.get("retryDeleteOnError").is_none());
         assert_eq!(remarks.len(), 1, "{remarks:?}");
         assert!(remarks[0].contains("\"isGateway\""));

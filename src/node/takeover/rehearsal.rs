@@ -105,7 +105,8 @@ pub fn rehearse(place: &Place, conf: &OurConf, from: &FromMultus) -> Result<Rehe
     rehearsal.map_err(|failure| impossible(failure.to_cni().msg))
 }
 
-/// Every reason why this pod's ADD would fail.
+/// Every reason why this pod's ADD would fail. An annotation that is ignored is one, since Multus
+/// refuses the pod, and Jackfield would start it without its networks.
 fn of_pod(
     node: &Node<'_>,
     place: &Place,
@@ -119,7 +120,7 @@ fn of_pod(
     };
     match prepare(&Context::new(node, &request, PER_POD)) {
         Ok(prepared) => {
-            let problems = prepared.problems.into_iter();
+            let problems = prepared.ignored.into_iter().chain(prepared.problems);
             problems
                 .map(|problem| Failure::Plan(problem).in_full())
                 .collect()

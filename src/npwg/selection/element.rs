@@ -54,9 +54,9 @@ impl Selection {
 }
 
 fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selection, ElementError> {
-    let interface = match object.read::<String>("interface")? {
+    let interface = match text(object, "interface")? {
         Some(name) => Some(name),
-        None => object.read::<String>("interfaceRequest")?,
+        None => text(object, "interfaceRequest")?,
     };
     Ok(Selection {
         network: network(object, namespace)?,
@@ -65,13 +65,11 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
             .transpose()
             .map_err(ElementError::Interface)?,
         ips: ips(object)?,
-        mac: object
-            .read::<String>("mac")?
+        mac: text(object, "mac")?
             .map(|mac| RequestedMac::parse(&mac, dialect))
             .transpose()
             .map_err(ElementError::Mac)?,
-        infiniband_guid: object
-            .read::<String>("infiniband-guid")?
+        infiniband_guid: text(object, "infiniband-guid")?
             .map(|guid| guid.parse())
             .transpose()
             .map_err(ElementError::Guid)?,
@@ -80,13 +78,20 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
             .read::<RawObject>("bandwidth")?
             .map(|bandwidth| Bandwidth::read(&bandwidth))
             .transpose()
-            .map_err(ElementError::Bandwidth)?,
+            .map_err(ElementError::Bandwidth)?
+            .flatten(),
         cni_args: cni_args(object)?,
         default_route: default_route(object)?,
         ipam_claim: ipam_claim(object)?,
-        device_id: device_id(object)?,
+        device_id: text(object, "deviceID")?,
         unknown_keys: unknown_keys(object)?,
     })
+}
+
+/// A text. Programs write `""`, `[]` and `{}` for what they do not ask for, and Multus takes them
+/// so; only `default-route` means something by an empty list.
+fn text(object: &RawObject, key: &str) -> Result<Option<String>, ElementError> {
+    Ok(object.read::<String>(key)?.filter(|text| !text.is_empty()))
 }
 
 /// Keys that are reserved and not known, those of a port among them. Who writes `proto` for
@@ -108,24 +113,13 @@ fn unknown_keys(object: &RawObject) -> Result<Vec<String>, ElementError> {
 }
 
 fn network(object: &RawObject, namespace: &str) -> Result<ObjectRef, ElementError> {
-    let own = object
-        .read::<String>("namespace")?
-        .filter(|own| !own.is_empty());
-    match object.read::<String>("name")? {
-        Some(name) if !name.is_empty() => {
-            Ok(ObjectRef::new(own.as_deref().unwrap_or(namespace), &name)?)
-        }
-        _ => Err(ElementError::NoName),
-    }
+    let own = text(object, "namespace")?;
+    let name = text(object, "name")?.ok_or(ElementError::NoName)?;
+    Ok(ObjectRef::new(own.as_deref().unwrap_or(namespace), &name)?)
 }
 
 fn ips(object: &RawObject) -> Result<Vec<RequestedIp>, ElementError> {
-    let Some(texts) = object.read::<Vec<String>>("ips")? else {
-        return Ok(Vec::new());
-    };
-    if texts.is_empty() {
-        return Err(ElementError::EmptyList("ips"));
-    }
+    let texts = object.read::<Vec<String>>("ips")?.unwrap_or_default();
     few("ips", texts.len(), MAX_IPS)?;
     texts
         .iter()
@@ -134,12 +128,7 @@ fn ips(object: &RawObject) -> Result<Vec<RequestedIp>, ElementError> {
 }
 
 fn port_mappings(object: &RawObject) -> Result<Option<Vec<PortMapping>>, ElementError> {
-    let Some(elements) = object.read::<Vec<RawObject>>("portMappings")? else {
-        return Ok(None);
-    };
-    if elements.is_empty() {
-        return Err(ElementError::EmptyList("portMappings"));
-    }
+    let elements: Vec<RawObject> = object.read("portMappings")?.unwrap_or_default();
     few("portMappings", elements.len(), MAX_PORT_MAPPINGS)?;
     let mappings = elements
         .iter()
@@ -147,8 +136,8 @@ fn port_mappings(object: &RawObject) -> Result<Option<Vec<PortMapping>>, Element
         .map(|(index, element)| {
             PortMapping::read(element).map_err(|error| error.within("portMappings", index))
         })
-        .collect::<Result<_, _>>()?;
-    Ok(Some(mappings))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok((!mappings.is_empty()).then_some(mappings))
 }
 
 fn cni_args(object: &RawObject) -> Result<Option<RawObject>, ElementError> {
@@ -193,15 +182,8 @@ fn is_of_a_host(address: &IpAddr) -> bool {
 }
 
 fn ipam_claim(object: &RawObject) -> Result<Option<String>, ElementError> {
-    match object.read::<String>("ipam-claim-reference")? {
+    match text(object, "ipam-claim-reference")? {
         Some(name) if !is_subdomain(&name) => Err(ElementError::Claim(excerpt(&name).into_owned())),
         name => Ok(name),
-    }
-}
-
-fn device_id(object: &RawObject) -> Result<Option<String>, ElementError> {
-    match object.read::<String>("deviceID")? {
-        Some(device) if device.is_empty() => Err(ElementError::Device),
-        device => Ok(device),
     }
 }

@@ -52,7 +52,8 @@ fn json(
         .collect()
 }
 
-/// NPWG 1.3 §4.1.1, with Multus' `@interface`, and white space where Multus bears it.
+/// NPWG 1.3 §4.1.1, with Multus' `@interface`, and white space where Multus bears it. An empty
+/// interface or namespace is as one that is absent, as in Multus.
 fn names(annotation: &str, namespace: &str) -> Result<Vec<Selection>, SelectionError> {
     few(annotation.split(',').count())?;
     annotation
@@ -69,19 +70,16 @@ fn name(text: &str, namespace: &str) -> Result<Selection, ElementError> {
     if text.is_empty() {
         return Err(ElementError::NoName);
     }
-    let (network, interface) = match text.split_once('@') {
-        Some((network, interface)) => {
-            let interface = interface.trim().parse();
-            (network, Some(interface.map_err(ElementError::Interface)?))
-        }
-        None => (text, None),
-    };
-    let network = match network.split_once('/') {
-        Some((namespace, name)) => ObjectRef::new(namespace.trim(), name.trim()),
-        None => ObjectRef::with_default_namespace(network.trim(), namespace),
-    }?;
+    let (network, interface) = text.split_once('@').unwrap_or((text, ""));
+    let interface = Some(interface.trim()).filter(|interface| !interface.is_empty());
+    let (own, name) = network.split_once('/').unwrap_or(("", network));
+    let own = Some(own.trim()).filter(|own| !own.is_empty());
+    let network = ObjectRef::new(own.unwrap_or(namespace), name.trim())?;
     Ok(Selection {
-        interface,
+        interface: interface
+            .map(str::parse)
+            .transpose()
+            .map_err(ElementError::Interface)?,
         ..Selection::of(network)
     })
 }

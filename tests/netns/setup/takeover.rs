@@ -69,6 +69,7 @@ fn a_thin_configuration_gives_way_and_comes_back_byte_for_byte() {
     let ours = &conf["plugins"][0];
     assert_eq!(ours["namespaceIsolation"], false);
     assert_eq!(ours["undeclared"], "args");
+    assert_eq!(ours["invalidAnnotation"], "fail", "as Multus");
     assert_eq!(ours["logLevel"], "error");
     setup.runs("add");
     assert_eq!(setup.lab.pod.links(), ["eth0", "net1"]);
@@ -81,6 +82,45 @@ fn a_thin_configuration_gives_way_and_comes_back_byte_for_byte() {
     assert_eq!(outcome.exit, 0, "{outcome}");
     assert_eq!(setup.files(), before);
     setup.lab.assert_nothing_left();
+}
+
+/// Multus refuses a pod whose annotation is invalid; so does what takes over, unless it is told
+/// otherwise, and then the pods that would start without their networks are named all the same.
+#[test]
+fn a_pod_whose_annotation_would_be_ignored_stands_in_the_way() {
+    let setup = thin();
+    let lab = &setup.lab;
+    lab.definition("demo/a", &lab.ptp("10.20.0.0/24"));
+    let template = fs::read_to_string(lab.path("template.json")).unwrap();
+    let mut ignoring: serde_json::Value = serde_json::from_str(&template).unwrap();
+    ignoring["invalidAnnotation"] = json!("ignore");
+    let ignoring = ignoring.to_string();
+    for (annotation, words) in [
+        (r#"[{"name":"a","ips":["10.20.0.300"]}]"#, "10.20.0.300"),
+        (r#"[{"name":"a","bandwidth":{"rate":1}}]"#, "rate"),
+        ("a,,a", "network 2"),
+    ] {
+        lab.selects(annotation);
+        for template in [&template, &ignoring] {
+            lab.write("template.json", template);
+            let outcome = setup.take_over(&["--dry-run"]);
+            assert_eq!(outcome.exit, 1, "{outcome}");
+            for words in [words, "pod demo/web would fail", "1 pods would fail"] {
+                assert!(outcome.stdout.contains(words), "{words}: {outcome}");
+            }
+        }
+    }
+    let empty = json!([{
+        "name": "a", "interface": "", "mac": "", "ips": [], "portMappings": [], "bandwidth": {},
+        "infiniband-guid": "",
+    }]);
+    lab.selects(&empty.to_string());
+    lab.write("template.json", &template);
+    let outcome = setup.take_over(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    setup.runs("add");
+    assert_eq!(setup.lab.pod.links(), ["eth0", "net1"]);
+    setup.runs("del");
 }
 
 /// Multus' DaemonSet takes the first configuration that is not its own for the cluster network's.
