@@ -78,12 +78,8 @@ pub(super) fn convert(
     default(&mut ours, "namespaceIsolation", &false);
     default(&mut ours, "undeclared", &"args");
     default(&mut ours, "invalidAnnotation", &"fail");
-    if ours.contains("delegates") {
-        // Multus prefers them, we refuse both.
-        ours.remove("clusterNetwork");
-    } else {
-        follow(&mut ours, runtime, place);
-    }
+    cluster_network(&mut ours, &mut remarks);
+    follow(&mut ours, runtime, place);
     if !followers.is_empty() {
         ours = listed(ours, followers);
     }
@@ -173,9 +169,27 @@ fn on_host(place: &Place, ours: &mut RawObject, key: &str, chroot: Option<&str>)
     }
 }
 
+/// Of `clusterNetwork` and `delegates` Multus uses the first, and Jackfield takes one only.
+fn cluster_network(ours: &mut RawObject, remarks: &mut Vec<String>) {
+    if !ours.contains("delegates") {
+        return;
+    }
+    if named(ours).is_none() {
+        ours.remove("clusterNetwork");
+    } else {
+        ours.remove("delegates");
+        remarks.push("delegates is not taken along, since Multus uses clusterNetwork".to_owned());
+    }
+}
+
+fn named(ours: &RawObject) -> Option<String> {
+    let named = ours.read::<String>("clusterNetwork").ok().flatten();
+    named.filter(|name| !name.is_empty())
+}
+
 /// Where Multus took the first network of the directory, so do we, whichever that becomes.
 fn follow(ours: &mut RawObject, runtime: &Directory, place: &Place) {
-    let named = ours.read::<String>("clusterNetwork").ok().flatten();
+    let named = named(ours);
     let Candidate::Found(first, _) = runtime.cluster_network() else {
         return;
     };
@@ -265,11 +279,34 @@ mod tests {
     }
 
     #[test]
+    fn the_cluster_network_goes_before_delegates() {
+        for conf in [
+            r#"{"name":"m","type":"multus","delegates":[{"type":"bridge"}],"clusterNetwork":"x"}"#,
+            r#"{"name":"m","plugins":[{"type":"multus","clusterNetwork":"x","Delegates":[{"type":"bridge"}]}]}"#,
+        ] {
+            let (ours, remarks) = converted(conf, None).unwrap();
+            assert_eq!(ours["clusterNetwork"], "x", "{ours}");
+            let mut keys = ours.as_object().unwrap().keys();
+            assert!(
+                !keys.any(|key| key.eq_ignore_ascii_case("delegates")),
+                "{ours}"
+            );
+            assert!(remarks[0].starts_with("delegates is not"), "{remarks:?}");
+        }
+        let empty = r#"{"name":"m","type":"multus","delegates":[],"clusterNetwork":"x"}"#;
+        assert_eq!(converted(empty, None).unwrap().0["clusterNetwork"], "x");
+    }
+
+    #[test]
     fn delegates_stay_as_they_are_written_and_followers_behind_us() {
-        let conf = r#"{"name":"m","type":"multus","delegates":[{"type":"bridge","n":1.10}],"clusterNetwork":"x"}"#;
-        let (ours, _) = converted(conf, None).unwrap();
-        assert_eq!(ours["delegates"][0]["type"], "bridge");
-        assert!(ours.get("clusterNetwork").is_none());
+        for nothing in ["", r#","clusterNetwork":"""#, r#","ClusterNetwork":null"#] {
+            let conf = format!(
+                r#"{{"name":"m","type":"multus","delegates":[{{"type":"bridge","n":1.10}}]{nothing}}}"#
+            );
+            let (ours, _) = converted(&conf, None).unwrap();
+            assert_eq!(ours["delegates"][0]["type"], "bridge");
+            assert!(ours.get("clusterNetwork").is_none());
+        }
         let list = r#"{"cniVersion":"1.0.0","name":"m","plugins":[{"type":"multus","clusterNetwork":"x"},{"type":"istio-cni"}]}"#;
         let (ours, remarks) = converted(list, None).unwrap();
         assert_eq!(ours["name"], "m");
