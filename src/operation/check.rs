@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use super::delegates::Delegates;
-use super::proof::{self, Shown};
+use super::proof::{self, Proof};
 use super::{Context, Failure, default_route, functions, status, unrecorded};
-use crate::cluster::Phase;
+use crate::cluster::{Event, Phase, Publication};
 use crate::cni::{CniArgs, CniResult, InterfaceName};
 use crate::delegate::Binaries;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns};
 use crate::npwg::StatusEntry;
 use crate::plan::Attachment;
-use crate::request::Strictness;
+use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
 /// Checks a pod: the delegates' own CHECK, then the kernel's view, for each attachment. What comes
@@ -35,31 +35,78 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         });
     }
     let mut shown = Vec::with_capacity(sandbox.progress.len());
+    let mut outvoted = Vec::new();
     let results = default_route::reflected(&sandbox);
     for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
         let result = results[index].as_ref();
-        let checked = check_one(context, &sandbox, index, result, links.as_mut());
+        let asked = ask_delegates(context, &sandbox, attachment, result);
+        let proven = prove_one(context, &sandbox, index, result, links.as_mut());
+        let checked = weigh(&context.request.node, attachment, asked, proven);
         let stopwatch = context.node.stopwatch;
         stopwatch.attachment(&attachment.label, checked.is_ok());
-        shown.push(checked?);
+        let (proof, refusal) = checked?;
+        for warning in proof.warnings.iter().chain(&refusal) {
+            context.note(&warning.message);
+        }
+        outvoted.extend(refusal);
+        shown.push(proof.shown);
     }
     for warning in functions::prove(context, sandbox.header.attachments.iter())? {
         context.note(&warning.message);
     }
+    tell(context, &sandbox, outvoted);
     let addresses = context.request.node.status_addresses;
     Ok(status::entries(&sandbox, &results, &shown, addresses))
 }
 
-/// One attachment: its plugins' own CHECK, the kernel's view, and its default routes.
-fn check_one(
+/// What a plugin's own CHECK and the kernel's view come to together. On a further network a plugin's
+/// refusal is a warning where the kernel shows everything as it was attached: reference plugins refuse
+/// what they have attached themselves, as bridge does without `ipam`.
+fn weigh(
+    node: &NodeConfig,
+    attachment: &Attachment,
+    asked: Result<(), Failure>,
+    proven: Result<Proof, Failure>,
+) -> Result<(Proof, Option<Event>), Failure> {
+    let refusal = match asked {
+        Ok(()) => return Ok((proven?, None)),
+        Err(refusal) => refusal,
+    };
+    let is_further = !attachment.is_cluster && !attachment.is_auxiliary;
+    let holds = |proof: &Proof| match node.verify {
+        Strictness::Strict => true,
+        Strictness::Warn => proof.warnings.is_empty(),
+        Strictness::Off => false,
+    };
+    match proven {
+        Ok(proof) if is_further && !node.strict_delegate_check && holds(&proof) => {
+            let event = Event::warning("DelegateCheckFailed", refusal.to_string());
+            Ok((proof, Some(event)))
+        }
+        _ => Err(refusal),
+    }
+}
+
+/// Tells the pod's owner. The CHECK has succeeded, so an event that cannot be told is no failure.
+fn tell(context: &Context<'_>, sandbox: &Sandbox, events: Vec<Event>) {
+    let Some(pod) = sandbox.header.pod.clone().filter(|_| !events.is_empty()) else {
+        return;
+    };
+    let publication = Publication::new(pod, None, events);
+    if let Err(untold) = context.node.cluster.publish(&publication, context.deadline) {
+        context.note(&untold.to_string());
+    }
+}
+
+/// One attachment: the kernel's view, and its default routes.
+fn prove_one(
     context: &Context<'_>,
     sandbox: &Sandbox,
     index: usize,
     result: Option<&CniResult>,
     links: &mut dyn PodLinks,
-) -> Result<Shown, Failure> {
+) -> Result<Proof, Failure> {
     let attachment = &sandbox.header.attachments[index];
-    ask_delegates(context, sandbox, attachment, result)?;
     let later = later(sandbox, index);
     let prove = || {
         proof::prove(
@@ -72,11 +119,8 @@ fn check_one(
         )
     };
     let proof = context.node.stopwatch.during(Phase::Verify, prove)?;
-    for warning in proof.warnings {
-        context.note(&warning.message);
-    }
     check_routes(context, sandbox, index, links)?;
-    Ok(proof.shown)
+    Ok(proof)
 }
 
 /// The sandbox's record, or what stands for it where somebody else attached it.

@@ -75,6 +75,8 @@ pub struct NodeConfig {
     pub verify: Strictness,
     /// `verifyCluster`: what the cluster network's plugins merely answered.
     pub verify_cluster: Strictness,
+    /// `delegateCheck`: `true` for `strict`.
+    pub strict_delegate_check: bool,
     /// `undeclared`.
     pub undeclared: Undeclared,
     /// `npwgVersion`.
@@ -196,6 +198,9 @@ impl NodeConfig {
             verify_cluster: keys
                 .choice("verifyCluster", &STRICTNESS)?
                 .unwrap_or(Strictness::Warn),
+            strict_delegate_check: keys
+                .choice("delegateCheck", &[("warn", false), ("strict", true)])?
+                .unwrap_or(false),
             undeclared: keys
                 .choice(
                     "undeclared",

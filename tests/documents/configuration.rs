@@ -86,7 +86,13 @@ fn every_default_is_what_its_absence_means() {
 #[test]
 fn every_choice_is_taken() {
     for (key, row) in keys() {
-        let choices = ["invalidAnnotation", "verify", "verifyCluster", "undeclared"];
+        let choices = [
+            "invalidAnnotation",
+            "verify",
+            "verifyCluster",
+            "delegateCheck",
+            "undeclared",
+        ];
         if !choices.contains(&key.as_str()) {
             continue;
         }

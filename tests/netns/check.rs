@@ -124,7 +124,8 @@ fn the_cluster_networks_route_that_is_gone_fails_the_check() {
 // clause: CNI-1.1.0 §4 errors
 #[test]
 fn a_delegates_own_no_is_passed_on_with_its_words() {
-    let lab = Lab::new();
+    let mut lab = Lab::new();
+    lab.configure("delegateCheck", json!("strict"));
     // Injects a fault: a plugin whose CHECK says no.
     let no = r#"[ $CNI_COMMAND = CHECK ] && { echo '{"cniVersion":"1.0.0","code":137,"msg":"the switch port is down","details":"port 7"}'; exit 1; }"#;
     lab.recorder("grumpy", "ptp", no);
@@ -146,6 +147,74 @@ fn a_delegates_own_no_is_passed_on_with_its_words() {
     );
     lab.del();
     lab.assert_nothing_left();
+}
+
+/// A bridge without addresses, as KubeVirt's users have it. The reference plugin refuses its own CHECK
+/// without `ipam`, and again once the bridge has another MAC, which a bridge takes from its ports.
+#[test]
+fn a_refusal_on_a_further_network_is_a_warning_while_the_kernel_shows_what_was_attached() {
+    let mut lab = Lab::new();
+    let of_bridge = "no plugin name provided";
+    let bridge = json!({ "cniVersion": "1.0.0", "name": "n", "type": "bridge", "bridge": "br1" });
+    lab.definition("demo/plain", &bridge);
+    lab.selects("plain");
+    lab.add();
+    let outcome = check(&lab);
+    assert_eq!(
+        (outcome.exit, outcome.stdout.as_str()),
+        (0, ""),
+        "{outcome}"
+    );
+    for words in ["demo/plain (net1)", of_bridge] {
+        assert!(outcome.stderr.contains(words), "{words}: {outcome}");
+    }
+    let events = lab.events();
+    let told = |event: &&String| {
+        event.starts_with("Warning DelegateCheckFailed ") && event.contains(of_bridge)
+    };
+    assert_eq!(events.iter().filter(told).count(), 1, "{events:?}");
+    assert_eq!(lab.status().len(), 2, "the status stays");
+    // Two against it: what the kernel shows is not what was attached either.
+    lab.pod.ip("link set net1 down");
+    check(&lab).fails(100, &["demo/plain (net1)", of_bridge]);
+    lab.pod.ip("link set net1 up");
+    lab.check();
+    for (key, value) in [("delegateCheck", "strict"), ("verify", "off")] {
+        lab.configure(key, json!(value));
+        check(&lab).fails(100, &["demo/plain (net1)", of_bridge]);
+        lab.configure(key, json!(null));
+    }
+    lab.del();
+}
+
+#[test]
+fn a_bridge_whose_hardware_address_changed_passes_the_check() {
+    let lab = Lab::new();
+    let ipam = lab.host_local(&["10.30.0.0/24"], false);
+    let bridge = json!({ "cniVersion": "1.0.0", "name": "n", "type": "bridge", "bridge": "br1", "ipam": ipam });
+    lab.definition("demo/plain", &bridge);
+    lab.selects("plain");
+    lab.add();
+    lab.check();
+    lab.node.ip("link set br1 address 02:00:00:00:00:77");
+    lab.check();
+    let events = lab.events();
+    let told = |event: &String| event.starts_with("Warning DelegateCheckFailed ");
+    assert!(events.iter().any(told), "{events:?}");
+    lab.del();
+}
+
+#[test]
+fn a_refusal_of_the_cluster_networks_plugins_fails_the_check() {
+    let lab = Lab::new();
+    let no = r#"[ $CNI_COMMAND = CHECK ] && { echo '{"cniVersion":"1.0.0","code":137,"msg":"no"}'; exit 1; }"#;
+    lab.recorder("grumpy", "bridge", no);
+    let mut cluster = lab.bridge("cni0", "10.10.0.0/24");
+    cluster["type"] = json!("grumpy");
+    lab.cluster_network("1.0.0", &[cluster]);
+    lab.add();
+    check(&lab).fails(100, &["cluster (eth0)", "grumpy", "137"]);
+    lab.del();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::cni::RawObject;
 use crate::request::{deadlines, log, policy};
 
 /// The keys that [`NodeConfig::parse`](super::NodeConfig::parse) reads, for the documentation and for the warning.
-pub const KEYS: [&str; 36] = [
+pub const KEYS: [&str; 37] = [
     "clusterNetwork",
     "delegates",
     "defaultNetworks",
@@ -29,6 +29,7 @@ pub const KEYS: [&str; 36] = [
     "invalidAnnotation",
     "verify",
     "verifyCluster",
+    "delegateCheck",
     "undeclared",
     "npwgVersion",
     "statusAddresses",
