@@ -1,4 +1,7 @@
-//! Kubernetes manifests as they lie in a folder: YAML or JSON, several documents a file.
+//! Kubernetes manifests as they lie in a folder, read as kubectl reads them: YAML or JSON, several
+//! documents a file.
+
+mod yaml;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,23 +80,16 @@ impl Manifests {
                 return Ok(());
             }
         };
-        let is_json = path.extension().is_some_and(|end| end == "json");
-        for (number, document) in documents(&text, is_json).into_iter().enumerate() {
+        let bodies = documents(&text).into_iter().flat_map(read_document);
+        for (number, body) in bodies.enumerate() {
             if Instant::now() >= until {
                 let cause =
                     "reading all manifests takes longer than the call may; keep fewer there";
                 return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, cause));
             }
-            let parsed: Result<Option<Value>, String> = if is_json {
-                serde_json::from_str(document)
-                    .map(Some)
-                    .map_err(|cause| cause.to_string())
-            } else {
-                serde_saphyr::from_str(document).map_err(|cause| first_line(&cause.to_string()))
-            };
-            match parsed {
-                Ok(None | Some(Value::Null)) => {}
-                Ok(Some(body)) => self.add(body),
+            match body {
+                Ok(Value::Null) => {}
+                Ok(body) => self.add(body),
                 Err(cause) => {
                     self.broken.push(format!(
                         "{} (document {}): {cause}",
@@ -149,11 +145,8 @@ fn read_bounded(path: &Path) -> std::io::Result<String> {
     regular_file::read_text(path, MAX_FILE)
 }
 
-/// A YAML stream's documents: `---` at the start of a line separates them, wherever it stands.
-fn documents(text: &str, is_json: bool) -> Vec<&str> {
-    if is_json {
-        return vec![text];
-    }
+/// A file's documents: `---` at the start of a line separates them, wherever it stands.
+fn documents(text: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
@@ -170,15 +163,29 @@ fn documents(text: &str, is_json: bool) -> Vec<&str> {
         .collect()
 }
 
+/// Whether a part has no content: directives stand before the `---` of the next one.
 fn is_blank(document: &str) -> bool {
     document.lines().all(|line| {
         let line = line.trim();
-        line.is_empty() || line == "---" || line == "..." || line.starts_with('#')
+        line.is_empty() || line == "---" || line == "..." || line.starts_with(['#', '%'])
     })
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
+/// A document, or JSON objects one behind the other, as the ending of a file says nothing to kubectl
+/// either. What is broken hides nothing before it.
+fn read_document(document: &str) -> Vec<Result<Value, String>> {
+    let content = document.strip_prefix("---").unwrap_or(document);
+    if content.trim_start().starts_with('{') {
+        let objects = serde_json::Deserializer::from_str(content).into_iter();
+        let objects: Vec<Result<Value, String>> = objects
+            .map(|object| object.map_err(|cause: serde_json::Error| cause.to_string()))
+            .collect();
+        // Else it may be YAML that begins so.
+        if objects.first().is_some_and(Result::is_ok) {
+            return objects;
+        }
+    }
+    vec![yaml::read(document)]
 }
 
 #[cfg(test)]
@@ -225,6 +232,31 @@ mod tests {
         std::fs::write(dir.path().join("a.yaml"), "---\na\n".repeat(100)).unwrap();
         let error = Manifests::read(dir.path(), Instant::now()).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn the_form_of_a_document_is_its_own_and_not_the_files() {
+        let pod = |name: &str| format!(r#"{{"kind":"Pod","metadata":{{"name":"{name}"}}}}"#);
+        let yaml = |name: &str| format!("kind: Pod\nmetadata:\n  name: {name}\n");
+        let (_dir, manifests) = folder(&[
+            (
+                "a.json",
+                &format!("{}\n{}{}\n", pod("a1"), pod("a2"), pod("a3")),
+            ),
+            ("b.json", &format!("{}\n---\n{}", pod("b1"), yaml("b2"))),
+            ("c.json", &yaml("c")),
+            (
+                "d.yaml",
+                &format!("%YAML 1.1\n---\n{}\n--- # two\n{}", pod("d1"), pod("d2")),
+            ),
+            ("e.yaml", "{kind: Pod, metadata: {name: e}}"),
+            ("f.yml", &format!("{} {{", pod("f"))),
+        ]);
+        for name in ["a1", "a2", "a3", "b1", "b2", "c", "d1", "d2", "e", "f"] {
+            assert!(manifests.find("Pod", "default", name).is_some(), "{name}");
+        }
+        assert_eq!(manifests.broken.len(), 1, "{:?}", manifests.broken);
+        assert!(manifests.broken_hint().contains("f.yml (document 2)"));
     }
 
     #[test]

@@ -1,0 +1,249 @@
+//! One document of YAML as kubectl reads it: by the grammar of libyaml, whose quoted texts go on wherever
+//! they like, with the last of duplicate keys, and with merge keys.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::MAX_FILE;
+
+/// How much a document may have once its aliases stand for what they mean: bytes of text, and a few
+/// for each value.
+const MAX_EXPANDED: u64 = MAX_FILE;
+/// What a value counts besides its text.
+const EACH: u64 = 8;
+
+/// How many brackets may be open at once: libyaml's time grows with the square of it.
+const MAX_OPEN: usize = 1024;
+
+/// Reads a document; an empty one is null.
+///
+/// # Errors
+/// Why it is none, in one line.
+pub(super) fn read(text: &str) -> Result<Value, String> {
+    if open(text) > MAX_OPEN {
+        return Err(format!("more than {MAX_OPEN} brackets are open at once"));
+    }
+    let Some(document) = serde_norway::Deserializer::from_str(text).next() else {
+        return Ok(Value::Null);
+    };
+    let left = Cell::new(MAX_EXPANDED);
+    let node = Node { left: &left };
+    let read = node.deserialize(document);
+    read.map_err(|cause| {
+        cause
+            .to_string()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    })
+}
+
+/// How many brackets are open at once, be it in texts, where they are in pairs as well.
+fn open(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// A value of the document; `left` is what further ones may have.
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    left: &'a Cell<u64>,
+}
+
+impl Node<'_> {
+    fn counted<E: Error>(self, text: &str) -> Result<(), E> {
+        let size = EACH + text.len() as u64;
+        let left = self.left.get().checked_sub(size);
+        let left = left.ok_or_else(|| {
+            E::custom(format_args!(
+                "aliases make it larger than {MAX_EXPANDED} bytes"
+            ))
+        })?;
+        self.left.set(left);
+        Ok(())
+    }
+
+    fn scalar<E: Error>(self, value: impl Into<Value>) -> Result<Value, E> {
+        self.counted("")?;
+        Ok(value.into())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, document: D) -> Result<Value, D::Error> {
+        document.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value without a tag of its own")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        self.scalar(Value::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        self.scalar(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        self.scalar(value)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        self.scalar(value)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        self.scalar(value)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        self.scalar(value)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        self.counted(text)?;
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        self.counted("")?;
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(self)? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        self.counted("")?;
+        let mut object = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            self.counted(&key)?;
+            let value = map.next_value_seed(self)?;
+            if key == "<<" {
+                merge(&mut object, value)?;
+            } else {
+                object.insert(key, value);
+            }
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// Puts the keys of another object into one, or those of several, the first of which counts.
+fn merge<E: Error>(object: &mut Map<String, Value>, others: Value) -> Result<(), E> {
+    match others {
+        Value::Object(other) => {
+            object.extend(other);
+            Ok(())
+        }
+        Value::Array(others) => others
+            .into_iter()
+            .rev()
+            .try_for_each(|other| merge(object, other)),
+        _ => Err(E::custom("the merge key << has no mapping to merge")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// As they stand in examples of NPWG, Multus and KubeVirt.
+    #[test]
+    fn a_quoted_text_goes_on_wherever_it_likes() {
+        for (text, value) in [
+            ("spec:\n  config: '{\n  \"a\": 1\n}'\n", "{ \"a\": 1 }"),
+            ("spec:\n  config: '{\n\"a\": 1\n\n}'\n", "{ \"a\": 1\n}"),
+            (
+                "spec:\n  config: '{\n\t\"a\": 1,\n\t\t\"b\": 2\n\t}'\n",
+                "{ \"a\": 1, \"b\": 2 }",
+            ),
+            (
+                "spec:\n  config: \"{\n\t\\\"a\\\": 1\n }\"\n",
+                "{ \"a\": 1 }",
+            ),
+            ("spec:\n  config: 'a:\n- b'\n", "a: - b"),
+            ("spec:\n    config: \"one\n  two\"\n", "one two"),
+            ("spec: {config: 'one\ntwo'}\n", "one two"),
+        ] {
+            assert_eq!(
+                read(text),
+                Ok(json!({ "spec": { "config": value } })),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_duplicate_keys_the_last_counts() {
+        let text = "kind: A\nmetadata: {name: a, name: b}\nkind: Pod\n";
+        assert_eq!(
+            read(text),
+            Ok(json!({ "kind": "Pod", "metadata": { "name": "b" } }))
+        );
+        assert_eq!(read("{\"a\": 1, \"a\": [2]}"), Ok(json!({ "a": [2] })));
+    }
+
+    #[test]
+    fn merge_keys_and_aliases_are_what_they_stand_for() {
+        let text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: {<<: [{x: 4}, *a]}\nd: *a\n1: ~\n";
+        let expected = json!({
+            "a": { "x": 1, "y": 2 }, "b": { "x": 1, "y": 3 }, "c": { "x": 4, "y": 2 },
+            "d": { "x": 1, "y": 2 }, "1": null,
+        });
+        assert_eq!(read(text), Ok(expected));
+        assert_eq!(read(""), Ok(Value::Null));
+        assert!(read("a: {<<: 1}").unwrap_err().contains("<<"));
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_one_line() {
+        for text in [
+            "a: 'b",
+            "a: [1",
+            "a: 'b\n---\n'",
+            "\t- a",
+            "a: b: c",
+            "*a",
+            "a: !own b",
+        ] {
+            let cause = read(text).expect_err(text);
+            assert!(!cause.is_empty() && !cause.contains('\n'), "{cause}");
+        }
+    }
+
+    #[test]
+    fn aliases_and_levels_have_a_limit() {
+        let much = format!(
+            "a: &a {}\nb: [{}*a]\n",
+            "x".repeat(1 << 16),
+            "*a, ".repeat(200)
+        );
+        assert!(read(&much).unwrap_err().contains("larger than"));
+        let deep = format!("a: {}{}", "[".repeat(100_000), "]".repeat(100_000));
+        read(&deep).unwrap_err();
+    }
+}
