@@ -84,7 +84,8 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 }
 
 /// A list on disk with the plugins of its sibling folder behind its own: every `.conf` in the
-/// folder that has the network's name (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`).
+/// folder that has the network's name (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`). What is named a list is
+/// one, whatever its `type` says.
 ///
 /// # Errors
 /// When one of these is there and is no plugin: a network without it is not the one that was
@@ -99,11 +100,17 @@ pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     let (Some(name), Some(dir)) = (name, found.path.parent()) else {
         return Ok(found);
     };
-    if only_inlined == Some(true) || list.contains("type") {
+    let is_list = has_ending(&found.path, &LISTS) && list.contains("plugins");
+    let is_typed = list.contains("type");
+    if is_typed && !is_list {
         return Ok(found);
     }
-    let further = plugins(&dir.join(name.as_str()))?;
-    if further.is_empty() {
+    list.remove("type");
+    let further = match only_inlined {
+        Some(true) => Vec::new(),
+        _ => plugins(&dir.join(name.as_str()))?,
+    };
+    if further.is_empty() && !is_typed {
         return Ok(found);
     }
     let Ok(own) = list.read::<Vec<Box<RawValue>>>("plugins") else {

@@ -33,7 +33,8 @@ pub struct NetworkConfig {
 }
 
 impl NetworkConfig {
-    /// Reads a configuration of either form; one with `plugins` is a list.
+    /// Reads a configuration of either form. One with `type` is a single plugin, as Multus has it, whose
+    /// own key `plugins` then is; else one with `plugins` is a list.
     ///
     /// Keys are found in any case and may be there once, `null` is absent, `cniVersions` counts, and `disableCheck` and
     /// `disableGC` may be strings, all as in the reference library.
@@ -170,19 +171,17 @@ fn flag(object: &RawObject, key: &str) -> Result<bool, JsonError> {
 }
 
 fn plugins(object: RawObject) -> Result<Vec<PluginConfig>, ConfigError> {
-    let Some(list) = object.read::<Vec<RawObject>>("plugins")? else {
-        if object.get("type").is_none() {
-            return Err(ConfigError::NoPlugins);
-        }
+    let is_single = object.get("type").is_some_and(|name| name.get() != "\"\"");
+    if is_single {
         let plugin = PluginConfig::new(object).map_err(|source| ConfigError::Plugin {
             position: 1,
             source,
         })?;
         return Ok(vec![plugin]);
-    };
-    if list.is_empty() {
-        return Err(ConfigError::NoPlugins);
     }
+    let list = object.read::<Vec<RawObject>>("plugins")?;
+    let list = list.filter(|list| !list.is_empty());
+    let list = list.ok_or(ConfigError::NoPlugins)?;
     if list.len() > MAX_PLUGINS {
         return Err(ConfigError::TooManyPlugins(list.len()));
     }

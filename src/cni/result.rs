@@ -115,8 +115,8 @@ impl CniResult {
     ///
     /// # Errors
     ///
-    /// [`ResultError::NoAddress`] before 0.3.0, when there is no address: such a result consists
-    /// of nothing else.
+    /// [`ResultError::NoAddress`] before 0.3.0, when there are interfaces or routes and no address: such
+    /// a result consists of nothing else.
     pub fn to_json(&self, version: Version) -> Result<String, ResultError> {
         write::to_json(self, version)
     }
@@ -140,13 +140,14 @@ impl CniResult {
         Ok(())
     }
 
-    /// Whether a version can say it at all.
+    /// Whether a version can say it: what it is about, if it is about anything.
     ///
     /// # Errors
     ///
     /// As [`CniResult::to_json`].
     pub fn fits(&self, version: Version) -> Result<(), ResultError> {
-        if version.has_legacy_result() && self.ips.is_empty() {
+        let says_nothing = self.interfaces.is_empty() && self.routes.is_empty();
+        if version.has_legacy_result() && self.ips.is_empty() && !says_nothing {
             return Err(ResultError::NoAddress(version));
         }
         Ok(())

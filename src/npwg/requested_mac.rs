@@ -55,7 +55,8 @@ mod tests {
     // clause: NPWG-1.0 §4.1.2.1.4 valid: 6 bytes, or 20 bytes of IPoIB
     #[test]
     fn twenty_bytes_are_for_the_first_version_only() {
-        let parse = |text: &str, dialect| RequestedMac::parse(text, dialect).map(|mac| mac.to_string());
+        let parse =
+            |text: &str, dialect| RequestedMac::parse(text, dialect).map(|mac| mac.to_string());
         for dialect in [Dialect::V1_0, Dialect::V1_3] {
             for text in ["02:23:45:67:89:AB", "02-23-45-67-89-ab", "0223.4567.89ab"] {
                 assert_eq!(parse(text, dialect).as_deref(), Ok("02:23:45:67:89:ab"));

@@ -1,4 +1,4 @@
-//! How a pod's requests reach the plugins: by capability, or by `args` (NPWG 1.3 §4.1.2.1).
+//! How a pod's requests reach the plugins: by capability, by `args` or by CNI_ARGS (NPWG 1.3 §4.1.2.1).
 
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -92,32 +92,41 @@ impl Rules<'_> {
         value: &RawValue,
         attachment: &mut Attachment,
     ) -> Result<(), Reason> {
-        let by_args = matches!(key, "ips" | "mac") && self.node.dialect == Dialect::V1_0;
-        if attachment.config.declares(capability) && !by_args {
+        let is_address = matches!(key, "ips" | "mac");
+        if is_address && self.node.dialect == Dialect::V1_0 {
+            into_cni_args(key, value, attachment);
+            by_variable(key, attachment);
+            return Ok(());
+        }
+        // As Multus has it, also beside the capability: there are plugins that read nothing else.
+        let by_variables = self.node.undeclared == Undeclared::Args;
+        let is_declared = attachment.config.declares(capability);
+        if is_address && (by_variables || attachment.is_cluster && !is_declared) {
+            by_variable(key, attachment);
+        } else if !is_declared {
+            return Err(undeclared(key, attachment));
+        }
+        if is_declared {
             attachment.capability_args.set(capability, value.to_owned());
-            return Ok(());
         }
-        let lenient = attachment.is_cluster || self.node.undeclared == Undeclared::Args || by_args;
-        if lenient && matches!(key, "ips" | "mac") {
-            by_arguments(key, value, attachment);
-            return Ok(());
-        }
-        let types: Vec<&str> = attachment
-            .config
-            .plugins()
-            .iter()
-            .map(|plugin| plugin.plugin_type().as_str())
-            .collect();
-        let capability = if key == "infiniband-guid" {
-            "infinibandGUID"
-        } else {
-            key
-        };
-        Err(Reason::Undeclared {
-            key,
-            capability,
-            types: types.join(", "),
-        })
+        Ok(())
+    }
+}
+
+/// The reason against a request that no plugin understands.
+fn undeclared(key: &'static str, attachment: &Attachment) -> Reason {
+    let plugins = attachment.config.plugins().iter();
+    let types: Vec<&str> = plugins
+        .map(|plugin| plugin.plugin_type().as_str())
+        .collect();
+    let capability = match key {
+        "infiniband-guid" => "infinibandGUID",
+        key => key,
+    };
+    Reason::Undeclared {
+        key,
+        capability,
+        types: types.join(", "),
     }
 }
 
@@ -133,25 +142,24 @@ fn declared_key(capability: &str) -> Option<&'static str> {
     }
 }
 
-/// As Multus sends them, and as NPWG 1.0 has it: `args.cni` and CNI_ARGS. What the pod itself put
-/// into `cni-args` wins.
-fn by_arguments(key: &str, value: &RawValue, attachment: &mut Attachment) {
+/// `IP=` or `MAC=` in CNI_ARGS.
+fn by_variable(key: &str, attachment: &mut Attachment) {
     let requested = &attachment.requested;
-    let text = match key {
-        "ips" => requested
-            .ips
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(","),
-        _ => requested
-            .mac
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
+    let (variable, text) = match key {
+        "ips" => {
+            let ips: Vec<String> = requested.ips.iter().map(ToString::to_string).collect();
+            ("IP", ips.join(","))
+        }
+        _ => {
+            let mac = requested.mac.as_ref().map(ToString::to_string);
+            ("MAC", mac.unwrap_or_default())
+        }
     };
-    let variable = if key == "ips" { "IP" } else { "MAC" };
     attachment.extra_args.push((variable.to_owned(), text));
+}
+
+/// A key of `args.cni` (NPWG 1.0 §4.1.2.1.3.2). What the pod itself put into `cni-args` wins.
+fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
     let args = attachment.cni_args.get_or_insert_with(RawObject::default);
     if args.get(key).is_none() {
         args.set(key, value.to_owned());

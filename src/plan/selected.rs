@@ -11,13 +11,15 @@ use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, Se
 
 impl<'a> Planner<'a> {
     /// Multus' annotation: one network instead of the cluster network, under the same isolation
-    /// and policy as any other that a pod names.
+    /// and policy as any other that a pod names. The definitions of `multusNamespace` are there for it.
     pub(super) fn replaced_cluster_network(
         &self,
         selection: &Selection,
     ) -> Result<Attachment, PlanError> {
         let ifname = self.inputs.ifname.clone();
-        self.isolate(selection, &ifname)?;
+        if selection.network.namespace() != self.inputs.node.multus_namespace {
+            self.isolate(selection, &ifname)?;
+        }
         let network = self.definition(selection, &ifname)?;
         let attachment = self.attachment(network, ifname, Some(selection), true)?;
         self.restrict(&attachment, selection)?;

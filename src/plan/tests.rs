@@ -402,6 +402,23 @@ fn isolation_keeps_namespaces_apart() {
     }
 }
 
+/// Its definitions are the administrator's, and `v1.multus-cni.io/default-network` looks there first.
+#[test]
+fn the_cluster_network_may_be_replaced_from_multus_namespace_whatever_isolation_says() {
+    let story = story()
+        .macvlan("kube-system/net", &[])
+        .macvlan("infra/net", &[]);
+    let replaced = |story: &Story, annotation: &str| {
+        let problems = story.clone().default_network(annotation).plan().problems;
+        problems.is_empty()
+    };
+    assert!(replaced(&story, "net") && replaced(&story, "kube-system/net"));
+    assert!(!replaced(&story, "infra/net"));
+    assert_eq!(story.clone().networks("kube-system/net").problem().0, 108);
+    let moved = story.node("multusNamespace", json!("infra"));
+    assert!(replaced(&moved, "net") && !replaced(&moved, "kube-system/net"));
+}
+
 // clause: NPWG-1.3 §7.4
 #[test]
 fn isolation_tells_nothing_about_what_it_keeps_away() {
@@ -754,20 +771,33 @@ fn addresses_that_nobody_declares_go_as_arguments_where_the_node_says_so() {
         }
         let attachment = story.second();
         assert_eq!(argument(&attachment, capability), None);
-        let cni = attachment.cni_args.unwrap().to_string();
-        assert_eq!(cni, format!(r#"{{"{key}":{value}}}"#));
+        assert!(attachment.cni_args.is_none(), "Multus sends none");
         let variable = if key == "ips" { "IP" } else { "MAC" };
         assert_eq!(attachment.extra_args[0].0, variable);
         assert!(value.contains(&attachment.extra_args[0].1), "{key}");
     }
-    let declared = Story {
-        definitions: Vec::new(),
-        ..story
+}
+
+/// Multus sends both, and there are plugins that declare a capability and read the variable.
+#[test]
+fn addresses_go_by_variables_beside_the_capability_where_the_node_says_so() {
+    let story = story().node("undeclared", json!("args"));
+    for (key, value, variable, text) in [
+        (
+            "ips",
+            r#"["10.0.0.5/24","2001:db8::5/64"]"#,
+            "IP",
+            "10.0.0.5/24,2001:db8::5/64",
+        ),
+        ("mac", r#""02-23-45-67-89-01""#, "MAC", "02:23:45:67:89:01"),
+    ] {
+        let story = story.clone().macvlan("pods/net", &[key]);
+        let attachment = story.networks(asking(key, value)).second();
+        assert!(argument(&attachment, key).is_some(), "{key}");
+        let sent = [(variable.to_owned(), text.to_owned())];
+        assert_eq!(attachment.extra_args, sent);
+        assert!(attachment.cni_args.is_none(), "{key}");
     }
-    .macvlan("pods/net", &["ips"])
-    .networks(asking("ips", r#"["10.0.0.5"]"#))
-    .second();
-    assert!(argument(&declared, "ips").is_some() && declared.cni_args.is_none());
 }
 
 // clause: NPWG-1.0 §4.1.2.1.3.2 args
@@ -798,7 +828,7 @@ fn version_1_0_passes_addresses_in_args_whatever_is_declared() {
 fn what_a_pod_puts_into_cni_args_is_kept_as_it_is_written() {
     let attachment = story()
         .macvlan("pods/net", &[])
-        .node("undeclared", json!("args"))
+        .node("npwgVersion", json!("1.0"))
         .networks(r#"[{"name":"net","ips":["10.0.0.5"],"cni-args":{"ips":["10.0.0.9"],"n":1.10}}]"#)
         .second();
     assert_eq!(

@@ -144,7 +144,7 @@ pub enum Strictness {
 pub enum Undeclared {
     /// The attachment fails (NPWG 1.3 §4.1.2.1.3.2).
     Fail,
-    /// They go as `args.cni` and CNI_ARGS; verification decides.
+    /// They go in CNI_ARGS, beside a capability too; verification decides.
     Args,
 }
 

@@ -78,6 +78,8 @@ fn a_sibling_folder_adds_plugins_unless_only_inlined_ones_are_wanted() {
         ["own"],
         "no list, nothing to append to"
     );
+    let both = r#"{"name":"net","type":"c","plugins":[{"type":"own"}]}"#;
+    assert_eq!(types(&load(both)), ["own", "a", "b"], "a list by its name");
     let other = r#"{"name":"other","plugins":[{"type":"own"}]}"#;
     assert_eq!(types(&load(other)), ["own"]);
     fs::write(folder.join("30-c.conf"), "{}").unwrap();

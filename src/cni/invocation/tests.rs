@@ -225,7 +225,10 @@ fn no_list_of_attachments_is_not_an_empty_one() {
 fn a_result_that_the_version_cannot_say_is_an_error() {
     let call = Call {
         version: Some(Version::V0_2_0),
-        prev_result: Some(CniResult::default()),
+        prev_result: Some(CniResult {
+            interfaces: vec![crate::cni::Interface::default()],
+            ..CniResult::default()
+        }),
         ..Call::default()
     };
     let error = call

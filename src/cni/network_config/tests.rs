@@ -55,7 +55,7 @@ fn a_single_plugin_is_a_chain_of_one_and_can_be_named() {
 #[test]
 fn a_configuration_is_read_as_the_reference_library_reads_it() {
     let odd = config(
-        r#"{"CNIVersion":"0.4.0","Name":"","Plugins":[{"Type":"a"}],"type":"b","disablecheck":"TRUE","DisableGC":"false"}"#,
+        r#"{"CNIVersion":"0.4.0","Name":"","Plugins":[{"Type":"a"}],"Type":"","disablecheck":"TRUE","DisableGC":"false"}"#,
     );
     assert_eq!(odd.version(), Version::V0_4_0);
     assert_eq!(odd.name(), None);
@@ -107,6 +107,33 @@ fn what_two_parsers_read_differently_runs_nothing() {
     }
 }
 
+/// Multus looks for `type` first, and gives the plugin everything.
+#[test]
+fn a_configuration_with_type_beside_plugins_is_a_single_one() {
+    let types = |text: &str| -> Vec<String> {
+        let config = NetworkConfig::parse(text.as_bytes()).unwrap();
+        assert_eq!(
+            NetworkConfig::recorded(text.as_bytes()).as_ref(),
+            Ok(&config)
+        );
+        let plugins = config.plugins().iter();
+        plugins.map(|it| it.plugin_type().to_string()).collect()
+    };
+    for both in [
+        r#"{"plugins":[{"type":"a"},{"type":"b"}],"type":"c"}"#,
+        r#"{"Type":"c","plugins":[]}"#,
+        r#"{"type":"c","plugins":{"of":"its own"}}"#,
+    ] {
+        assert_eq!(types(both), ["c"], "{both}");
+    }
+    for list in [
+        r#"{"type":"","plugins":[{"type":"a"}]}"#,
+        r#"{"type":null,"plugins":[{"type":"a"}]}"#,
+    ] {
+        assert_eq!(types(list), ["a"], "{list}");
+    }
+}
+
 #[test]
 fn what_is_no_configuration_is_named_with_its_code() {
     let many = format!(
@@ -147,7 +174,7 @@ fn what_is_no_configuration_is_named_with_its_code() {
         ),
         ("{}", code::INVALID_NETWORK_CONFIG, "no plugin is given"),
         (
-            r#"{"plugins":[],"type":"a"}"#,
+            r#"{"plugins":[],"type":""}"#,
             code::INVALID_NETWORK_CONFIG,
             "no plugin is given",
         ),
