@@ -17,14 +17,20 @@ need_api_server() {
         "-X k8s.io/component-base/version.gitVersion=$version" k8s.io/kubernetes/cmd/kube-apiserver
 }
 
-# Multus (thin), in $MULTUS, which nodes are moved from and back to (a minute of two cores, once).
+# Multus (thin), in $MULTUS, which nodes are moved from and back to (a minute of two cores, once). Beside it
+# are its plugin passthru and its module's examples and end-to-end tests.
 need_multus() {
-    local go_mod=tests/api/multus/go.mod
-    MULTUS=$CACHE/multus-$(sed -n 's/^require .* //p' "$go_mod")/multus
+    local go_mod=tests/api/multus/go.mod module version dir source
+    read -r _ module version < <(grep '^require ' "$go_mod")
+    dir=$CACHE/multus-$version
+    MULTUS=$dir/multus
     export MULTUS
-    [ -x "$MULTUS" ] && return
+    [ -x "$MULTUS" ] && [ -x "$dir/passthru" ] && [ -d "$dir/e2e" ] && return
     need_go
-    go_program "$MULTUS" "$go_mod" gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus
+    go_program "$MULTUS" "$go_mod" "$module/cmd/multus" || return
+    go_program "$dir/passthru" "$go_mod" "$module/cmd/passthru-cni" || return
+    source=$(go mod download -json "$module@$version" | jq -r .Dir) || return
+    cp -r --no-preserve=mode "$source/examples" "$source/e2e" "$dir/"
 }
 
 # kustomize, in $KUSTOMIZE, with which administrators rename what is in deploy/ (seconds, once).

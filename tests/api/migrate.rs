@@ -3,6 +3,7 @@
 
 mod document;
 mod host;
+mod parity;
 
 use serde_json::json;
 
@@ -12,6 +13,7 @@ use host::Host;
 
 const DOCUMENT: &str = "docs/migrate-from-multus.md";
 const CLUSTER: &str = "/etc/cni/net.d/10-cluster.conf";
+const MULTUS_CONF: &str = "/etc/cni/net.d/00-multus.conf";
 const INSTALL: &str = "docs/install.md";
 
 /// A lab with two networks and the real Multus (thin) in front of the cluster's.
@@ -34,13 +36,14 @@ fn node_of_multus() -> (Lab, Host) {
     });
     host.write("/etc/cni/net.d/multus.d/multus.kubeconfig", &kubeconfig);
     cluster_network(&host);
-    host.write(
-        "/etc/cni/net.d/00-multus.conf",
-        &json!({ "cniVersion": "1.0.0", "name": "multus-cni-network", "type": "multus",
-                 "clusterNetwork": CLUSTER, "logLevel": "error",
-                 "kubeconfig": "/etc/cni/net.d/multus.d/multus.kubeconfig" }),
-    );
+    host.write(MULTUS_CONF, &multus_conf());
     (lab, host)
+}
+
+fn multus_conf() -> serde_json::Value {
+    json!({ "cniVersion": "1.0.0", "name": "multus-cni-network", "type": "multus",
+            "clusterNetwork": CLUSTER, "logLevel": "error",
+            "kubeconfig": "/etc/cni/net.d/multus.d/multus.kubeconfig" })
 }
 
 /// One plugin and no list: of a list that a file holds, Multus 4.3 itself cannot detach a pod.

@@ -67,10 +67,18 @@ impl Host {
             }
         }
         let multus = std::env::var_os("MULTUS").expect("MULTUS: run scripts/test --only api");
+        let passthru = Path::new(&multus).with_file_name("passthru");
         fs::copy(multus, bin.join("multus")).unwrap();
+        fs::copy(passthru, bin.join("passthru")).unwrap();
         fs::create_dir_all(host.dir.join("checkout/target")).unwrap();
         fs::copy(binary(), host.dir.join("checkout/target/jackfield")).unwrap();
         host
+    }
+
+    /// The same for pods of another namespace.
+    pub(super) fn in_namespace(mut self, namespace: &str) -> Host {
+        namespace.clone_into(&mut self.namespace);
+        self
     }
 
     /// Where this process finds a path of the machine's.
@@ -131,6 +139,12 @@ impl Host {
     /// What the runtime does with a pod, by the first configuration of its directory.
     #[track_caller]
     pub(super) fn cni(&self, verb: &str, pod: &str) {
+        let (exit, out) = self.try_cni(verb, pod);
+        assert_eq!(exit, Some(0), "{verb} {pod}: {out}");
+    }
+
+    /// The same, whatever becomes of it.
+    pub(super) fn try_cni(&self, verb: &str, pod: &str) -> (Option<i32>, String) {
         let uid = self.uids.lock().unwrap()[pod].clone();
         let cnitool = std::env::var("CNITOOL").expect("CNITOOL: run scripts/test --only api");
         let args = format!(
@@ -142,8 +156,7 @@ impl Host {
              {cnitool} {verb} multus-cni-network /run/netns/{}-{pod}",
             self.namespace
         );
-        let (exit, out) = self.shell(&script);
-        assert_eq!(exit, Some(0), "{verb} {pod}: {out}");
+        self.shell(&script)
     }
 
     /// Commands, as somebody types them on the machine: exit code and all that they printed.
@@ -222,7 +235,7 @@ impl Drop for Host {
     }
 }
 
-fn ip(words: &[&str]) {
+pub(super) fn ip(words: &[&str]) {
     let done = Command::new("ip").args(words).status().unwrap();
     assert!(done.success(), "ip {words:?}");
 }
