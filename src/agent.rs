@@ -12,6 +12,7 @@
 //! owed writes. It may end at any moment: plugins wait for the next one, or need none.
 
 mod cache;
+mod census;
 mod connection;
 mod device_usage;
 mod durable;

@@ -17,6 +17,7 @@ pub mod figures;
 pub mod folder;
 pub mod frame;
 pub mod identity;
+mod installation;
 mod manifests;
 pub mod owed_writes;
 mod pod;
@@ -26,7 +27,7 @@ mod question;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-pub use agent::{AGENT_WAIT, Agent};
+pub use agent::{AGENT_WAIT, Agent, Informant};
 pub use api::{Api, ApiError};
 pub use catalog::{Catalog, Network, administrators_definitions};
 pub use census::Census;
@@ -34,6 +35,7 @@ pub use conf_dir::{ConfDirError, OnDisk};
 pub use error::ClusterError;
 pub use figures::{Figures, OnRecord, Phase};
 pub use folder::Folder;
+pub use installation::{Installation, InstallationState};
 pub use owed_writes::{OwedSurvey, OwedWrite, OwedWrites};
 pub use pod::{Container, Pod, PodAnnotations, PodName};
 pub use publication::{Event, EventKind, Publication};
@@ -62,11 +64,12 @@ pub trait Cluster {
         self.ask(&Question::default(), until).map(drop)
     }
 
-    /// The pods of a node and all definitions, by name: for whoever looks at a whole node.
+    /// The pods of a node by name, and all definitions where they are asked for: for whoever looks at
+    /// a whole node.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
-    fn census(&self, node: &str) -> Result<Census, ClusterError>;
+    fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError>;
 
     /// Tells what became of an ADD, by `until`.
     ///

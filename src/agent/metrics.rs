@@ -17,7 +17,9 @@ use crate::cluster::Figures;
 use crate::cni::Verb;
 use crate::kubelet::Usage;
 use calls::Calls;
-use labels::{DeviceLabels, LookupLabels, PublicationLabels, QuestionLabels, ShelfLabels};
+use labels::{
+    DeviceLabels, LookupLabels, PublicationLabels, QuestionLabels, ShelfLabels, StateLabels,
+};
 pub(super) use labels::{Origin, Outcome, What};
 
 /// The agent's counters and gauges.
@@ -39,6 +41,7 @@ pub(super) struct Metrics {
     watch_failures: Family<ShelfLabels, Counter>,
     absences: Counter,
     absent: Counter,
+    installation: Family<StateLabels, Gauge>,
     calls: Calls,
 }
 
@@ -63,6 +66,7 @@ impl Metrics {
             watch_failures: Family::default(),
             absences: Counter::default(),
             absent: Counter::default(),
+            installation: Family::default(),
             calls: Calls::default(),
         };
         metrics.register();
@@ -141,7 +145,21 @@ impl Metrics {
             Unit::Seconds,
             self.absent.clone(),
         );
+        registry.register(
+            "installation",
+            "How far the installation on the node is, as the installer said it last",
+            self.installation.clone(),
+        );
         self.calls.register(registry);
+    }
+
+    /// How far the installation is: one series, whatever it was before.
+    pub(super) fn installation(&self, state: &str) {
+        self.installation.clear();
+        let state = calls::label(state).into_owned();
+        self.installation
+            .get_or_create(&StateLabels { state })
+            .set(1);
     }
 
     /// A watch has failed.

@@ -6,12 +6,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::knowledge::Knowledge;
 use super::pause::Pause;
 use crate::cluster::api::{Occasion, tell_of_node};
-use crate::cluster::{Event, owed_writes};
+use crate::cluster::{Event, Installation, InstallationState, owed_writes};
 
 /// How many events wait for the API server; older ones give way.
 const MOST: usize = 16;
@@ -34,6 +34,23 @@ impl NodeEvents {
         }
         waiting.push_back((event, owed_writes::period_now()));
         self.wake.notify_one();
+    }
+
+    /// Tells how far the installation is, where that is news.
+    pub(super) fn installation(&self, installation: &Installation) {
+        let message = installation.message.as_str();
+        let state = InstallationState::named(&installation.state);
+        let Some(state) = state.filter(|_| installation.is_news) else {
+            return;
+        };
+        info!(state = state.as_str(), "the installation: {message}");
+        self.tell(match state {
+            InstallationState::Installed => Event::normal("Installed", message),
+            InstallationState::Multus => Event::normal("MultusStays", message),
+            InstallationState::MigrationWaits => Event::warning("MigrationWaits", message),
+            InstallationState::NoNetwork => Event::warning("NoClusterNetwork", message),
+            InstallationState::Failed => Event::warning("InstallationFailed", message),
+        });
     }
 
     /// Creates events for ever.

@@ -14,6 +14,7 @@ use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
+use super::census;
 use super::device_usage::DeviceUsage;
 use super::durable::Durable;
 use super::errand::Errand;
@@ -23,11 +24,10 @@ use super::node_events::NodeEvents;
 use super::publisher::Publisher;
 use super::socket::Listening;
 use crate::cluster::api::answer;
-use crate::cluster::api::definitions::Names;
 use crate::cluster::frame::{
     self, FrameError, FromAgent, HEADER, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent,
 };
-use crate::cluster::{Census, Event, Figures, PodName, Question};
+use crate::cluster::{Event, Figures, Question};
 
 /// Connections at once: more wait in the kernel's queue.
 const CONNECTIONS: usize = 512;
@@ -35,8 +35,6 @@ const CONNECTIONS: usize = 512;
 const ARRIVAL: Duration = Duration::from_secs(5);
 /// How long a plugin may hold its connection after an answer: an ADD's longest deadline, and more.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How many definitions are named to whoever looks at the whole node.
-const NAMES: usize = 20_000;
 /// How many seconds without an agent are worth an event: an upgrade is shorter.
 const LONG_SILENCE: u64 = 60;
 /// The pause when the kernel has no descriptor to spare.
@@ -119,8 +117,16 @@ impl Desk {
                     send(&mut stream, &reply).await;
                 }
                 Received::Message(ToAgent::Census) => {
-                    let census = FromAgent::Census(Box::new(self.census().await));
-                    send(&mut stream, &census).await;
+                    let census = census::whole(&self.knowledge).await;
+                    send(&mut stream, &FromAgent::Census(Box::new(census))).await;
+                }
+                Received::Message(ToAgent::Pods) => {
+                    let pods = census::of_pods(&self.knowledge);
+                    send(&mut stream, &FromAgent::Census(Box::new(pods))).await;
+                }
+                Received::Message(ToAgent::Installation(installation)) => {
+                    self.metrics.installation(&installation.state);
+                    self.node_events.installation(&installation);
                 }
                 Received::Nonsense(error) => {
                     warn!("a message is refused: {error}");
@@ -157,39 +163,6 @@ impl Desk {
                 code = figures.code,
                 "{failure}"
             );
-        }
-    }
-
-    /// Who is there: pods as the watch shows them, definitions by their names as they are listed
-    /// now. Nothing needs them all but this.
-    async fn census(&self) -> Census {
-        let cache = &self.knowledge.cache;
-        let names = self.knowledge.server().names_of_definitions(NAMES).await;
-        let listed = names.is_ok();
-        let names = names.unwrap_or_else(|error| {
-            warn!("definitions cannot be listed: {error}");
-            Names::default()
-        });
-        let mut broken = names.broken;
-        if names.are_cut {
-            broken.push(format!(
-                "there are more than {NAMES} definitions, of which others are not looked at"
-            ));
-        }
-        let pods = cache.pods.entries().into_iter();
-        let attached = pods.filter(|(_, view)| !view.is_unattached);
-        let pods = attached.map(|(object, view)| PodName {
-            namespace: object.namespace().to_owned(),
-            name: object.name().to_owned(),
-            uid: Some(view.identity.uid.clone()),
-        });
-        Census {
-            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            node: self.knowledge.node.clone(),
-            listed: listed && cache.pods.is_synced() && cache.definitions.is_synced(),
-            pods: pods.collect(),
-            definitions: names.definitions,
-            broken,
         }
     }
 

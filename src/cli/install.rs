@@ -72,7 +72,12 @@ pub(super) struct InstallArgs {
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
     /// How long to wait for the cluster network's configuration; with --watch as long as it takes
-    #[arg(long, value_name = "DURATION", default_value = "5m")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "5m",
+        overrides_with = "wait"
+    )]
     wait: humantime::Duration,
     /// Stay, and keep binary and configuration as they were installed
     #[arg(long)]
@@ -96,6 +101,12 @@ struct MultusArgs {
     /// Take over although pods would fail, or although that cannot be found out
     #[arg(long, requires = "from_multus")]
     force: bool,
+    /// Give the node back to Multus, and stay
+    #[arg(long, requires_all = ["from_multus", "watch"])]
+    back: bool,
+    /// Rehearse pods alone
+    #[arg(long, hide = true, requires = "from_multus")]
+    pods_alone: bool,
     /// The configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]
     #[arg(long, value_name = "FILE", requires = "from_multus")]
     multus_daemon_config: Option<PathBuf>,
@@ -139,6 +150,8 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
     let from_multus = args.from_multus.then(|| FromMultus {
         dry_run: args.multus.dry_run,
         force: args.multus.force,
+        pods_alone: args.multus.pods_alone,
+        back: args.multus.back,
         node: node_name(args.multus.node.as_deref()),
         cni_path: programs(&place, args.multus.cni_path.as_ref()),
         daemon_conf: args.multus.multus_daemon_config.clone(),

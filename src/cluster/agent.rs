@@ -18,7 +18,8 @@ use connection::{ByDeadline, ConnectError, Connection, Wait};
 use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
 use super::{
-    Answer, Api, Census, Cluster, ClusterError, Figures, OwedWrites, PodName, Publication, Question,
+    Answer, Api, Census, Cluster, ClusterError, Figures, Installation, OwedWrites, PodName,
+    Publication, Question,
 };
 
 /// How long an ADD waits for an agent that is away.
@@ -299,9 +300,13 @@ impl Cluster for Agent {
         }
     }
 
-    fn census(&self, node: &str) -> Result<Census, ClusterError> {
+    fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError> {
         let until = Instant::now() + ANSWER_TIMEOUT;
-        match (self.exchange(&ToAgent::Census, until), &self.api) {
+        let message = match with_definitions {
+            true => ToAgent::Census,
+            false => ToAgent::Pods,
+        };
+        match (self.exchange(&message, until), &self.api) {
             (Ok(FromAgent::Census(census)), _) => Ok(*census),
             (Ok(FromAgent::Refused(cause)), _) => Err(ClusterError::Agent {
                 socket: self.socket.display().to_string(),
@@ -312,7 +317,7 @@ impl Cluster for Agent {
             }
             (Err(Attempt::Away(_)), Some(api)) => {
                 let _ = self.agent_is_away.set(());
-                api.census(node)
+                api.census(node, with_definitions)
             }
             (Err(attempt), _) => Err(attempt.error(self)),
         }
@@ -351,6 +356,37 @@ impl Cluster for Agent {
         } else {
             self.tell(&[over], record);
         }
+    }
+}
+
+/// Tells the agent of the installation, over one connection as long as it lasts: a process that stays
+/// closes none.
+#[derive(Debug)]
+pub struct Informant {
+    socket: PathBuf,
+    stream: Option<Connection>,
+}
+
+impl Informant {
+    /// Nothing is opened yet.
+    pub fn at(socket: &Path) -> Informant {
+        Informant {
+            socket: socket.to_owned(),
+            stream: None,
+        }
+    }
+
+    /// Tells it without waiting, and returns whether the agent was there to take it.
+    pub fn tell(&mut self, installation: Installation) -> bool {
+        let Ok(frame) = frame::encode(&ToAgent::Installation(installation), MAX_TO_AGENT) else {
+            return false;
+        };
+        let tell = |stream: &Connection| connection::send_with(stream, &frame, None).is_ok();
+        self.stream = self.stream.take().filter(tell).or_else(|| {
+            let stream = connection::open(&self.socket, Wait::No).ok();
+            stream.filter(tell)
+        });
+        self.stream.is_some()
     }
 }
 

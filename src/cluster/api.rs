@@ -72,9 +72,9 @@ impl Cluster for Api {
         runtime.block_on(in_time(server, until, answer(server, None, question)))
     }
 
-    fn census(&self, node: &str) -> Result<Census, ClusterError> {
+    fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError> {
         let Connected { runtime, server } = self.connected()?;
-        Ok(runtime.block_on(server.census(node))?)
+        Ok(runtime.block_on(server.census(node, with_definitions))?)
     }
 
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError> {

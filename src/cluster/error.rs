@@ -100,6 +100,9 @@ pub enum ClusterError {
         /// Why.
         cause: String,
     },
+    /// The agent has just started.
+    #[error("the agent has not listed the node's pods yet; try again later")]
+    NotListed,
     /// Nobody to ask.
     #[error("the agent does not answer on {socket}: {cause}; {remedy}")]
     NoAgent {

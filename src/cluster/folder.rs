@@ -85,7 +85,7 @@ impl Cluster for Folder {
     }
 
     /// A folder is one node.
-    fn census(&self, node: &str) -> Result<Census, ClusterError> {
+    fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
         let manifests = self.read(Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {
             node: node.to_owned(),
@@ -103,6 +103,10 @@ impl Cluster for Folder {
                 }
                 _ => continue,
             };
+            let on_host = manifest.body.pointer("/spec/hostNetwork");
+            if on_host.and_then(serde_json::Value::as_bool) == Some(true) {
+                continue;
+            }
             if manifest.kind == DEFINITION {
                 census.definitions.push(object);
             } else {

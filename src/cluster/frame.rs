@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::api::definitions::Unread;
-use super::{Answer, Census, Figures, Publication, Question};
+use super::{Answer, Census, Figures, Installation, Publication, Question};
 use crate::npwg::{Definition, ObjectRef};
 
 /// The version that is spoken here.
@@ -49,6 +49,10 @@ pub enum ToAgent {
     Keep(Publication),
     /// Who is there, on this node; answered by [`FromAgent::Census`].
     Census,
+    /// The pods of this node alone; answered by [`FromAgent::Census`].
+    Pods,
+    /// How far the installation on this node is. There is no answer.
+    Installation(Installation),
 }
 
 /// What the agent says.
@@ -206,7 +210,18 @@ mod tests {
 
     #[test]
     fn a_message_comes_back_as_it_was() {
-        for message in [question(), ToAgent::Owed, ToAgent::Census] {
+        let installation = Installation {
+            state: "multus".into(),
+            message: "m".into(),
+            is_news: true,
+        };
+        for message in [
+            question(),
+            ToAgent::Owed,
+            ToAgent::Census,
+            ToAgent::Pods,
+            ToAgent::Installation(installation),
+        ] {
             let frame = encode(&message, MAX_TO_AGENT).unwrap();
             let read: ToAgent = read(&mut frame.as_slice(), MAX_TO_AGENT).unwrap();
             assert_eq!(read, message);

@@ -147,6 +147,8 @@ pub(super) fn installation(bytes: &[u8]) {
     let from = FromMultus {
         dry_run: true,
         force: false,
+        pods_alone: false,
+        back: false,
         node: String::new(),
         cni_path: String::new(),
         daemon_conf: None,

@@ -13,8 +13,11 @@ use super::install::{self, Installed, Options};
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
 use super::plan::{self, Outlook, Seen};
+use super::report::Report;
+use super::standby::{self, Outcome};
 use super::turn::Turn;
 use super::{NodeError, Place, Say};
+use crate::cluster::InstallationState;
 use crate::cni::RawObject;
 
 /// How many repairs are made within [`WINDOW`].
@@ -23,6 +26,8 @@ pub(super) const WINDOW: Duration = Duration::from_secs(600);
 /// How often everything is looked at although nothing was told to have changed.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 const SOON: Duration = Duration::from_secs(1);
+/// What the cluster is told of a node on which all is well.
+const INSTALLED: &str = "jackfield is the node's network";
 
 /// Installs, then watches until this process is told to end.
 ///
@@ -30,16 +35,37 @@ const SOON: Duration = Duration::from_secs(1);
 /// [`NodeError::GivenUp`] after three repairs within ten minutes, across restarts too; and those
 /// of [`install::install`].
 pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
+    let mut report = Report::new(options);
+    let outcome = keep(options, &mut report, say);
+    if let Err(error) = &outcome {
+        report.tell(InstallationState::Failed, &error.to_string());
+    }
+    outcome
+}
+
+fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), NodeError> {
+    let outcome = standby::wait(options, report, say)?;
+    if outcome == Outcome::End {
+        return Ok(());
+    }
+    // Whether Multus gives way has been decided.
+    let options = &Options {
+        from_multus: None,
+        ..options.clone()
+    };
     let mut turn = Turn::take(&options.place)?;
     let place = &options.place;
-    if let Some(installed) = Manifest::read(place)? {
+    if let Some(installed) = Manifest::read(place)?.filter(|installed| !installed.is_leaving) {
         // Installed before: what is not right now, somebody changed. Another template or release
         // is no repair.
-        if let Some(why) = disturbed(place, &installed)? {
-            spend(place, installed, &why, say)?;
+        match disturbed(place, &installed)? {
+            Some(why) => drop(spend(place, installed, &why, say)?),
+            None if outcome == Outcome::TookOver => {}
+            None => report.is_known(InstallationState::Installed, INSTALLED),
         }
     }
-    match install::held(options, &turn, say)? {
+    let mut waiting = |reason: &str| report.tell(InstallationState::NoNetwork, reason);
+    match install::held(options, &turn, say, &mut waiting)? {
         Installed::Done => {}
         Installed::Ended | Installed::Rehearsed(_) => return Ok(()),
     }
@@ -51,7 +77,12 @@ pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
     let mut said = String::new();
     let mut known = None;
     loop {
-        look(options, &mut known, &mut turn, &mut said, say)?;
+        let state = look(options, &mut known, &mut turn, &mut said, say)?;
+        let words = match state {
+            InstallationState::Installed => INSTALLED,
+            _ => said.as_str(),
+        };
+        report.tell(state, words);
         // A directory that is gone tells nobody that it is made anew.
         let is_gone = !place.here(&place.conf_dir).exists();
         if notify.wait(if is_gone { SOON } else { LOOK_EVERY }) == Wake::End {
@@ -68,14 +99,14 @@ struct Known {
     network: Option<Content>,
 }
 
-/// One look, and a repair where one is needed.
+/// One look, and a repair where one is needed; how the node is then.
 fn look(
     options: &Options,
     known: &mut Option<Known>,
     turn: &mut Turn,
     said: &mut String,
     say: Say<'_>,
-) -> Result<(), NodeError> {
+) -> Result<InstallationState, NodeError> {
     let place = &options.place;
     let read = Manifest::read(place)?;
     let is_there = read.is_some();
@@ -101,7 +132,7 @@ fn look(
         // Nothing can be put into a directory that is gone; whoever makes it anew wakes us.
         Err(error @ NodeError::NoConfDir { .. }) => {
             once(said, &error.to_string(), say);
-            return Ok(());
+            return Ok(InstallationState::NoNetwork);
         }
         Err(error) => return Err(error),
     };
@@ -122,7 +153,7 @@ fn look(
                 "no configuration of the cluster network in {dir}: {reason}; pods wait until it is back"
             );
             once(said, &line, say);
-            return Ok(());
+            return Ok(InstallationState::NoNetwork);
         }
     };
     let why = plan
@@ -133,7 +164,7 @@ fn look(
     let before = std::mem::replace(&mut known.network, plan.followed(place));
     let Some(why) = why else {
         once(said, &remark(place, &seen), say);
-        return Ok(());
+        return Ok(InstallationState::Installed);
     };
     turn.renew(place)?;
     let is_rename = is_there
@@ -145,7 +176,8 @@ fn look(
     } else {
         spend(place, installed, &why, say)?
     };
-    install::put(options, &plan, Some(installed), false, say)
+    install::put(options, &plan, Some(installed), false, say)?;
+    Ok(InstallationState::Installed)
 }
 
 /// What is not as it was installed, whatever is to be installed now.

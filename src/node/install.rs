@@ -57,15 +57,21 @@ pub enum Installed {
 /// [`NodeError`]; nothing was changed then.
 pub fn install(options: &Options, say: Say<'_>) -> Result<Installed, NodeError> {
     let turn = Turn::take(&options.place)?;
-    held(options, &turn, say)
+    held(options, &turn, say, &mut |_| {})
 }
 
-/// The same for whoever holds the turn already.
-pub(super) fn held(options: &Options, turn: &Turn, say: Say<'_>) -> Result<Installed, NodeError> {
+/// The same for whoever holds the turn already, and is told why there is no cluster network as long
+/// as there is none.
+pub(super) fn held(
+    options: &Options,
+    turn: &Turn,
+    say: Say<'_>,
+    waiting: &mut dyn FnMut(&str),
+) -> Result<Installed, NodeError> {
     let multus = takeover(options, say)?;
     let rehearsed = options.from_multus.as_ref();
     let rehearsed = rehearsed.filter(|from| multus.is_some() || from.dry_run);
-    let outcome = match wait(options, multus.as_ref(), say) {
+    let outcome = match wait(options, multus.as_ref(), say, waiting) {
         Ok(Some((plan, before))) => match rehearsed {
             Some(from) => put_rehearsed(options, from, &plan, before, turn.made_dir, say),
             None => put(options, &plan, before, turn.made_dir, say).map(|()| Installed::Done),
@@ -140,6 +146,7 @@ fn wait(
     options: &Options,
     multus: Option<&RawObject>,
     say: Say<'_>,
+    waiting: &mut dyn FnMut(&str),
 ) -> Result<Option<(Plan, Option<Manifest>)>, NodeError> {
     let place = &options.place;
     let cluster = place.here(&place.cluster_conf_dir);
@@ -169,14 +176,16 @@ fn wait(
             notify = Some(Notify::new(vec![cluster.clone()])?);
             continue;
         };
+        let line = format!(
+            "waiting for the cluster network's configuration in {}: {reason}",
+            cluster.display()
+        );
+        waiting(&line);
         let is_news = said
             .as_ref()
             .is_none_or(|(when, what)| *what != reason || when.elapsed() >= SAID_EVERY);
         if is_news {
-            say(&format!(
-                "waiting for the cluster network's configuration in {}: {reason}",
-                cluster.display()
-            ));
+            say(&line);
             said = Some((Instant::now(), reason));
         }
         let left = options.wait.map_or(SAID_EVERY, |limit| limit - waited);

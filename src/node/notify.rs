@@ -95,6 +95,14 @@ impl Notify {
         Wake::Changed
     }
 
+    /// Waits for as long as `limit`, and returns whether this process is to end; changes wake later.
+    pub(super) fn is_to_end(&self, limit: Duration) -> bool {
+        let mut fds = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+        let _ = poll(&mut fds, timeout);
+        matches!(self.signals.read_signal(), Ok(Some(_)))
+    }
+
     fn once(&self, limit: Duration) -> Wake {
         let mut fds = [
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),

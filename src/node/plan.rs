@@ -131,7 +131,8 @@ pub(super) fn plan(
 ) -> Result<Outlook, NodeError> {
     let runtime = &seen.runtime;
     let there = runtime.ours();
-    if there.is_none() && manifest.is_none() && seen.takes_over.is_none() {
+    let is_installed = manifest.is_some_and(|manifest| !manifest.is_leaving);
+    if there.is_none() && !is_installed && seen.takes_over.is_none() {
         no_multus(runtime)?;
     }
     let existing = there

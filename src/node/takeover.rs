@@ -35,6 +35,10 @@ pub struct FromMultus {
     pub node: String,
     /// Directories with CNI plugins, besides `binDir`.
     pub cni_path: String,
+    /// Rehearse pods alone, and not the definitions that none of them selects.
+    pub pods_alone: bool,
+    /// Give the node back to Multus.
+    pub back: bool,
     /// The configuration of Multus' daemon, where it is not beside the runtime's.
     pub daemon_conf: Option<PathBuf>,
 }

@@ -65,6 +65,18 @@ pub fn uninstall(
     Ok(())
 }
 
+/// The configuration that was there comes back and ours goes, as [`uninstall`] begins. Whatever pods
+/// that run need stays.
+pub(super) fn give_back(place: &Place, manifest: &Manifest, say: Say<'_>) -> Result<(), NodeError> {
+    take_conf_out(place, manifest, say)?;
+    let mut left = manifest.clone();
+    // It is back: what stands there now is what a later installation finds.
+    left.replaced
+        .retain(|kept| kept.path.parent() != Some(&place.conf_dir));
+    left.is_leaving = true;
+    left.stage(place)?.put()
+}
+
 /// What was there is put back, then ours goes; the answer is what it was.
 fn take_conf_out(
     place: &Place,

@@ -19,6 +19,7 @@ mod devices;
 mod doctor;
 mod faults;
 mod identity;
+mod installation;
 mod killed;
 mod lab;
 mod migrate;

@@ -4,6 +4,7 @@
 mod bad;
 mod doctor;
 mod install;
+mod migration;
 mod ownership;
 mod refusal;
 mod takeover;
@@ -227,6 +228,11 @@ impl Watching {
     /// Everything that it has said.
     fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Whether it still runs.
+    fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     /// Waits until it has said `words`.

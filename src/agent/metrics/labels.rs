@@ -88,3 +88,8 @@ pub(super) struct DeviceLabels {
     pub(super) resource: String,
     pub(super) state: &'static str,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct StateLabels {
+    pub(super) state: String,
+}

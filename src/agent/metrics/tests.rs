@@ -30,7 +30,8 @@ free.
 What to watch: `jackfield_owed_writes` and `jackfield_owed_detachments` above 0 for minutes (the log
 says why), `jackfield_watch_failures_total` that goes on growing (the API server is out of reach; what
 is known by then is as old as `jackfield_cache_age_seconds`, which grows on a quiet cluster too),
-`jackfield_calls_total` with a `code` other than 0.
+`jackfield_calls_total` with a `code` other than 0, `jackfield_agent_absences_total` that grows,
+`jackfield_installation` with a `state` other than `installed`.
 
 ## For a Prometheus in the cluster
 
@@ -69,6 +70,8 @@ fn sample() -> String {
     metrics.published(Outcome::PodGone);
     metrics.owed(2);
     metrics.watch_failed("pod");
+    metrics.installation("multus");
+    metrics.installation("installed");
     metrics.over(&Figures {
         verb: "ADD".into(),
         took: 1_500,
@@ -124,6 +127,7 @@ fn what_is_counted_is_shown() {
         r#"jackfield_devices{resource="intel.com/sriov",state="in use"} 3"#,
         r#"jackfield_devices{resource="intel.com/sriov",state="free"} 5"#,
         "jackfield_synced_records_total 0",
+        r#"jackfield_installation{state="installed"} 1"#,
         "jackfield_agent_absences_total 1",
         "jackfield_agent_absence_seconds_total 180",
         r#"jackfield_watch_failures_total{kind="pod"} 1"#,
@@ -132,6 +136,7 @@ fn what_is_counted_is_shown() {
     }
     let never = r#"jackfield_cache_age_seconds{kind="definition"}"#;
     assert!(!text.contains(never), "nothing was heard: {text}");
+    assert!(!text.contains(r#"state="multus""#), "{text}");
 }
 
 /// The labels of a metric's series.

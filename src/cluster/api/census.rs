@@ -27,8 +27,13 @@ struct PageMetadata {
 }
 
 impl ApiServer {
-    /// The pods of a node that have, or will have, a network of their own, and all definitions.
-    pub(super) async fn census(&self, node: &str) -> Result<Census, ApiError> {
+    /// The pods of a node that have, or will have, a network of their own, and all definitions where
+    /// they are asked for.
+    pub(super) async fn census(
+        &self,
+        node: &str,
+        with_definitions: bool,
+    ) -> Result<Census, ApiError> {
         let mut census = Census {
             node: node.to_owned(),
             ..Census::default()
@@ -45,9 +50,11 @@ impl ApiServer {
                 });
             }
         }
-        let names = self.names_of_definitions(usize::MAX).await?;
-        census.definitions = names.definitions;
-        census.broken = names.broken;
+        if with_definitions {
+            let names = self.names_of_definitions(usize::MAX).await?;
+            census.definitions = names.definitions;
+            census.broken = names.broken;
+        }
         Ok(census)
     }
 

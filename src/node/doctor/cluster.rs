@@ -16,7 +16,7 @@ pub(super) fn look(
         Source::Folder(folder) => folder.display().to_string(),
         Source::Cluster { agent_socket, .. } => agent_socket.display().to_string(),
     };
-    let census = match context.node.cluster.census(&options.node) {
+    let census = match context.node.cluster.census(&options.node, true) {
         Ok(census) => census,
         Err(error) => {
             diagnosis.error(Check::Cluster, about, &error.to_string());

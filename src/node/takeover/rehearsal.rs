@@ -8,7 +8,7 @@ use super::super::conf::OurConf;
 use super::super::request::about_the_node;
 use super::super::{NodeError, Place};
 use super::FromMultus;
-use crate::cluster::{Census, PodName};
+use crate::cluster::{Census, ClusterError, PodName};
 use crate::cni::{InterfaceName, RawObject};
 use crate::journal::{Key, MultusCache};
 use crate::operation::examine::every_network;
@@ -80,13 +80,19 @@ pub fn rehearse(place: &Place, conf: &OurConf, from: &FromMultus) -> Result<Rehe
     };
     let rehearsal = with_node(&request.node, |node| {
         let context = Context::new(node, &request, NETWORKS);
-        let census = node.cluster.census(&from.node)?;
+        let census = node.cluster.census(&from.node, !from.pods_alone)?;
+        if census.version.is_some() && !census.listed {
+            return Err(ClusterError::NotListed.into());
+        }
         let mut rehearsal = Rehearsal {
             pods: census.pods.len(),
             damage: damage(&request.node),
             ..Rehearsal::default()
         };
-        let networks = every_network(&context, &census.definitions)?;
+        let networks = match from.pods_alone {
+            true => Vec::new(),
+            false => every_network(&context, &census.definitions)?,
+        };
         rehearsal.networks = networks.len();
         for network in networks {
             if !network.problems.is_empty() {

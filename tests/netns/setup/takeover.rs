@@ -15,7 +15,7 @@ use crate::lab::{Outcome, POD, real_plugins};
 pub(super) const MULTUS: &str = "00-multus.conf";
 
 /// A node with Multus (thin) in front of the cluster network.
-fn thin() -> Setup {
+pub(super) fn thin() -> Setup {
     let setup = Setup::new();
     let conf = json!({
         "cniVersion": "1.0.0", "name": "multus-cni-network", "type": "multus",

@@ -35,7 +35,7 @@ impl Cluster for Nobody {
         Ok(Answer::default())
     }
 
-    fn census(&self, _: &str) -> Result<Census, ClusterError> {
+    fn census(&self, _: &str, _: bool) -> Result<Census, ClusterError> {
         Ok(Census::default())
     }
 
