@@ -40,7 +40,7 @@ fn helm(arguments: &[&str]) -> String {
 
 /// What the chart makes of these values.
 #[track_caller]
-fn rendered(values: &[&str]) -> Vec<Value> {
+pub(crate) fn rendered(values: &[&str]) -> Vec<Value> {
     let mut arguments = vec![
         "template",
         "jackfield",
@@ -74,7 +74,7 @@ fn plain() -> Vec<Value> {
     objects(&out)
 }
 
-fn find<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
+pub(crate) fn find<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     objects.iter().find(|it| it["kind"] == kind).unwrap()
 }
 
@@ -136,6 +136,10 @@ fn the_chart_is_without_fault_and_refuses_values_that_mean_nothing() {
         ("conf.agentSocket=/run/other.sock", "agentSocket"),
         ("conf.manifestDir=/srv/cluster", "manifestDir"),
         ("conf.deadlines.add=soon", "add"),
+        ("conf.statusNeedsAgent=maybe", "statusNeedsAgent"),
+        ("migration.back=true", "back"),
+        ("migration.force=true", "force"),
+        ("migration.from=multus", "from"),
     ] {
         let (succeeded, _, said) = run("helm", &["template", "j", "deploy/chart", "--set", value]);
         assert!(!succeeded && said.contains(named), "{value}: {said}");
@@ -190,6 +194,46 @@ fn values_change_what_they_name_and_nothing_else() {
     );
     let elsewhere = helm(&["template", "j", "deploy/chart", "--namespace", "networking"]);
     assert!(!elsewhere.contains("kube-system"), "{elsewhere}");
+}
+
+#[test]
+fn a_chart_that_moves_nodes_gives_the_installer_what_a_rehearsal_reads() {
+    let install = |values: &str| {
+        let objects = rendered(&["--set", values]);
+        let pod = find(&objects, "DaemonSet")["spec"]["template"]["spec"].clone();
+        (pod["containers"][1].clone(), pod["volumes"].to_string())
+    };
+    let last = |container: &Value, count: usize| {
+        let args = container["args"].as_array().unwrap();
+        let last = &args[args.len() - count..];
+        last.iter()
+            .map(|it| it.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (container, volumes) = install("migration.fromMultus=true");
+    assert_eq!(last(&container, 1), ["--from-multus"]);
+    assert_eq!(container["env"][0]["name"], "NODE_NAME");
+    let mounts = container["volumeMounts"].to_string();
+    for path in ["/var/lib/kubelet/device-plugins", "/var/lib/cni/multus"] {
+        assert!(mounts.contains(path) && volumes.contains(path), "{mounts}");
+    }
+    let (container, _) = install("migration.fromMultus=true,migration.back=true");
+    assert_eq!(last(&container, 2), ["--from-multus", "--back"]);
+    let thick = "migration.fromMultus=true,migration.force=true,migration.daemonConfigMap=multus-daemon-config";
+    let (container, volumes) = install(thick);
+    assert_eq!(
+        last(&container, 4),
+        [
+            "--from-multus",
+            "--force",
+            "--multus-daemon-config",
+            "/etc/multus-daemon/daemon-config.json"
+        ]
+    );
+    assert!(
+        volumes.contains(r#"{"name":"multus-daemon-config"}"#),
+        "{volumes}"
+    );
 }
 
 #[test]

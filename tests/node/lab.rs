@@ -97,6 +97,30 @@ impl Lab {
         conditions.iter().find(|it| it["type"] == "Ready").cloned()
     }
 
+    /// Whether kubelet says that the node is ready.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.readiness()
+            .is_some_and(|ready| ready["status"] == "True")
+    }
+
+    /// Waits for an event about the node with all of these words.
+    #[track_caller]
+    pub(crate) fn wait_for_event_of_node(&self, words: &[&str]) {
+        let selector = format!(
+            "involvedObject.kind%3DNode,involvedObject.name%3D{}",
+            self.machine.name
+        );
+        let path = format!("/api/v1/namespaces/default/events?fieldSelector={selector}");
+        eventually(&format!("an event of the node with {words:?}"), || {
+            let events = self.admin.get(&path).unwrap();
+            let mut events = events["items"].as_array().unwrap().iter();
+            events.any(|event| {
+                let text = format!("{}: {}", event["reason"], event["message"]);
+                words.iter().all(|word| text.contains(word))
+            })
+        });
+    }
+
     /// A definition of a bridge with addresses of its own, as `more` annotates it.
     pub(crate) fn definition(&self, name: &str, subnet: &str, annotations: &Value) {
         let config = json!({"cniVersion": "1.0.0", "name": name, "type": "bridge", "bridge": name,

@@ -14,8 +14,10 @@
 )]
 
 mod attach;
+mod away;
 mod deploy;
 mod failures;
+mod fleet;
 mod lab;
 mod neighbours;
 mod restarts;

@@ -46,11 +46,54 @@ impl Lab {
             &configmaps,
             &json!({"metadata": {"name": name}, "data": data}),
         );
-        self.admin.create(
-            &format!("/apis/apps/v1/namespaces/{SYSTEM}/daemonsets"),
-            &self.daemon_set(),
-        );
+        self.create_daemon_set();
         self.wait_for_jackfield();
+    }
+
+    /// Creates the DaemonSet of `deploy/`, whose configuration is there.
+    pub(crate) fn create_daemon_set(&self) {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/daemonset.yaml");
+        let mut objects = manifests::of_file(&file).into_iter();
+        let set = objects.find(|object| object["kind"] == "DaemonSet");
+        self.admin
+            .create(&daemon_sets(), &self.on_this_node(set.unwrap()));
+    }
+
+    /// Applies the DaemonSet as the chart makes it of these values, and waits until its pod is the
+    /// new one and ready.
+    pub(crate) fn deploy_chart(&self, values: &[&str]) {
+        let objects = crate::deploy::rendered(values);
+        let set = self.on_this_node(crate::deploy::find(&objects, "DaemonSet").clone());
+        if self.admin.get(&self.daemon_set_path()).is_none() {
+            let data = json!({"conf.json": json!({"logFile": "/var/log/jackfield", "logLevel": "verbose"}).to_string()});
+            self.admin.create(
+                &format!("/api/v1/namespaces/{SYSTEM}/configmaps"),
+                &json!({"metadata": {"name": self.daemon_set_name()}, "data": data}),
+            );
+            self.admin.create(&daemon_sets(), &set);
+        } else {
+            let changed = json!({"spec": {"template": set["spec"]["template"]}});
+            self.admin.merge(&self.daemon_set_path(), &changed);
+        }
+        let args = &set["spec"]["template"]["spec"]["containers"][1]["args"];
+        eventually("the rollout has ended", || {
+            self.agent_pod().is_some_and(|pod| {
+                pod["spec"]["containers"][1]["args"] == *args && is_condition(&pod, "Ready")
+            })
+        });
+    }
+
+    /// How often the installer's container was started again, while it runs.
+    #[track_caller]
+    pub(crate) fn restarts_of_installer(&self) -> u64 {
+        let pod = self.agent_pod().unwrap();
+        let mut containers = pod["status"]["containerStatuses"]
+            .as_array()
+            .unwrap()
+            .iter();
+        let install = containers.find(|it| it["name"] == "install").unwrap();
+        assert_eq!(install["ready"], true, "{install}");
+        install["restartCount"].as_u64().unwrap()
     }
 
     /// Waits until the agent's pod is ready and the node's configuration is Jackfield's.
@@ -66,6 +109,15 @@ impl Lab {
 
     /// Waits until containerd, which watches its directory of configurations, uses this network.
     pub(crate) fn wait_for_network(&self, name: &str) {
+        self.wait_for_loaded(|config| config["Name"] == name);
+    }
+
+    /// The same for a network whose first plugin is this one.
+    pub(crate) fn wait_for_plugin(&self, plugin: &str) {
+        self.wait_for_loaded(|config| config["Plugins"][0]["Network"]["type"] == plugin);
+    }
+
+    fn wait_for_loaded(&self, is_so: impl Fn(&Value) -> bool) {
         let socket = self.machine.path("run/containerd/containerd.sock");
         let method = "/runtime.v1.RuntimeService/Status";
         eventually("containerd has loaded the network", || {
@@ -75,18 +127,12 @@ impl Lab {
             let loaded = status.info.get("cniconfig").map(String::as_str);
             let loaded: Value = serde_json::from_str(loaded.unwrap_or("{}")).unwrap();
             let mut networks = loaded["Networks"].as_array().into_iter().flatten();
-            networks.any(|it| it["Config"]["Name"] == name)
+            networks.any(|it| is_so(&it["Config"]))
         });
     }
 
     /// The manifest of the DaemonSet, for this node.
-    fn daemon_set(&self) -> Value {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/daemonset.yaml");
-        let of_kind = |kind| move |object: &Value| object["kind"] == kind;
-        let mut set = manifests::of_file(&file)
-            .into_iter()
-            .find(of_kind("DaemonSet"));
-        let set = set.as_mut().unwrap();
+    fn on_this_node(&self, mut set: Value) -> Value {
         let name = self.daemon_set_name();
         let labels = json!({"app.kubernetes.io/name": name});
         set["metadata"]["name"] = json!(name);
@@ -103,7 +149,7 @@ impl Lab {
                 volume["configMap"]["name"] = json!(name);
             }
         }
-        set.take()
+        set
     }
 
     /// Gives the DaemonSet another image, as an upgrade does, and waits until its pod has it.
@@ -167,6 +213,10 @@ impl Lab {
         pods.find(|pod| pod["metadata"]["deletionTimestamp"].is_null())
             .cloned()
     }
+}
+
+fn daemon_sets() -> String {
+    format!("/apis/apps/v1/namespaces/{SYSTEM}/daemonsets")
 }
 
 /// Whether a pod's condition of this type is true.
