@@ -63,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     target("devlink", 1 << 13, wire::devlink),
     target("sysfs", 1 << 13, wire::sysfs),
     target("device-info", 1 << 16, files::device_info),
+    target("pci-names", 1 << 13, files::pci_names),
     target("installation", 1 << 16, files::installation),
 ];
 

@@ -53,6 +53,10 @@ pub struct Function {
     pub vendor: Option<u16>,
     /// The device's number.
     pub device: Option<u16>,
+    /// What people call the vendor; known after [`Inventory::name`].
+    pub vendor_name: Option<String>,
+    /// What people call the device; likewise.
+    pub device_name: Option<String>,
     /// The driver; `None` is an unbound function.
     pub driver: Option<String>,
     /// The NUMA node.
@@ -266,6 +270,8 @@ impl Inventory {
             address,
             vendor,
             device,
+            vendor_name: None,
+            device_name: None,
             driver,
             numa_node: function.numa_node(),
             netdev: uplink.or_else(|| function.netdev()),

@@ -73,9 +73,10 @@
 //! # Features
 //!
 //! - `fixtures`: machines for tests, among them some that nobody has on a desk.
-//! - `pci-names`: names of vendors and devices, for people. Its table adds 3 MB. The crate behind
-//!   it runs curl when it is built; this repository forbids curl the download, so that a build
-//!   without network is the same build. Elsewhere set `CURL_HOME` likewise.
+//! - `pci-names`: names of vendors and devices compiled in, for people whose machine has no
+//!   `pci.ids` that [`PciNames`] could read. Its table adds 3 MB. The crate behind it runs curl when
+//!   it is built; this repository forbids curl the download, so that a build without network is the
+//!   same build. Elsewhere set `CURL_HOME` likewise.
 
 pub use capture::{Capture, CaptureError};
 pub use device::{Device, Identity};
@@ -92,8 +93,9 @@ pub use inventory::{
 };
 pub use ipoib_addr::{IpoibAddr, IpoibAddrError};
 pub use mac_addr::{MacAddr, MacError};
+pub use names::PciNames;
 #[cfg(feature = "pci-names")]
-pub use names::{device_name, vendor_name};
+pub use names::compiled::{device_name, vendor_name};
 pub use pci_address::{PciAddress, PciAddressError};
 pub use pci_function::{PciFunction, Sriov, Vfio};
 pub use phys_port_name::{PhysPortName, PhysPortNameError};
@@ -117,7 +119,6 @@ mod info;
 mod inventory;
 mod ipoib_addr;
 mod mac_addr;
-#[cfg(feature = "pci-names")]
 mod names;
 mod octets;
 mod pci_address;

@@ -14,6 +14,7 @@ use crate::kernel::devices_in_all_namespaces;
 use crate::operation::orphans::orphans;
 use usage::{Usage, User};
 
+mod names;
 mod picture;
 mod usage;
 
@@ -49,9 +50,14 @@ struct Told<'a> {
 
 pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, String> {
     let mut devlink = Devlink::open().ok();
-    let inventory = Inventory::read(&Sysfs::host(), &mut |device| {
+    let mut inventory = Inventory::read(&Sysfs::host(), &mut |device| {
         devlink.as_mut()?.switch(device)
     });
+    let table = names::table().unwrap_or_else(|cause| {
+        note(&cause);
+        Vec::new()
+    });
+    inventory.name(&table);
     inventory.remarks.iter().for_each(|remark| note(remark));
     let usage = usage(&inventory, &Journal::new(&args.journal_dir));
     match args.output {
@@ -147,7 +153,7 @@ fn section(out: &mut Vec<String>, rows: &[Vec<String>], header: &[&str]) {
     out.extend(table(header, rows));
 }
 
-const FUNCTIONS: [&str; 9] = [
+const FUNCTIONS: [&str; 10] = [
     "DEVICE",
     "KIND",
     "ID",
@@ -157,6 +163,7 @@ const FUNCTIONS: [&str; 9] = [
     "REPRESENTOR",
     "USED AS",
     "POD",
+    "NAME",
 ];
 
 /// Physical functions, each with its VFs below it, then the functions that have none.
@@ -216,6 +223,7 @@ fn row(
             uses.join(", ")
         },
         Usage::cell(usage.of_function(function)),
+        or_dash(function.name().as_ref()),
     ]
 }
 

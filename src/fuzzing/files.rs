@@ -1,8 +1,9 @@
 //! Files that others may have written: the journal's directory, Multus', kubelet's, the runtime's.
 
+use std::collections::BTreeSet;
 use std::fs;
 
-use device_info::{Capture, DeviceInfo, WireDeviceInfo};
+use device_info::{Capture, DeviceInfo, PciNames, WireDeviceInfo};
 
 use super::{of_lines, parts, said, settles, text};
 use crate::allocation::Checkpoint;
@@ -207,5 +208,18 @@ fn capture(bytes: &[u8]) {
             assert_eq!(Capture::from_json(&capture.to_json()), Ok(capture));
         }
         Err(error) => said(&error),
+    }
+}
+
+/// The node's table of names, of which two devices' are taken.
+pub(super) fn pci_names(bytes: &[u8]) {
+    let wanted = BTreeSet::from([(0x15b3, 0x101e), (0x8086, 0x1572)]);
+    let names = PciNames::parse(bytes, &wanted);
+    for (vendor, device) in wanted {
+        let found = [names.vendor(vendor), names.device(vendor, device)];
+        for name in found.into_iter().flatten() {
+            said(&name);
+            assert!(name.len() <= 160 && !name.is_empty(), "{name}");
+        }
     }
 }

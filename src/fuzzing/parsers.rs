@@ -25,6 +25,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("device-info/src/info/wire.rs", "from_json", By("device-info")),
     ("device-info/src/ipoib_addr.rs", "from_str", By("words")),
     ("device-info/src/mac_addr.rs", "from_str parse_observed", By("words")),
+    ("device-info/src/names.rs", "numbered parse", By("pci-names")),
     ("device-info/src/octets.rs", "deserialize", By("journal")),
     ("device-info/src/octets.rs", "parse parse_bare", By("words")),
     ("device-info/src/pci_address.rs", "from_str parse", By("words")),

@@ -43,6 +43,7 @@ mod environment;
 mod every_verb;
 mod explain;
 mod foreign;
+mod inventory;
 mod kernel_links;
 mod kernel_routes;
 mod kubelet;

@@ -18,6 +18,8 @@ const WIDEST: f64 = 1484.0;
 /// The least width of a card: its head has to fit.
 const NARROWEST: f64 = 500.0;
 const CARD_HEAD: f64 = 66.0;
+/// What the line with a name adds to it.
+const NAME: f64 = 16.0;
 const BAND_HEAD: f64 = 40.0;
 const HEAD: f64 = 124.0;
 
@@ -91,15 +93,24 @@ fn place<'n, 'a>(band: &'n Band<'a>, size: Size) -> Vec<Placed<'n, 'a>> {
 }
 
 fn extent(card: &Card<'_>, size: Size) -> (f64, f64) {
+    let head = head_height(card);
     if card.tiles.is_empty() {
-        return (NARROWEST, CARD_HEAD);
+        return (NARROWEST, head);
     }
     let columns = size.columns(card.tiles.len());
     let rows = card.tiles.len().div_ceil(columns);
     let along = |count: usize, each: f64| lossless(count) * (each + size.gap()) - size.gap();
     let width = along(columns, size.width()) + 2.0 * PAD;
-    let height = CARD_HEAD + along(rows, size.height()) + PAD;
+    let height = head + along(rows, size.height()) + PAD;
     (width.max(NARROWEST), height)
+}
+
+fn head_height(card: &Card<'_>) -> f64 {
+    if card.name.is_empty() {
+        CARD_HEAD
+    } else {
+        CARD_HEAD + NAME
+    }
 }
 
 fn draw_card(canvas: &mut Canvas, placed: &Placed<'_, '_>, size: Size, (left, top): (f64, f64)) {
@@ -120,12 +131,12 @@ fn draw_card(canvas: &mut Canvas, placed: &Placed<'_, '_>, size: Size, (left, to
     for (number, tile) in card.tiles.iter().enumerate() {
         let (column, row) = (number % columns, number / columns);
         let x = area.x + PAD + lossless(column) * (size.width() + size.gap());
-        let y = area.y + CARD_HEAD + lossless(row) * (size.height() + size.gap());
+        let y = area.y + head_height(card) + lossless(row) * (size.height() + size.gap());
         tile::draw(canvas, tile, size, (x, y));
     }
 }
 
-/// What a card says of its physical function: the name and how many, the address and the driver.
+/// What a card says of its physical function: interface and how many, address and driver, name.
 fn head(canvas: &mut Canvas, card: &Card<'_>, area: Area) {
     let mut left = area.x + PAD;
     let inner = area.width - 2.0 * PAD;
@@ -152,12 +163,12 @@ fn head(canvas: &mut Canvas, card: &Card<'_>, area: Area) {
     canvas.text((right, area.y + 29.0), inner * 0.6, &note, look);
     let room = if note.is_empty() { 1.0 } else { 0.38 };
     canvas.text((left, area.y + 29.0), inner * room, &card.title, bold(17.0));
-    canvas.text(
-        (left, area.y + 49.0),
-        inner - 26.0,
-        &card.subtitle,
-        mono(12.0),
-    );
+    let below = inner - 26.0;
+    let address = (left, area.y + 49.0);
+    canvas.text(address, below, &card.subtitle, mono(12.0));
+    if !card.name.is_empty() {
+        canvas.text((left, area.y + 49.0 + NAME), below, &card.name, faint(12.0));
+    }
 }
 
 #[allow(

@@ -27,6 +27,8 @@ pub(super) struct Card<'a> {
     pub(super) device: Option<String>,
     pub(super) title: String,
     pub(super) subtitle: String,
+    /// What people call it; empty where that is not known.
+    pub(super) name: String,
     pub(super) note: String,
     pub(super) driven: Driven,
     pub(super) owner: Owner<'a>,
@@ -44,6 +46,8 @@ pub(super) struct Tile<'a> {
     pub(super) owner: Owner<'a>,
     /// How the host sees it: interface, driver, path.
     pub(super) seen: String,
+    /// What people call it; empty where that is not known.
+    pub(super) name: String,
     /// What else stands for it or is made of it: representor, RDMA and vDPA devices.
     pub(super) more: Vec<String>,
 }
@@ -178,6 +182,7 @@ impl<'a> Card<'a> {
             title: function.netdev.clone().unwrap_or_else(|| address.clone()),
             device: Some(address),
             subtitle: subtitle.join(" · "),
+            name: function.name().unwrap_or_default(),
             note: String::new(),
             driven: Driven::of(function),
             owner: usage.of_function(function),
@@ -212,6 +217,7 @@ impl<'a> Tile<'a> {
             driven: Driven::of(function),
             owner: usage.of_function(function),
             seen: at.map_or_else(|| driver.to_owned(), |at| format!("{at}, {driver}")),
+            name: function.name().unwrap_or_default(),
             more,
         }
     }
@@ -229,6 +235,7 @@ impl<'a> Tile<'a> {
             driven: Driven::Kernel,
             owner: usage.of(&entry.name),
             seen: entry.netdev.clone().unwrap_or_default(),
+            name: String::new(),
             more: representor.chain(rdma).collect(),
         }
     }
@@ -240,6 +247,7 @@ fn without_function<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Card<'a>
         device: None,
         title: title.to_owned(),
         subtitle: number(tiles.len(), "device"),
+        name: String::new(),
         note: String::new(),
         driven: Driven::Vdpa,
         owner: Owner::Nobody,
@@ -263,6 +271,7 @@ fn without_function<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Card<'a>
             driven: entry.driver.map_or(Driven::Nothing, |_| Driven::Vdpa),
             owner: usage.of(&entry.name),
             seen: entry.path.clone().unwrap_or_default(),
+            name: String::new(),
             more: entry.driver.iter().map(ToString::to_string).collect(),
         })
         .collect();
@@ -278,6 +287,7 @@ fn without_function<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Card<'a>
             seen: entry
                 .node_guid
                 .map_or_else(String::new, |guid| guid.to_string()),
+            name: String::new(),
             more: Vec::new(),
         })
         .collect();

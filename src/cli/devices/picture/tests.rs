@@ -11,10 +11,16 @@ use super::*;
 use crate::cli::devices::usage::User;
 use crate::operation::orphans::Orphan;
 
+/// Names of the vendors, and of one device.
+const NAMES: &[u8] =
+    b"15b3  <M> & Company\n8086  Intel Corporation\n\t10c9  82576 Gigabit\x1b[31m\n";
+
 fn inventory(capture: &Capture) -> Inventory {
     let directory = tempfile::tempdir().unwrap();
     let sysfs = capture.build(directory.path()).unwrap();
-    Inventory::read(&sysfs, &mut |device| capture.switch(device).cloned())
+    let mut inventory = Inventory::read(&sysfs, &mut |device| capture.switch(device).cloned());
+    inventory.name(NAMES);
+    inventory
 }
 
 fn orphan(address: &str) -> Orphan {
@@ -235,6 +241,19 @@ fn a_colour_is_one_meaning() {
         "a VF on vfio-pci, in a pod"
     );
     assert_eq!(used.matches("#fee2e2").count(), 2, "an orphan");
+}
+
+#[test]
+fn a_card_bears_the_name_of_its_device_and_a_box_tells_it() {
+    let inventory = inventory(&fixtures::igb_vfio());
+    let svg = picture("node", &inventory, &Usage::default());
+    let name = r"Intel Corporation 82576 Gigabit\u{1b}[31m";
+    assert!(svg.contains(&format!(">{name}</text>")), "{svg}");
+    let vf = &inventory.physical_functions[0].vfs[0].function;
+    let title = format!(" · {}</title>", vf.name().unwrap());
+    assert!(svg.contains(&title), "{title} is not in\n{svg}");
+    let marks = picture("node", &nodes()[0], &Usage::default());
+    assert!(marks.contains("&lt;M&gt; &amp; Company"), "{marks}");
 }
 
 /// For a person who changes how it looks: `JACKFIELD_PICTURES=DIR` keeps what the tests draw.

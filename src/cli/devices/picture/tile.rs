@@ -110,7 +110,8 @@ fn title(tile: &Tile<'_>) -> String {
         Owner::Nobody => "free".to_owned(),
     };
     let parts = [&tile.label, &tile.device, &owner, &tile.seen].into_iter();
-    let parts = parts.chain(&tile.more).filter(|part| !part.is_empty());
+    let parts = parts.chain(&tile.more).chain([&tile.name]);
+    let parts = parts.filter(|part| !part.is_empty());
     parts.map(String::as_str).collect::<Vec<_>>().join(" · ")
 }
 
