@@ -41,6 +41,8 @@ use tracing::info;
 
 pub use connection::Credentials;
 pub use log::LogFormat;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use metrics::Exposition;
 
 use crate::cluster::OwedWrites;
 use crate::cluster::api::ApiError;

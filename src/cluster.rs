@@ -33,7 +33,7 @@ pub use catalog::{Catalog, Network, administrators_definitions};
 pub use census::Census;
 pub use conf_dir::{ConfDirError, OnDisk};
 pub use error::ClusterError;
-pub use figures::{Figures, OnRecord, Phase};
+pub use figures::{CheckFigure, Examination, Figures, OnRecord, Phase};
 pub use folder::Folder;
 pub use installation::{Installation, InstallationState};
 pub use owed_writes::{OwedSurvey, OwedWrite, OwedWrites};
@@ -91,5 +91,10 @@ pub trait Cluster {
     /// opens the record that the call wrote, so that another process can sync it to disk.
     fn over(&self, figures: Figures, record: &dyn Fn() -> Option<OwnedFd>) {
         let _ = (figures, record);
+    }
+
+    /// Reports what `doctor` found on this node, likewise.
+    fn examined(&self, examination: Examination) {
+        let _ = examination;
     }
 }

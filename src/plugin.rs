@@ -70,7 +70,9 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     }
     let request = Request::new(call, conf?)?;
     let log = &request.node.log;
-    request.node.warnings.iter().for_each(|line| log.warn(line));
+    for line in &request.node.warnings {
+        log.warn(&named(&request.call), line);
+    }
     let begun = Instant::now();
     with_node(&request.node, |node| {
         let outcome = run(node, &request);
@@ -219,8 +221,10 @@ fn without_answer<T>(
 }
 
 fn warn_of_notes(context: &Context<'_>) {
-    let log = &context.request.node.log;
-    context.notes().iter().for_each(|line| log.warn(line));
+    let request = context.request;
+    for line in context.notes() {
+        request.node.log.warn(&named(&request.call), &line);
+    }
 }
 
 /// The answer to VERSION: the version asked in, and all that we speak (CNI 1.1.0 §5 VERSION

@@ -17,8 +17,7 @@ use tracing::warn;
 
 use super::cache::Cache;
 use super::device_usage::DeviceUsage;
-use super::metrics::Metrics;
-use crate::kubelet::Usage;
+use super::metrics::{Exposition, Metrics};
 
 /// Connections at once: plugins' questions have their own.
 const CONNECTIONS: usize = 8;
@@ -33,8 +32,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 const TAKEN_PAUSE: Duration = Duration::from_secs(1);
 
 const METRICS: &str = "/metrics";
-/// How `/metrics` is written. Read as Prometheus' older text, its counters would have no type.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Takes the address, as soon as nobody else has it: any user of the node may take it, and plugins
@@ -101,13 +98,20 @@ async fn serve_on(
 
 async fn converse(stream: TcpStream, metrics: &Metrics, cache: &Cache, devices: &DeviceUsage) {
     let service = service_fn(|request: Request<Incoming>| {
-        let path = request.uri().path();
-        let devices = match path {
-            METRICS => devices.show().clone(),
-            _ => Vec::new(),
+        let accept = request.headers().get(header::ACCEPT);
+        let accept = accept.and_then(|accept| accept.to_str().ok());
+        let response = match request.uri().path() {
+            METRICS => {
+                let form = Exposition::parse(accept.unwrap_or_default());
+                let page = metrics.page(cache, &devices.show().clone(), form);
+                response(StatusCode::OK, form.content_type(), page)
+            }
+            path => {
+                let (status, line) = health(path, cache);
+                response(status, TEXT, line)
+            }
         };
-        let (status, text) = page(path, metrics, cache, &devices);
-        std::future::ready(Ok::<_, Infallible>(response(path, status, text)))
+        std::future::ready(Ok::<_, Infallible>(response))
     });
     // A client that goes away is nobody's error.
     let _ = http1::Builder::new()
@@ -119,8 +123,7 @@ async fn converse(stream: TcpStream, metrics: &Metrics, cache: &Cache, devices: 
         .await;
 }
 
-fn response(path: &str, status: StatusCode, text: String) -> Response<String> {
-    let kind = if path == METRICS { OPEN_METRICS } else { TEXT };
+fn response(status: StatusCode, kind: &'static str, text: String) -> Response<String> {
     let mut response = Response::new(text);
     *response.status_mut() = status;
     response
@@ -129,9 +132,8 @@ fn response(path: &str, status: StatusCode, text: String) -> Response<String> {
     response
 }
 
-fn page(path: &str, metrics: &Metrics, cache: &Cache, devices: &[Usage]) -> (StatusCode, String) {
+fn health(path: &str, cache: &Cache) -> (StatusCode, String) {
     match path {
-        METRICS => (StatusCode::OK, metrics.text(cache, devices)),
         "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
         "/readyz" => match missing(cache).as_slice() {
             [] => (StatusCode::OK, "ok\n".to_owned()),

@@ -1,11 +1,13 @@
 //! What is counted, for Prometheus (`docs/metrics.md`).
 
 mod calls;
+mod doctor;
+mod exposition;
 mod labels;
+mod process;
 
 use std::time::{Duration, Instant};
 
-use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -13,14 +15,18 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use super::cache::Cache;
-use crate::cluster::Figures;
+use crate::cluster::{Examination, Figures};
 use crate::cni::Verb;
 use crate::kubelet::Usage;
 use calls::Calls;
+use doctor::Doctor;
+pub(crate) use exposition::Exposition;
 use labels::{
-    DeviceLabels, LookupLabels, PublicationLabels, QuestionLabels, ShelfLabels, StateLabels,
+    BuildLabels, DeviceLabels, LookupLabels, PublicationLabels, QuestionLabels, ShelfLabels,
+    StateLabels,
 };
 pub(super) use labels::{Origin, Outcome, What};
+use process::Process;
 
 /// The agent's counters and gauges.
 #[derive(Debug)]
@@ -43,13 +49,14 @@ pub(super) struct Metrics {
     absent: Counter,
     installation: Family<StateLabels, Gauge>,
     calls: Calls,
+    doctor: Doctor,
 }
 
 impl Metrics {
     /// Everything at zero.
     pub(super) fn new() -> Metrics {
         let mut metrics = Metrics {
-            registry: Registry::with_prefix("jackfield"),
+            registry: Registry::default(),
             questions: Family::default(),
             // 50 µs to 1.6 s.
             answer_time: Histogram::new(exponential_buckets(0.000_05, 2.0, 16)),
@@ -68,13 +75,18 @@ impl Metrics {
             absent: Counter::default(),
             installation: Family::default(),
             calls: Calls::default(),
+            doctor: Doctor::default(),
         };
         metrics.register();
         metrics
     }
 
     fn register(&mut self) {
-        let registry = &mut self.registry;
+        self.registry.register_collector(Box::new(Process::start()));
+        let registry = self.registry.sub_registry_with_prefix("jackfield");
+        let build = Family::<BuildLabels, Gauge>::default();
+        build.get_or_create(&BuildLabels::ours()).set(1);
+        registry.register("build_info", "The release that runs; the value is 1", build);
         registry.register("questions", "Questions of plugins", self.questions.clone());
         registry.register_with_unit(
             "answer",
@@ -151,6 +163,12 @@ impl Metrics {
             self.installation.clone(),
         );
         self.calls.register(registry);
+        self.doctor.register(registry);
+    }
+
+    /// `doctor` has looked at the node.
+    pub(super) fn examined(&self, examination: &Examination) {
+        self.doctor.ran(examination);
     }
 
     /// How far the installation is: one series, whatever it was before.
@@ -221,8 +239,8 @@ impl Metrics {
         self.owed.set(gauge(writes));
     }
 
-    /// Everything as Prometheus reads it; `devices` as kubelet has them now.
-    pub(super) fn text(&self, cache: &Cache, devices: &[Usage]) -> String {
+    /// The whole page; `devices` as kubelet has them now.
+    pub(super) fn page(&self, cache: &Cache, devices: &[Usage], form: Exposition) -> String {
         self.devices.clear();
         for usage in devices {
             let free = usage.all.saturating_sub(usage.in_use);
@@ -236,10 +254,7 @@ impl Metrics {
         self.shelf("pod", pods.len(), pods.heard());
         self.shelf("definition", definitions.len(), definitions.heard());
         self.shelf("slice", slices.len(), slices.heard());
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = encode(&mut text, &self.registry);
-        text
+        form.of(&self.registry)
     }
 
     fn shelf(&self, kind: &'static str, count: usize, heard: Option<Instant>) {

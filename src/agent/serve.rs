@@ -108,6 +108,9 @@ impl Desk {
                 }
                 Received::Message(ToAgent::Owed) => owes = true,
                 Received::Message(ToAgent::Over(figures)) => self.over(&figures),
+                Received::Message(ToAgent::Examined(examination)) => {
+                    self.metrics.examined(&examination);
+                }
                 Received::Message(ToAgent::Keep(publication)) => {
                     let reply = match self.publisher.keep(publication) {
                         Ok(()) => FromAgent::Kept,
@@ -157,6 +160,7 @@ impl Desk {
             let failed = figures.networks.iter().find(|network| !network.done);
             warn!(
                 pod = figures.pod,
+                container = figures.container,
                 network = failed.map(|failed| failed.network.as_str()),
                 phase = figures.last.as_deref(),
                 verb = &*figures.verb,

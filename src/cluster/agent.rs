@@ -18,8 +18,8 @@ use connection::{ByDeadline, ConnectError, Connection, Wait};
 use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
 use super::{
-    Answer, Api, Census, Cluster, ClusterError, Figures, Installation, OwedWrites, PodName,
-    Publication, Question,
+    Answer, Api, Census, Cluster, ClusterError, Examination, Figures, Installation, OwedWrites,
+    PodName, Publication, Question,
 };
 
 /// How long an ADD waits for an agent that is away.
@@ -356,6 +356,10 @@ impl Cluster for Agent {
         } else {
             self.tell(&[over], record);
         }
+    }
+
+    fn examined(&self, examination: Examination) {
+        self.tell(&[ToAgent::Examined(examination)], &|| None);
     }
 }
 

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded;
+
 /// A word of ours, or of another release.
 type Word = Cow<'static, str>;
 
@@ -19,6 +21,8 @@ pub struct Figures {
     pub verb: Word,
     /// The pod, `namespace/name`, where the runtime names one.
     pub pod: Option<String>,
+    /// What the runtime calls the sandbox, where the call is about one.
+    pub container: Option<String>,
     /// The code of its failure; 0 when all is well.
     pub code: u32,
     /// What the runtime was told of the failure.
@@ -78,6 +82,27 @@ pub struct PluginFigure {
     pub done: bool,
     /// In microseconds.
     pub took: u64,
+}
+
+/// What `doctor` found on this node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Examination {
+    /// Every check, those that found nothing among them.
+    #[serde(deserialize_with = "bounded::list::<_, _, MOST_CHECKS>")]
+    pub checks: Vec<CheckFigure>,
+}
+
+/// How many checks a release may have.
+const MOST_CHECKS: usize = 64;
+
+/// What came of one check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckFigure {
+    /// Its name.
+    pub check: Word,
+    /// How much it found.
+    pub findings: u64,
 }
 
 /// What a call spends its time on.

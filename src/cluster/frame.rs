@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::api::definitions::Unread;
-use super::{Answer, Census, Figures, Installation, Publication, Question};
+use super::{Answer, Census, Examination, Figures, Installation, Publication, Question};
 use crate::npwg::{Definition, ObjectRef};
 
 /// The version that is spoken here.
@@ -45,6 +45,9 @@ pub enum ToAgent {
     /// A call is over, and this is what it took. There is no answer, and what does not arrive is
     /// not counted.
     Over(Box<Figures>),
+    /// `doctor` has looked at the node, and this is what it found. There is no answer, and an agent
+    /// that does not know the message refuses it.
+    Examined(Examination),
     /// Something is to be told that could not be kept on disk; answered by [`FromAgent::Kept`].
     Keep(Publication),
     /// Who is there, on this node; answered by [`FromAgent::Census`].
@@ -270,6 +273,22 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         }
         assert!(encode(&"x".repeat(MAX_TO_AGENT), MAX_TO_AGENT).is_err());
+    }
+
+    /// Each check takes memory and a line of the page.
+    #[test]
+    fn an_examination_of_more_checks_than_any_release_has_is_refused() {
+        let checks = |count: usize| {
+            let check = r#"{"check":"a","findings":1}"#;
+            let text = format!(
+                r#"{{"examined":{{"checks":[{}]}}}}"#,
+                vec![check; count].join(",")
+            );
+            serde_json::from_str::<ToAgent>(&text)
+        };
+        assert!(checks(64).is_ok());
+        let error = checks(65).unwrap_err().to_string();
+        assert!(error.contains("more than 64"), "{error}");
     }
 
     /// What other releases would write within one version.

@@ -36,6 +36,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("device-info/src/store/name.rs", "from_str", By("words")),
     ("device-info/src/sysfs/attribute.rs", "read_at read_each", By("sysfs")),
     ("device-info/src/vdpa.rs", "from_str", By("words")),
+    ("src/agent/metrics/exposition.rs", "parse", By("words")),
     ("src/agent/serve.rs", "receive", No("frames reaches frame::length and the message, this is their asynchronous twin")),
     ("src/allocation/checkpoint.rs", "of_all_nodes parse", By("kubelet-files")),
     ("src/allocation/claims.rs", "parse", By("kubelet-files")),

@@ -10,6 +10,7 @@ use device_info::{
 };
 
 use super::{said, text};
+use crate::agent::Exposition;
 use crate::cni::json::same_key;
 use crate::cni::{
     CniArgs, ContainerId, InterfaceName, NetworkName, PluginType, RawObject, Version,
@@ -139,6 +140,8 @@ pub(super) fn words(bytes: &[u8]) {
         reads_back::<InterfaceName>(word);
         reads_back::<NetworkName>(word);
         reads_back::<PluginType>(word);
+        let twice = Exposition::parse(&format!("{word},{word}"));
+        assert_eq!(Exposition::parse(word), twice);
         if let Ok(guid) = Guid::parse_observed(word) {
             assert_eq!(Guid::parse_observed(&guid.to_string()), Ok(guid));
         }

@@ -69,6 +69,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
         journal::look(&context, &found.file, &options.place, &mut diagnosis);
         owed::look(&context, &mut diagnosis);
         multus::look(&context, &mut diagnosis);
+        node.cluster.examined(diagnosis.examination());
         Ok(())
     });
     if let Err(failure) = looked {

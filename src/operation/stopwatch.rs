@@ -98,6 +98,8 @@ impl Stopwatch {
         figures.pod = of("K8S_POD_NAMESPACE")
             .zip(of("K8S_POD_NAME"))
             .map(|(namespace, name)| format!("{namespace}/{name}"));
+        let attachment = call.attachment().ok();
+        figures.container = attachment.map(|(container, _)| container.to_string());
         figures.code = failure.map_or(0, |failure| failure.code);
         figures.failure = failure.map(|failure| failure.msg.clone());
         figures
@@ -161,6 +163,7 @@ mod tests {
         );
         assert_eq!((&*figures.verb, figures.code), ("DEL", 105));
         assert_eq!(figures.pod.as_deref(), Some("a/web"));
+        assert_eq!(figures.container.as_deref(), Some("x"));
         assert_eq!(figures.failure.as_deref(), Some("no such address"));
         assert_eq!(figures.last.as_deref(), Some("journal"));
         let networks: Vec<_> = figures

@@ -20,12 +20,13 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Log {
-    /// A line that somebody should read: on stderr, and in the file from `error` on.
-    pub(super) fn warn(&self, line: &str) {
+    /// A line about `call` that somebody should read: on stderr, and in the file from `error` on.
+    pub(super) fn warn(&self, call: &str, line: &str) {
+        let line = format!("{call}: {line}");
         if self.to_stderr {
             console::say(&format!("jackfield: {line}"));
         }
-        self.write(Level::Error, || line.to_owned());
+        self.write(Level::Error, || line);
     }
 
     /// A line for the file alone.
@@ -183,12 +184,12 @@ mod tests {
         let log = log(dir.path(), Level::Verbose);
         log.write(Level::Debug, || "too much".into());
         log.write(Level::Verbose, || "ADD".into());
-        log.warn("unknown key");
+        log.warn("ADD", "unknown key");
         let text = fs::read_to_string(dir.path().join("jackfield.log")).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert!(lines[0].ends_with("Z [verbose] ADD"), "{text}");
-        assert!(lines[1].ends_with("Z [error] unknown key"), "{text}");
+        assert!(lines[1].ends_with("Z [error] ADD: unknown key"), "{text}");
     }
 
     #[test]
@@ -212,13 +213,18 @@ mod tests {
     fn a_line_of_others_text_stays_one_line_of_bounded_length() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Error);
-        log.warn("a\n2026-01-01T00:00:00Z [error] forged \u{9b}31m\u{202e}");
+        log.warn(
+            "DEL",
+            "a\n2026-01-01T00:00:00Z [error] forged \u{9b}31m\u{202e}",
+        );
         log.write(Level::Error, || "x".repeat(1 << 20));
         let text = fs::read_to_string(dir.path().join("jackfield.log")).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2);
         assert!(
-            lines[0].ends_with(r"[error] a\n2026-01-01T00:00:00Z [error] forged \u{9b}31m\u{202e}")
+            lines[0].ends_with(
+                r"[error] DEL: a\n2026-01-01T00:00:00Z [error] forged \u{9b}31m\u{202e}"
+            )
         );
         assert!(lines[1].len() < 20 << 10);
     }

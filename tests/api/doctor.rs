@@ -141,3 +141,24 @@ fn without_an_agent_the_api_server_is_asked_page_by_page() {
     says(&lab, "install", &dry_run, 0, &["0 pods would fail"]);
     assert!(Path::new(&lab.path("net.d/00-multus.conf")).exists());
 }
+
+#[test]
+fn the_agent_shows_what_the_last_look_found() {
+    let (lab, agent) = Lab::with_agent();
+    installed(&lab, json!({}));
+    let of = |check: &str| format!(r#"jackfield_doctor_findings{{check="{check}"}}"#);
+    let shows = |check: &str, count: f64| {
+        crate::lab::eventually("the agent has been told", || {
+            agent.metric(&of(check)) == Some(count)
+        });
+    };
+    assert_eq!(agent.metric(&of("cluster")), None, "nobody has looked");
+    says(&lab, "doctor", &["--node", "elsewhere"], 1, &[]);
+    shows("cluster", 1.0);
+    shows("journal", 0.0);
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    let ran = agent.metric("jackfield_doctor_last_run_timestamp_seconds");
+    assert!((now - 60.0..=now).contains(&ran.unwrap()), "{ran:?}");
+    diagnosis(&lab);
+    shows("cluster", 0.0);
+}

@@ -79,19 +79,18 @@ fn calls_are_counted_by_verb_code_network_phase_and_plugin() {
 }
 
 #[test]
-fn a_call_that_failed_is_one_line_with_pod_network_and_phase() {
+fn a_call_that_failed_is_one_line_with_pod_container_network_and_phase() {
     let (lab, agent) = Lab::with_agent();
     let lost = lab.pod("lost", &json!({NETWORKS: "nowhere"}));
     agent.wait_until_it_knows(1, 0);
     lab.add("lost", &lost).fails(102, &[]);
-    let (pod, network) = (
-        format!("{}/lost", lab.namespace),
-        format!("{}/nowhere", lab.namespace),
-    );
+    let of = |separator: &str, name: &str| format!("{}{separator}{name}", lab.namespace);
+    let (pod, container, network) = (of("/", "lost"), of("-", "lost"), of("/", "nowhere"));
     eventually("the line", || {
         agent.log().iter().any(|line| {
             let fields = &line["fields"];
             fields["pod"] == pod.as_str()
+                && fields["container"] == container.as_str()
                 && fields["network"] == network.as_str()
                 && fields["phase"] == "plan"
                 && fields["verb"] == "ADD"

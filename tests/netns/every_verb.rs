@@ -267,8 +267,15 @@ fn the_log_file_has_a_line_for_each_call_and_stderr_is_quiet_on_demand() {
         assert_eq!((outcome.exit, &*outcome.stderr), (exit, ""), "{outcome}");
     }
     let log = std::fs::read_to_string(&file).unwrap();
+    let of = format!(
+        "pod demo/web, container {}, interface eth0:",
+        lab.container()
+    );
+    for line in log.lines() {
+        assert!(line.contains(&of), "{line}");
+    }
     for (line, times) in [
-        ("[error] unknown key \"colour\"", 3),
+        ("interface eth0: unknown key \"colour\"", 3),
         ("[debug] ADD pod demo/web", 1),
         ("[verbose] ADD pod demo/web", 1),
         (

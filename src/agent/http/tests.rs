@@ -70,34 +70,49 @@ fn a_header_has_a_limit() {
 
 #[test]
 fn the_agent_is_ready_once_both_lists_are_whole() {
-    let metrics = Metrics::new();
     let cache = Cache::default();
-    let (status, text) = page("/readyz", &metrics, &cache, &[]);
+    let (status, text) = health("/readyz", &cache);
     assert_eq!(
         (status.as_u16(), text.as_str()),
         (503, "not listed yet: pods, definitions\n")
     );
     cache.pods.end();
     cache.definitions.begin("1".into());
-    assert_eq!(page("/readyz", &metrics, &cache, &[]).0.as_u16(), 200);
-    assert_eq!(page("/healthz", &metrics, &cache, &[]).0.as_u16(), 200);
-    assert_eq!(page("/", &metrics, &cache, &[]).0.as_u16(), 404);
+    assert_eq!(health("/readyz", &cache).0.as_u16(), 200);
+    assert_eq!(health("/healthz", &cache).0.as_u16(), 200);
+    assert_eq!(health("/", &cache).0.as_u16(), 404);
 }
 
 #[test]
-fn metrics_are_announced_as_what_they_are() {
-    let metrics = Metrics::new();
-    for (path, kind) in [
-        ("/metrics", "application/openmetrics-text; version=1.0.0"),
-        ("/healthz", "text/plain"),
-    ] {
-        let (status, text) = page(path, &metrics, &Cache::default(), &[]);
-        let is_open_metrics = text.ends_with("# EOF\n");
-        let response = response(path, status, text);
-        let announced = response.headers()[header::CONTENT_TYPE].to_str().unwrap();
-        assert!(announced.starts_with(kind), "{path}: {announced}");
-        assert_eq!(is_open_metrics, path == "/metrics");
-    }
+fn a_scraper_gets_the_form_that_it_takes_and_is_told_which() {
+    served(|address| {
+        let get = |path: &str, accept: &str| {
+            let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\n{accept}\r\n");
+            let answer = ask(address, &request);
+            let (head, page) = answer.split_once("\r\n\r\n").unwrap();
+            let mut lines = head.lines();
+            let kind = lines.find_map(|line| line.strip_prefix("content-type: "));
+            (kind.unwrap().to_owned(), page.to_owned())
+        };
+        let asked = "accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.3\r\n";
+        let (kind, page) = get(METRICS, asked);
+        assert_eq!(
+            kind,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        );
+        assert!(page.ends_with("# EOF\n"), "{page}");
+        assert!(
+            page.contains("# TYPE jackfield_refused_messages counter\n"),
+            "{page}"
+        );
+        for accept in ["", "accept: text/plain\r\n", "accept: \u{e9}\r\n"] {
+            let (kind, page) = get(METRICS, accept);
+            assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8", "{accept}");
+            let counter = "# TYPE jackfield_refused_messages_total counter\n";
+            assert!(page.contains(counter) && !page.contains("# EOF"), "{page}");
+        }
+        assert_eq!(get("/healthz", asked).0, TEXT);
+    });
 }
 
 #[test]

@@ -63,6 +63,21 @@ impl Outcome {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct BuildLabels {
+    version: &'static str,
+    arch: &'static str,
+}
+
+impl BuildLabels {
+    pub(super) fn ours() -> BuildLabels {
+        BuildLabels {
+            version: env!("CARGO_PKG_VERSION"),
+            arch: std::env::consts::ARCH,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct LookupLabels {
     pub(super) what: &'static str,
     pub(super) from: &'static str,

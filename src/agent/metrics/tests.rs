@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::cluster::CheckFigure;
 use crate::cluster::figures::{NetworkFigure, OnRecord, Phase, PhaseFigure, PluginFigure};
 
 const PREFACE: &str = "# Metrics
@@ -12,6 +13,9 @@ The agent serves them for Prometheus at `/metrics` of `--metrics` (`127.0.0.1:93
 `/healthz` (it runs) and `/readyz` (it has listed its pods and watches definitions). The plugin lives for
 milliseconds and serves nothing: when a call is over and its answer given, it tells the agent what the
 call took and waits for nothing. A call that finds no agent is not counted.
+
+A scraper whose `Accept` names OpenMetrics 1.0 gets that, as Prometheus' does; any other gets Prometheus'
+text 0.0.4 (`text/plain; version=0.0.4`). The table below names series as both have them.
 
 The label `code` is that of [errors.md](errors.md). `network` is `namespace/definition`, or the
 cluster network's CNI name; the first 256 networks have series of their own, all others are `other`
@@ -23,6 +27,13 @@ nothing. While somebody scrapes, the agent asks kubelet in the background: after
 answered for a pod with devices. The figures are at most a minute and one scrape interval old; the first scrape
 may show none.
 
+`jackfield doctor` tells the agent at its end how much each check found; `check` is the first column of its
+table. The agent shows the last run until it ends itself, and before the first run, nothing. A doctor that cannot
+read the node's configuration, or finds no agent, tells nobody. To have it run regularly, let a timer of the
+node's call it (`/opt/cni/bin/jackfield doctor`, as root) and watch `jackfield_doctor_last_run_timestamp_seconds`.
+
+The names that begin with `process_` are those of all Prometheus client libraries, and are the agent's own.
+
 The page has eight connections, a request header of 8 KiB and ten seconds for each connection. When all are
 taken, a new connection replaces the oldest. Plugins ask over a socket of their own, which these limits keep
 free.
@@ -31,7 +42,8 @@ What to watch: `jackfield_owed_writes` and `jackfield_owed_detachments` above 0 
 says why), `jackfield_watch_failures_total` that goes on growing (the API server is out of reach; what
 is known by then is as old as `jackfield_cache_age_seconds`, which grows on a quiet cluster too),
 `jackfield_calls_total` with a `code` other than 0, `jackfield_agent_absences_total` that grows,
-`jackfield_installation` with a `state` other than `installed`.
+`jackfield_installation` with a `state` other than `installed`. The log of the agent has a line for each call
+that failed, with pod, container, network and phase.
 
 ## For a Prometheus in the cluster
 
@@ -53,8 +65,6 @@ scrape_configs:
       - {source_labels: [__meta_kubernetes_pod_node_name], target_label: node}
 ```
 
-The page is OpenMetrics 1.0.
-
 ## All of them
 
 This table is made from the code.
@@ -65,6 +75,7 @@ This table is made from the code.
 
 fn sample() -> String {
     let metrics = Metrics::new();
+    metrics.examined(&examination([("journal", 2), ("owed", 0)]));
     metrics.answered(true, Duration::from_micros(80));
     metrics.looked_up(What::Pod, Origin::Cache);
     metrics.published(Outcome::PodGone);
@@ -103,7 +114,17 @@ fn sample() -> String {
     };
     let cache = Cache::default();
     cache.pods.end();
-    metrics.text(&cache, &[vfs])
+    metrics.page(&cache, &[vfs], Exposition::OpenMetrics)
+}
+
+fn examination<const N: usize>(checks: [(&'static str, u64); N]) -> Examination {
+    let figure = |(check, findings): (&'static str, u64)| CheckFigure {
+        check: check.into(),
+        findings,
+    };
+    Examination {
+        checks: checks.map(figure).into(),
+    }
 }
 
 #[test]
@@ -131,12 +152,73 @@ fn what_is_counted_is_shown() {
         "jackfield_agent_absences_total 1",
         "jackfield_agent_absence_seconds_total 180",
         r#"jackfield_watch_failures_total{kind="pod"} 1"#,
+        r#"jackfield_doctor_findings{check="journal"} 2"#,
+        r#"jackfield_doctor_findings{check="owed"} 0"#,
+        concat!(
+            r#"jackfield_build_info{version=""#,
+            env!("CARGO_PKG_VERSION"),
+            r#"",arch=""#
+        ),
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     let never = r#"jackfield_cache_age_seconds{kind="definition"}"#;
     assert!(!text.contains(never), "nothing was heard: {text}");
     assert!(!text.contains(r#"state="multus""#), "{text}");
+}
+
+/// The value of a series without labels.
+fn value(page: &str, series: &str) -> f64 {
+    let mut lines = page.lines();
+    let value = lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    value
+        .unwrap_or_else(|| panic!("{series} is not in\n{page}"))
+        .parse()
+        .unwrap()
+}
+
+#[test]
+fn the_process_shows_what_it_takes() {
+    let _open: Vec<fs::File> = (0..50).map(|_| fs::File::open("/proc").unwrap()).collect();
+    let now = || {
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap();
+        now.as_secs_f64()
+    };
+    let before = now();
+    for form in [Exposition::Text, Exposition::OpenMetrics] {
+        let page = Metrics::new().page(&Cache::default(), &[], form);
+        let of = |name: &str| value(&page, &format!("process_{name}"));
+        assert!(of("cpu_seconds_total") > 0.0, "{page}");
+        let (resident, all) = (of("resident_memory_bytes"), of("virtual_memory_bytes"));
+        assert!((1e6..1e9).contains(&resident) && resident <= all, "{page}");
+        assert!((50.0..=of("max_fds")).contains(&of("open_fds")), "{page}");
+        let started = of("start_time_seconds");
+        assert!((before - 1.0..now() + 1.0).contains(&started), "{page}");
+    }
+}
+
+#[test]
+fn a_run_of_doctor_takes_the_place_of_the_one_before_and_of_none_nothing_is_shown() {
+    let metrics = Metrics::new();
+    let page = || metrics.page(&Cache::default(), &[], Exposition::Text);
+    let never = page();
+    assert!(!never.contains("jackfield_doctor"), "{never}");
+    metrics.examined(&examination([("journal", 2), ("gone", 1)]));
+    let long = "x".repeat(1 << 20);
+    let odd = CheckFigure {
+        check: format!("{long}\n").into(),
+        findings: u64::MAX,
+    };
+    let before = page().len();
+    metrics.examined(&Examination { checks: vec![odd] });
+    let last = page();
+    for check in ["journal", "gone"] {
+        assert!(!last.contains(&format!("{check}\"}}")), "{last}");
+    }
+    assert!(last.len() < before + 1024, "a label is cut");
+    assert!(last.contains(r"\\n"), "and escaped: {last}");
+    let ran = value(&last, "jackfield_doctor_last_run_timestamp_seconds");
+    assert!(ran > 1.7e9, "{last}");
 }
 
 /// The labels of a metric's series.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::cluster::{CheckFigure, Examination};
+
 /// What was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -28,9 +30,22 @@ pub enum Check {
     Multus,
 }
 
-impl fmt::Display for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Check {
+    /// All of them, in the order in which they look.
+    const ALL: [Check; 9] = [
+        Check::Privileges,
+        Check::Configuration,
+        Check::Installation,
+        Check::Cluster,
+        Check::Programs,
+        Check::Devices,
+        Check::Journal,
+        Check::Owed,
+        Check::Multus,
+    ];
+
+    const fn as_str(self) -> &'static str {
+        match self {
             Check::Privileges => "privileges",
             Check::Configuration => "configuration",
             Check::Installation => "installation",
@@ -40,7 +55,13 @@ impl fmt::Display for Check {
             Check::Journal => "journal",
             Check::Owed => "owed",
             Check::Multus => "multus",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -139,6 +160,23 @@ impl Diagnosis {
         self.fine.push(Fine { check, what });
     }
 
+    /// How much each check has found so far.
+    pub(super) fn examination(&self) -> Examination {
+        let figure = |check: Check| {
+            let found = self
+                .findings
+                .iter()
+                .filter(|finding| finding.check == check);
+            CheckFigure {
+                check: check.as_str().into(),
+                findings: found.count() as u64,
+            }
+        };
+        Examination {
+            checks: Check::ALL.map(figure).into(),
+        }
+    }
+
     /// Whether a check has found nothing so far.
     pub(super) fn is_fine(&self, check: Check) -> bool {
         self.findings.iter().all(|finding| finding.check != check)
@@ -169,5 +207,14 @@ mod tests {
             ]
         );
         assert!(!diagnosis.is_fine(Check::Journal) && diagnosis.is_fine(Check::Owed));
+    }
+    #[test]
+    fn every_check_counts_its_findings_and_those_without_any_are_named_too() {
+        let mut diagnosis = Diagnosis::new("n");
+        diagnosis.error(Check::Owed, "/a", "a");
+        diagnosis.error(Check::Owed, "/b", "b");
+        let checks = diagnosis.examination().checks;
+        let of = |name: &str| checks.iter().find(|it| it.check == name).unwrap().findings;
+        assert_eq!((of("owed"), of("journal"), of("privileges")), (2, 0, 0));
     }
 }

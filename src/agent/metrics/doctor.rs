@@ -1,0 +1,74 @@
+//! What the last `jackfield doctor` on this node found.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::{Registry, Unit};
+
+use super::{calls, gauge};
+use crate::cluster::Examination;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CheckLabels {
+    check: String,
+}
+
+/// Its findings and its time.
+#[derive(Debug, Default)]
+pub(super) struct Doctor {
+    findings: Family<CheckLabels, Gauge>,
+    ran: Time,
+}
+
+impl Doctor {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "doctor_findings",
+            "What the last jackfield doctor on this node found, by check",
+            self.findings.clone(),
+        );
+        registry.register_with_unit(
+            "doctor_last_run_timestamp",
+            "When jackfield doctor last ran on this node, since 1970",
+            Unit::Seconds,
+            self.ran.clone(),
+        );
+    }
+
+    /// It was run just now; what it found takes the place of what the run before found.
+    pub(super) fn ran(&self, examination: &Examination) {
+        self.findings.clear();
+        for of in &examination.checks {
+            let check = calls::label(&of.check).into_owned();
+            let labels = CheckLabels { check };
+            self.findings.get_or_create(&labels).set(gauge(of.findings));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = gauge(now.unwrap_or_default().as_secs());
+        self.ran.0.store(now, Ordering::Relaxed);
+    }
+}
+
+/// A time since 1970 in seconds; not shown before it has come.
+#[derive(Debug, Default, Clone)]
+struct Time(Arc<AtomicI64>);
+
+impl EncodeMetric for Time {
+    fn encode(&self, encoder: MetricEncoder) -> fmt::Result {
+        ConstGauge::new(self.0.load(Ordering::Relaxed)).encode(encoder)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
