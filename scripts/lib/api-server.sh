@@ -1,6 +1,6 @@
-# A real control plane for the stage `api`, etcd and kube-apiserver, Multus and kustomize: built from their Go
-# modules once per version and kept outside the checkout (6 minutes of two cores, then nothing). Sourced after
-# setup.sh.
+# A real control plane for the stage `api`, etcd and kube-apiserver, Multus, kustomize, Helm and a part of
+# Prometheus: built from their Go modules once per version and kept outside the checkout (8 minutes of two
+# cores, then nothing). Sourced after setup.sh.
 
 # The folder with both binaries, in $API_SERVER_BIN. The versions are those of the go.mod files below
 # tests/api/cluster, which are the key of the cache.
@@ -41,6 +41,33 @@ need_kustomize() {
     [ -x "$KUSTOMIZE" ] && return
     need_go
     go_program "$KUSTOMIZE" "$go_mod" "$package"
+}
+
+# Helm, in $HELM (a minute of two cores, once).
+need_helm() {
+    local go_mod=tests/node/runtime/helm/go.mod
+    HELM=$CACHE/helm-$(sed -n 's/^require helm.* //p' "$go_mod")/helm
+    export HELM
+    [ -x "$HELM" ] && return
+    need_go
+    go_program "$HELM" "$go_mod" helm.sh/helm/v3/cmd/helm
+}
+
+# The part of Prometheus that reads pages and rules and evaluates them, as a program of the tests' own, in
+# $PROMETHEUS_CHECK (half a minute of two cores, once). promtool checks rules with the same packages, takes
+# four times as long to build, for the clients of every cloud, and evaluates nothing on a page.
+need_prometheus_check() {
+    local source=tests/api/prometheus dir
+    dir=$CACHE/prometheus-check-$(cat "$source"/* | sha256sum | cut -c1-16)
+    PROMETHEUS_CHECK=$dir/prometheus-check
+    export PROMETHEUS_CHECK
+    [ -x "$PROMETHEUS_CHECK" ] && return
+    need_go
+    say "building the tests' part of Prometheus (once per machine)"
+    mkdir -p "$dir/build"
+    cp "$source"/* "$dir/build/"
+    (cd "$dir/build" && go_quickly build -ldflags '-s -w' -o program .) &&
+        mv "$dir/build/program" "$PROMETHEUS_CHECK" && rm -rf "$dir/build"
 }
 
 # go_programs DIR GO_MOD LDFLAGS PACKAGE …: builds programs of one module into DIR, once, each under the

@@ -1,5 +1,5 @@
 # What a real node consists of, for the stage `node`: kubelet, controller-manager, scheduler and kubectl beside
-# the stage `api`'s API server, containerd and Helm, built from their Go modules once per version and kept
+# the stage `api`'s API server and Helm, containerd, built from their Go modules once per version and kept
 # outside the checkout; an image to run; and Debian's runc, which has seccomp. Sourced after setup.sh,
 # api-server.sh and image.sh.
 
@@ -7,6 +7,7 @@
 need_node_runtime() {
     need_packages runc=runc
     need_api_server || return
+    need_helm || return
     local kube=tests/api/cluster/kube-apiserver/go.mod runtime=tests/node/runtime key version
     key=$(cat "$kube" "$runtime"/{containerd,helm,workload}/go.mod "$runtime"/workload/* scripts/lib/image.sh | sha256sum | cut -c1-16)
     NODE_BIN=$CACHE/node-$key
@@ -23,7 +24,6 @@ need_node_runtime() {
     version=$(sed -n "s|^require $containerd v||p" "$runtime/containerd/go.mod")
     go_programs "$NODE_BIN" "$runtime/containerd/go.mod" "-X $containerd/version.Version=$version" \
         "$containerd"/cmd/{containerd,containerd-shim-runc-v2,ctr} || return
-    go_program "$NODE_BIN/helm" "$runtime/helm/go.mod" helm.sh/helm/v3/cmd/helm || return
     say "building the tests' workload"
     (cd "$runtime/workload" && go_quickly build -ldflags '-s -w' -o "$NODE_BIN/workload" .) &&
         pack_image "$NODE_BIN/.workload.tar" jackfield.test/workload:1 workload "$NODE_BIN/layout" "$(go env GOARCH)=$NODE_BIN/workload" &&

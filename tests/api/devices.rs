@@ -17,7 +17,7 @@ const RESOURCE: &str = "example.com/vf";
 const DRIVER: &str = "vf.example.com";
 
 /// A node whose kubelet's places are in the lab, with a network `vf` of [`RESOURCE`].
-fn lab() -> Lab {
+pub(crate) fn lab() -> Lab {
     let mut lab = Lab::new();
     fs::create_dir_all(lab.path("kubelet/device-plugins")).unwrap();
     lab.configure("podResourcesSocket", json!(socket(&lab)));
@@ -36,7 +36,7 @@ fn socket(lab: &Lab) -> PathBuf {
 }
 
 /// kubelet's record: which pod has which device.
-fn recorded(lab: &Lab, entries: &[(&str, &str)]) {
+pub(crate) fn recorded(lab: &Lab, entries: &[(&str, &str)]) {
     let entries: Vec<Value> = entries
         .iter()
         .map(|(uid, id)| {
@@ -50,7 +50,7 @@ fn recorded(lab: &Lab, entries: &[(&str, &str)]) {
 }
 
 /// A pod whose container asks a device plugin for one device.
-fn asking(lab: &Lab, name: &str) -> String {
+pub(crate) fn asking(lab: &Lab, name: &str) -> String {
     let mut pod = pod(name, &lab.node, &json!({NETWORKS: "vf"}));
     let one = json!({RESOURCE: "1"});
     pod["spec"]["containers"][0]["resources"] = json!({"limits": one, "requests": one});
@@ -90,7 +90,7 @@ fn slice(lab: &Lab, attributes: &Value) {
 }
 
 /// The server says that the pod has the device `id` of a device plugin.
-fn with_device(lab: &Lab, name: &'static str, id: &'static str) -> FakeKubelet {
+pub(crate) fn with_device(lab: &Lab, name: &'static str, id: &'static str) -> FakeKubelet {
     let namespace = lab.namespace.clone();
     FakeKubelet::serve(&socket(lab), move |method, _| match method {
         "GetAllocatableResources" => allocatable(&[RESOURCE]),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::lab::{Lab, NETWORKS, binary, pod};
 
 /// A node on which Jackfield is installed with these keys besides the lab's own.
-fn installed(lab: &Lab, more: Value) {
+pub(crate) fn installed(lab: &Lab, more: Value) {
     for folder in ["net.d", "bin"] {
         fs::create_dir(lab.path(folder)).unwrap();
     }
@@ -26,7 +26,7 @@ fn installed(lab: &Lab, more: Value) {
 }
 
 /// A command about the lab's node: its exit code and all that it printed.
-fn run(lab: &Lab, command: &str, more: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn run(lab: &Lab, command: &str, more: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(binary())
         .arg(command)
         .arg("--conf-dir")

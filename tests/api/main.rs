@@ -23,6 +23,7 @@ mod installation;
 mod killed;
 mod lab;
 mod migrate;
+mod monitoring;
 mod observe;
 mod overlays;
 #[path = "../fakes/pod_resources.rs"]

@@ -11,11 +11,15 @@ use crate::lab::{Admin, Server};
 
 /// Runs a program of the node's: whether it succeeded, stdout, stderr.
 fn run(program: &str, arguments: &[&str]) -> (bool, String, String) {
-    let bin = std::env::var("NODE_BIN").expect("NODE_BIN: run scripts/test --only node");
+    let needed = |name| std::env::var(name).expect("run scripts/test --only node");
+    let program = match program {
+        "helm" => PathBuf::from(needed("HELM")),
+        program => Path::new(&needed("NODE_BIN")).join(program),
+    };
     let root = env!("CARGO_MANIFEST_DIR");
     // What they keep goes with it.
     let home = tempfile::tempdir().unwrap();
-    let output = Command::new(Path::new(&bin).join(program))
+    let output = Command::new(program)
         .args(arguments)
         .current_dir(root)
         .env("HOME", home.path())

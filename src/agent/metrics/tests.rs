@@ -45,6 +45,27 @@ is known by then is as old as `jackfield_cache_age_seconds`, which grows on a qu
 `jackfield_installation` with a `state` other than `installed`. The log of the agent has a line for each call
 that failed, with pod, container, network and phase.
 
+## Dashboard and alerts
+
+[deploy/monitoring](../deploy/monitoring) has both. `dashboard.json` is for Grafana: import it, or have the chart
+put it into a ConfigMap for Grafana's sidecar (`--set grafanaDashboard.enabled=true`; the sidecar's label, if it is
+another than `grafana_dashboard: \"1\"`, with `grafanaDashboard.labels`). `prometheus-rule.yaml` is for
+Prometheus' operator: `kubectl apply` it, or `--set prometheusRule.enabled=true` with
+`prometheusRule.labels`, by which your Prometheus chooses its rules. Without the operator, what is below `spec`
+in it is a file of rules. Both need that Prometheus scrapes the agents, whatever it calls the job:
+
+| Alert | After | When |
+|---|---|---|
+| `JackfieldAgentDown` | 5 min | a target that was an agent within a day cannot be scraped |
+| `JackfieldCallsFail` | 10 min | more than 3 calls in 15 minutes failed with one code, those that mistakes of pods and definitions have left out |
+| `JackfieldAddIsSlow` | 15 min | one ADD in twenty takes more than 30 s |
+| `JackfieldDetachmentsOwed` | 15 min | something of a pod that is gone could not be detached |
+| `JackfieldWritesOwed` | 15 min | statuses or events could not be written |
+| `JackfieldWatchFails` | 15 min | a watch failed more than 3 times in 15 minutes |
+| `JackfieldDoctorFindings` | 5 min | the last `jackfield doctor` on a node found something |
+| `JackfieldVersionsDiffer` | 6 h | agents of several releases run |
+| `JackfieldAgentNearItsMemory` | 15 min | an agent has more than 48 MiB resident, of the 64 that it may have |
+
 ## For a Prometheus in the cluster
 
 As deployed the agent listens on the node's loopback alone: whoever reaches its address may read the names

@@ -79,9 +79,22 @@ impl AgentProcess {
 
     /// A page, head and all; empty when nobody answers.
     pub(crate) fn get(&self, path: &str) -> String {
+        self.get_as(path, "*/*")
+    }
+
+    /// The metrics as this `Accept` asks for them: `Content-Type` and page.
+    pub(crate) fn scrape(&self, accept: &str) -> (String, String) {
+        let answer = self.get_as("/metrics", accept);
+        let (head, page) = answer.split_once("\r\n\r\n").unwrap();
+        let mut lines = head.lines();
+        let kind = lines.find_map(|line| line.strip_prefix("content-type: "));
+        (kind.unwrap().to_owned(), page.to_owned())
+    }
+
+    fn get_as(&self, path: &str, accept: &str) -> String {
         let mut answer = String::new();
         if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
-            let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n");
+            let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\naccept: {accept}\r\n\r\n");
             let _ = stream.write_all(request.as_bytes());
             let _ = stream.read_to_string(&mut answer);
         }
