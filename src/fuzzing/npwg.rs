@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::{said, settles, text};
-use crate::cluster::api::definitions::{Read, Wire};
+use crate::cluster::api::definitions::{Read, Unread, Wire};
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::{SliceObject, identify};
 use crate::cluster::api::{PodView, SliceView};
@@ -93,6 +93,13 @@ pub(super) fn objects(bytes: &[u8]) {
             Ok(read) => assert_eq!(definition, Ok(read)),
             Err(error) => said(&error),
         }
+    }
+    // So is what a plugin reads of a long one, which the agent passes on as it is written.
+    if let Ok(unread) = Unread::of(bytes)
+        && let Ok(text) = serde_json::to_string(&unread)
+        && let Ok(passed_on) = serde_json::from_str::<Definition>(&text)
+    {
+        assert_eq!(definition, Ok(passed_on));
     }
     match IpamClaim::from_json(&object) {
         Ok(claim) => settles(&claim),
