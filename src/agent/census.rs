@@ -13,11 +13,13 @@ const NAMES: usize = 20_000;
 /// Pods and definitions.
 pub(super) async fn whole(knowledge: &Knowledge) -> Census {
     let names = knowledge.server().names_of_definitions(NAMES).await;
-    let listed = names.is_ok();
-    let names = names.unwrap_or_else(|error| {
-        warn!("definitions cannot be listed: {error}");
-        Names::default()
-    });
+    let (names, unreachable) = match names {
+        Ok(names) => (names, None),
+        Err(error) => {
+            warn!("definitions cannot be listed: {error}");
+            (Names::default(), Some(error.to_string()))
+        }
+    };
     let mut broken = names.broken;
     if names.are_cut {
         broken.push(format!(
@@ -26,7 +28,8 @@ pub(super) async fn whole(knowledge: &Knowledge) -> Census {
     }
     let pods = of_pods(knowledge);
     Census {
-        listed: listed && pods.listed,
+        listed: unreachable.is_none() && pods.listed,
+        unreachable,
         definitions: names.definitions,
         broken,
         ..pods

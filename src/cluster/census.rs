@@ -16,6 +16,8 @@ pub struct Census {
     pub node: String,
     /// Whether the agent has had whole lists of both yet: what follows may be less than there is.
     pub listed: bool,
+    /// Why the API server did not answer the agent just now, in one line.
+    pub unreachable: Option<String>,
     /// Its pods.
     #[serde(deserialize_with = "bounded::list::<_, _, 4096>")]
     pub pods: Vec<PodName>,

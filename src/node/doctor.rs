@@ -67,7 +67,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
         };
         devices::look(&context, &networks, &mut diagnosis);
         journal::look(&context, &found.file, &options.place, &mut diagnosis);
-        owed::look(&context, &mut diagnosis);
+        owed::look(&context, census.as_ref(), &mut diagnosis);
         multus::look(&context, &mut diagnosis);
         node.cluster.examined(diagnosis.examination());
         Ok(())

@@ -103,6 +103,24 @@ fn an_agent_tells_who_is_on_its_node() {
 }
 
 #[test]
+fn an_api_server_out_of_reach_is_found_at_once() {
+    let (lab, _agent) = Lab::with_agent();
+    let uid = lab.pod("web", &json!({}));
+    installed(&lab, json!({}));
+    lab.proxy.down();
+    lab.add("web", &uid).succeeds();
+    let words = [
+        "does not answer",
+        "cluster ",
+        "1 writes to the API server wait",
+        "/web",
+    ];
+    says(&lab, "doctor", &["--node", &lab.node], 1, &words);
+    lab.proxy.heal();
+    crate::lab::eventually("the node is well", || diagnosis(&lab).1.is_empty());
+}
+
+#[test]
 fn without_an_agent_the_api_server_is_asked_page_by_page() {
     let lab = Lab::new();
     lab.many_definitions(510);

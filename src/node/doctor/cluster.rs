@@ -68,7 +68,9 @@ fn agent(about: &str, theirs: &str, census: &Census, diagnosis: &mut Diagnosis) 
             "bring both to one release, unless an upgrade is under way",
         );
     }
-    if !census.listed {
+    if let Some(cause) = &census.unreachable {
+        diagnosis.error(Check::Cluster, about, cause);
+    } else if !census.listed {
         diagnosis.find(
             Check::Cluster,
             about,

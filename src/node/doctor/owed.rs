@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::{Check, Diagnosis};
-use crate::cluster::OwedWrites;
+use crate::cluster::{Census, OwedWrites};
 use crate::operation::Context;
 
 /// How old a write may be before somebody should look: the agent makes them at once.
 const LATE: Duration = Duration::from_secs(60);
 
-/// Looks at both.
-pub(super) fn look(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+/// Looks at both. Where the API server does not answer, every write waits for it, however new.
+pub(super) fn look(context: &Context<'_>, census: Option<&Census>, diagnosis: &mut Diagnosis) {
     for owed in context.node.journal.all_owed() {
         let key = owed.key();
         let (cause, attempts) = (&owed.cause, owed.attempts);
@@ -21,13 +21,15 @@ pub(super) fn look(context: &Context<'_>, diagnosis: &mut Diagnosis) {
             "correct the cause; each DEL and STATUS on this node tries it again",
         );
     }
-    writes(context, diagnosis);
+    let is_unreachable = census.is_some_and(|census| census.unreachable.is_some());
+    let late = if is_unreachable { Duration::ZERO } else { LATE };
+    writes(context, late, diagnosis);
     if diagnosis.is_fine(Check::Owed) {
         diagnosis.fine(Check::Owed, "nothing is owed");
     }
 }
 
-fn writes(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+fn writes(context: &Context<'_>, late: Duration, diagnosis: &mut Diagnosis) {
     let writes = OwedWrites::new(&context.request.node.journal_dir);
     let dir = writes.dir().display().to_string();
     let survey = match writes.survey() {
@@ -45,7 +47,7 @@ fn writes(context: &Context<'_>, diagnosis: &mut Diagnosis) {
     let late: Vec<_> = survey
         .waiting
         .iter()
-        .filter(|(_, age)| *age > LATE)
+        .filter(|(_, age)| *age >= late)
         .collect();
     if let Some((oldest, age)) = late.iter().max_by_key(|(_, age)| *age) {
         diagnosis.find(
