@@ -18,7 +18,7 @@ mod judge;
 mod observed;
 
 pub use finding::{Finding, Source, Weight, What};
-pub use function::IntendedFunction;
+pub use function::{IntendedFunction, plugins as sriov_plugins};
 pub use intended::{Intended, Masters};
 pub use judge::judge;
 pub use observed::{Master, Observed, observe};

@@ -7,6 +7,7 @@ use crate::cni::{
 };
 use crate::delegate;
 use crate::request::NodeConfig;
+use crate::verify::IntendedFunction;
 
 /// A definition's `spec.config`, or a file of `confDir`: it reads back from its own text, and each
 /// of its plugins gets a configuration that is one.
@@ -19,6 +20,9 @@ pub(super) fn network_config(bytes: &[u8]) {
         NetworkConfig::parse(config.raw().as_bytes()),
         Ok(config.clone())
     );
+    if let Err(line) = IntendedFunction::check(&config) {
+        assert!(line.starts_with("plugin "));
+    }
     let Ok(name) = "net".parse() else { return };
     let capability_args = CapabilityArgs::new();
     let result = CniResult::default();

@@ -4,6 +4,7 @@ use super::{Context, Failure, inquiry, networks};
 use crate::cluster::{Catalog, Found, Network, Question, administrators_definitions};
 use crate::npwg::ObjectRef;
 use crate::plan;
+use crate::verify::IntendedFunction;
 
 /// How many definitions one question names: an answer holds them whole.
 const AT_ONCE: usize = 8;
@@ -112,6 +113,8 @@ fn examine(
                 examined.types.extend(types.map(ToString::to_string));
             }
             examined.problems = networks::missing_programs(context, &config);
+            let misread = IntendedFunction::check(&config).err();
+            examined.problems.extend(misread);
         }
         Err(cause) => examined.problems.push(cause),
     }

@@ -13,6 +13,7 @@ use crate::cni::PluginConfig;
 use crate::delegate::{self, Binaries};
 use crate::journal::Key;
 use crate::plan::{Attachment, Plan, PlanError, Reason};
+use crate::verify::IntendedFunction;
 
 /// A plan with every program found.
 #[derive(Debug)]
@@ -87,6 +88,7 @@ impl Announced<'_> {
         let allocated = Instant::now();
         let runtime_config = inquiry::runtime_config(context)?;
         let mut plan = known.plan(context, &key, &allocation, runtime_config);
+        check_functions(&mut plan);
         inspect_devices(context, &key, known.pod.as_ref(), &mut plan);
         find_segments(context, &mut plan.attachments);
         let mut remarks = plan.remarks;
@@ -102,6 +104,16 @@ impl Announced<'_> {
         prepared.find_programs(context, plan.attachments);
         context.node.stopwatch.spent(Phase::Plan, allocated);
         Ok(prepared)
+    }
+}
+
+/// Whether what definitions set of virtual functions is what their plugins would set.
+fn check_functions(plan: &mut Plan) {
+    for attachment in &plan.attachments {
+        if let Err(cause) = IntendedFunction::check(&attachment.config) {
+            let problem = attachment.problem(Reason::Network(cause));
+            plan.problems.push(problem);
+        }
     }
 }
 

@@ -4,14 +4,17 @@
 //! have; nothing that no key sets, and nothing that the driver does not report. It is the only
 //! proof for a function that a program drives, and holds whatever the pod does to its interface.
 
+mod keys;
+
 use device_info::{Guid, MacAddr};
 
-use crate::cni::{NetworkConfig, RawObject};
-use crate::kernel::{VfLinkState, VfState, VfVlan, VlanProtocol};
+use crate::cni::{NetworkConfig, PluginConfig, RawObject};
+use crate::kernel::{VfLinkState, VfState, VfVlan};
 use crate::npwg::RequestedMac;
 use crate::plan::Requested;
 
 use super::What;
+use keys::{Keys, Misread};
 
 /// Keys that plugins of other devices do not have, as they have `mac` and `vlan`: whoever has one of
 /// these means a virtual function, whatever it is called.
@@ -44,14 +47,35 @@ impl IntendedFunction {
     #[must_use]
     pub fn of(config: &NetworkConfig, requested: &Requested) -> Self {
         let mut intended = Self::default();
-        for plugin in config.plugins() {
-            let body = plugin.body();
-            let is_by_name = plugin.plugin_type().as_str().contains("sriov");
-            if is_by_name || OF_FUNCTIONS.iter().any(|key| body.contains(key)) {
-                intended.take(body, requested);
-            }
+        for plugin in plugins(config) {
+            intended.take(plugin.body(), requested);
         }
         intended
+    }
+
+    /// Whether the plugins of SR-IOV in a chain read its keys as what they say.
+    ///
+    /// # Errors
+    /// The first value that they do not, in one line with plugin, key, value and remedy.
+    pub fn check(config: &NetworkConfig) -> Result<(), String> {
+        for plugin in plugins(config) {
+            let body = plugin.body();
+            let checked = Keys::of(body).check(body);
+            checked.map_err(|misread| format!("plugin {}: {misread}", plugin.plugin_type()))?;
+        }
+        Ok(())
+    }
+
+    /// The hardware address that is set.
+    #[must_use]
+    pub fn mac(&self) -> Option<MacAddr> {
+        self.mac
+    }
+
+    /// The VLAN that is set.
+    #[must_use]
+    pub fn vlan(&self) -> Option<VfVlan> {
+        self.vlan
     }
 
     /// Whether nothing is set at all, so that nothing has to be looked at.
@@ -80,44 +104,21 @@ impl IntendedFunction {
         .collect()
     }
 
-    /// A value that a plugin would refuse is none here: its ADD has failed then.
+    /// A value that is [`Misread`] is none here: its ADD was refused.
     fn take(&mut self, body: &RawObject, requested: &Requested) {
-        let text = |key: &str| body.read::<String>(key).ok().flatten();
-        let number = |key: &str| body.read::<u32>(key).ok().flatten();
-        let switch = |key: &str| match text(key)?.as_str() {
-            "on" => Some(true),
-            "off" => Some(false),
-            _ => None,
-        };
+        let keys = Keys::of(body);
         let asked = match requested.mac {
             Some(RequestedMac::Ethernet(mac)) => Some(mac),
             Some(RequestedMac::Ipoib(_)) | None => None,
         };
-        self.mac = asked.or_else(|| text("mac")?.parse().ok()).or(self.mac);
-        if let Some(id) = number("vlan").and_then(|id| u16::try_from(id).ok()) {
-            let qos = number("vlanQoS").and_then(|qos| u8::try_from(qos).ok());
-            let protocol = match text("vlanProto") {
-                Some(protocol) if protocol.eq_ignore_ascii_case("802.1ad") => VlanProtocol::Service,
-                _ => VlanProtocol::Customer,
-            };
-            self.vlan = Some(VfVlan {
-                id,
-                qos: qos.unwrap_or_default(),
-                protocol,
-            });
-        }
-        self.spoof_check = switch("spoofchk").or(self.spoof_check);
-        self.trust = switch("trust").or(self.trust);
-        self.link_state = match text("link_state").as_deref() {
-            Some("auto") => Some(VfLinkState::Auto),
-            Some("enable") => Some(VfLinkState::Enable),
-            Some("disable") => Some(VfLinkState::Disable),
-            _ => self.link_state,
-        };
-        self.min_rate = number("min_tx_rate").or(self.min_rate);
-        self.max_rate = number("max_tx_rate").or(self.max_rate);
-        let guid = || text("guid")?.parse().ok();
-        self.guid = requested.guid.or_else(guid).or(self.guid);
+        self.mac = asked.or(known(keys.mac)).or(self.mac);
+        self.vlan = known(keys.vlan).or(self.vlan);
+        self.spoof_check = known(keys.spoof_check).or(self.spoof_check);
+        self.trust = known(keys.trust).or(self.trust);
+        self.link_state = known(keys.link_state).or(self.link_state);
+        self.min_rate = known(keys.min_rate).or(self.min_rate);
+        self.max_rate = known(keys.max_rate).or(self.max_rate);
+        self.guid = requested.guid.or(known(keys.guid)).or(self.guid);
     }
 
     /// What a physical function says otherwise.
@@ -168,6 +169,18 @@ impl IntendedFunction {
         differences.dedup();
         differences
     }
+}
+
+/// Those of SR-IOV in a chain, by their names or by keys that no others have.
+pub fn plugins(config: &NetworkConfig) -> impl Iterator<Item = &PluginConfig> {
+    config.plugins().iter().filter(|plugin| {
+        let is_by_name = plugin.plugin_type().as_str().contains("sriov");
+        is_by_name || OF_FUNCTIONS.iter().any(|key| plugin.body().contains(key))
+    })
+}
+
+fn known<T>(read: Result<Option<T>, Misread>) -> Option<T> {
+    read.ok().flatten()
 }
 
 fn text(value: impl ToString) -> String {
