@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use device_info::{IpoibAddr, MacAddr};
 use serde_json::Value;
 
 use super::Failure;
 use super::hardware::Hardware;
 use crate::cluster::Event;
 use crate::cni::CniResult;
-use crate::kernel::PodLinks;
+use crate::kernel::{Link, PodLinks};
 use crate::plan::Attachment;
 use crate::request::{NodeConfig, Strictness};
 use crate::verify::{self, Finding, Intended, Masters, Weight, What};
@@ -32,6 +33,8 @@ pub struct Proof {
 pub struct Shown {
     /// The interface's MTU, where it was looked at.
     pub mtu: Option<u32>,
+    /// Its hardware address, where the result has none: ib-sriov-cni's never has.
+    pub mac: Option<String>,
     /// Its device, completed and held against the machine (NPWG 1.3 §5.3.7).
     pub device_info: Option<Value>,
 }
@@ -65,8 +68,8 @@ pub fn prove(
         .transpose()?;
     let told = told.unwrap_or_default();
     let mut shown = Shown {
-        mtu: None,
         device_info: told.device_info,
+        ..Shown::default()
     };
     if node.verify == Strictness::Off && answered == Strictness::Off {
         let warnings = Vec::new();
@@ -112,7 +115,12 @@ pub fn prove(
         }
     }
     if grave.is_empty() {
-        shown.mtu = observed.link.map(|link| link.mtu);
+        if let Some(link) = &observed.link {
+            shown.mtu = Some(link.mtu);
+            let answered = result.and_then(CniResult::sandbox_interface);
+            let is_told = answered.is_some_and(|(_, interface)| interface.mac.is_some());
+            shown.mac = (!is_told).then(|| hardware_address(link)).flatten();
+        }
         return Ok(Proof { warnings, shown });
     }
     let place = attachment.place();
@@ -120,6 +128,14 @@ pub fn prove(
         place,
         findings: grave,
     })
+}
+
+/// An Ethernet or IPoIB address; interfaces of other kinds have none that others would know.
+fn hardware_address(link: &Link) -> Option<String> {
+    let octets = link.address.as_slice();
+    let ethernet = <[u8; 6]>::try_from(octets).map(|it| MacAddr::from(it).to_string());
+    let ipoib = || <[u8; 20]>::try_from(octets).map(|it| IpoibAddr::from(it).to_string());
+    ethernet.or_else(|_| ipoib()).ok()
 }
 
 /// The sockets that the answer names and that nobody can have made or can make: which side makes

@@ -27,6 +27,7 @@ pub fn entries(
         });
         if entry.interface.is_some() {
             entry.mtu = entry.mtu.or(shown.mtu);
+            entry.mac = entry.mac.or_else(|| shown.mac.clone());
         }
         entry
     };
