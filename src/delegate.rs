@@ -24,6 +24,7 @@ mod family;
 mod pipe;
 mod process;
 mod processes;
+mod remedy;
 mod search;
 
 pub use binaries::Binaries;

@@ -75,7 +75,7 @@ codes! {
         "No pod can be attached now, and those that are may have lost connectivity",
         "look at the plugin that the message names";
     DELEGATE = 100, "delegate failed",
-        "A delegate failed; its own code and message are in details",
+        "A delegate failed; its own code is in details",
         "look at what the delegate says";
     SELECTION = 101, "invalid selection",
         "What the pod asks for in its annotation is invalid or contradicts itself",

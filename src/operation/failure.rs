@@ -198,7 +198,7 @@ pub enum Failure {
     #[error("teardown incomplete, still owed: {}", listed(.0, ", "))]
     Owed(Vec<Failure>),
     /// A failure, and the clean-up after it failed too.
-    #[error("{cause} (and then: {cleanup})")]
+    #[error("{cause} (and then: {})", without_words_of(.cause, .cleanup))]
     Unwinding {
         /// What failed first.
         cause: Box<Failure>,
@@ -232,6 +232,16 @@ impl Failure {
             1 => Err(causes.remove(0)),
             _ => Err(Failure::Several(causes)),
         }
+    }
+}
+
+/// What failed second; a plugin that is content with its configuration neither on ADD nor on DEL
+/// says so twice.
+fn without_words_of(first: &Failure, second: &Failure) -> String {
+    let second = second.to_string();
+    match first {
+        Failure::Delegate { cause, .. } => second.replace(&cause.words(), "the same"),
+        _ => second,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::document::{Document, cell, sources};
 const PREFACE: &str = "# Error codes
 
 What Jackfield answers when a call fails: one JSON object with `code`, and in `msg` one line that
-names network, interface, plugin and remedy. `details` has what a delegate said itself. Codes up to
+names network, interface, plugin and remedy. `details` has a delegate's own code. Codes up to
 99 are those of CNI 1.1.0 (§5 Error, and 50 and 51 of §2 STATUS); 100 and above are Jackfield's.
 A delegate's 11, 50 and 51 are passed on as they are; any other failure of a delegate is a 100.
 

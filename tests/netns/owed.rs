@@ -19,7 +19,7 @@ fn lab_with_a_debt() -> Lab {
     lab.add();
     lab.plugin("DEL")
         .run()
-        .fails(106, &["demo/a (net1)", "DEL: not now", "code 99: not now"]);
+        .fails(106, &["demo/a (net1)", "DEL: not now", "code 99"]);
     lab.recorder("ptp-rec", "ptp", "");
     lab
 }

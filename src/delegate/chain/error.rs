@@ -7,10 +7,11 @@ use thiserror::Error;
 use crate::cni::PluginType;
 use crate::cni::Verb;
 use crate::delegate::CallError;
+use crate::delegate::remedy::remedy;
 
 /// A plugin of a chain that failed.
 #[derive(Debug, Error)]
-#[error("plugin {plugin}: {verb}: {cause}")]
+#[error("plugin {plugin}: {verb}: {}", self.words())]
 pub struct ChainError {
     /// Its type.
     pub plugin: PluginType,
@@ -21,6 +22,16 @@ pub struct ChainError {
     /// Why it failed.
     #[source]
     pub cause: CallError,
+}
+
+impl ChainError {
+    /// Why it failed and what helps, without saying which plugin it is.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let known = self.cause.delegate_error().and_then(remedy);
+        let remedy = known.map_or_else(String::new, |remedy| format!("; {remedy}"));
+        format!("{}{remedy}", self.cause)
+    }
 }
 
 /// The plugins of a chain that failed, one at least, in the order in which they were called.

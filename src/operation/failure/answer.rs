@@ -87,24 +87,30 @@ impl Failure {
         }
     }
 
-    /// The plugins' own codes and messages.
+    /// The plugins' own codes: their words are in the message.
     fn details(&self) -> String {
-        self.said().join("; also ")
+        let codes: Vec<String> = self
+            .codes()
+            .iter()
+            .map(|code| format!("code {code}"))
+            .collect();
+        codes.join("; also ")
     }
 
-    fn said(&self) -> Vec<String> {
+    fn codes(&self) -> Vec<u32> {
         match self {
             Failure::Delegate { cause, .. } => {
-                cause.cause.delegate_error().map(said).into_iter().collect()
+                let error = cause.cause.delegate_error();
+                error.map(|error| error.code).into_iter().collect()
             }
             Failure::Delegates { causes, .. } => {
                 let errors = causes.iter().filter_map(|it| it.cause.delegate_error());
-                errors.map(said).collect()
+                errors.map(|error| error.code).collect()
             }
             Failure::Several(causes) | Failure::Owed(causes) => {
-                causes.iter().flat_map(Failure::said).collect()
+                causes.iter().flat_map(Failure::codes).collect()
             }
-            Failure::Unwinding { cause, .. } | Failure::NotAvailable(cause) => cause.said(),
+            Failure::Unwinding { cause, .. } | Failure::NotAvailable(cause) => cause.codes(),
             _ => Vec::new(),
         }
     }
@@ -117,11 +123,4 @@ fn unmistakable(text: String) -> String {
     phrases.iter().fold(text, |text, phrase| {
         text.replace(phrase, &phrase.replace(' ', "\u{a0}"))
     })
-}
-
-fn said(error: &cni::Error) -> String {
-    match (error.msg.as_str(), error.details.as_str()) {
-        ("", "") => error.to_string(),
-        _ => format!("code {}: {error}", error.code),
-    }
 }

@@ -1,0 +1,156 @@
+//! What helps against the refusals that sriov-cni and ib-sriov-cni meet most: their words name the
+//! system call that failed, not what to do.
+
+use crate::cni;
+
+/// Words that a refusal has, all of them in this order and in any case, and what helps then.
+const REMEDIES: [(&[&str], &str); 17] = [
+    (
+        &["link state", "not supported"],
+        "the driver of the device cannot set it, so drop link_state from the definition",
+    ),
+    (
+        &["tx_rate", "not supported"],
+        "the driver of the device cannot limit rates, so drop min_tx_rate and max_tx_rate",
+    ),
+    (
+        &["tx_rate", "invalid argument"],
+        "the driver of the device takes no such rate, so drop min_tx_rate or lower both, and set \
+         the physical function up",
+    ),
+    (
+        &["spoofchk", "not supported"],
+        "the driver of the device cannot set it, so drop spoofchk from the definition",
+    ),
+    (
+        &["trust", "not supported"],
+        "the driver of the device cannot set it, so drop trust from the definition",
+    ),
+    (
+        &["vlan", "not supported"],
+        "the driver of the device has no such VLAN, so drop vlanProto or vlan from the definition",
+    ),
+    (
+        &["restore original", "mac address"],
+        "the driver refuses the function an address of its own, so bind the function anew by \
+         /sys/bus/pci/drivers/*/unbind and bind; it is tried again",
+    ),
+    (
+        &["mac address", "cannot assign requested address"],
+        UNTRUSTED,
+    ),
+    (&["mac address", "operation not permitted"], UNTRUSTED),
+    (&["mac address", "permission denied"], UNTRUSTED),
+    (
+        &["pci address", "already allocated"],
+        "another pod has the device by the plugin's own record, /var/lib/cni/sriov/pci/ADDRESS, \
+         which names its network namespace: wait for that pod's end, or remove the file if the \
+         namespace is no pod's any more",
+    ),
+    (&["pci addr is required"], NO_DEVICE),
+    (&["deviceid is required"], NO_DEVICE),
+    (
+        &["failed to get vf information"],
+        "the device has to be a virtual function whose physical function has an interface on the \
+         host; see jackfield devices",
+    ),
+    (
+        &["interface name or a dpdk driver"],
+        "bind the device to its driver, and see by jackfield devices whether another pod has it",
+    ),
+    (
+        &["failed to find vf"],
+        "the driver of the physical function does not tell of it; see ip link show",
+    ),
+    (
+        &["failed to get netlink device", "not found"],
+        "its interface is not in the pod; it is tried again",
+    ),
+];
+
+const UNTRUSTED: &str = "the driver lets only a trusted function choose its address, so set \
+                         \"trust\": \"on\" in the definition, or drop the MAC";
+const NO_DEVICE: &str = "annotate the definition with k8s.v1.cni.cncf.io/resourceName, and have a \
+                         container of the pod request that resource";
+
+/// What helps against a plugin's refusal, where that is known.
+pub(super) fn remedy(refusal: &cni::Error) -> Option<&'static str> {
+    let said = format!("{} {}", refusal.msg, refusal.details).to_ascii_lowercase();
+    let has = |words: &[&str]| {
+        let mut rest = said.as_str();
+        words.iter().all(|word| match rest.split_once(word) {
+            Some((_, behind)) => {
+                rest = behind;
+                true
+            }
+            None => false,
+        })
+    };
+    let mut known = REMEDIES.iter();
+    known
+        .find(|(words, _)| has(words))
+        .map(|(_, remedy)| *remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the plugins of 2026 say it, and the kernel below them.
+    #[test]
+    fn the_usual_refusals_of_sriov_plugins_have_a_remedy() {
+        for (said, part) in [
+            (
+                r#"SRIOV-CNI failed to configure VF "failed to set vf 1 link state to 1: operation not supported""#,
+                "drop link_state",
+            ),
+            (
+                r#"SRIOV-CNI failed to configure VF "failed to set vf 1 min_tx_rate to 10 Mbps: max_tx_rate to 100 Mbps: invalid argument""#,
+                "drop min_tx_rate",
+            ),
+            (
+                r#"SRIOV-CNI failed to configure VF "failed to set vf 1 min_tx_rate to 0 Mbps: max_tx_rate to 100 Mbps: operation not supported""#,
+                "cannot limit rates",
+            ),
+            (
+                r#"SRIOV-CNI failed to configure VF "failed to set vf 1 vlan configuration - id 300, qos 0 and proto 802.1ad: protocol not supported""#,
+                "drop vlanProto",
+            ),
+            (
+                r#"SRIOV-CNI failed to configure VF "failed to set vf 1 trust flag to on: operation not supported""#,
+                "drop trust",
+            ),
+            (
+                r#"failed to set up pod interface "net1" from the device "eth0": failed to set netlink MAC address to 02:11:22:33:44:55: cannot assign requested address"#,
+                r#"set "trust": "on""#,
+            ),
+            (
+                "failed to set netlink MAC address to 02:11:22:33:44:55: permission denied",
+                r#"set "trust": "on""#,
+            ),
+            (
+                "SRIOV-CNI failed to load netconf: pci address 0000:01:10.2 is already allocated",
+                "/var/lib/cni/sriov/pci/",
+            ),
+            (
+                "SRIOV-CNI failed to load netconf: LoadConf(): VF pci addr is required",
+                "resourceName",
+            ),
+            ("deviceID is required", "resourceName"),
+            (
+                "failed to restore original effective netlink MAC address 02:11:22:33:44:55: cannot assign requested address",
+                "bind the function anew",
+            ),
+            (
+                r#"failed to get netlink device with name net1: "Link not found""#,
+                "it is tried again",
+            ),
+        ] {
+            let remedy = remedy(&cni::Error::new(999, said)).unwrap_or("none");
+            assert!(remedy.contains(part), "{said}: {remedy}");
+        }
+        for said in ["no IP ranges", "not supported", "mac address", ""] {
+            assert_eq!(remedy(&cni::Error::new(999, said)), None, "{said}");
+        }
+    }
+}
