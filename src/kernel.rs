@@ -31,7 +31,9 @@ pub use default_route::{DefaultRoute, Family, NextHop, RawAttribute};
 pub use device_links::{DeviceLinks, LinkChange};
 pub use error::KernelError;
 pub use link::Link;
-pub use namespaces::{ContainerNetns, container_namespaces, devices_in_all_namespaces};
+pub use namespaces::{
+    ContainerNetns, PlacedDevice, container_namespaces, devices_in_all_namespaces, placed_devices,
+};
 pub use netlink::Netlink;
 pub use netns::{NetnsError, NetnsId, PodNetns};
 pub use pod_links::PodLinks;

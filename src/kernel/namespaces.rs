@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::{KernelError, Netlink, NetnsError, NetnsId, PodLinks, PodNetns};
 
+/// The namespace of this process.
+const OURS: &str = "/proc/self/ns/net";
 /// Where programs keep namespaces by name: `ip netns`, container runtimes, Docker.
 const BY_NAME: [&str; 3] = ["/run/netns", "/run/docker/netns", "/run/cni/netns"];
 
@@ -61,24 +63,39 @@ fn is_of_a_runtime(name: &str) -> bool {
     lengths == [8, 4, 4, 4, 12] && id.bytes().all(is_hexadecimal)
 }
 
-/// The names of all devices that have an interface in some network namespace: of each process, and
-/// of each name.
+/// A device that has an interface in some network namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlacedDevice {
+    /// Its name on its bus.
+    pub device: String,
+    /// The interface.
+    pub interface: String,
+    /// A path that leads to the namespace.
+    pub netns: PathBuf,
+}
+
+/// All devices that have an interface in some network namespace: of each process, and of each name.
 ///
-/// It costs some system calls for every process of the node: for who looks at a node, not for a
-/// pod that waits.
+/// It costs some system calls for every process of the node: for who looks at a node or for a
+/// device that is missing, not for every pod that waits.
 ///
 /// # Errors
 /// When a namespace cannot be looked into, since a device may be in there: without privileges, for
 /// one.
-pub fn devices_in_all_namespaces() -> Result<BTreeSet<String>, KernelError> {
+pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     let mut known = Vec::new();
-    let mut devices = BTreeSet::new();
-    let mut look = |links: &mut Netlink| -> Result<(), KernelError> {
-        let links = links.links()?.into_iter();
-        devices.extend(links.filter_map(|link| link.parent_name));
+    let mut placed = Vec::new();
+    let mut look = |links: &mut Netlink, path: &Path| -> Result<(), KernelError> {
+        for link in links.links()? {
+            placed.extend(link.parent_name.map(|device| PlacedDevice {
+                device,
+                interface: link.name,
+                netns: path.to_owned(),
+            }));
+        }
         Ok(())
     };
-    look(&mut Netlink::here()?)?;
+    look(&mut Netlink::here()?, Path::new(OURS))?;
     for path in paths() {
         let netns = match PodNetns::open(&path) {
             Ok(netns) => netns,
@@ -91,9 +108,18 @@ pub fn devices_in_all_namespaces() -> Result<BTreeSet<String>, KernelError> {
             continue;
         }
         known.push(netns.id());
-        look(&mut Netlink::in_netns(&netns)?)?;
+        look(&mut Netlink::in_netns(&netns)?, &path)?;
     }
-    Ok(devices)
+    Ok(placed)
+}
+
+/// The names of all devices that have an interface in some network namespace.
+///
+/// # Errors
+/// As [`placed_devices`].
+pub fn devices_in_all_namespaces() -> Result<BTreeSet<String>, KernelError> {
+    let placed = placed_devices()?.into_iter();
+    Ok(placed.map(|it| it.device).collect())
 }
 
 /// `ESRCH`: its `/proc` directory outlives a process for a moment.
@@ -121,7 +147,7 @@ fn paths() -> Vec<PathBuf> {
 
 /// Most processes of a node are in our own namespace: those are passed over without opening it.
 fn is_our_own(path: &Path) -> bool {
-    let own = fs::read_link("/proc/self/ns/net");
+    let own = fs::read_link(OURS);
     let theirs = fs::read_link(path);
     matches!((own, theirs), (Ok(own), Ok(theirs)) if own == theirs)
 }

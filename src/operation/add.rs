@@ -83,7 +83,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     }
     let baseline = match restore::baseline(context, &header) {
         Ok(baseline) => baseline,
-        Err(cause) => return Err(never_begun(context, &header, cause.into())),
+        Err(cause) => return Err(never_begun(context, &header, cause)),
     };
     let mut adding = Adding {
         context,

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use device_info::PciAddress;
+
 use super::detach::{self, Detachment};
 use super::hardware::Hardware;
 use super::prepare::Prepared;
@@ -50,19 +52,40 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
         attachments.collect(),
     );
     let mut refusals = Vec::new();
+    let mut free = Vec::new();
     for attachment in &header.attachments {
+        let mut is_held = false;
         for what in Exclusive::of(attachment) {
             let holder = match context.node.journal.other_holder(&key, &what) {
                 Ok(None) => earlier_holder(context, &key, &what),
                 holder => holder,
             };
+            is_held |= !matches!(holder, Ok(None));
             let holder = holder.ok().flatten().filter(|holder| {
                 !is_same_pod(&header, &holder.header) && !is_over(context, &header, holder, &what)
             });
             refusals.extend(holder.map(|holder| refused(&header, attachment, &what, &holder)));
         }
+        if !is_held {
+            free.push(attachment);
+        }
     }
+    refusals.extend(foresee_devices(context, &free).err());
     refusals
+}
+
+/// Of attachments whose devices nobody has: whether their plugins would find them.
+fn foresee_devices(context: &Context<'_>, free: &[&Attachment]) -> Result<(), PlanError> {
+    let devices = free.iter().filter_map(|it| it.device.as_ref()?.pci());
+    let addresses: Vec<PciAddress> = devices.collect();
+    let hardware = Hardware::of(&context.request.node);
+    let states = (context.node.devices)(None)
+        .and_then(|mut links| hardware.states(&addresses, links.as_mut()));
+    match states {
+        Ok(states) => hardware.are_at_home(free.iter().copied(), &states.devices),
+        // An ADD would say so.
+        Err(_) => Ok(()),
+    }
 }
 
 /// Whether both are of one and the same pod, as far as its UID is known.

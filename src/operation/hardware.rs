@@ -1,6 +1,7 @@
 //! The devices of the node, as ADD, CHECK and DEL look at them: which are there, what their files
 //! say, which one an interface is.
 
+mod at_home;
 mod identity;
 mod info_file;
 mod safety;

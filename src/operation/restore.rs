@@ -31,10 +31,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Reads the devices of a sandbox before anything runs, for its record.
+///
+/// # Errors
+/// When the kernel does not answer, and code 104 for a device that no plugin could take.
 pub(super) fn baseline(
     context: &Context<'_>,
     header: &Header,
-) -> Result<Vec<DeviceState>, KernelError> {
+) -> Result<Vec<DeviceState>, Failure> {
     let addresses = addresses(header, |_| true);
     if addresses.is_empty() {
         return Ok(Vec::new());
@@ -47,6 +50,7 @@ pub(super) fn baseline(
             "{remark}; its functions cannot be put back as they are"
         ));
     }
+    hardware.are_at_home(&header.attachments, &states.devices)?;
     Ok(states.devices)
 }
 

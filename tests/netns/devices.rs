@@ -181,6 +181,90 @@ fn a_named_device_that_is_not_the_pods_fails_before_anything_runs() {
     assert_nothing_ran(&lab);
 }
 
+/// A network of VFs whose plugin is called as sriov-cni is.
+fn sriov_lab(capture: &Capture, more: Value, device: &str) -> Lab {
+    let lab = lab_with(capture);
+    lab.recorder("sriov", "-", ANSWER);
+    let mut keys = json!({ "type": "sriov" });
+    for (key, value) in more.as_object().unwrap() {
+        keys[key] = value.clone();
+    }
+    network(&lab, "vf", keys);
+    pod(&lab, POD, &json!("vf"), &[device]);
+    lab
+}
+
+/// ADD fails before anything runs, and `explain` says the same.
+fn assert_foreseen(lab: &Lab, code: u64, words: &[&str]) {
+    lab.call("ADD").fails(code, words);
+    let said = lab.call("ADD").json()["msg"].as_str().unwrap().to_owned();
+    let explained = lab.command("explain", &[]).run();
+    assert_eq!(explained.exit, 1, "{explained}");
+    assert!(explained.stdout.contains(&said), "{said}\n{explained}");
+    assert_nothing_ran(lab);
+}
+
+#[test]
+fn a_value_that_sriov_cni_would_take_for_another_fails_before_anything_runs() {
+    for (key, value) in [
+        ("spoofchk", json!("yes")),
+        ("trust", json!("enabled")),
+        ("link_state", json!("up")),
+        ("vlan", json!(4095)),
+        ("vlanQoS", json!(3)),
+        ("max_tx_rate", json!(-1)),
+        ("mac", json!("02-00-00-00-00-01")),
+    ] {
+        let keys = json!({ key: value });
+        let lab = sriov_lab(&fixtures::igb_vfio(), keys, VFIO);
+        let said = format!("plugin sriov: key {key} is {value}: ");
+        assert_foreseen(&lab, 102, &["demo/vf (net1)", &said]);
+    }
+}
+
+#[test]
+fn a_physical_function_where_a_virtual_one_is_meant_fails_before_anything_runs() {
+    let lab = sriov_lab(&fixtures::igb(), json!({}), "0000:01:00.0");
+    let words = [
+        "0000:01:00.0 is a physical function",
+        "plugin sriov",
+        "selectors",
+    ];
+    assert_foreseen(&lab, 104, &words);
+}
+
+#[test]
+fn a_vf_without_its_interface_fails_before_anything_runs() {
+    let lab = sriov_lab(&fixtures::igb(), json!({}), KERNEL);
+    fs::remove_dir_all(device(&lab, KERNEL).join("net")).unwrap();
+    assert_foreseen(
+        &lab,
+        104,
+        &[KERNEL, "no network namespace", "drivers/igbvf/unbind"],
+    );
+}
+
+#[test]
+fn a_refusal_of_sriov_cni_is_said_once_and_with_what_helps() {
+    let lab = sriov_lab(
+        &fixtures::igb_vfio(),
+        json!({ "link_state": "enable" }),
+        VFIO,
+    );
+    let words = "failed to set vf 0 link state to 1: operation not supported";
+    let refusal = json!({ "code": 999, "msg": format!("failed to configure VF {words:?}") });
+    lab.recorder("sriov", "-", &format!("echo '{refusal}'; exit 1"));
+    let add = lab.call("ADD").fails(100, &["drop link_state", "code 999"]);
+    let del = lab.call("DEL").fails(106, &["drop link_state", "code 999"]);
+    for line in [add, del] {
+        assert_eq!(line.matches("link state to 1").count(), 1, "{line}");
+        assert_eq!(line.matches("code 999").count(), 1, "{line}");
+    }
+    lab.recorder("sriov", "-", ANSWER);
+    lab.del();
+    lab.assert_nothing_left();
+}
+
 /// What happens to a device, by its directory in sysfs.
 type Change<'a> = &'a dyn Fn(&Path);
 

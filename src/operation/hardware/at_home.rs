@@ -1,0 +1,245 @@
+//! Whether a plugin would find at a device what it takes: a virtual function where it sets one, and
+//! the interface on the host.
+
+use std::time::{Duration, Instant};
+
+use device_info::PciAddress;
+
+use super::{Hardware, drives_user_space};
+use crate::baseline::DeviceState;
+use crate::kernel::{PlacedDevice, placed_devices};
+use crate::plan::{Attachment, PlanError, Reason};
+use crate::verify::sriov_plugins;
+
+/// How long the kernel may take to bring an interface home from a namespace that is gone.
+const COMES_HOME_WITHIN: Duration = Duration::from_secs(1);
+/// How often it is looked.
+const PAUSE: Duration = Duration::from_millis(10);
+
+impl Hardware<'_> {
+    /// Looks at the devices of `attachments`, which are as `states` has them.
+    ///
+    /// # Errors
+    /// Code 104 with the device, what it is or where its interface is, and the remedy.
+    pub(in crate::operation) fn are_at_home<'a>(
+        &self,
+        attachments: impl IntoIterator<Item = &'a Attachment>,
+        states: &[DeviceState],
+    ) -> Result<(), PlanError> {
+        for attachment in attachments {
+            let of_pod = attachment.device.as_ref().and_then(|device| device.pci());
+            let state = of_pod.and_then(|pci| states.iter().find(|state| state.device == pci));
+            let checked = self
+                .is_virtual(attachment, state)
+                .and_then(|()| state.map_or(Ok(()), |state| self.is_at_home(attachment, state)));
+            checked.map_err(|reason| attachment.problem(reason))?;
+        }
+        Ok(())
+    }
+
+    /// A plugin of SR-IOV asks the physical function for what it sets.
+    fn is_virtual(
+        &self,
+        attachment: &Attachment,
+        state: Option<&DeviceState>,
+    ) -> Result<(), Reason> {
+        let Some(plugin) = sriov_plugins(&attachment.config).next() else {
+            return Ok(());
+        };
+        let address = match state {
+            Some(state) if state.physical.is_some() => return Ok(()),
+            Some(state) => state.device,
+            // The definition names one function for all its pods.
+            None if attachment.device.is_none() => {
+                let named = plugin.body().read::<String>("deviceID").ok().flatten();
+                let Some(address) = named.and_then(|id| id.parse::<PciAddress>().ok()) else {
+                    return Ok(());
+                };
+                address
+            }
+            None => return Ok(()),
+        };
+        let Some(function) = self.sysfs.pci_function(address) else {
+            return Ok(());
+        };
+        if function.physfn().is_some() {
+            return Ok(());
+        }
+        let root = self.sysfs.root().display();
+        let is = match function.total_vfs() {
+            Some(_) => "a physical function".to_owned(),
+            None => format!("no virtual function ({root}/bus/pci/devices/{address} has no physfn)"),
+        };
+        Err(Reason::Devices(format!(
+            "device {address} is {is}, and plugin {} attaches virtual functions; let the device \
+             plugin's selectors take these alone, or attach it by host-device",
+            plugin.plugin_type()
+        )))
+    }
+
+    /// A driver of the kernel has made an interface, and somebody took it along.
+    fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
+        let driver = state.driver.as_deref().unwrap_or("stub");
+        let makes_one = !drives_user_space(driver) && !driver.contains("stub");
+        if state.netdev.is_some() || state.physical.is_none() || !makes_one {
+            return Ok(());
+        }
+        let until = Instant::now() + COMES_HOME_WITHIN;
+        let is_sriov = sriov_plugins(&attachment.config).next().is_some();
+        loop {
+            let Some(function) = self.sysfs.pci_function(state.device) else {
+                return Ok(());
+            };
+            let has_another_use = self.is_in_use_otherwise(state.device);
+            if !function.netdevs().is_empty() || has_another_use {
+                return Ok(());
+            }
+            let placed = placed_devices().unwrap_or_default();
+            if let Some(found) = placed
+                .iter()
+                .find(|it| it.device == state.device.to_string())
+            {
+                return Err(elsewhere(state, found));
+            }
+            if !is_sriov {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                return Err(Reason::Devices(format!(
+                    "{state} is bound to driver {driver}, and its interface is in no network \
+                     namespace that can be found; end the process that keeps it, or bind it anew \
+                     by /sys/bus/pci/drivers/{driver}/unbind and bind"
+                )));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Whether it has a vDPA device instead of an interface.
+    fn is_in_use_otherwise(&self, address: PciAddress) -> bool {
+        let mut devices = self.sysfs.vdpa_devices().into_iter();
+        devices.any(|it| it.pci_address() == Some(address))
+    }
+}
+
+fn elsewhere(state: &DeviceState, found: &PlacedDevice) -> Reason {
+    Reason::Devices(format!(
+        "{state}: its interface {} is in network namespace {}, and no pod on record has it; bring \
+         it back with ip link set {} netns 1 in there, or end what keeps that namespace",
+        found.interface,
+        found.netns.display(),
+        found.interface
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use device_info::{Capture, fixtures};
+
+    use super::super::tests::node;
+    use super::*;
+    use crate::allocation::AllocatedDevice;
+    use crate::kernel::fake::FakeDevices;
+    use crate::kernel::{DeviceLinks, Link};
+
+    const PF: &str = "0000:01:00.0";
+    const VF: &str = "0000:01:10.0";
+
+    /// The line against a device of a network with these keys; `change` happens to the node first.
+    fn line(
+        capture: &Capture,
+        device: Option<&str>,
+        keys: &str,
+        change: fn(&std::path::Path),
+    ) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        capture.build(dir.path()).unwrap();
+        change(&dir.path().join("sys/bus/pci/devices"));
+        let device = device.map(|id| AllocatedDevice {
+            id: id.to_owned(),
+            resource: "r".to_owned(),
+            driver: None,
+            origin: None,
+        });
+        let addresses: Vec<PciAddress> = device.iter().filter_map(AllocatedDevice::pci).collect();
+        let config = format!(r#"{{"cniVersion":"1.0.0","name":"n",{keys}}}"#);
+        let attachment = Attachment {
+            device,
+            ..Attachment::for_tests(&config)
+        };
+        let node = node(dir.path());
+        let hardware = Hardware::of(&node);
+        let kernel = FakeDevices {
+            links: vec![Link {
+                index: 4,
+                name: "eth2".to_owned(),
+                ..Link::default()
+            }],
+            ..FakeDevices::default()
+        };
+        let mut links = std::rc::Rc::new(std::cell::RefCell::new(kernel));
+        let links: &mut dyn DeviceLinks = &mut links;
+        let states = hardware.states(&addresses, links).unwrap().devices;
+        let checked = hardware.are_at_home([&attachment], &states);
+        checked.err().map(|it| it.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_function_that_is_no_virtual_one_is_named_where_its_plugin_sets_one() {
+        let igb = fixtures::igb();
+        for (device, keys, part) in [
+            (
+                Some(PF),
+                r#""type":"sriov""#,
+                "0000:01:00.0 is a physical function",
+            ),
+            (
+                Some(PF),
+                r#""type":"ib-sriov""#,
+                "plugin ib-sriov attaches virtual functions",
+            ),
+            (
+                Some(PF),
+                r#""type":"vf","trust":"on""#,
+                "plugin vf attaches",
+            ),
+            (
+                None,
+                r#""type":"sriov","deviceID":"0000:01:00.0""#,
+                "is a physical function",
+            ),
+            (Some(PF), r#""type":"host-device""#, ""),
+            (Some(VF), r#""type":"sriov""#, ""),
+            (None, r#""type":"sriov","deviceID":"0000:01:10.0""#, ""),
+            (None, r#""type":"sriov","deviceID":"0000:77:00.0""#, ""),
+            (None, r#""type":"sriov""#, ""),
+        ] {
+            let line = line(&igb, device, keys, |_| ());
+            assert_eq!(line.is_empty(), part.is_empty(), "{keys}: {line}");
+            assert!(line.contains(part), "{line}");
+        }
+        let virtio = fixtures::vp_vdpa_virtio();
+        let line = line(&virtio, Some("0000:03:00.0"), r#""type":"sriov""#, |_| ());
+        assert!(
+            line.contains("no virtual function (") && line.contains("has no physfn"),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn a_vf_whose_interface_is_nowhere_is_named_where_its_plugin_needs_one() {
+        let lose = |devices: &std::path::Path| {
+            std::fs::remove_dir_all(devices.join(VF).join("net")).unwrap();
+        };
+        let keys = r#""type":"sriov""#;
+        let lost = line(&fixtures::igb(), Some(VF), keys, lose);
+        for part in [VF, "igbvf", "no network namespace", "unbind"] {
+            assert!(lost.contains(part), "{lost}");
+        }
+        assert_eq!(
+            line(&fixtures::igb(), Some(VF), r#""type":"qat""#, lose),
+            ""
+        );
+        assert_eq!(line(&fixtures::igb_vfio(), Some(VF), keys, |_| ()), "");
+    }
+}
