@@ -8,6 +8,7 @@ mod install;
 mod manual;
 mod node;
 mod pod;
+mod retry;
 mod table;
 
 use std::fmt;
@@ -69,6 +70,9 @@ enum Command {
     Devices(devices::DevicesArgs),
     /// Describe this node's network hardware, redacted, as a test fixture
     Capture,
+    /// Try a detachment again that is owed; the node configuration comes on stdin
+    #[command(hide = true, name = crate::plugin::retry::COMMAND)]
+    Retry(RetryArgs),
     /// Print the completions for a shell
     Completions(manual::CompletionsArgs),
     /// Print the manual page
@@ -119,6 +123,14 @@ struct GcArgs {
     /// An attachment that stays, as the runtime knows it; everything else is detached
     #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1..)]
     keep: Vec<node::Kept>,
+}
+
+#[derive(Debug, Args)]
+struct RetryArgs {
+    /// What the runtime calls the sandbox
+    container: ContainerId,
+    /// The cluster network's interface in the pod
+    ifname: InterfaceName,
 }
 
 #[derive(Debug, Args)]
@@ -197,6 +209,7 @@ pub fn main() -> ExitCode {
         Command::Capture => devices::capture(),
         Command::Install(args) => install::install(args),
         Command::Uninstall(args) => install::uninstall(args),
+        Command::Retry(args) => retry::retry(args),
         Command::Completions(args) => manual::completions(args, &mut Cli::command()),
         Command::Man => manual::man(Cli::command()),
     };

@@ -29,7 +29,7 @@ mod inquiry;
 mod known;
 mod networks;
 pub mod orphans;
-mod owed;
+pub mod owed;
 pub mod prepare;
 pub mod proof;
 pub mod readiness;
@@ -41,6 +41,7 @@ mod stuck;
 mod unrecorded;
 
 use std::cell::RefCell;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ pub use stopwatch::{Stopwatch, Timed};
 use crate::cluster::{Cluster, Phase};
 use crate::cni::ContainerId;
 use crate::delegate::{DelegateExec, Ours};
-use crate::journal::{Journal, Lock, LockError};
+use crate::journal::{Journal, Key, Lock, LockError};
 use crate::kernel::{DeviceLinks, KernelError, PodLinks, PodNetns};
 use crate::request::Request;
 
@@ -59,6 +60,9 @@ pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>
 
 /// Opens the seam to the links of devices: on the host, or in the namespace of a pod.
 pub type OpenDevices = dyn Fn(Option<&PodNetns>) -> Result<Box<dyn DeviceLinks>, KernelError>;
+
+/// Begins a process that tries a detachment again ([`owed::retry`]), and does not wait for it.
+pub type Retry = dyn Fn(&Context<'_>, &Key) -> io::Result<()>;
 
 /// The node as the verbs see it.
 pub struct Node<'a> {
@@ -70,6 +74,8 @@ pub struct Node<'a> {
     pub links: &'a OpenLinks,
     /// Opens the links of devices, for looking and for putting back.
     pub devices: &'a OpenDevices,
+    /// Begins trying again what is owed.
+    pub retry: &'a Retry,
     /// What is attached.
     pub journal: Journal,
     /// Where the sandboxes' locks are.
@@ -136,7 +142,7 @@ impl<'a> Context<'a> {
     }
 
     /// The same for delegates, which look for their IPAM plugins there.
-    fn cni_path(&self) -> String {
+    pub fn cni_path(&self) -> String {
         let dirs = self.search_path();
         let dirs: Vec<&str> = dirs.iter().filter_map(|dir| dir.to_str()).collect();
         dirs.join(":")

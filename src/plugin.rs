@@ -4,6 +4,7 @@
 //! as stdout holds something, so the cause has to be in there (CNI 1.1.0 §2, §5).
 
 mod log;
+pub mod retry;
 
 use std::io::{self, Read};
 use std::process::ExitCode;
@@ -170,6 +171,7 @@ pub fn with_node<T>(
             let links = netns.map_or_else(Netlink::here, Netlink::in_netns)?;
             Ok(Box::new(links))
         },
+        retry: &retry::begin,
         journal: Journal::new(&config.journal_dir),
         lock_dir: LOCK_DIR.into(),
         ours: Ours::this_process().map_err(|cause| Failure::Ourselves(cause.to_string()))?,

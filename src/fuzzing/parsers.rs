@@ -44,6 +44,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cli/install.rs", "install", No(PASSES)),
     ("src/cli/node.rs", "from_str on_stdin request", No("the command line of the one who runs it")),
     ("src/cli/pod.rs", "read_request", No(PASSES)),
+    ("src/cli/retry.rs", "retry", No(PASSES)),
     ("src/cluster/api/body.rs", "once", No("it reads what kube parses; objects reaches the objects in it")),
     ("src/cluster/api/definitions.rs", "of read", By("objects")),
     ("src/cluster/api/server.rs", "parse", By("objects")),

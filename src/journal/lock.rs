@@ -52,13 +52,7 @@ impl Lock {
     /// # Errors
     /// [`LockError::Busy`] past the deadline: the runtime may try again (code 11).
     pub fn take(dir: &Path, container: &ContainerId, deadline: Instant) -> Result<Lock, LockError> {
-        let name: String = container.as_str().chars().take(200).collect();
-        let sum = if name.len() < container.as_str().len() {
-            format!("~{:08x}", crc32fast::hash(container.as_str().as_bytes()))
-        } else {
-            String::new()
-        };
-        let path = dir.join(format!("{name}{sum}.lock"));
+        let path = path(dir, container);
         // Whoever can write here decides how long this call waits.
         private_dir::check(dir).map_err(|cause| LockError::io(dir, &cause))?;
         let mut pause = FIRST_PAUSE;
@@ -69,12 +63,11 @@ impl Lock {
             let file = open(&path).map_err(|cause| LockError::io(&path, &cause))?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => {
-                    return Lock {
+                    let lock = Lock {
                         file,
                         path: path.clone(),
-                    }
-                    .claim()
-                    .map_err(|cause| LockError::io(&path, &cause));
+                    };
+                    return lock.claim().map_err(|cause| LockError::io(&path, &cause));
                 }
                 // Its holder took the file away with it: there is a new one to lock.
                 Ok(()) => continue,
@@ -106,6 +99,20 @@ impl Lock {
             std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Takes the lock of `container` below `dir` where nobody has it: neither waits for anybody nor
+    /// ends an orphan.
+    #[must_use]
+    pub fn take_if_free(dir: &Path, container: &ContainerId) -> Option<Lock> {
+        let path = path(dir, container);
+        private_dir::check(dir).ok()?;
+        let file = open(&path).ok()?;
+        file.try_lock().ok()?;
+        if !is_at(&file, &path) {
+            return None;
+        }
+        Lock { file, path }.claim().ok()
     }
 
     /// Writes down who holds it, and lets the delegates inherit it.
@@ -161,6 +168,16 @@ impl Turn {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
+}
+
+fn path(dir: &Path, container: &ContainerId) -> PathBuf {
+    let name: String = container.as_str().chars().take(200).collect();
+    let sum = if name.len() < container.as_str().len() {
+        format!("~{:08x}", crc32fast::hash(container.as_str().as_bytes()))
+    } else {
+        String::new()
+    };
+    dir.join(format!("{name}{sum}.lock"))
 }
 
 fn open(path: &Path) -> io::Result<File> {

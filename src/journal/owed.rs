@@ -1,6 +1,6 @@
 //! Detachments that failed and are to be tried again, although no runtime asks.
 //!
-//! Neither runtime retries a DEL reliably, so each DEL and STATUS tries one that is due. A marker
+//! Neither runtime retries a DEL reliably, so each DEL and STATUS has one tried that is due. A marker
 //! per record keeps the look for one at the cost of an empty directory.
 
 use std::fs;
@@ -78,14 +78,29 @@ impl Journal {
             since,
             cause: cause.to_owned(),
         };
+        self.write_marker(key, &owed)?;
+        Ok(owed)
+    }
+
+    fn write_marker(&self, key: &Key, owed: &Owed) -> Result<(), JournalError> {
         let path = self.marker(key);
         let write = || -> std::io::Result<()> {
             let temporary = self.unfinished_marker(key);
-            fs::write(&temporary, serde_json::to_vec(&owed)?)?;
+            fs::write(&temporary, serde_json::to_vec(owed)?)?;
             fs::rename(&temporary, &path)
         };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))?;
-        Ok(owed)
+        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+    }
+
+    /// Has what is owed for `key` wait that long, since somebody is at it, and returns whether it
+    /// was due. The caller holds the sandbox's lock.
+    pub fn postpone(&self, key: &Key, by: Duration) -> bool {
+        let now = now();
+        let owed = self.owed(key).filter(|owed| owed.is_due(now));
+        owed.is_some_and(|owed| {
+            let due = now.saturating_add(by.min(LONGEST_WAIT).as_secs());
+            self.write_marker(key, &Owed { due, ..owed }).is_ok()
+        })
     }
 
     /// What is owed for `key`.

@@ -19,7 +19,7 @@ pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let (container, ifname) = context.request.call.attachment()?;
     let key = Key { container, ifname };
     let outcome = locked(context, &key);
-    owed::try_one(context, Some(&key));
+    owed::begin_one(context, Some(&key));
     outcome
 }
 

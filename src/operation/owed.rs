@@ -1,37 +1,53 @@
 //! Detachments that failed are tried again, although no runtime asks for them any more.
-
-use std::time::{Duration, Instant};
+//!
+//! By a process of their own, which outlives the call that begins it: that one's time is its
+//! caller's, and a plugin that is ended half way leaves what its own DEL does not know of.
 
 use super::Context;
 use super::detach::{self, Detachment};
 use crate::journal::{Key, Lock, Lookup};
 
-/// How long one attempt may take: it comes on top of somebody else's call.
-const ATTEMPT: Duration = Duration::from_millis(200);
-
-/// Tries one detachment that is owed and due, other than that of `but`. Whatever comes of it is
-/// nothing to the caller: it stays on record until it is done.
-pub(super) fn try_one(context: &Context<'_>, but: Option<&Key>) {
+/// Has one detachment tried again that is owed and due, other than that of `but`. Whatever comes of
+/// it is nothing to the caller: it stays on record until it is done.
+pub(super) fn begin_one(context: &Context<'_>, but: Option<&Key>) {
     let node = context.node;
     let Some(owed) = node.journal.due(but) else {
         return;
     };
     let key = owed.key();
-    let attempt = Context::until(node, context.request, Instant::now() + ATTEMPT);
     // Whoever holds the lock is at it already.
-    let Ok(_lock) = Lock::take(&node.lock_dir, &key.container, Instant::now()) else {
+    let Some(lock) = Lock::take_if_free(&node.lock_dir, &key.container) else {
         return;
     };
-    match node.journal.find(&key) {
-        Ok(Lookup::Found(sandbox)) => {
-            let line = match detach::detach(&attempt, *sandbox, Detachment::Earlier) {
+    // For as long as it may take, no other call begins the same.
+    let is_begun = node
+        .journal
+        .postpone(&key, context.request.node.deadlines.del);
+    drop(lock);
+    if is_begun && let Err(cause) = (node.retry)(context, &key) {
+        context.note(&format!(
+            "owed: container {}: trying again cannot be begun: {cause}",
+            key.container
+        ));
+    }
+}
+
+/// Tries the detachment of `key` again, with all the time of a DEL.
+pub fn retry(context: &Context<'_>, key: &Key) {
+    let node = context.node;
+    let Ok(_lock) = context.lock(&key.container) else {
+        return;
+    };
+    match node.journal.find(key) {
+        Ok(Lookup::Found(sandbox)) if node.journal.owed(key).is_some() => {
+            let line = match detach::detach(context, *sandbox, Detachment::Earlier) {
                 Ok(()) => "is detached now".to_owned(),
                 Err(still) => still.to_string(),
             };
             context.note(&format!("owed: container {}: {line}", key.container));
         }
         // Somebody else has settled it.
-        Ok(Lookup::Absent | Lookup::CutOff) => drop(node.journal.forget(&key)),
-        Ok(Lookup::Quarantined { .. }) | Err(_) => {}
+        Ok(Lookup::Absent | Lookup::CutOff) => drop(node.journal.forget(key)),
+        Ok(Lookup::Found(_) | Lookup::Quarantined { .. }) | Err(_) => {}
     }
 }

@@ -33,7 +33,7 @@ pub struct Ready {
 /// # Errors
 /// [`Failure::NotAvailable`]: code 50, or what a plugin of the cluster network says (11, 50, 51).
 pub fn status(context: &Context<'_>) -> Result<Ready, Failure> {
-    owed::try_one(context, None);
+    owed::begin_one(context, None);
     look(context).map_err(|cause| Failure::NotAvailable(Box::new(cause)))
 }
 

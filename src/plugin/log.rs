@@ -21,7 +21,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Log {
     /// A line about `call` that somebody should read: on stderr, and in the file from `error` on.
-    pub(super) fn warn(&self, call: &str, line: &str) {
+    pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {
             console::say(&format!("jackfield: {line}"));

@@ -18,7 +18,7 @@ pub(super) fn look(context: &Context<'_>, census: Option<&Census>, diagnosis: &m
             Check::Owed,
             format!("container {}:{}", key.container, key.ifname),
             format!("it could not be detached, {attempts} times so far: {cause}"),
-            "correct the cause; each DEL and STATUS on this node tries it again",
+            "correct the cause; each DEL and STATUS on this node has it tried again",
         );
     }
     let is_unreachable = census.is_some_and(|census| census.unreachable.is_some());

@@ -166,6 +166,7 @@ impl Lab {
             exec: &Nobody,
             links: &|_| unreachable!("the pod's namespace is gone"),
             devices: &devices,
+            retry: &|_, _| unreachable!("nothing is owed"),
             journal: journal.clone(),
             lock_dir: self.dir.path().join("locks"),
             ours: Ours::this_process().unwrap(),
