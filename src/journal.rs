@@ -11,6 +11,7 @@
 //! quarantine/…                      what could not be read
 //! adopted/<container>@<ifname>      Multus attached it, and its record was taken over
 //! exclusive/<kind>-<address>        whose a device, a MAC, a GUID is
+//! unrestored/<address>              a device that is not as it was before a pod had it
 //! ```
 //!
 //! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
@@ -30,6 +31,7 @@ mod quarantine;
 pub mod record;
 pub mod steps;
 pub mod survey;
+pub mod unrestored;
 pub mod users;
 
 use std::ffi::OsStr;
@@ -47,6 +49,7 @@ pub use lock::{Lock, LockError, Turn};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
 pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
+pub use unrestored::Unrestored;
 pub use users::DeviceUser;
 
 use nix::fcntl::OFlag;
@@ -166,7 +169,8 @@ impl Journal {
         Ok(record)
     }
 
-    /// Counts what is on record and what is owed, by the names of the files.
+    /// Counts what is on record and what is owed, and lists the devices that are not as they were,
+    /// by the names of the files.
     pub fn count(&self) -> OnRecord {
         let count = |dir: &str| {
             let files = fs::read_dir(self.dir.join(dir)).map_or(0, Iterator::count);
@@ -175,6 +179,7 @@ impl Journal {
         OnRecord {
             attachments: count("sandboxes"),
             owed: count("owed"),
+            unrestored: self.unrestored_names(),
         }
     }
 

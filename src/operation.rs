@@ -29,6 +29,7 @@ mod inquiry;
 mod known;
 mod networks;
 pub mod orphans;
+pub mod otherwise;
 pub mod owed;
 pub mod prepare;
 pub mod proof;

@@ -16,6 +16,7 @@ use call::Call;
 mod bond;
 mod call;
 mod device;
+mod ib;
 mod rdma;
 mod socket;
 
@@ -23,10 +24,11 @@ mod socket;
 type Plugin = fn(&Call) -> Result<Option<Value>, Stop>;
 
 /// The types, as networks name them.
-const PLUGINS: [(&str, Plugin); 5] = [
+const PLUGINS: [(&str, Plugin); 6] = [
     (bond::TYPE, bond::run),
     (device::TYPE, device::run),
     (device::SRIOV, device::run),
+    (ib::TYPE, ib::run),
     (rdma::TYPE, rdma::run),
     (socket::TYPE, socket::run),
 ];

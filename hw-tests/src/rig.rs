@@ -4,8 +4,9 @@
 pub(crate) use cluster::Cluster;
 pub(crate) use command::{CommandError, command};
 pub(crate) use driver::Bound;
-pub(crate) use ib_stub::{IbStub, LinkLayer};
+pub(crate) use ib_stub::{BoundStub, IbStub, LinkLayer};
 pub(crate) use link::{Link, LinkVf};
+pub(crate) use link_up::LinkUp;
 pub(crate) use netdevsim::Netdevsim;
 pub(crate) use netns::Netns;
 pub(crate) use pf_stub::PfStub;
@@ -24,6 +25,7 @@ mod command;
 mod driver;
 mod ib_stub;
 mod link;
+mod link_up;
 mod netdevsim;
 mod netns;
 mod pf_stub;

@@ -23,7 +23,7 @@ use doctor::Doctor;
 pub(crate) use exposition::Exposition;
 use labels::{
     BuildLabels, DeviceLabels, LookupLabels, PublicationLabels, QuestionLabels, ShelfLabels,
-    StateLabels,
+    StateLabels, UnrestoredLabels,
 };
 pub(super) use labels::{Origin, Outcome, What};
 use process::Process;
@@ -42,6 +42,7 @@ pub(super) struct Metrics {
     cache_age: Family<ShelfLabels, Gauge>,
     attachments: Gauge,
     detachments: Gauge,
+    unrestored: Family<UnrestoredLabels, Gauge>,
     devices: Family<DeviceLabels, Gauge>,
     synced: Counter,
     watch_failures: Family<ShelfLabels, Counter>,
@@ -68,6 +69,7 @@ impl Metrics {
             cache_age: Family::default(),
             attachments: Gauge::default(),
             detachments: Gauge::default(),
+            unrestored: Family::default(),
             devices: Family::default(),
             synced: Counter::default(),
             watch_failures: Family::default(),
@@ -132,6 +134,11 @@ impl Metrics {
             self.detachments.clone(),
         );
         registry.register(
+            "unrestored_devices",
+            "Devices that are not as they were before a pod had them, 1 each, as the last call found them",
+            self.unrestored.clone(),
+        );
+        registry.register(
             "devices",
             "Devices of device plugins, as kubelet has them",
             self.devices.clone(),
@@ -194,7 +201,13 @@ impl Metrics {
             self.absences.inc();
             self.absent.inc_by(seconds);
         }
-        if let Some(on_record) = figures.on_record {
+        if let Some(on_record) = &figures.on_record {
+            self.unrestored.clear();
+            for device in on_record.unrestored.iter().take(calls::MOST) {
+                let device = calls::label(device).into_owned();
+                let labels = UnrestoredLabels { device };
+                self.unrestored.get_or_create(&labels).set(1);
+            }
             self.attachments.set(gauge(on_record.attachments));
             self.detachments.set(gauge(on_record.owed));
         } else if figures.verb == Verb::Add.as_str() && figures.code == 0 {

@@ -107,12 +107,12 @@ fn every_setting_on_the_physical_function_is_put_back_the_address_first() {
         "mac 00:00:00:00:00:00",
         "vlan 7 qos 1",
         "spoofchk on",
-        "trust off",
         "query_rss off",
         "state auto",
         "min_tx_rate 0 max_tx_rate 0",
         "node_guid 01:01:01:01:01:01:01:01",
         "port_guid 02:02:02:02:02:02:02:02",
+        "trust off",
     ];
     assert_eq!(repairs(&before, &left), expected);
 }
@@ -179,17 +179,90 @@ fn a_vf_that_was_made_anew_is_another_one() {
     };
     let comparison = compare(&fresh(), &left);
     assert_eq!(comparison.repairs, []);
-    assert!(comparison.remarks[0].contains("made anew"));
+    assert!(comparison.is_another.unwrap().contains("made anew"));
 }
 
 #[test]
-fn an_ipoib_address_is_never_set() {
-    let address = |end: u8| {
-        let mut address = vec![0; 20];
-        address[3] = end;
-        netdev(|link| link.address = address)
+fn an_interface_gets_its_address_while_its_function_is_trusted() {
+    let left = |trust| {
+        let mut left = netdev(|link| link.address = PODS.to_vec());
+        left.function.as_mut().unwrap().trust = Some(trust);
+        left
     };
-    assert_eq!(repairs(&address(1), &address(2)), [""; 0]);
+    let address = "hardware address da:49:c2:64:04:38";
+    assert_eq!(repairs(&fresh(), &left(true)), [address, "trust off"]);
+    let trusted = function(|vf| vf.trust = Some(true));
+    assert_eq!(repairs(&trusted, &left(false)), ["trust on", address]);
+}
+
+/// An IPoIB interface with that queue pair and that GUID.
+fn ipoib(queue_pair: u8, guid: u8) -> DeviceState {
+    let mut address = vec![0; 20];
+    address[3] = queue_pair;
+    address[19] = guid;
+    netdev(|link| link.address = address)
+}
+
+#[test]
+fn an_ipoib_address_is_never_set_and_another_guid_takes_the_driver_anew() {
+    assert_eq!(repairs(&ipoib(1, 1), &ipoib(2, 1)), [""; 0]);
+    let guid = "GUID 00:00:00:00:00:00:00:01 of its interface";
+    assert_eq!(repairs(&ipoib(1, 1), &ipoib(1, 2)), [guid]);
+    // What was to do it was ended in the middle.
+    let mut unbound = ipoib(1, 2);
+    unbound.driver = None;
+    unbound.netdev = None;
+    assert_eq!(repairs(&ipoib(1, 1), &unbound), [guid]);
+    let mut set = ipoib(1, 2);
+    let vf = set.function.as_mut().unwrap();
+    (vf.port_guid, vf.trust) = (Some([2; 8].into()), Some(true));
+    let mut before = ipoib(1, 1);
+    before.function.as_mut().unwrap().port_guid = Some([0; 8].into());
+    let expected = ["port_guid 00:00:00:00:00:00:00:00", guid, "trust off"];
+    assert_eq!(repairs(&before, &set), expected);
+}
+
+#[test]
+fn what_others_know_a_pod_by_is_told_from_what_they_do_not() {
+    let identities = |before: &DeviceState, now: &DeviceState| -> Vec<Identity> {
+        let repairs = compare(before, now).repairs;
+        let of = |repair: &Repair| repair.identity(before, now);
+        repairs.iter().filter_map(of).collect()
+    };
+    let pods = function(|vf| {
+        vf.mac = Some(PODS.into());
+        vf.trust = Some(true);
+        vf.vlan = Some(VfVlan {
+            id: 100,
+            ..VfVlan::default()
+        });
+    });
+    assert_eq!(identities(&fresh(), &pods), [Identity::Mac, Identity::Vlan]);
+    let own = function(|vf| vf.mac = Some(OWN.into()));
+    assert_eq!(identities(&fresh(), &own), []);
+    let link = netdev(|link| (link.name, link.address) = ("net1".to_owned(), PODS.to_vec()));
+    assert_eq!(identities(&fresh(), &link), [Identity::Mac]);
+    assert_eq!(identities(&ipoib(1, 1), &ipoib(1, 2)), [Identity::Guid]);
+    let with_guid = |guid: u8| {
+        let mut state = ipoib(1, 1);
+        let vf = state.function.as_mut().unwrap();
+        vf.port_guid = Some([0, 0, 0, 0, 0, 0, 0, guid].into());
+        state
+    };
+    assert_eq!(identities(&with_guid(0), &with_guid(9)), [Identity::Guid]);
+    let own = with_guid(0).own_guid(VfSetting::PortGuid([0; 8].into()));
+    assert_eq!(
+        own,
+        Some(VfSetting::PortGuid([0, 0, 0, 0, 0, 0, 0, 1].into()))
+    );
+    assert_eq!(identities(&with_guid(0), &with_guid(1)), [], "its own");
+    let of_vlan = function(|vf| {
+        vf.vlan = Some(VfVlan {
+            id: 7,
+            ..VfVlan::default()
+        })
+    });
+    assert_eq!(identities(&of_vlan, &fresh()), [], "it has none now");
 }
 
 #[test]

@@ -45,12 +45,15 @@ pub struct Figures {
 }
 
 /// How much the journal holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct OnRecord {
     /// Attachments of the runtime: sandboxes, each with all its networks.
     pub attachments: u64,
     /// Detachments that failed and are still owed.
     pub owed: u64,
+    /// The addresses of devices that are not as they were before a pod had them.
+    pub unrestored: Vec<String>,
 }
 
 /// The time that one phase took, all its parts together.

@@ -75,6 +75,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/journal/owed.rs", "owed", No(WRITES)),
     ("src/journal/record.rs", "hex read", By("journal")),
     ("src/journal/steps.rs", "replay", By("journal")),
+    ("src/journal/unrestored.rs", "unrestored", No(WRITES)),
     ("src/kernel/default_route/raw_attribute.rs", "parse", By("netlink")),
     ("src/kernel/netlink.rs", "read_links read_one", No(ASKS)),
     ("src/kernel/netlink/exchange.rs", "read_piece", By("netlink")),

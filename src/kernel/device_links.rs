@@ -67,6 +67,8 @@ pub trait DeviceLinks {
 /// One thing that is changed of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkChange {
+    /// It is set up.
+    Up,
     /// It is set down, as it has to be for some of the others.
     Down,
     /// Its name.

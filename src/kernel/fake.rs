@@ -89,6 +89,12 @@ pub(crate) struct FakeDevices {
     pub(crate) silent: Vec<u32>,
     /// This link's own address becomes what that physical function shows for that function.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
+    /// How the driver guards the address of that link, as long as the administrator has given one.
+    pub(crate) guard: Guard,
+    /// Whether the administrator has given it one.
+    pub(crate) is_given: bool,
+    /// Whether that link asks for its address anew when it is set down.
+    pub(crate) asks_anew: bool,
     pub(crate) uplinks: Vec<String>,
     /// The numbers of links with an address of the node.
     pub(crate) addressed: Vec<u32>,
@@ -98,7 +104,52 @@ pub(crate) struct FakeDevices {
     pub(crate) questions: usize,
 }
 
+/// Whom a driver refuses an address.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// Nobody.
+    #[default]
+    Open,
+    /// Functions that are not trusted.
+    Untrusted,
+    /// Every function.
+    All,
+}
+
 impl FakeDevices {
+    /// Whether the driver refuses that link an address.
+    fn guards(&self, index: u32) -> bool {
+        let Some((own, pf, vf)) = self.own_address_becomes_admins else {
+            return false;
+        };
+        let function = self
+            .functions
+            .get(&pf)
+            .and_then(|functions| functions.get(vf));
+        let is_trusted = function.is_some_and(|it| it.trust == Some(true));
+        own == index
+            && self.is_given
+            && match self.guard {
+                Guard::Open => false,
+                Guard::Untrusted => !is_trusted,
+                Guard::All => true,
+            }
+    }
+
+    /// The link is set down, and takes the address that its physical function has for it.
+    fn ask_anew(&mut self, index: u32) {
+        let Some((own, pf, vf)) = self.own_address_becomes_admins.filter(|_| self.asks_anew) else {
+            return;
+        };
+        let functions = self.functions.get(&pf);
+        let mac = functions.and_then(|functions| functions.get(vf)?.mac);
+        let mut links = self.links.iter_mut().filter(|_| own == index);
+        let link = links.find(|link| link.index == index);
+        if let (Some(link), Some(mac)) = (link, mac.filter(|mac| !mac.is_zero())) {
+            link.address = mac.octets().to_vec();
+        }
+    }
+
     /// Renames a link, here and in sysfs.
     pub(crate) fn rename(&mut self, index: u32, name: &str) {
         let mut links = self.links.iter_mut();
@@ -166,6 +217,9 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
     ) -> Result<(), KernelError> {
         let mut kernel = self.borrow_mut();
         if kernel.does(setting.to_string())? {
+            if let VfSetting::Mac(mac) = setting {
+                kernel.is_given = !mac.is_zero();
+            }
             let functions = kernel.functions.get_mut(&physical).unwrap();
             let mut functions = functions.iter_mut();
             let state = functions.find(|state| state.index == vf).unwrap();
@@ -187,14 +241,26 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
     fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError> {
         let mut kernel = self.borrow_mut();
         let what = match change {
+            LinkChange::Up => "up".to_owned(),
             LinkChange::Down => "down".to_owned(),
             LinkChange::Name(name) => format!("name {name}"),
             LinkChange::Address(address) => format!("address {address:02x?}"),
             LinkChange::Mtu(mtu) => format!("mtu {mtu}"),
             LinkChange::Home(name) => format!("home {name}"),
         };
+        if matches!(change, LinkChange::Address(_)) && kernel.guards(index) {
+            kernel
+                .refuses
+                .push((what.clone(), nix::libc::EADDRNOTAVAIL));
+            let refused = kernel.does(what).map(drop);
+            kernel.refuses.pop();
+            return refused;
+        }
         if !kernel.does(what)? {
             return Ok(());
+        }
+        if *change == LinkChange::Down {
+            kernel.ask_anew(index);
         }
         if let LinkChange::Name(name) = change {
             kernel.rename(index, name);
@@ -202,6 +268,7 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
         let mut links = kernel.links.iter_mut();
         let link = links.find(|link| link.index == index).unwrap();
         match change {
+            LinkChange::Up => link.up = true,
             LinkChange::Down => link.up = false,
             LinkChange::Address(address) => link.address.clone_from(address),
             LinkChange::Mtu(mtu) => link.mtu = *mtu,

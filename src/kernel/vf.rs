@@ -126,14 +126,14 @@ pub enum VfSetting {
 impl VfState {
     /// Everything that is known of it, as settings that would make it so.
     ///
-    /// The hardware address comes first: while one is given by the administrator, many drivers
-    /// refuse the function itself any other.
+    /// Trust comes first, and the hardware address next: while one is given by the administrator,
+    /// many drivers refuse a function that is not trusted any other.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
+            self.trust.map(VfSetting::Trust),
             self.mac.map(VfSetting::Mac),
             self.vlan.map(VfSetting::Vlan),
             self.spoof_check.map(VfSetting::SpoofCheck),
-            self.trust.map(VfSetting::Trust),
             self.rss_query.map(VfSetting::RssQuery),
             self.link_state.map(VfSetting::LinkState),
             self.rates.map(VfSetting::Rates),

@@ -118,7 +118,16 @@ fn take_one(
     if !is_over(context, header, &holder, what) {
         return Err(refused(header, attachment, what, &holder).into());
     }
-    settle(context, &holder.header.key())?;
+    if let Err(cause) = settle(context, &holder.header.key()) {
+        return Err(match (what, cause) {
+            (Exclusive::Device(_), cause @ Failure::Owed(_)) => attachment
+                .problem(Reason::Devices(format!(
+                    "{what} is still that of an earlier sandbox, which cannot be detached: {cause}"
+                )))
+                .into(),
+            (_, cause) => cause,
+        });
+    }
     match take()? {
         None => Ok(()),
         Some(holder) => Err(refused(header, attachment, what, &holder).into()),

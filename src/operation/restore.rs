@@ -1,11 +1,15 @@
 //! A device goes back as it came: what the plugins left otherwise is put right once they are done.
 //!
 //! Only in the boot in which it was attached, and only while nobody else has the device: a late
-//! DEL must not touch what is another pod's by now. What the kernel or a driver cannot do is said
-//! and not owed; what may work later stays owed with the record.
+//! DEL must not touch what is another pod's by now. What may work later stays owed with the record.
+//! What the kernel or a driver refuses for good keeps no pod from being deleted: the journal keeps
+//! the device as one that is not as it was, and the next pod's ADD begins with that.
 
+mod address;
+mod again;
 mod home;
 mod left;
+mod rebind;
 mod refused;
 
 use std::time::{Duration, Instant};
@@ -16,35 +20,44 @@ use super::hardware::{Hardware, States};
 use super::{Context, Failure};
 use crate::baseline::{Comparison, DeviceState, Repair, compare};
 use crate::boot::boot_id;
-use crate::journal::{Exclusive, Header, Sandbox};
+use crate::journal::{Exclusive, Header, Sandbox, Unrestored};
 use crate::kernel::{DeviceLinks, KernelError, LinkChange};
+use crate::verify::sriov_plugins;
 use home::bring_home;
+use left::Left;
 use refused::{Refused, forgive, open};
 
 /// How often a device is put right before it is left as it is. Drivers take one setting for a
 /// reason to change another: igb shows what a VF sets for itself as if the administrator had.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 4;
 /// How long an interface is waited for that the kernel is still bringing home from a namespace
 /// which is gone, and a device that is busy.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How often it is looked.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads the devices of a sandbox before anything runs, for its record.
+/// Reads the devices of a sandbox before anything runs, for its record. What an earlier DEL could
+/// not put back is tried again, and is no device's baseline.
 ///
 /// # Errors
-/// When the kernel does not answer, and code 104 for a device that no plugin could take.
+/// When the kernel does not answer, and code 104 for a device that no plugin could take or that
+/// would let others take the pod for another.
 pub(super) fn baseline(
     context: &Context<'_>,
     header: &Header,
 ) -> Result<Vec<DeviceState>, Failure> {
     let addresses = addresses(header, |_| true);
-    if addresses.is_empty() {
+    let mut configs = header.attachments.iter().map(|it| &it.config);
+    if addresses.is_empty() && configs.all(|config| sriov_plugins(config).next().is_none()) {
         return Ok(Vec::new());
     }
-    let mut links = (context.node.devices)(None)?;
     let hardware = Hardware::of(&context.request.node);
-    let states = hardware.states(&addresses, links.as_mut())?;
+    let mut states = States::default();
+    if !addresses.is_empty() {
+        let mut links = (context.node.devices)(None)?;
+        states = hardware.states(&addresses, links.as_mut())?;
+        again::settle(context, header, &mut states.devices)?;
+    }
     for remark in states.remarks {
         context.note(&format!(
             "{remark}; its functions cannot be put back as they are"
@@ -81,13 +94,37 @@ pub(super) fn restore(
     if before.is_empty() {
         return Vec::new();
     }
-    let restoring = Restoring {
-        context,
-        hardware: Hardware::of(&context.request.node),
-        header,
-        before,
-    };
-    restoring.run().unwrap_or_else(|cause| vec![cause.into()])
+    let restoring = Restoring::new(context, header, before.clone());
+    match restoring.run() {
+        Ok(left) => keep(context, header, &before, left),
+        Err(cause) => vec![cause.into()],
+    }
+}
+
+/// Has the journal keep the devices of which something cannot be put back, and forget others.
+fn keep(
+    context: &Context<'_>,
+    header: &Header,
+    before: &[&DeviceState],
+    mut left: Left<'_>,
+) -> Vec<Failure> {
+    let journal = &context.node.journal;
+    let mut owed = std::mem::take(&mut left.owed);
+    for &device in before {
+        let causes: Vec<String> = left.lines_on(device).map(str::to_owned).collect();
+        for line in &causes {
+            context.note(&format!("{device}: {line}"));
+        }
+        if causes.is_empty() {
+            journal.forget_unrestored(device.device);
+            continue;
+        }
+        let kept = Unrestored::new(device.clone(), header.pod.clone(), causes);
+        if let Err(cause) = journal.keep_unrestored(&kept) {
+            owed.push(cause.into());
+        }
+    }
+    owed
 }
 
 /// The PCI devices of the attachments that `of` names by their place.
@@ -107,25 +144,35 @@ struct Restoring<'a> {
 }
 
 impl<'a> Restoring<'a> {
-    fn run(self) -> Result<Vec<Failure>, KernelError> {
+    fn new(context: &'a Context<'a>, header: &'a Header, before: Vec<&'a DeviceState>) -> Self {
+        Restoring {
+            context,
+            hardware: Hardware::of(&context.request.node),
+            header,
+            before,
+        }
+    }
+
+    fn run(self) -> Result<Left<'a>, KernelError> {
         let mut links = (self.context.node.devices)(None)?;
-        let mut owed = bring_home(self.context, &self.hardware, self.header, &self.before);
+        let owed = bring_home(self.context, &self.hardware, self.header, &self.before);
         let until = self.context.deadline.min(Instant::now() + PATIENCE);
         let mut now = self.settled(links.as_mut(), until)?;
         let mut refused: Vec<Refused<'a>> = Vec::new();
         let mut rounds = 0;
         loop {
-            let left = self.compare(&now);
-            let open = open(&left, &refused);
+            let compared = self.compare(&now);
+            let open = open(&compared, &refused);
             if open.is_empty() && Instant::now() < until && forgive(&mut refused) {
                 // A device that is busy for a moment, as after its driver's reset.
                 std::thread::sleep(PAUSE);
                 continue;
             }
             if open.is_empty() || rounds == ROUNDS {
-                owed.extend(left::tell(self.context, &left, &refused));
-                owed.extend(left::tell_unknown(self.context, &self.before, &now));
-                return Ok(owed);
+                let mut left = Left::of(&compared, &refused, &now);
+                left.owed.splice(0..0, owed);
+                left.tell_unknown(self.context, &self.before, &now);
+                return Ok(left);
             }
             let before = refused.len();
             let tried = open.len();
@@ -140,8 +187,9 @@ impl<'a> Restoring<'a> {
             }
             if refused.len() - before < tried {
                 rounds += 1;
-                now = self.read(links.as_mut())?;
             }
+            // What was refused may have changed something all the same.
+            now = self.read(links.as_mut())?;
         }
     }
 
@@ -168,7 +216,7 @@ impl<'a> Restoring<'a> {
             let comparison = match is {
                 Some(is) => compare(before, is),
                 None => Comparison {
-                    remarks: vec!["it is gone: nothing of it is put back".to_owned()],
+                    is_another: Some("it is gone: nothing of it is put back"),
                     ..Comparison::default()
                 },
             };
@@ -183,26 +231,36 @@ impl<'a> Restoring<'a> {
         repair: &Repair,
         links: &mut dyn DeviceLinks,
     ) -> Result<(), KernelError> {
-        match repair {
+        let change = match repair {
             Repair::Function(setting) => {
                 let (Some(physical), Some(vf)) = (before.physical, &before.function) else {
                     return Ok(());
                 };
-                match self.hardware.interface_of(physical, links)? {
-                    Some(pf) => links.set_virtual_function(pf.index, vf.index, *setting),
-                    None => Ok(()),
-                }
-            }
-            Repair::Netdev(change) => {
-                let Some(link) = self.hardware.interface_of(before.device, links)? else {
+                let Some(pf) = self.hardware.interface_of(physical, links)? else {
                     return Ok(());
                 };
-                if link.up && matches!(change, LinkChange::Name(_)) {
-                    links.change_link(link.index, &LinkChange::Down)?;
+                let set = links.set_virtual_function(pf.index, vf.index, *setting);
+                if set.is_err()
+                    && let Some(own) = before.own_guid(*setting)
+                {
+                    // Where it cannot have none any more, it is at least no pod's.
+                    links.set_virtual_function(pf.index, vf.index, own)?;
                 }
-                links.change_link(link.index, change)
+                return set;
             }
+            Repair::Rebind { driver, .. } => return self.rebind(before, driver, links),
+            Repair::Netdev(change) => change,
+        };
+        let Some(link) = self.hardware.interface_of(before.device, links)? else {
+            return Ok(());
+        };
+        if let LinkChange::Address(address) = change {
+            return self.give_address(before, link, address, links);
         }
+        if link.up && matches!(change, LinkChange::Name(_)) {
+            links.change_link(link.index, &LinkChange::Down)?;
+        }
+        links.change_link(link.index, change)
     }
 }
 

@@ -211,7 +211,7 @@ fn a_device_that_another_pod_has_by_now_is_not_touched_by_a_late_del() {
 }
 
 #[test]
-fn a_name_that_was_taken_meanwhile_is_said_and_the_rest_put_right() {
+fn a_name_that_was_taken_meanwhile_is_kept_on_record_until_it_can_be_put_back() {
     let lab = lab();
     lab.add();
     lab.node
@@ -221,6 +221,22 @@ fn a_name_that_was_taken_meanwhile_is_said_and_the_rest_put_right() {
     let line = format!("device {VF}: name {NAME} cannot be put back: ");
     assert!(outcome.stderr.contains(&line), "{outcome}");
     assert_eq!(interface(&lab), ("left".to_owned(), as_it_came().1, 1500));
+    let conf = lab.write("doctor.conf", &lab.conf().to_string());
+    let words = format!("it is not as it was before pod {POD} had it: name {NAME} cannot");
+    let is_found = || {
+        let doctor = lab.cli(&["doctor", "--conf", conf.to_str().unwrap()]).run();
+        doctor.stdout.contains(VF) && doctor.stdout.contains(&words)
+    };
+    let kept = lab.path("journal/unrestored").join(VF);
+    assert!(is_found() && kept.exists());
+    lab.node.ip("link del peer2");
+    lab.add();
+    assert!(
+        !is_found() && !kept.exists(),
+        "the next ADD has put it back"
+    );
+    lab.del();
+    assert_eq!(interface(&lab), as_it_came());
 }
 
 /// `sriov_numvfs` through 0: the same address, made anew.

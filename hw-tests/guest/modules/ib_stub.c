@@ -10,9 +10,15 @@
  *   echo "add 0000:02:00.0 ib"   > /sys/module/ib_stub/parameters/control
  *   echo "add 0000:01:10.0 roce" > /sys/module/ib_stub/parameters/control   (on the function's netdev)
  *   echo "del 0000:02:00.0"      > /sys/module/ib_stub/parameters/control
+ *   echo "keep 0000:02:00.0"     > /sys/module/ib_stub/parameters/control   (refuses its VFs other GUIDs)
+ *   echo "let 0000:02:00.0"      > /sys/module/ib_stub/parameters/control   (and no more)
  *
  * The device of function DDDD:BB:DD.F has the node GUID 024a:46DD:DDBB:FF00, FF being its devfn, and
  * the port GUID 024a:46DD:DDBB:FF01: two values, so that nobody takes one for the other unnoticed.
+ *
+ * It is a PCI driver too, for functions whose driver_override names it. A VF that is bound to it has
+ * the GUIDs that its PF had set for it at that moment, where it had any: as with real ones, what is
+ * set later takes effect when the VF is bound anew.
  */
 #include <linux/if_link.h>
 #include <linux/module.h>
@@ -40,6 +46,7 @@ struct stub_device {
 	struct pci_dev *pdev;
 	struct net_device *netdev;	/* the port's, for RoCE; else NULL */
 	__be64 port_guid;
+	bool keeps;			/* the GUIDs of its VFs */
 	struct stub_vf vfs[STUB_VFS];
 };
 
@@ -218,6 +225,8 @@ static int stub_set_vf_guid(struct ib_device *ib, int index, u32 port, u64 guid,
 
 	if (!vf)
 		return -EINVAL;
+	if (to_stub(ib)->keeps)
+		return -EOPNOTSUPP;
 	switch (type) {
 	case IFLA_VF_IB_NODE_GUID:
 		vf->node_guid = guid;
@@ -462,7 +471,21 @@ static struct net_device *stub_netdev_of(struct pci_dev *pdev)
 	return found;
 }
 
-static int stub_add(struct pci_dev *pdev, bool roce)
+/* What the PF of a VF has set for it. */
+static struct stub_vf *stub_vf_of(struct pci_dev *pdev)
+{
+	struct pci_dev *physical = pci_physfn(pdev);
+	struct stub_device *stub;
+
+	if (!pdev->is_virtfn)
+		return NULL;
+	list_for_each_entry(stub, &stub_devices, list)
+		if (stub->pdev == physical)
+			return stub_vf(&stub->ib, pci_iov_vf_id(pdev));
+	return NULL;
+}
+
+static int stub_add(struct pci_dev *pdev, bool roce, struct stub_vf *set)
 {
 	u64 function = (u64)pci_domain_nr(pdev->bus) << 16 | pci_dev_id(pdev);
 	struct stub_device *stub = ib_alloc_device(stub_device, ib);
@@ -473,6 +496,10 @@ static int stub_add(struct pci_dev *pdev, bool roce)
 	stub->pdev = pci_dev_get(pdev);
 	stub->port_guid = cpu_to_be64(STUB_GUID_PREFIX | function << 8 | STUB_PORT);
 	stub->ib.node_guid = cpu_to_be64(STUB_GUID_PREFIX | function << 8);
+	if (set && set->port_guid)
+		stub->port_guid = cpu_to_be64(set->port_guid);
+	if (set && set->node_guid)
+		stub->ib.node_guid = cpu_to_be64(set->node_guid);
 	stub->ib.node_type = RDMA_NODE_IB_CA;
 	stub->ib.phys_port_cnt = 1;
 	stub->ib.num_comp_vectors = 1;
@@ -531,6 +558,19 @@ static int stub_del(struct pci_dev *pdev)
 	return -ENOENT;
 }
 
+static int stub_keep(struct pci_dev *pdev, bool keeps)
+{
+	struct stub_device *stub;
+
+	list_for_each_entry(stub, &stub_devices, list) {
+		if (stub->pdev == pdev) {
+			stub->keeps = keeps;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
 static int stub_control(const char *line, const struct kernel_param *param)
 {
 	unsigned int domain, bus, device, function;
@@ -546,11 +586,13 @@ static int stub_control(const char *line, const struct kernel_param *param)
 		return -ENODEV;
 	mutex_lock(&stub_devices_lock);
 	if (words == 6 && !strcmp(verb, "add") && !strcmp(layer, "ib"))
-		ret = stub_add(pdev, false);
+		ret = stub_add(pdev, false, NULL);
 	else if (words == 6 && !strcmp(verb, "add") && !strcmp(layer, "roce"))
-		ret = stub_add(pdev, true);
+		ret = stub_add(pdev, true, NULL);
 	else if (words == 5 && !strcmp(verb, "del"))
 		ret = stub_del(pdev);
+	else if (words == 5 && (!strcmp(verb, "keep") || !strcmp(verb, "let")))
+		ret = stub_keep(pdev, !strcmp(verb, "keep"));
 	else
 		ret = -EINVAL;
 	mutex_unlock(&stub_devices_lock);
@@ -560,17 +602,43 @@ static int stub_control(const char *line, const struct kernel_param *param)
 
 static const struct kernel_param_ops stub_control_ops = { .set = stub_control };
 module_param_cb(control, &stub_control_ops, NULL, 0200);
-MODULE_PARM_DESC(control, "add BDF ib|roce, del BDF");
+MODULE_PARM_DESC(control, "add BDF ib|roce, del BDF, keep BDF, let BDF");
+
+/* The PCI driver */
+
+static int stub_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	int ret;
+
+	mutex_lock(&stub_devices_lock);
+	ret = stub_add(pdev, false, stub_vf_of(pdev));
+	mutex_unlock(&stub_devices_lock);
+	return ret;
+}
+
+static void stub_unbind(struct pci_dev *pdev)
+{
+	mutex_lock(&stub_devices_lock);
+	stub_del(pdev);
+	mutex_unlock(&stub_devices_lock);
+}
+
+static struct pci_driver stub_driver = {
+	.name = "ib_stub",
+	.probe = stub_probe,
+	.remove = stub_unbind,
+};
 
 static int __init stub_init(void)
 {
-	return 0;
+	return pci_register_driver(&stub_driver);
 }
 
 static void __exit stub_exit(void)
 {
 	struct stub_device *stub, *next;
 
+	pci_unregister_driver(&stub_driver);
 	list_for_each_entry_safe(stub, next, &stub_devices, list)
 		stub_remove(stub);
 }

@@ -1,14 +1,14 @@
 //! VFs that a plugin does not give back as they were, by a plugin of the suite's own that leaves behind
-//! what sriov-cni leaves; and VFs that go from pod to pod faster than DELs come.
+//! what sriov-cni leaves, below a PF that was up before its VFs were made, as on a node; and VFs that go from pod to pod faster than DELs come.
 
 use device_info::PciAddress;
 use serde_json::{Value, json};
 
-use crate::case::{Case, Outcome, holds, same};
+use crate::case::{Case, Outcome, Stop, holds, present, same};
 use crate::cases::pod_vf::{RESOURCE, host_device, is_told, vfs};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, Cluster, LinkVf, VfAsFound, command, netdev, pf_and_number};
+use crate::rig::{Bound, Cluster, LinkVf, Netns, VfAsFound, Vfs, command, netdev, pf_and_number};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -20,6 +20,16 @@ pub(super) const CASES: &[Case] = &[
         name: "pod/name_and_address_are_put_right_after_a_lost_network_namespace",
         needs: &[Feature::Pods, Feature::Sriov],
         run: name_and_address_are_put_right_after_a_lost_network_namespace,
+    },
+    Case {
+        name: "pod/name_and_address_are_put_right_below_a_pf_that_was_down",
+        needs: &[Feature::Pods, Feature::Sriov],
+        run: name_and_address_are_put_right_below_a_pf_that_was_down,
+    },
+    Case {
+        name: "pod/a_vf_in_another_network_namespace_is_named_before_anything_runs",
+        needs: &[Feature::Pods, Feature::Sriov],
+        run: a_vf_in_another_network_namespace_is_named_before_anything_runs,
     },
     Case {
         name: "pod/a_del_that_fails_on_vfio_pci_is_owed_and_the_pf_put_right",
@@ -92,7 +102,22 @@ fn vlan_mac_trust_and_spoofchk_are_proven_on_the_pf_and_put_right(node: &Node) -
 }
 
 fn name_and_address_are_put_right_after_a_lost_network_namespace(node: &Node) -> Outcome {
-    let vf = node.vf(0)?;
+    is_put_right_after_a_lost_network_namespace(node, node.vf(0)?)
+}
+
+fn name_and_address_are_put_right_below_a_pf_that_was_down(node: &Node) -> Outcome {
+    let pf = node.spare_pf()?;
+    if pf == node.pf()? {
+        return Err(Stop::Skipped(
+            "it takes a second PF, since the first one is up; remedy: --pf twice".to_owned(),
+        ));
+    }
+    let vfs = Vfs::make_below_down(pf, 1)?;
+    let vf = present("a VF", vfs.addresses().first().copied())?;
+    is_put_right_after_a_lost_network_namespace(node, vf)
+}
+
+fn is_put_right_after_a_lost_network_namespace(node: &Node, vf: PciAddress) -> Outcome {
     let before = VfAsFound::read(vf)?;
     let cluster = Cluster::new(node)?;
     cluster.network("vf", Some(RESOURCE), &[sriov()])?;
@@ -106,6 +131,45 @@ fn name_and_address_are_put_right_after_a_lost_network_namespace(node: &Node) ->
     )?;
     pod.del()?;
     before.is_back()?;
+    has_its_own(&cluster, vf, &before)?;
+    cluster.nothing_is_left()
+}
+
+/// A pod that asks for no address gets the VF's own.
+fn has_its_own(cluster: &Cluster, vf: PciAddress, before: &VfAsFound) -> Outcome {
+    cluster.network("own", Some(RESOURCE), &[json!({ "type": "hwt-sriov" })])?;
+    let next = cluster.pod("hwt-next", &json!([{ "name": "own" }]), &vfs(&[vf]))?;
+    next.add()?;
+    let address = next.link("net1")?.address;
+    same("the next pod's address", &address, &before.interface.1)?;
+    next.del()?;
+    before.is_back()
+}
+
+fn a_vf_in_another_network_namespace_is_named_before_anything_runs(node: &Node) -> Outcome {
+    let (vf, pf) = (node.vf(1)?, node.pf()?);
+    let cluster = Cluster::new(node)?;
+    cluster.network("vf", Some(RESOURCE), &[host_device()])?;
+    let somebodys = Netns::add("hwt-somebody")?;
+    let name = netdev(vf)?;
+    let taken = somebodys.take(&name, "vf9")?;
+    let pod = cluster.pod("hwt-web", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
+    let words = [
+        "hwt/vf (net1)",
+        &vf.to_string(),
+        "/run/netns/hwt-somebody",
+        "vf9",
+    ];
+    pod.is_refused("ADD", 104, &words)?;
+    drop(taken);
+    netdev(vf)?;
+    cluster.network("pf", Some(RESOURCE), &[json!({ "type": "hwt-sriov" })])?;
+    let wrong = cluster.pod("hwt-pf", &json!([{ "name": "pf" }]), &vfs(&[pf]))?;
+    let words = ["hwt/pf (net1)", &pf.to_string(), "a physical function"];
+    wrong.is_refused("ADD", 104, &words)?;
+    pod.add()?;
+    pod.del()?;
+    wrong.del()?;
     cluster.nothing_is_left()
 }
 

@@ -1,66 +1,197 @@
 //! IPoIB in a pod, with a GUID that the pod asks for. The RDMA devices are STUBS that carry no
-//! traffic, and whose GUIDs are fixed: the pod asks for the one that its VF has.
+//! traffic; a VF's has the GUIDs that its PF had set for it when it was bound.
 
-use device_info::{Guid, IpoibAddr};
-use serde_json::json;
+use device_info::{Guid, IpoibAddr, PciAddress};
+use serde_json::{Value, json};
 
-use crate::case::{Case, Outcome, same};
+use crate::case::{Case, Outcome, Stop, holds, same};
 use crate::cases::pod_vf::{RESOURCE, vfs};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, Cluster, IbStub, Link, LinkLayer, LinkVf, PfStub};
+use crate::rig::{BoundStub, Cluster, IbStub, Link, LinkLayer, LinkVf, PfStub, netdev};
 
-pub(super) const CASES: &[Case] = &[Case {
-    name: "pod/an_ipoib_interface_has_the_guid_that_was_asked_for",
-    needs: &[Feature::Pods, Feature::IpoibStub],
-    run: an_ipoib_interface_has_the_guid_that_was_asked_for,
-}];
+pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "pod/an_ipoib_interface_has_the_guid_that_was_asked_for_and_its_own_afterwards",
+        needs: &[Feature::Pods, Feature::IpoibStub],
+        run: an_ipoib_interface_has_the_guid_that_was_asked_for_and_its_own_afterwards,
+    },
+    Case {
+        name: "pod/a_guid_is_put_right_after_a_lost_network_namespace",
+        needs: &[Feature::Pods, Feature::IpoibStub],
+        run: a_guid_is_put_right_after_a_lost_network_namespace,
+    },
+    Case {
+        name: "pod/a_guid_is_put_right_after_an_add_that_failed_past_it",
+        needs: &[Feature::Pods, Feature::IpoibStub],
+        run: a_guid_is_put_right_after_an_add_that_failed_past_it,
+    },
+    Case {
+        name: "pod/a_vf_that_cannot_be_put_right_is_no_pods_until_it_is",
+        needs: &[Feature::Pods, Feature::IpoibStub],
+        run: a_vf_that_cannot_be_put_right_is_no_pods_until_it_is,
+    },
+];
 
-fn an_ipoib_interface_has_the_guid_that_was_asked_for(node: &Node) -> Outcome {
-    let pf = node.spare_pf()?;
-    let driver = PfStub::make(pf, 1)?;
-    let vf = driver.vf(0)?;
-    // A function without a driver is refused, and the RDMA stub is none.
-    let bound = Bound::to(vf, "pci-pf-stub")?;
-    let on_pf = IbStub::add(pf, LinkLayer::InfiniBand)?;
-    let stub = IbStub::add(vf, LinkLayer::InfiniBand)?;
-    let name = stub.netdev()?;
+/// What a pod asks for, and no VF has of its own.
+const GUID: &str = "02:00:00:00:00:00:77:3e";
+
+/// A PF and a VF of it with stubs of RDMA devices, in the order in which they are unmade.
+struct Fabric {
+    stub: BoundStub,
+    on_pf: IbStub,
+    _driver: PfStub,
+    vf: PciAddress,
+    /// The VF's interface and its GUID, as they were found.
+    own: (String, Guid),
+}
+
+impl Fabric {
+    fn make(node: &Node) -> Result<Self, Stop> {
+        let pf = node.spare_pf()?;
+        let driver = PfStub::make(pf, 1)?;
+        let vf = driver.vf(0)?;
+        let on_pf = IbStub::add(pf, LinkLayer::InfiniBand)?;
+        let stub = IbStub::bind(vf)?;
+        let own = interface(vf)?;
+        Ok(Self {
+            stub,
+            on_pf,
+            _driver: driver,
+            vf,
+            own,
+        })
+    }
+
+    /// What the PF has set for the VF.
+    fn set(&self) -> Result<Guid, Stop> {
+        let state = LinkVf::of(&self.on_pf.netdev()?, 0)?;
+        Ok(Guid::parse_observed(&state.port_guid)?)
+    }
+
+    /// Name and GUID are the VF's own again, and the PF has set none.
+    fn is_back(&self) -> Outcome {
+        same("interface and GUID", interface(self.vf)?, self.own.clone())?;
+        same("set on the PF", self.set()?, Guid::from([0; 8]))
+    }
+
+    /// A pod that asks for no GUID gets the VF's own.
+    fn next_pod_has_its_own(&self, cluster: &Cluster) -> Outcome {
+        let pod = cluster.pod("hwt-next", &json!([{ "name": "ib" }]), &vfs(&[self.vf]))?;
+        pod.add()?;
+        let found: IpoibAddr = pod.link("net1")?.address.parse()?;
+        same("the next pod's GUID", found.port_guid(), self.own.1)?;
+        pod.del()?;
+        self.is_back()
+    }
+}
+
+fn interface(vf: PciAddress) -> Result<(String, Guid), Stop> {
+    let name = netdev(vf)?;
     let address: IpoibAddr = Link::show(None, &name)?.address.parse()?;
-    let guid = address.port_guid();
+    Ok((name, address.port_guid()))
+}
 
+fn ib_sriov(fails: Option<&str>) -> Value {
+    json!({ "type": "hwt-ib-sriov", "fails": fails, "capabilities": {
+        "deviceID": true, "CNIDeviceInfoFile": true, "infinibandGUID": true } })
+}
+
+fn asked() -> Value {
+    json!([{ "name": "ib", "infiniband-guid": GUID }])
+}
+
+fn an_ipoib_interface_has_the_guid_that_was_asked_for_and_its_own_afterwards(
+    node: &Node,
+) -> Outcome {
+    let fabric = Fabric::make(node)?;
+    let guid: Guid = GUID.parse()?;
     let cluster = Cluster::new(node)?;
-    let plugin = json!({ "type": "hwt-sriov", "capabilities": {
-        "deviceID": true, "CNIDeviceInfoFile": true, "infinibandGUID": true } });
-    cluster.network("ib", Some(RESOURCE), &[plugin])?;
-    let asked = json!([{ "name": "ib", "infiniband-guid": guid.to_string() }]);
-    let pod = cluster.pod("hwt-ib", &asked, &vfs(&[vf]))?;
+    cluster.network("ib", Some(RESOURCE), &[ib_sriov(None)])?;
+    let pod = cluster.pod("hwt-ib", &asked(), &vfs(&[fabric.vf]))?;
     pod.add()?;
     let link = pod.link("net1")?;
     same("type", link.link_type.as_str(), "infiniband")?;
     let found: IpoibAddr = link.address.parse()?;
     same("its port GUID", found.port_guid(), guid)?;
-    let state = LinkVf::of(&on_pf.netdev()?, 0)?;
-    same("set on the PF", state.port_guid.parse::<Guid>()?, guid)?;
+    same("set on the PF", fabric.set()?, guid)?;
     let status = pod.status("net1")?;
-    same("told address", &status["mac"], &json!(link.address))?;
+    let told = status["mac"].as_str().unwrap_or_default();
+    let told: IpoibAddr = told.parse()?;
+    same("told address's GUID", told.port_guid(), guid)?;
     let pci = &status["device-info"]["pci"];
     same(
         "told RDMA device",
         &pci["rdma-device"],
-        &json!(stub.device()?),
+        &json!(fabric.stub.device()?),
     )?;
     pod.check()?;
     pod.del()?;
+    fabric.is_back()?;
+    fabric.next_pod_has_its_own(&cluster)?;
+    cluster.nothing_is_left()
+}
 
-    // Eight octets more or less make another GUID: that one the device does not have.
-    let other = json!([{ "name": "ib", "infiniband-guid": "02:00:00:00:00:00:77:3e" }]);
-    let refused = cluster.pod("hwt-ib2", &other, &vfs(&[vf]))?;
-    refused.is_refused("ADD", 105, &["hwt/ib (net1)", "02:00:00:00:00:00:77:3e"])?;
-    refused.del()?;
-    same("its name on the host again", stub.netdev()?, name)?;
-    cluster.nothing_is_left()?;
-    drop(stub);
-    drop(on_pf);
-    drop(bound);
-    Ok(())
+fn a_guid_is_put_right_after_a_lost_network_namespace(node: &Node) -> Outcome {
+    let fabric = Fabric::make(node)?;
+    let cluster = Cluster::new(node)?;
+    cluster.network("ib", Some(RESOURCE), &[ib_sriov(None)])?;
+    let pod = cluster.pod("hwt-ib", &asked(), &vfs(&[fabric.vf]))?;
+    pod.add()?;
+    pod.lose_netns();
+    let (_, left) = interface(fabric.vf)?;
+    same("the GUID that the kernel brings back", left, GUID.parse()?)?;
+    pod.del()?;
+    fabric.is_back()?;
+    fabric.next_pod_has_its_own(&cluster)?;
+    cluster.nothing_is_left()
+}
+
+fn a_guid_is_put_right_after_an_add_that_failed_past_it(node: &Node) -> Outcome {
+    let fabric = Fabric::make(node)?;
+    let cluster = Cluster::new(node)?;
+    for fails in ["rebind", "after"] {
+        cluster.network("ib", Some(RESOURCE), &[ib_sriov(Some(fails))])?;
+        let pod = cluster.pod("hwt-ib", &asked(), &vfs(&[fabric.vf]))?;
+        pod.is_refused("ADD", 100, &["hwt/ib (net1)"])?;
+        fabric.is_back()?;
+        pod.del()?;
+    }
+    cluster.network("ib", Some(RESOURCE), &[ib_sriov(None)])?;
+    fabric.next_pod_has_its_own(&cluster)?;
+    cluster.nothing_is_left()
+}
+
+/// The PF refuses the VF another GUID when the pod is deleted.
+fn a_vf_that_cannot_be_put_right_is_no_pods_until_it_is(node: &Node) -> Outcome {
+    let fabric = Fabric::make(node)?;
+    let cluster = Cluster::new(node)?;
+    cluster.network("ib", Some(RESOURCE), &[ib_sriov(None)])?;
+    let pod = cluster.pod("hwt-ib", &asked(), &vfs(&[fabric.vf]))?;
+    pod.add()?;
+    pod.lose_netns();
+    netdev(fabric.vf)?;
+    fabric.on_pf.keeps_guids(true)?;
+    pod.del()?;
+    same(
+        "it has the pod's GUID",
+        interface(fabric.vf)?.1,
+        GUID.parse()?,
+    )?;
+    let id = fabric.vf.to_string();
+    let kept = cluster.path("journal/unrestored").join(&id);
+    holds(format!("{} is there", kept.display()), kept.exists())?;
+    let own = json!([{ "name": "ib" }]);
+    let next = cluster.pod("hwt-own", &own, &vfs(&[fabric.vf]))?;
+    let words = [
+        "hwt/ib (net1)",
+        &id,
+        "still has the GUID",
+        "infiniband-guid",
+    ];
+    next.is_refused("ADD", 104, &words)?;
+    next.del()?;
+    fabric.on_pf.keeps_guids(false)?;
+    fabric.next_pod_has_its_own(&cluster)?;
+    cluster.nothing_is_left()
 }

@@ -1,8 +1,9 @@
 //! `hwt-device`, `hwt-sriov`: moves the interface of an allocated device into the pod, and back.
 //!
 //! The second name is for VFs: it tells Jackfield that keys of the definition set something on the PF.
-//! It stands for sriov-cni and ib-sriov-cni, and remembers what the PF had set. Like sriov-cni it leaves
-//! behind:
+//! It stands for sriov-cni, in whose order it does things: on ADD first what the PF sets, then the
+//! interface; on DEL likewise, and in the pod the address before the move. It remembers what the PF had
+//! set. Like sriov-cni it leaves behind:
 //! - after a DEL the VF's own address as the address that the PF has set for it, whatever was there;
 //! - after a DEL without a network namespace the interface's name in the pod, and the pod's address;
 //! - on a VF of user space a DEL that restores the PF's side, forgets, and fails.
@@ -58,6 +59,7 @@ fn add(call: &Call) -> Result<Value, Stop> {
     let Some(name) = name else {
         return Ok(call.result(call.text("mac")));
     };
+    command("ip", &["link", "set", "dev", &name, "down"])?;
     if let Some(mac) = call.text("mac") {
         command("ip", &["link", "set", "dev", &name, "address", mac])?;
     }
@@ -93,21 +95,17 @@ fn set(call: &Call, pf: &str, number: u32) -> Result<(), Stop> {
         let vf = ["link", "set", "dev", pf, "vf", &number];
         command("ip", &[vf.as_slice(), words].concat())
     };
-    if let Some(mac) = call.text("mac") {
-        set(&["mac", mac])?;
-    }
     if let Some(vlan) = call.conf["vlan"].as_u64() {
         let quality = call.conf["vlanQoS"].as_u64().unwrap_or(0);
         set(&["vlan", &vlan.to_string(), "qos", &quality.to_string()])?;
+    }
+    if let Some(mac) = call.text("mac") {
+        set(&["mac", mac])?;
     }
     for key in ["spoofchk", "trust"] {
         if let Some(value) = call.text(key) {
             set(&[key, value])?;
         }
-    }
-    if let Some(guid) = call.text("infinibandGUID") {
-        set(&["node_guid", guid])?;
-        set(&["port_guid", guid])?;
     }
     Ok(())
 }
@@ -119,35 +117,34 @@ fn del(call: &Call) -> Result<(), Stop> {
     };
     let cache: Cache = serde_json::from_slice(&text)?;
     fs::remove_file(&file)?;
-    let mut lost = call.netns.is_none();
-    if let (Some((name, _)), Some(netns)) = (&cache.interface, &call.netns) {
-        let at = ["-netns", netns, "link", "set", "dev", &call.ifname];
-        command("ip", &[at.as_slice(), &["down"]].concat())?;
-        command(
-            "ip",
-            &[at.as_slice(), &["netns", "1", "name", name]].concat(),
-        )?;
-        lost = false;
-    }
     if let Some((pf, number, before)) = &cache.vf {
-        restore(
-            pf,
-            *number,
-            before,
-            cache.interface.as_ref().map(|(_, mac)| mac.as_str()),
-        )?;
+        let own = cache.interface.as_ref().map(|(_, mac)| mac.as_str());
+        let own = own.filter(|_| call.text("mac").is_some());
+        restore(pf, *number, before, own)?;
     }
-    match &cache.interface {
-        Some((name, mac)) if !lost => {
-            command("ip", &["link", "set", "dev", name, "address", mac])?;
-            Ok(())
-        }
-        Some(_) => Ok(()),
-        None if call.text("deviceID").is_some_and(is_on_vfio) => {
+    match (&cache.interface, &call.netns) {
+        (Some((name, mac)), Some(netns)) => release(call, netns, name, mac),
+        (Some(_), None) => Ok(()),
+        (None, _) if call.text("deviceID").is_some_and(is_on_vfio) => {
             Err(Stop::failed("Link not found"))
         }
-        None => Ok(()),
+        (None, _) => Ok(()),
     }
+}
+
+/// Takes the interface home, with its name and, where the pod's was another, its address.
+fn release(call: &Call, netns: &str, name: &str, mac: &str) -> Result<(), Stop> {
+    let at = |name: &str, words: &[&str]| {
+        let set = ["-netns", netns, "link", "set", "dev", name];
+        command("ip", &[set.as_slice(), words].concat())
+    };
+    at(&call.ifname, &["down"])?;
+    at(&call.ifname, &["name", name])?;
+    if call.text("mac").is_some() {
+        at(name, &["address", mac])?;
+    }
+    at(name, &["netns", "1"])?;
+    Ok(())
 }
 
 /// Everything but the address: that becomes the one that the VF itself had.
@@ -168,16 +165,16 @@ fn restore(pf: &str, number: u32, before: &LinkVf, own: Option<&str>) -> Result<
             }
         };
         set(&["spoofchk", on(before.spoofchk)])?;
-        set(&["trust", on(before.trust)])?;
         if let Some(mac) = own {
             set(&["mac", mac])?;
         }
+        set(&["trust", on(before.trust)])?;
     }
     Ok(())
 }
 
 /// The interface of a PCI function or of a vDPA device, if it has one here.
-fn interface_of(device: &str) -> Option<String> {
+pub(super) fn interface_of(device: &str) -> Option<String> {
     let vdpa = sysfs::vdpa(device);
     let folders = match device.parse::<PciAddress>() {
         Ok(address) => vec![sysfs::function(address)],
@@ -194,7 +191,7 @@ fn interface_of(device: &str) -> Option<String> {
     })
 }
 
-fn vf_of(device: &str) -> Result<Option<(String, u32, LinkVf)>, Stop> {
+pub(super) fn vf_of(device: &str) -> Result<Option<(String, u32, LinkVf)>, Stop> {
     let Some((address, pf)) = device
         .parse::<PciAddress>()
         .ok()

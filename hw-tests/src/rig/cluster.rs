@@ -162,6 +162,7 @@ impl Cluster {
             "journal/owed",
             "journal/quarantine",
             "journal/exclusive",
+            "journal/unrestored",
             "devinfo/cni",
             "plugins",
         ] {

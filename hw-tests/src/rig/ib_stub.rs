@@ -3,7 +3,7 @@
 use device_info::PciAddress;
 
 use crate::case::Stop;
-use crate::rig::{child, command, sysfs};
+use crate::rig::{Bound, child, command, sysfs};
 
 const CONTROL: &str = "/sys/module/ib_stub/parameters/control";
 
@@ -34,6 +34,24 @@ impl IbStub {
         Ok(Self { function })
     }
 
+    /// Whether it refuses to set other GUIDs for the VFs of its function.
+    pub(crate) fn keeps_guids(&self, keeps: bool) -> Result<(), Stop> {
+        let verb = if keeps { "keep" } else { "let" };
+        Ok(sysfs::write(CONTROL, &format!("{verb} {}", self.function))?)
+    }
+
+    /// One on a function that is bound to the stub as to a driver: a VF has the GUIDs that its PF has
+    /// set for it, whenever it is bound.
+    pub(crate) fn bind(function: PciAddress) -> Result<BoundStub, Stop> {
+        command("modprobe", &["ib_stub"])?;
+        command("modprobe", &["ib_ipoib"])?;
+        let bound = Bound::to(function, "ib_stub")?;
+        Ok(BoundStub {
+            function,
+            _bound: bound,
+        })
+    }
+
     /// The RDMA device's name.
     pub(crate) fn device(&self) -> Result<String, Stop> {
         child(&sysfs::function(self.function).join("infiniband"), "ibstub")
@@ -42,6 +60,20 @@ impl IbStub {
     /// The IPoIB interface above it.
     pub(crate) fn netdev(&self) -> Result<String, Stop> {
         child(&sysfs::function(self.function).join("net"), "ib")
+    }
+}
+
+/// An RDMA device whose driver the stub is; the function is on its own again when dropped.
+#[derive(Debug)]
+pub(crate) struct BoundStub {
+    function: PciAddress,
+    _bound: Bound,
+}
+
+impl BoundStub {
+    /// The RDMA device's name.
+    pub(crate) fn device(&self) -> Result<String, Stop> {
+        child(&sysfs::function(self.function).join("infiniband"), "ibstub")
     }
 }
 

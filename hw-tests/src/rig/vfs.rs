@@ -3,19 +3,28 @@
 use device_info::PciAddress;
 
 use crate::case::Stop;
-use crate::rig::sysfs;
-use crate::rig::until;
+use crate::rig::{LinkUp, sysfs, until};
 
 /// So many VFs of a PF, gone when dropped.
 #[derive(Debug)]
 pub(crate) struct Vfs {
     pf: PciAddress,
     addresses: Vec<PciAddress>,
+    _up: Option<LinkUp>,
 }
 
 impl Vfs {
-    /// Makes them, and waits until each has its network interface.
+    /// Sets the PF's interface up and makes them, as a node does, and waits until each has its
+    /// network interface: a PF that is up answers its VFs, and guards the addresses that it gives.
     pub(crate) fn make(pf: PciAddress, count: usize) -> Result<Self, Stop> {
+        let up = LinkUp::make(netdev(pf)?)?;
+        let mut vfs = Self::make_below_down(pf, count)?;
+        vfs._up = Some(up);
+        Ok(vfs)
+    }
+
+    /// Likewise below a PF whose interface is down.
+    pub(crate) fn make_below_down(pf: PciAddress, count: usize) -> Result<Self, Stop> {
         let vfs = Self::make_bare(pf, count)?;
         for vf in &vfs.addresses {
             netdev(*vf)?;
@@ -31,6 +40,7 @@ impl Vfs {
         let mut vfs = Self {
             pf,
             addresses: Vec::new(),
+            _up: None,
         };
         for index in 0..count {
             let address = until(&format!("{pf}: virtfn{index}"), || {

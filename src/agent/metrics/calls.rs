@@ -16,7 +16,7 @@ use crate::cluster::Figures;
 
 /// Series are kept for as many networks, plugins and words each; what comes later is counted
 /// together as [`OTHER`], so that no definition's name can fill the agent's memory.
-const MOST: usize = 256;
+pub(super) const MOST: usize = 256;
 /// The longest value of a label, in bytes: a definition's namespace and name.
 const LONGEST: usize = 320;
 const OTHER: &str = "other";

@@ -108,3 +108,8 @@ pub(super) struct DeviceLabels {
 pub(super) struct StateLabels {
     pub(super) state: String,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct UnrestoredLabels {
+    pub(super) device: String,
+}

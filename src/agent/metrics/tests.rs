@@ -42,8 +42,9 @@ What to watch: `jackfield_owed_writes` and `jackfield_owed_detachments` above 0 
 says why), `jackfield_watch_failures_total` that goes on growing (the API server is out of reach; what
 is known by then is as old as `jackfield_cache_age_seconds`, which grows on a quiet cluster too),
 `jackfield_calls_total` with a `code` other than 0, `jackfield_agent_absences_total` that grows,
-`jackfield_installation` with a `state` other than `installed`. The log of the agent has a line for each call
-that failed, with pod, container, network and phase.
+`jackfield_installation` with a `state` other than `installed`, and `jackfield_unrestored_devices`, whose label
+`device` names a device that is not as it was before a pod had it (`jackfield doctor` says what of it and why).
+The log of the agent has a line for each call that failed, with pod, container, network and phase.
 
 ## Dashboard and alerts
 
@@ -124,6 +125,7 @@ fn sample() -> String {
         on_record: Some(OnRecord {
             attachments: 7,
             owed: 1,
+            unrestored: vec!["0000:01:10.0".to_owned()],
         }),
         agent_silent: Some(180),
         ..Figures::default()
@@ -158,6 +160,7 @@ fn what_is_counted_is_shown() {
         "jackfield_owed_writes 2",
         "jackfield_attachments 7",
         "jackfield_owed_detachments 1",
+        r#"jackfield_unrestored_devices{device="0000:01:10.0"} 1"#,
         r#"jackfield_cache_age_seconds{kind="pod"} 0"#,
         "jackfield_answer_seconds_count 1",
         r#"jackfield_calls_total{verb="ADD",code="0"} 1"#,

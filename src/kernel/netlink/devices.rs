@@ -61,6 +61,7 @@ impl DeviceLinks for Netlink {
     fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError> {
         let link = LinkUnspec::new_with_index(index);
         let (link, action) = match change {
+            LinkChange::Up => (link.up(), "setting it up".to_owned()),
             LinkChange::Down => (link.down(), "setting it down".to_owned()),
             LinkChange::Name(name) => (link.name(name), format!("renaming it to {name}")),
             LinkChange::Address(address) => (

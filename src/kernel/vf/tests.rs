@@ -281,10 +281,10 @@ fn shown(arp_type: u16, hex: &str) -> Vec<String> {
 fn vf_attributes_of_a_real_igb_are_read_as_ip_link_shows_them() {
     let expected = [
         "vf 0",
+        "trust on",
         "mac 02:11:22:33:44:55",
         "vlan 100 qos 3",
         "spoofchk off",
-        "trust on",
         "state auto",
         "min_tx_rate 0 max_tx_rate 0",
     ];

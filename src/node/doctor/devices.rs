@@ -13,6 +13,7 @@ use crate::kubelet;
 use crate::operation::Context;
 use crate::operation::examine::Examined;
 use crate::operation::orphans::orphans;
+use crate::operation::otherwise::otherwise;
 
 /// The plugin that moves a pod's RDMA device into its network namespace.
 const RDMA: &str = "rdma";
@@ -29,6 +30,7 @@ pub(super) fn look(context: &Context<'_>, networks: &[Examined], diagnosis: &mut
     let has_plugins = uses_devices && pod_resources(context, diagnosis);
     checkpoint(context, has_plugins, diagnosis);
     orphaned(context, diagnosis);
+    unrestored(context, diagnosis);
     let rdma = networks
         .iter()
         .find(|network| network.types.iter().any(|name| name == RDMA));
@@ -66,6 +68,26 @@ fn orphaned(context: &Context<'_>, diagnosis: &mut Diagnosis) {
             format!("whether its virtual functions are in any network namespace: {error}"),
             "run it as root on the node itself",
         ),
+    }
+}
+
+/// Devices that no DEL could put back as they were.
+fn unrestored(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+    for device in otherwise(context) {
+        let before = &device.before;
+        let pod = device.pod.as_ref();
+        let whose = pod.map_or_else(|| "a pod".to_owned(), |pod| format!("pod {pod}"));
+        let causes = device.causes.join(", ");
+        let driver = before.driver.as_deref().unwrap_or("DRIVER");
+        diagnosis.find(
+            Check::Devices,
+            before,
+            format!("it is not as it was before {whose} had it: {causes}"),
+            format!(
+                "bind it anew by /sys/bus/pci/drivers/{driver}/unbind and bind; the next ADD that \
+                 gets it looks again"
+            ),
+        );
     }
 }
 

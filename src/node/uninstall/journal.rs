@@ -19,12 +19,13 @@ use crate::request::NodeConfig;
 /// How long detaching everything may take.
 const LIMIT: Duration = Duration::from_secs(3600);
 /// What a journal consists of.
-const JOURNAL: [&str; 6] = [
+const JOURNAL: [&str; 7] = [
     "sandboxes",
     "owed",
     "quarantine",
     "adopted",
     "exclusive",
+    "unrestored",
     "publish",
 ];
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use device_info::PciAddress;
 
@@ -101,6 +102,11 @@ impl Hardware<'_> {
             && function.is_some_and(|function| {
                 function.driver() == state.driver && function.netdevs().is_empty()
             })
+    }
+
+    /// The directory of a driver of PCI functions.
+    pub(in crate::operation) fn driver(&self, name: &str) -> PathBuf {
+        self.sysfs.root().join("bus/pci/drivers").join(name)
     }
 
     /// sysfs gives each directory a number of its own, and never the same one again.

@@ -9,7 +9,10 @@ use nix::libc;
 
 use crate::boot::boot_id;
 use crate::journal::{Key, Turn};
+use crate::kernel::fake::Guard;
 use crate::kernel::{VfRates, VfState};
+use crate::npwg::RequestedMac;
+use crate::plan::Attachment;
 use lab::{Lab, OWN, PF_LINK, PODS, VF, VF_LINK, device, header};
 
 /// What sriov-cni leaves after a DEL whose namespace was gone: the VF's own MAC as the
@@ -45,6 +48,144 @@ fn what_sriov_cni_leaves_is_put_right() {
         ("eth2", &OWN[..])
     );
     assert_eq!(kernel.functions[&PF_LINK][0].mac, Some([0; 6].into()));
+}
+
+/// An igb whose physical function was up when it made its VFs: it shows their own addresses as the
+/// administrator's, and guards those that he gives.
+fn real_igb(guard: Guard) -> Lab {
+    let lab = Lab::new();
+    lab.function(|vf| vf.mac = Some(OWN.into()));
+    lab.kernel(|kernel| {
+        kernel.own_address_becomes_admins = Some((VF_LINK, PF_LINK, 0));
+        kernel.guard = guard;
+    });
+    lab
+}
+
+/// What sriov-cni leaves then: the VF's own MAC is given by the administrator now.
+fn left_on_real_igb(lab: &Lab) {
+    left_by_sriov_cni(lab);
+    lab.kernel(|kernel| kernel.is_given = true);
+}
+
+fn assert_is_back(lab: &Lab) {
+    let kernel = lab.kernel.borrow();
+    let mut links = kernel.links.iter();
+    let link = links.find(|link| link.index == VF_LINK).unwrap();
+    assert_eq!(link.address, OWN);
+    let vf = &kernel.functions[&PF_LINK][0];
+    assert_eq!((vf.mac, vf.trust), (Some(OWN.into()), Some(false)));
+}
+
+#[test]
+fn igb_a_vf_that_is_refused_its_address_gets_it_while_it_is_trusted() {
+    let lab = real_igb(Guard::Untrusted);
+    lab.after(left_on_real_igb).assert_silent();
+    assert_is_back(&lab);
+    assert!(lab.changes().contains(&"trust on".to_owned()));
+}
+
+#[test]
+fn a_vf_that_is_refused_its_address_gets_it_without_the_administrators() {
+    let lab = real_igb(Guard::All);
+    lab.after(left_on_real_igb).assert_silent();
+    assert_is_back(&lab);
+}
+
+#[test]
+fn igb_a_vf_that_is_refused_its_address_asks_its_physical_function_for_it() {
+    let lab = real_igb(Guard::All);
+    lab.kernel(|kernel| {
+        kernel.asks_anew = true;
+        let zero = "mac 00:00:00:00:00:00".to_owned();
+        kernel.refuses = vec![
+            (zero, libc::EINVAL),
+            ("trust on".to_owned(), libc::EOPNOTSUPP),
+        ];
+    });
+    lab.after(left_on_real_igb).assert_silent();
+    assert_is_back(&lab);
+    let changes = lab.changes();
+    assert_eq!(changes[changes.len() - 2..], ["up", "down"]);
+}
+
+/// An igb that nothing gives a VF its address back.
+fn stubborn_igb() -> Lab {
+    let lab = real_igb(Guard::All);
+    lab.kernel(|kernel| kernel.ignores.push("mac 00:00:00:00:00:00".to_owned()));
+    let outcome = lab.after(|lab| {
+        left_on_real_igb(lab);
+        lab.kernel(|kernel| kernel.rename(VF_LINK, "eth2"));
+    });
+    outcome.assert_says("hardware address da:49:c2:64:04:38 cannot be put back");
+    lab
+}
+
+fn plain(keys: &str) -> Attachment {
+    let config = format!(r#"{{"cniVersion":"1.0.0","name":"n","type":"sriov"{keys}}}"#);
+    Attachment::for_tests(&config)
+}
+
+#[test]
+fn a_vf_that_could_not_be_put_right_is_kept_on_record_and_from_the_next_pod() {
+    let lab = stubborn_igb();
+    let kept = lab.kept().unwrap();
+    assert_eq!(kept.before.netdev.unwrap().address, OWN);
+    assert!(
+        kept.causes[0].contains("cannot be put back"),
+        "{:?}",
+        kept.causes
+    );
+    let refused = lab.next(plain("")).unwrap_err();
+    let line = refused.to_string();
+    assert_eq!(refused.code(), 104, "{line}");
+    for part in [
+        "demo/n (net1)",
+        VF,
+        "still has the hardware address",
+        "ask for a MAC",
+        "unbind",
+    ] {
+        assert!(line.contains(part), "{part} is not in {line}");
+    }
+    assert!(lab.kept().is_some());
+}
+
+#[test]
+fn a_vf_that_could_not_be_put_right_is_the_next_pods_that_has_a_mac_of_its_own() {
+    let lab = stubborn_igb();
+    let with_mac = plain(r#","mac":"02:00:00:00:00:07""#);
+    let baseline = lab.next(with_mac).unwrap();
+    let address = &baseline[0].netdev.as_ref().unwrap().address;
+    assert_eq!(address, &OWN, "it goes back as it came first");
+    let mut asking = plain("");
+    asking.requested.mac = Some(RequestedMac::Ethernet("02:00:00:00:00:07".parse().unwrap()));
+    lab.next(asking).unwrap();
+    assert!(lab.kept().is_some(), "it is not as it was still");
+}
+
+#[test]
+fn a_vf_that_is_put_right_before_the_next_pod_is_no_matter_any_more() {
+    let lab = stubborn_igb();
+    lab.kernel(|kernel| kernel.guard = Guard::Open);
+    let baseline = lab.next(plain("")).unwrap();
+    assert_eq!(baseline[0].netdev.as_ref().unwrap().address, OWN);
+    assert!(lab.kept().is_none());
+    assert_is_back(&lab);
+}
+
+#[test]
+fn what_others_do_not_know_a_pod_by_keeps_the_next_one_from_nothing() {
+    let lab = Lab::new();
+    lab.kernel(|kernel| kernel.ignores.push("trust off".to_owned()));
+    lab.after(|lab| lab.function(|vf| vf.trust = Some(true)));
+    let baseline = lab.next(plain("")).unwrap();
+    let trust = baseline[0].function.unwrap().trust;
+    assert_eq!(trust, Some(false), "the wrong state is no baseline");
+    assert!(lab.kept().is_some());
+    lab.kernel(|kernel| kernel.ignores.clear());
+    lab.next(plain("")).unwrap();
+    assert!(lab.kept().is_none());
 }
 
 /// igb shows the address that a VF gives itself as if the administrator had given it.

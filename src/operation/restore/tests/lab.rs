@@ -10,15 +10,16 @@ use std::time::Instant;
 use device_info::fixtures;
 
 use crate::allocation::AllocatedDevice;
+use crate::baseline::DeviceState;
 use crate::boot::boot_id;
 use crate::cluster::{Answer, Census, Cluster, ClusterError, Publication, Question};
 use crate::cni::RawObject;
 use crate::delegate::{Call as Delegate, CallError, DelegateExec, Ours};
-use crate::journal::{Exclusive, Header, Journal, Key, Sandbox, Turn};
+use crate::journal::{Exclusive, Header, Journal, Key, Sandbox, Turn, Unrestored};
 use crate::kernel::fake::FakeDevices;
 use crate::kernel::{DeviceLinks, Link, PodNetns, VfState, VfVlan};
 use crate::operation::restore::{baseline, restore};
-use crate::operation::{Context, Node, Stopwatch};
+use crate::operation::{Context, Failure, Node, Stopwatch};
 use crate::plan::Attachment;
 use crate::request::{Call, Request};
 
@@ -149,11 +150,21 @@ impl Lab {
         self.with(plugin, |_| ())
     }
 
-    pub(super) fn with(
-        &self,
-        plugin: impl FnOnce(&Lab),
-        meanwhile: impl FnOnce(&Journal),
-    ) -> Outcome {
+    /// What an ADD of another sandbox takes for the VF's baseline, or why it does not.
+    pub(super) fn next(&self, attachment: Attachment) -> Result<Vec<DeviceState>, Failure> {
+        self.in_context(|context| {
+            let mut header = header(&self.boot);
+            let device = header.attachments.remove(0).device;
+            header.container = "c2".parse().unwrap();
+            header.attachments.push(Attachment {
+                device,
+                ..attachment
+            });
+            baseline(context, &header)
+        })
+    }
+
+    fn in_context<T>(&self, act: impl FnOnce(&Context<'_>) -> T) -> T {
         let journal = Journal::new(&self.dir.path().join("journal"));
         let kernel = Rc::clone(&self.kernel);
         let devices = move |netns: Option<&PodNetns>| {
@@ -167,35 +178,58 @@ impl Lab {
             links: &|_| unreachable!("the pod's namespace is gone"),
             devices: &devices,
             retry: &|_, _| unreachable!("nothing is owed"),
-            journal: journal.clone(),
+            journal,
             lock_dir: self.dir.path().join("locks"),
             ours: Ours::this_process().unwrap(),
             stopwatch: &Stopwatch::default(),
         };
         let request = request(self.dir.path());
-        let context = Context::new(&node, &request, Duration::from_millis(200));
+        act(&Context::new(&node, &request, Duration::from_millis(200)))
+    }
+
+    pub(super) fn with(
+        &self,
+        plugin: impl FnOnce(&Lab),
+        meanwhile: impl FnOnce(&Journal),
+    ) -> Outcome {
+        self.in_context(|context| self.restored(context, plugin, meanwhile))
+    }
+
+    fn restored(
+        &self,
+        context: &Context<'_>,
+        plugin: impl FnOnce(&Lab),
+        meanwhile: impl FnOnce(&Journal),
+    ) -> Outcome {
+        let journal = &context.node.journal;
         let header = header(&self.boot);
         journal.begin(&header).unwrap();
-        let turn = Turn::take(&node.lock_dir, Instant::now()).unwrap();
+        let turn = Turn::take(&context.node.lock_dir, Instant::now()).unwrap();
         assert!(
             journal
                 .take(&header.key(), &device(), &turn)
                 .unwrap()
                 .is_none()
         );
-        let baseline = baseline(&context, &header).unwrap();
+        let baseline = baseline(context, &header).unwrap();
         assert_eq!(baseline.len(), 1);
         let mut sandbox = Sandbox::planned(header);
         sandbox.baseline = baseline;
         sandbox.progress[0].started = true;
         plugin(self);
         self.kernel.borrow_mut().changes.clear();
-        meanwhile(&journal);
-        let owed = restore(&context, &sandbox, &[0]);
+        meanwhile(journal);
+        let owed = restore(context, &sandbox, &[0]);
         Outcome {
             notes: context.notes(),
             owed: owed.iter().map(ToString::to_string).collect(),
         }
+    }
+
+    /// What the journal keeps of the VF, where it is not as it was.
+    pub(super) fn kept(&self) -> Option<Unrestored> {
+        let journal = Journal::new(&self.dir.path().join("journal"));
+        journal.unrestored(VF.parse().unwrap())
     }
 
     pub(super) fn changes(&self) -> Vec<String> {

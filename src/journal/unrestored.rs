@@ -1,0 +1,145 @@
+//! Devices that are not as they were before a pod had them, although that pod is detached.
+//!
+//! ```text
+//! unrestored/<address>      a device, as it was and what of it could not be put back
+//! ```
+//!
+//! The next ADD that gets such a device tries again, refuses it while others would take its pod for
+//! the one before, and has the state before that one for its own baseline.
+
+use std::fs;
+use std::path::PathBuf;
+
+use device_info::PciAddress;
+use serde::{Deserialize, Serialize};
+
+use super::{Journal, JournalError};
+use crate::baseline::DeviceState;
+use crate::boot::boot_id;
+use crate::cluster::PodName;
+use crate::private_dir;
+
+/// A device that is not as it was.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Unrestored {
+    boot: String,
+    /// As it was before the pod had it.
+    pub before: DeviceState,
+    /// The pod, where the runtime named one.
+    pub pod: Option<PodName>,
+    /// What could not be put back and why, a line each.
+    pub causes: Vec<String>,
+}
+
+impl Unrestored {
+    /// A device of this boot.
+    pub fn new(before: DeviceState, pod: Option<PodName>, causes: Vec<String>) -> Unrestored {
+        Unrestored {
+            boot: boot_id(),
+            before,
+            pod,
+            causes,
+        }
+    }
+
+    /// Whether `now` is the same device still: a boot and its physical function make it anew.
+    pub fn is_about(&self, now: &DeviceState) -> bool {
+        let generations = self.before.generation.zip(now.generation);
+        let is_made_anew = generations.is_some_and(|(before, now)| before != now);
+        self.boot == boot_id() && self.before.device == now.device && !is_made_anew
+    }
+}
+
+impl Journal {
+    /// Keeps what is known of a device that is not as it was.
+    ///
+    /// # Errors
+    /// Code 109.
+    pub fn keep_unrestored(&self, device: &Unrestored) -> Result<(), JournalError> {
+        let path = self.unrestored_path(device.before.device);
+        let write = || -> std::io::Result<()> {
+            private_dir::create(&self.dir.join("unrestored"))?;
+            // No address begins with a period.
+            let temporary = path.with_file_name(format!(".{}", device.before.device));
+            fs::write(&temporary, serde_json::to_vec(device)?)?;
+            fs::rename(&temporary, &path)
+        };
+        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+    }
+
+    /// What is known of a device, where it is not as it was.
+    pub fn unrestored(&self, address: PciAddress) -> Option<Unrestored> {
+        serde_json::from_slice(&super::read(&self.unrestored_path(address)).ok()?).ok()
+    }
+
+    /// Every device that is not as it was, by address.
+    pub fn all_unrestored(&self) -> Vec<Unrestored> {
+        let names = self.unrestored_names().into_iter();
+        let addresses = names.filter_map(|name| name.parse().ok());
+        addresses
+            .filter_map(|address| self.unrestored(address))
+            .collect()
+    }
+
+    /// The device is as it was, or another one.
+    pub fn forget_unrestored(&self, address: PciAddress) {
+        // One that stays is compared with the device again.
+        let _ = fs::remove_file(self.unrestored_path(address));
+    }
+
+    /// The addresses of all of them, in order.
+    pub(super) fn unrestored_names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir.join("unrestored"));
+        let names = entries.into_iter().flatten().flatten();
+        let mut names: Vec<String> = names
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| !name.starts_with('.'))
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn unrestored_path(&self, address: PciAddress) -> PathBuf {
+        self.dir.join("unrestored").join(address.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(generation: u64) -> DeviceState {
+        let text = format!(r#"{{"device":"0000:01:10.0","generation":{generation}}}"#);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_device_is_known_until_it_is_another_one_or_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        let address = state(7).device;
+        assert!(journal.unrestored(address).is_none() && journal.all_unrestored().is_empty());
+        let kept = Unrestored::new(state(7), None, vec!["name eth2: taken".to_owned()]);
+        journal.keep_unrestored(&kept).unwrap();
+        let read = journal.unrestored(address).unwrap();
+        assert_eq!((&read.before, &read.causes), (&kept.before, &kept.causes));
+        assert_eq!(journal.all_unrestored().len(), 1);
+        assert_eq!(journal.count().unrestored, ["0000:01:10.0"]);
+        assert!(read.is_about(&state(7)) && !read.is_about(&state(8)));
+        let earlier = Unrestored {
+            boot: "another".to_owned(),
+            ..read
+        };
+        assert!(!earlier.is_about(&state(7)));
+        journal.forget_unrestored(address);
+        assert!(journal.unrestored(address).is_none());
+    }
+
+    /// As it is read for as long as a boot lasts, by the next release too.
+    #[test]
+    fn the_form_of_the_file_is_pinned() {
+        let text = r#"{"boot":"b","before":{"device":"0000:01:10.0","generation":7},"pod":null,"causes":["c"]}"#;
+        let read: Unrestored = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    }
+}

@@ -1,0 +1,121 @@
+//! A hardware address is put back, past what drivers refuse.
+//!
+//! What counts is the address that the interface has then: igb acknowledges and keeps another, and
+//! refuses the one that it has. A driver may refuse a function
+//!
+//! - any address, while one is given to it by the administrator and it is not trusted;
+//! - any address but that one, until it finds out anew which that is.
+//!
+//! So it is trusted for a moment; or the administrator's address is taken away for a moment; or it
+//! becomes the right one, and the interface is set up and down, whereby igb asks for it. What is
+//! otherwise on the physical function then, the next round puts back.
+
+use device_info::MacAddr;
+
+use super::Restoring;
+use crate::baseline::DeviceState;
+use crate::kernel::{DeviceLinks, KernelError, Link, LinkChange, VfSetting};
+
+/// A function of a physical one, and its interface.
+struct Place<'l> {
+    links: &'l mut dyn DeviceLinks,
+    link: Link,
+    address: &'l [u8],
+    /// The index of the physical function's interface, and the number of the virtual one.
+    function: Option<(u32, u32)>,
+}
+
+impl Restoring<'_> {
+    /// Gives an interface its address back.
+    ///
+    /// # Errors
+    /// Why the driver refused it at first, where nothing helped.
+    pub(super) fn give_address(
+        &self,
+        before: &DeviceState,
+        link: Link,
+        address: &[u8],
+        links: &mut dyn DeviceLinks,
+    ) -> Result<(), KernelError> {
+        let function = match (before.physical, &before.function) {
+            (Some(physical), Some(vf)) => {
+                let pf = self.hardware.interface_of(physical, links)?;
+                pf.map(|pf| (pf.index, vf.index))
+            }
+            _ => None,
+        };
+        let mut place = Place {
+            links,
+            link,
+            address,
+            function,
+        };
+        let refused = place.set();
+        if place.is_right()? {
+            return Ok(());
+        }
+        let trust = before.function.and_then(|vf| vf.trust);
+        let mac = before.function.and_then(|vf| vf.mac);
+        // What one way is refused another one may be granted.
+        if let Some(trust) = trust
+            && place.trusted(trust).is_ok()
+            && place.is_right()?
+        {
+            return Ok(());
+        }
+        if mac.is_some() && place.without_administrators().is_ok() && place.is_right()? {
+            return Ok(());
+        }
+        if mac.is_some() && place.by_administrator().is_ok() && place.is_right()? {
+            return Ok(());
+        }
+        refused
+    }
+}
+
+impl Place<'_> {
+    fn set(&mut self) -> Result<(), KernelError> {
+        let change = LinkChange::Address(self.address.to_vec());
+        self.links.change_link(self.link.index, &change)
+    }
+
+    fn is_right(&mut self) -> Result<bool, KernelError> {
+        let now = self.links.device_link_at(self.link.index)?;
+        Ok(now.is_some_and(|link| link.address == self.address))
+    }
+
+    fn on_physical(&mut self, setting: VfSetting) -> Result<(), KernelError> {
+        match self.function {
+            Some((pf, vf)) => self.links.set_virtual_function(pf, vf, setting),
+            None => Ok(()),
+        }
+    }
+
+    fn trusted(&mut self, afterwards: bool) -> Result<(), KernelError> {
+        self.on_physical(VfSetting::Trust(true))?;
+        let set = self.set();
+        self.on_physical(VfSetting::Trust(afterwards))?;
+        set
+    }
+
+    fn without_administrators(&mut self) -> Result<(), KernelError> {
+        self.on_physical(VfSetting::Mac(MacAddr::from([0; 6])))?;
+        self.set()
+    }
+
+    fn by_administrator(&mut self) -> Result<(), KernelError> {
+        let Ok(octets) = <[u8; 6]>::try_from(self.address) else {
+            return Ok(());
+        };
+        self.on_physical(VfSetting::Mac(octets.into()))?;
+        let (index, is_up) = (self.link.index, self.link.up);
+        let [first, second] = if is_up {
+            [LinkChange::Down, LinkChange::Up]
+        } else {
+            [LinkChange::Up, LinkChange::Down]
+        };
+        let turned = self.links.change_link(index, &first);
+        self.links.change_link(index, &second)?;
+        turned
+    }
+}
