@@ -73,6 +73,9 @@ enum Subject<'a> {
     Network(Option<&'a [ValidAttachment]>),
 }
 
+/// The keys by which plugins name an interface of the node.
+const INTERFACES: [&str; 3] = ["master", "device", "bridge"];
+
 /// A plugin at its place in the chain.
 #[derive(Clone, Copy)]
 struct Step<'a> {
@@ -82,11 +85,16 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn error(self, verb: Verb, cause: CallError) -> ChainError {
-        let plugin = self.plugin.plugin_type().clone();
+        let body = self.plugin.body();
+        let named = INTERFACES.iter().find_map(|key| {
+            let name: Option<String> = body.read(key).ok().flatten();
+            Some((*key, name.filter(|name| !name.is_empty())?))
+        });
         ChainError {
-            plugin,
+            plugin: self.plugin.plugin_type().clone(),
             index: self.place,
             verb,
+            interface: named,
             cause,
         }
     }

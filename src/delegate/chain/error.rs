@@ -19,6 +19,8 @@ pub struct ChainError {
     pub index: usize,
     /// What it was asked.
     pub verb: Verb,
+    /// The interface of the node that its configuration names: key and value.
+    pub interface: Option<(&'static str, String)>,
     /// Why it failed.
     #[source]
     pub cause: CallError,
@@ -30,8 +32,22 @@ impl ChainError {
     pub fn words(&self) -> String {
         let known = self.cause.delegate_error().and_then(remedy);
         let remedy = known.map_or_else(String::new, |remedy| format!("; {remedy}"));
-        format!("{}{remedy}", self.cause)
+        let said = self.cause.to_string();
+        match &self.interface {
+            // The kernel's words, which name no interface.
+            Some((key, name)) if is_of_no_interface(&said) && !said.contains(name.as_str()) => {
+                format!(
+                    "{said}{remedy}; its {key} is {name:?}, so see whether the node has that interface"
+                )
+            }
+            _ => format!("{said}{remedy}"),
+        }
     }
+}
+
+fn is_of_no_interface(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    said.contains("link not found") || said.contains("no such device")
 }
 
 /// The plugins of a chain that failed, one at least, in the order in which they were called.
