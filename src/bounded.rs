@@ -1,29 +1,45 @@
-//! Lists in what less trusted parties send: an element of three bytes may take a hundred in memory,
-//! so that a limit on bytes is none on memory.
+//! Lists and texts in what less trusted parties send: an element of three bytes may take a hundred in
+//! memory, so that a limit on bytes is none on memory.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-struct AtMost<T, const N: usize>(PhantomData<T>);
+/// A list of at most `N` elements, each of which `each` may make smaller.
+struct Elements<T, F, const N: usize> {
+    each: F,
+    refuses_more: bool,
+    element: PhantomData<T>,
+}
 
-impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for AtMost<T, N> {
+impl<'de, T, F, const N: usize> Visitor<'de> for Elements<T, F, N>
+where
+    T: Deserialize<'de>,
+    F: FnMut(&mut T),
+{
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a list of at most {N} elements")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Vec<T>, A::Error> {
         let mut list = Vec::new();
-        while let Some(element) = seq.next_element()? {
-            if list.len() == N {
-                return Err(A::Error::custom(format!(
-                    "a list has more than {N} elements"
-                )));
-            }
+        while list.len() < N {
+            let Some(mut element) = seq.next_element()? else {
+                return Ok(list);
+            };
+            (self.each)(&mut element);
             list.push(element);
+        }
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            if self.refuses_more {
+                let cause = format!("a list has more than {N} elements");
+                return Err(A::Error::custom(cause));
+            }
         }
         Ok(list)
     }
@@ -38,7 +54,143 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    deserializer.deserialize_seq(AtMost::<T, N>(PhantomData))
+    deserializer.deserialize_seq(Elements::<T, _, N> {
+        each: |_: &mut T| (),
+        refuses_more: true,
+        element: PhantomData,
+    })
+}
+
+/// Reads the first `N` elements of a list and skips the others. `each` is called with every element
+/// as it comes, so that what the elements hold together can be limited too.
+pub(crate) fn first<'de, D, T, const N: usize>(
+    deserializer: D,
+    each: impl FnMut(&mut T),
+) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_seq(Elements::<T, _, N> {
+        each,
+        refuses_more: false,
+        element: PhantomData,
+    })
+}
+
+/// A text, cut after `LENGTH` bytes.
+struct Text<const LENGTH: usize>(String);
+
+impl<'de, const LENGTH: usize> Deserialize<'de> for Text<LENGTH> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut text = String::deserialize(deserializer)?;
+        cut(&mut text, LENGTH);
+        Ok(Text(text))
+    }
+}
+
+/// Cuts a text after `length` bytes.
+pub(crate) fn cut(text: &mut String, length: usize) {
+    if text.len() > length {
+        text.truncate(text.floor_char_boundary(length));
+        text.shrink_to_fit();
+    }
+}
+
+/// Reads a text and cuts it after `LENGTH` bytes.
+pub(crate) fn text<'de, D, const LENGTH: usize>(deserializer: D) -> Result<String, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    Text::<LENGTH>::deserialize(deserializer).map(|text| text.0)
+}
+
+/// The same of a text that may be missing.
+pub(crate) fn optional_text<'de, D, const LENGTH: usize>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let text = Option::<Text<LENGTH>>::deserialize(deserializer)?;
+    Ok(text.map(|text| text.0))
+}
+
+/// The first `N` texts of a list, each cut after `LENGTH` bytes.
+struct Texts<const N: usize, const LENGTH: usize>(Vec<String>);
+
+impl<'de, const N: usize, const LENGTH: usize> Deserialize<'de> for Texts<N, LENGTH> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let each = |text: &mut String| cut(text, LENGTH);
+        first::<_, _, N>(deserializer, each).map(Texts)
+    }
+}
+
+/// Reads the first `N` texts of a list, each cut after `LENGTH` bytes.
+pub(crate) fn texts<'de, D, const N: usize, const LENGTH: usize>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    Texts::<N, LENGTH>::deserialize(deserializer).map(|texts| texts.0)
+}
+
+/// The same of a list that may be missing.
+pub(crate) fn optional_texts<'de, D, const N: usize, const LENGTH: usize>(
+    deserializer: D,
+) -> Result<Option<Vec<String>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let texts = Option::<Texts<N, LENGTH>>::deserialize(deserializer)?;
+    Ok(texts.map(|texts| texts.0))
+}
+
+struct Counts<const N: usize, const LENGTH: usize>;
+
+impl<'de, const N: usize, const LENGTH: usize> Visitor<'de> for Counts<N, LENGTH> {
+    type Value = BTreeMap<String, u64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of numbers")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut counts = BTreeMap::new();
+        while counts.len() < N {
+            let Some(Text::<LENGTH>(name)) = map.next_key()? else {
+                return Ok(counts);
+            };
+            counts.insert(name, map.next_value()?);
+        }
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(counts)
+    }
+}
+
+/// Reads the first `N` numbers of an object by their keys, each key cut after `LENGTH` bytes.
+pub(crate) fn counts<'de, D, const N: usize, const LENGTH: usize>(
+    deserializer: D,
+) -> Result<BTreeMap<String, u64>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_map(Counts::<N, LENGTH>)
+}
+
+/// How many elements of a list a message names.
+pub(crate) const NAMED: usize = 5;
+
+/// The first elements of a list that may be long, for a message: `a, b, c, d, e and 3 more`.
+pub(crate) fn named<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    let mut names = names.into_iter();
+    let shown: Vec<T> = names.by_ref().take(NAMED).collect();
+    let shown: Vec<Cow<'_, str>> = shown.iter().map(|name| name.as_ref().into()).collect();
+    match names.count() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -51,11 +203,44 @@ mod tests {
         ids: Vec<String>,
     }
 
+    #[derive(Debug, PartialEq, Eq, serde::Deserialize)]
+    struct Cut {
+        #[serde(deserialize_with = "texts::<_, 2, 3>")]
+        ids: Vec<String>,
+        #[serde(default, deserialize_with = "optional_texts::<_, 1, 3>")]
+        names: Option<Vec<String>>,
+        #[serde(default, deserialize_with = "optional_text::<_, 3>")]
+        cause: Option<String>,
+        #[serde(deserialize_with = "counts::<_, 2, 3>")]
+        counts: BTreeMap<String, u64>,
+    }
+
     #[test]
     fn a_list_ends_with_an_error_at_the_first_element_beyond_its_limit() {
         let few: Few = serde_json::from_str(r#"{"ids":["a","b","c"]}"#).unwrap();
         assert_eq!(few.ids.len(), 3);
         let error = serde_json::from_str::<Few>(r#"{"ids":["a","b","c","d"]}"#).unwrap_err();
         assert!(error.to_string().contains("more than 3"), "{error}");
+    }
+
+    #[test]
+    fn what_may_be_cut_is_cut_and_what_follows_is_read() {
+        let long = r#"{"ids":["aé bc","b","c"],"names":["x","y"],"counts":{"aaaa":1,"b":2,"c":3},"cause":"abcd"}"#;
+        let cut: Cut = serde_json::from_str(long).unwrap();
+        assert_eq!(cut.ids, ["aé", "b"]);
+        assert_eq!(cut.names, Some(vec!["x".to_owned()]));
+        assert_eq!(cut.cause.as_deref(), Some("abc"));
+        assert_eq!(
+            cut.counts,
+            BTreeMap::from([("aaa".into(), 1), ("b".into(), 2)])
+        );
+        let short: Cut = serde_json::from_str(r#"{"ids":[],"cause":null,"counts":{}}"#).unwrap();
+        assert_eq!((short.names, short.cause), (None, None));
+    }
+
+    #[test]
+    fn a_message_names_five() {
+        assert_eq!(named(["a", "b"]), "a, b");
+        assert_eq!(named(["a"; 7]), "a, a, a, a, a and 2 more");
     }
 }

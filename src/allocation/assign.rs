@@ -1,6 +1,7 @@
 //! Which device belongs to which network: a function of the allocation and of what is wished for.
 
 use super::{AllocatedDevice, Allocation, Supply, same};
+use crate::bounded::named;
 
 /// What one network wants, in the order in which networks are attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -170,6 +171,6 @@ pub enum AssignError {
 fn counted(devices: &[String]) -> String {
     match devices {
         [] => "none".to_owned(),
-        devices => format!("{} ({})", devices.len(), devices.join(", ")),
+        devices => format!("{} ({})", devices.len(), named(devices)),
     }
 }

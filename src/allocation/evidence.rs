@@ -1,16 +1,21 @@
 //! What is known of a pod's devices at one moment, and what follows from it for a resource.
 
 mod claimed;
+mod index;
 mod lacking;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
+
+use index::Index;
 
 use super::claims::Claims;
 use super::gather::Sources;
 use super::{Checkpoint, CheckpointError, Origin, Supply, canonical};
-use crate::kubelet::{DynamicDevice, PodDevices};
+use crate::bounded::named;
+use crate::kubelet::PodDevices;
 
 /// All that somebody says.
 pub(super) struct Evidence<'a> {
@@ -22,6 +27,7 @@ pub(super) struct Evidence<'a> {
     /// And of this one, resource by resource.
     own: BTreeMap<String, Vec<String>>,
     claims: OnceCell<Result<Claims, CheckpointError>>,
+    index: Index<'a>,
 }
 
 /// What follows.
@@ -65,12 +71,19 @@ impl<'a> Evidence<'a> {
             checkpoint,
             own,
             claims: OnceCell::new(),
+            index: Index::of(sources, told),
         }
     }
 
     /// What is known of one resource.
     pub(super) fn judge(&self, resource: &str) -> Verdict {
-        let of_claims = match self.of_claims(|device| resource_of(device) == Some(resource)) {
+        if Instant::now() >= self.sources.deadline {
+            let cause = "the time of the call was over before they were looked at; \
+                         raise deadlines.add, or let the pod use fewer resources";
+            return Verdict::certain(unknown(resource, cause));
+        }
+        let devices = self.index.by_resource.get(resource);
+        let of_claims = match self.of_claims(devices.map_or(&[], Vec::as_slice)) {
             Ok(ids) => ids,
             Err(cause) => return Verdict::for_now(resource, &cause),
         };
@@ -91,7 +104,7 @@ impl<'a> Evidence<'a> {
             Err(CheckpointError::Missing { .. }) if self.is_told_of_none(resource) => &empty,
             Err(error) => return self.without_record(resource, error),
         };
-        let asked = self.asked(resource);
+        let asked = self.index.asked(resource);
         if !of_plugins.is_empty() && of_plugins.len() as u64 >= asked {
             return Verdict::certain(Supply::Devices {
                 ids: of_plugins.to_vec(),
@@ -99,7 +112,7 @@ impl<'a> Evidence<'a> {
             });
         }
         let is_device = checkpoint.is_registered(resource)
-            || self.told_ids(resource).next().is_some()
+            || !self.index.told(resource).is_empty()
             || self.told.and_then(|told| told.is_on_node(resource)) == Some(true);
         if !is_device && asked > 0 && self.is_told_of_the_node() {
             return Verdict::certain(Supply::NoDevices);
@@ -128,30 +141,26 @@ impl<'a> Evidence<'a> {
 
     /// All devices of the pod by resource, whether or not a definition means them; those of claims
     /// that have no resource by their driver.
-    pub(super) fn everything(&self) -> Vec<(String, Supply)> {
-        let mut names: Vec<&str> = self.own.keys().map(String::as_str).collect();
-        let dynamic = || self.told.into_iter().flat_map(PodDevices::dynamic);
-        names.extend(dynamic().filter_map(resource_of));
-        names.sort_unstable();
-        names.dedup();
-        let mut all: Vec<(String, Supply)> = names
-            .into_iter()
+    pub(super) fn everything(&self) -> BTreeMap<String, Supply> {
+        let of_plugins = self.own.keys().map(String::as_str);
+        let names = of_plugins.chain(self.index.by_resource.keys().copied());
+        let mut all: BTreeMap<String, Supply> = names
             .map(|name| (name.to_owned(), self.judge(name).supply))
             .collect();
-        for device in dynamic().filter(|device| resource_of(device).is_none()) {
-            let of_driver = |it: &DynamicDevice| {
-                resource_of(it).is_none() && it.identity.is_some() && it.driver == device.driver
-            };
-            let supply = match self.of_claims(of_driver) {
+        for (driver, devices) in &self.index.by_driver {
+            let identified: Vec<_> = devices
+                .iter()
+                .filter(|(_, device)| device.identity.is_some())
+                .copied()
+                .collect();
+            let supply = || match self.of_claims(&identified) {
                 Ok(ids) => Supply::Devices {
                     ids,
                     origin: Origin::Dra,
                 },
-                Err(cause) => unknown(&device.driver, &cause),
+                Err(cause) => unknown(driver, &cause),
             };
-            if all.iter().all(|(name, _)| *name != device.driver) {
-                all.push((device.driver.clone(), supply));
-            }
+            all.entry((*driver).to_owned()).or_insert_with(supply);
         }
         all
     }
@@ -159,42 +168,26 @@ impl<'a> Evidence<'a> {
     /// What is odd about the evidence on a resource whose devices are known, in one line.
     pub(super) fn remark(&self, resource: &str) -> Option<String> {
         let own = self.own.get(resource)?;
-        let told: Vec<&str> = self.told_ids(resource).collect();
+        let told = self.index.told(resource);
         let own: HashSet<Cow<'_, str>> = own.iter().map(|id| canonical(id)).collect();
         let is_foreign = |id: &&str| !own.contains(&canonical(id));
         told.iter().any(is_foreign).then(|| {
             format!(
                 "kubelet's pod-resources names {} of resource {resource} for a pod of this name; \
                  kubelet's checkpoint {} knows the pod's UID, and counts",
-                told.join(", "),
+                named(told),
                 self.sources.checkpoint.display()
             )
         })
     }
 
-    fn told_ids<'b>(&'b self, resource: &'b str) -> impl Iterator<Item = &'b str> {
-        self.told
-            .into_iter()
-            .flat_map(move |told| told.ids_of(resource))
-    }
-
-    /// How many devices of a resource the pod must have: what its lasting containers ask for
-    /// together, since only what an earlier container had is handed on.
-    fn asked(&self, resource: &str) -> u64 {
-        let containers = self.sources.pod.map(|pod| pod.containers.as_slice());
-        let of = |ends_first: bool| {
-            let containers = containers.unwrap_or_default().iter();
-            containers
-                .filter(move |container| container.ends_first == ends_first)
-                .filter_map(|container| container.requests.get(resource).copied())
-        };
-        of(false)
-            .fold(0, u64::saturating_add)
-            .max(of(true).max().unwrap_or(0))
-    }
-
     fn origin(&self, resource: &str, own: &[String]) -> Origin {
-        let told: HashSet<Cow<'_, str>> = self.told_ids(resource).map(canonical).collect();
+        let told: HashSet<Cow<'_, str>> = self
+            .index
+            .told(resource)
+            .iter()
+            .map(|id| canonical(id))
+            .collect();
         if own.iter().all(|id| told.contains(&canonical(id))) {
             Origin::PodResources
         } else {
@@ -204,7 +197,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether kubelet, which knows the pod, has told that it has no device of the resource.
     fn is_told_of_none(&self, resource: &str) -> bool {
-        self.is_told_of_the_node() && self.told_ids(resource).next().is_none()
+        self.is_told_of_the_node() && self.index.told(resource).is_empty()
     }
 
     /// Whether kubelet, which knows the pod, has told which resources have devices on this node.
@@ -212,10 +205,6 @@ impl<'a> Evidence<'a> {
         self.told
             .is_some_and(|told| told.is_known() && told.failure.is_none() && told.on_node.is_some())
     }
-}
-
-fn resource_of(device: &DynamicDevice) -> Option<&str> {
-    device.identity.as_ref()?.resource.as_deref()
 }
 
 /// The containers in the order in which they get devices: as the pod has them, side-cars first;

@@ -30,6 +30,8 @@ pub struct Sources<'a> {
     pub everything: bool,
     /// Until when it may be waited.
     pub until: Instant,
+    /// By when all of it must have been judged.
+    pub deadline: Instant,
 }
 
 impl Sources<'_> {

@@ -26,8 +26,8 @@ use super::{
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
 /// How long the agent may take for one answer: it may have to ask the API server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// All definitions of one answer together, in bytes.
-const MOST_DEFINITIONS: usize = 64 << 20;
+/// All definitions of one answer together, in bytes: a plan has 8 MiB at most.
+const MOST_DEFINITIONS: usize = (8 << 20) + MOST_PARTS * PART;
 /// How often the socket is tried.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -201,15 +201,20 @@ fn in_parts(question: &Question) -> ToAgent {
 /// What the agent says, with the definitions that it says before.
 fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
     let mut definitions = Vec::new();
-    let mut length = 0;
+    let (mut kept, mut sent) = (0, 0);
     loop {
-        match frame::read(stream, MAX_FROM_AGENT)? {
+        let (message, length) = frame::read_sized(stream, MAX_FROM_AGENT)?;
+        match message {
             FromAgent::Definition(part) => {
-                // One without a text takes memory too.
-                length += PART + part.1.config.as_ref().map_or(0, String::len);
-                if length > MOST_DEFINITIONS || definitions.len() == MOST_PARTS {
+                // One without a text takes memory too, and what is skipped takes time.
+                sent += length;
+                kept += PART + part.1.config.as_ref().map_or(0, String::len);
+                if kept > MOST_DEFINITIONS
+                    || sent > MAX_FROM_AGENT + MOST_PARTS * PART
+                    || definitions.len() == MOST_PARTS
+                {
                     let limit = MOST_DEFINITIONS;
-                    return Err(FrameError::TooLarge { length, limit });
+                    return Err(FrameError::Definitions { limit });
                 }
                 definitions.push(*part);
             }
@@ -252,10 +257,6 @@ impl Cluster for Agent {
             let answered_by = until.min(Instant::now() + ANSWER_TIMEOUT);
             match (self.exchange(&message, answered_by), &self.api) {
                 (Ok(FromAgent::Answer(mut answer)), _) => {
-                    // Which devices a pod has is kubelet's to say, in files of its own.
-                    if let Some(pod) = &mut answer.pod {
-                        pod.devices.clear();
-                    }
                     // An agent of an older release does not ask kubelet.
                     ask_kubelet(question, &mut answer);
                     return Ok(*answer);

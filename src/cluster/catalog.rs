@@ -2,6 +2,7 @@
 //! disk (NPWG 1.3 §3.4.1). What could not be found is kept as the reason, for the attachment that
 //! wants it; one that nobody wants never matters.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::value::RawValue;
@@ -9,12 +10,15 @@ use serde_json::value::RawValue;
 use super::conf_dir::{self, ConfDirError, OnDisk};
 use super::{Answer, Found};
 use crate::cni::Version;
-use crate::npwg::{Definition, ObjectRef};
+use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
 /// How many definitions of an answer count: more than a pod and the administrator can name, and
 /// each may cost a look through `confDir`.
 const MAX_DEFINITIONS: usize = 256;
+
+/// The longest name of a resource, in bytes.
+const LONGEST_RESOURCE: usize = 253;
 
 /// A network with the configuration that its plugins are run by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,13 +90,16 @@ impl Catalog {
         }
     }
 
-    /// The resources whose devices the networks use, each once.
-    pub fn resources(&self) -> Vec<&str> {
+    /// The resources whose devices the administrator's networks and the `selected` ones use, each
+    /// once. An answer may hold definitions that were not asked for.
+    pub fn resources(&self, selected: &[ObjectRef]) -> Vec<&str> {
+        let selected: HashSet<&ObjectRef> = selected.iter().collect();
         let defaults = self.defaults.iter().map(|(_, found)| found);
-        let selected = self.selected.iter().map(|(_, found)| found);
+        let defined = self.selected.iter();
+        let defined = defined.filter(|(object, _)| selected.contains(object));
         let found = std::iter::once(&self.cluster)
             .chain(defaults)
-            .chain(selected);
+            .chain(defined.map(|(_, found)| found));
         let mut resources: Vec<&str> = found
             .flatten()
             .filter_map(|network| network.resource.as_deref())
@@ -194,6 +201,13 @@ impl Finder<'_> {
     /// A definition's network: its own configuration, else one on disk that has its name.
     fn defined(&self, object: &ObjectRef, definition: &Definition) -> Found<Network> {
         let origin = format!("NetworkAttachmentDefinition {object}");
+        let resource = definition.resource_name.as_deref().map_or(0, str::len);
+        if resource > LONGEST_RESOURCE {
+            return Err(format!(
+                "{origin}: its annotation {RESOURCE_NAME_ANNOTATION} has {resource} bytes; \
+                 {LONGEST_RESOURCE} are allowed; write the resource's name"
+            ));
+        }
         let (text, origin) = match &definition.config {
             Some(config) => (config.clone(), origin),
             None => match self.on_disk(object.name())? {

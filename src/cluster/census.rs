@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pod::PodName;
+use super::question::LONGEST_LINE;
 use crate::bounded;
 use crate::npwg::ObjectRef;
 
@@ -11,8 +12,10 @@ use crate::npwg::ObjectRef;
 #[serde(default)]
 pub struct Census {
     /// The release of the agent; `None` where somebody else answers.
+    #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_LINE>")]
     pub version: Option<String>,
     /// The node.
+    #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     pub node: String,
     /// Whether the agent has had whole lists of both yet: what follows may be less than there is.
     pub listed: bool,
@@ -25,6 +28,6 @@ pub struct Census {
     #[serde(deserialize_with = "bounded::list::<_, _, 20000>")]
     pub definitions: Vec<ObjectRef>,
     /// What is there and cannot be read, a line each.
-    #[serde(deserialize_with = "bounded::list::<_, _, 1024>")]
+    #[serde(deserialize_with = "bounded::texts::<_, 1024, LONGEST_LINE>")]
     pub broken: Vec<String>,
 }

@@ -1,20 +1,29 @@
 //! Whether a pod's devices matter to an answer, and kubelet's words about them.
 
+use std::collections::HashSet;
+
 use super::{Answer, Question};
 use crate::kubelet;
+use crate::npwg::ObjectRef;
 
-/// The resources whose devices the pod's networks use, besides those that the cluster itself
+/// The resources whose devices the networks in question use, besides those that the cluster itself
 /// knows; `None` when nobody has to be asked: most pods use none.
-pub(super) fn wanted(answer: &Answer) -> Option<Vec<&str>> {
+pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
+    let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
+    let namespace = question.pod.as_ref().map_or("", |pod| &pod.namespace);
+    let selected = annotations.references(namespace, &question.multus_namespace, question.dialect);
+    // An answer may hold definitions that were not asked for.
+    let named: HashSet<&ObjectRef> = question.networks.iter().chain(&selected).collect();
     let definitions = answer.definitions.iter();
     let mut resources: Vec<&str> = definitions
+        .filter(|(object, _)| named.contains(object))
         .filter_map(|(_, found)| found.as_ref().ok()?.resource_name.as_deref())
         .filter(|resource| !pod.devices.contains_key(*resource))
         .collect();
     resources.sort_unstable();
     resources.dedup();
-    let names_one = pod.annotations.may_name_devices() && pod.devices.is_empty();
+    let names_one = annotations.may_name_devices() && pod.devices.is_empty();
     (names_one || !resources.is_empty()).then_some(resources)
 }
 
@@ -24,7 +33,7 @@ pub(super) fn ask_kubelet(question: &Question, answer: &mut Answer) {
         return;
     };
     if answer.kubelet.is_none()
-        && let Some(resources) = wanted(answer)
+        && let Some(resources) = wanted(question, answer)
     {
         let devices = kubelet::ask(socket, &name.namespace, &name.name, &resources);
         answer.kubelet = Some(devices);
@@ -38,6 +47,18 @@ mod tests {
     use super::*;
     use crate::cluster::{Pod, PodAnnotations};
     use crate::npwg::Definition;
+
+    fn question() -> Question {
+        let pod = crate::cluster::PodName {
+            namespace: "a".into(),
+            name: "web".into(),
+            uid: None,
+        };
+        Question {
+            pod: Some(pod),
+            ..Question::default()
+        }
+    }
 
     fn answer(resource: Option<&str>, annotation: &str, manifest: &[&str]) -> Answer {
         let definition = Definition {
@@ -76,26 +97,25 @@ mod tests {
         ] {
             let answer = answer(resource, annotation, manifest);
             assert_eq!(
-                wanted(&answer),
+                wanted(&question(), &answer),
                 expected,
                 "{resource:?} {annotation} {manifest:?}"
             );
         }
-        assert_eq!(wanted(&Answer::default()), None);
+        assert_eq!(wanted(&question(), &Answer::default()), None);
+        let mut more = answer(Some("r"), "n", &[]);
+        let (_, other) = answer(Some("s"), "n", &[]).definitions.remove(0);
+        more.definitions
+            .push(("a/not-asked-for".parse().unwrap(), other));
+        assert_eq!(wanted(&question(), &more), Some(vec!["r"]));
     }
 
     #[test]
     fn what_an_agent_has_asked_is_not_asked_again_and_what_nobody_wants_to_know_neither() {
         let socket = Some("/nonexistent/kubelet.sock".into());
-        let pod = crate::cluster::PodName {
-            namespace: "a".into(),
-            name: "web".into(),
-            uid: None,
-        };
         let asking = Question {
-            pod: Some(pod),
             kubelet: socket,
-            ..Question::default()
+            ..question()
         };
         let mut asked = answer(Some("r"), "n", &[]);
         ask_kubelet(&asking, &mut asked);

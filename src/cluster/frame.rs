@@ -15,7 +15,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::api::definitions::Unread;
+use super::question::LONGEST_LINE;
 use super::{Answer, Census, Examination, Figures, Installation, Publication, Question};
+use crate::bounded;
 use crate::npwg::{Definition, ObjectRef};
 
 /// The version that is spoken here.
@@ -72,6 +74,7 @@ pub enum FromAgent {
     /// Who is there.
     Census(Box<Census>),
     /// There is no answer, for a reason in one line.
+    #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     Refused(String),
 }
 
@@ -150,11 +153,24 @@ pub fn length(header: [u8; HEADER], limit: usize) -> Result<usize, FrameError> {
 /// # Errors
 /// As [`length`], and when the stream ends or does not hold such a message.
 pub fn read<T: DeserializeOwned>(stream: &mut impl Read, limit: usize) -> Result<T, FrameError> {
+    Ok(read_sized(stream, limit)?.0)
+}
+
+/// The same with the length of the message, in bytes.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_sized<T: DeserializeOwned>(
+    stream: &mut impl Read,
+    limit: usize,
+) -> Result<(T, usize), FrameError> {
     let mut header = [0; HEADER];
     stream.read_exact(&mut header).map_err(FrameError::Io)?;
-    let mut body = vec![0; length(header, limit)?];
+    let length = length(header, limit)?;
+    let mut body = vec![0; length];
     stream.read_exact(&mut body).map_err(FrameError::Io)?;
-    serde_json::from_slice(&body).map_err(FrameError::Json)
+    let message = serde_json::from_slice(&body).map_err(FrameError::Json)?;
+    Ok((message, length))
 }
 
 /// Why a message could not be read or sent.
@@ -177,6 +193,14 @@ pub enum FrameError {
     TooLarge {
         /// Its size.
         length: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The definitions before an answer have more than the limit.
+    #[error(
+        "the pod's definitions have more than {limit} bytes together; make them smaller or select fewer"
+    )]
+    Definitions {
         /// The limit.
         limit: usize,
     },

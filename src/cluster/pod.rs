@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, Dialect, NETWORKS_ANNOTATION, ObjectRef, Selection};
@@ -103,26 +103,47 @@ impl PodAnnotations {
 #[serde(default)]
 pub struct Pod {
     /// `metadata.uid`.
+    #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub uid: Option<String>,
     /// The annotations that matter.
     pub annotations: PodAnnotations,
     /// The devices that kubelet gave it, by resource name, where the cluster knows them itself
-    /// (`jackfield.io/devices` of a manifest).
+    /// (`jackfield.io/devices` of a manifest). Nobody else says so: whose devices they are is
+    /// kubelet's to say, in files of its own.
+    #[serde(skip_deserializing)]
     pub devices: BTreeMap<String, Vec<String>>,
     /// Its containers that request extended resources, in their order.
-    #[serde(default)]
-    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
+    #[serde(deserialize_with = "containers")]
     pub containers: Vec<Container>,
     /// Whether it has resource claims (DRA), whatever they are for.
     pub has_claims: bool,
+}
+
+/// How many requests of a pod's containers count, and how many of its containers. The agent's answer
+/// is cut there.
+const MOST_REQUESTS: usize = 256;
+const MOST_CONTAINERS: usize = 256;
+/// The longest name of a container or a resource, in bytes.
+const LONGEST_NAME: usize = 253;
+
+fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Container>, D::Error> {
+    let mut left = MOST_REQUESTS;
+    bounded::first::<_, _, MOST_CONTAINERS>(input, |container: &mut Container| {
+        while container.requests.len() > left {
+            container.requests.pop_last();
+        }
+        left -= container.requests.len();
+    })
 }
 
 /// A container that devices may have been allocated to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
     /// Its name, by which kubelet keeps its devices.
+    #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub name: String,
     /// How many devices it asks for, by the resource's name.
+    #[serde(deserialize_with = "bounded::counts::<_, MOST_REQUESTS, LONGEST_NAME>")]
     pub requests: BTreeMap<String, u64>,
     /// Whether it runs to completion before the others start: kubelet hands its devices on to
     /// them. A side-car does not.
@@ -133,6 +154,21 @@ pub struct Container {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_containers_of_an_answer_are_cut_over_the_whole_pod() {
+        let requests: BTreeMap<String, u64> = (0..200).map(|it| (format!("{it:03}"), 1)).collect();
+        let container = serde_json::json!({"name": "c".repeat(300), "requests": requests});
+        let pod = serde_json::json!({"uid": "u".repeat(300), "containers": vec![container; 300],
+            "devices": {"r": ["0000:01:10.0"]}});
+        let pod: Pod = serde_json::from_str(&pod.to_string()).unwrap();
+        assert_eq!(pod.uid.map(|uid| uid.len()), Some(253));
+        assert_eq!(pod.containers.len(), 256);
+        assert_eq!(pod.containers[0].name.len(), 253);
+        let requests = pod.containers.iter().map(|it| it.requests.len());
+        assert_eq!(requests.sum::<usize>(), 256);
+        assert!(pod.devices.is_empty());
+    }
 
     #[test]
     fn claims_are_those_of_both_annotations() {

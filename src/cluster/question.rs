@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::pod::{Pod, PodAnnotations, PodName};
 use crate::bounded;
@@ -47,14 +47,32 @@ pub struct Answer {
     /// The pod.
     pub pod: Option<Pod>,
     /// Every definition that was named, in no order.
-    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
+    #[serde(deserialize_with = "looked_up")]
     pub definitions: Vec<(ObjectRef, Found<Definition>)>,
     /// Every claim that was named, by its name.
-    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
+    #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, Found<IpamClaim>)>,
     /// What kubelet says of the pod's devices; `None` where it was not asked, since no network
     /// uses any.
     pub kubelet: Option<PodDevices>,
+}
+
+/// The longest line of text in what others answer, in bytes; a longer one is cut.
+pub(super) const LONGEST_LINE: usize = 1 << 10;
+
+fn looked_up<'de, D, Name, T>(input: D) -> Result<Vec<(Name, Found<T>)>, D::Error>
+where
+    D: Deserializer<'de>,
+    Name: Deserialize<'de>,
+    T: Deserialize<'de>,
+{
+    let mut all: Vec<(Name, Found<T>)> = bounded::list::<_, _, 256>(input)?;
+    for (_, found) in &mut all {
+        if let Err(cause) = found {
+            bounded::cut(cause, LONGEST_LINE);
+        }
+    }
+    Ok(all)
 }
 
 impl Answer {
@@ -81,5 +99,40 @@ impl Answer {
             .iter()
             .find(|(known, _)| known == name)
             .map(|(_, found)| found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::Census;
+    use crate::cluster::frame::FromAgent;
+
+    #[test]
+    fn lines_of_others_are_cut() {
+        let long = "x".repeat(1 << 20);
+        let answer =
+            json!({"definitions": [["a/b", {"Err": long}]], "claims": [["c", {"Err": long}]]});
+        let answer: Answer = serde_json::from_str(&answer.to_string()).unwrap();
+        let definition = answer.definitions[0].1.as_ref().unwrap_err();
+        let claim = answer.claims[0].1.as_ref().unwrap_err();
+        let refused = json!({"refused": long}).to_string();
+        let Ok(FromAgent::Refused(refused)) = serde_json::from_str(&refused) else {
+            panic!("a refusal");
+        };
+        let census = json!({"version": long, "node": long, "broken": [long]}).to_string();
+        let census: Census = serde_json::from_str(&census).unwrap();
+        for line in [
+            definition,
+            claim,
+            &refused,
+            &census.version.unwrap(),
+            &census.node,
+            &census.broken[0],
+        ] {
+            assert_eq!(line.len(), LONGEST_LINE);
+        }
     }
 }

@@ -1,10 +1,20 @@
 //! A pod's devices, as kubelet tells of them.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::KubeletError;
 use super::message;
 use crate::bounded;
+
+/// How many devices of one pod count, of device plugins and of DRA drivers each. The agent's answer is
+/// cut there: kubelet's own record says which devices are the pod's.
+const MOST_DEVICES: usize = 1024;
+/// The longest name of a resource, a driver, a pool or a device, in bytes.
+const LONGEST_NAME: usize = 253;
+/// The longest name of a claim, with its namespace.
+const LONGEST_CLAIM: usize = 63 + 1 + LONGEST_NAME;
+/// The longest cause, in bytes.
+const LONGEST_CAUSE: usize = 1 << 10;
 
 /// What kubelet says of one pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,12 +22,14 @@ use crate::bounded;
 pub struct PodDevices {
     /// Its containers, in the order of its specification, side-cars first; none where kubelet does
     /// not know the pod, or does not know it yet.
-    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
+    #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
     /// The resources that have devices on this node, of device plugins and of DRA drivers; `None`
     /// where nobody was asked.
+    #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
     /// Why kubelet or the cluster could not be asked for all of it, in one line.
+    #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_CAUSE>")]
     pub failure: Option<String>,
 }
 
@@ -26,12 +38,13 @@ pub struct PodDevices {
 #[serde(default)]
 pub struct ContainerDevices {
     /// Its name.
+    #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub name: String,
     /// Those of device plugins, each resource once.
-    #[serde(deserialize_with = "bounded::list::<_, _, 256>")]
+    #[serde(deserialize_with = "resources")]
     pub resources: Vec<Resource>,
     /// Those of DRA drivers.
-    #[serde(deserialize_with = "bounded::list::<_, _, 1024>")]
+    #[serde(deserialize_with = "dynamic")]
     pub dynamic: Vec<DynamicDevice>,
 }
 
@@ -40,9 +53,10 @@ pub struct ContainerDevices {
 #[serde(default)]
 pub struct Resource {
     /// Its name, as in a container's limits.
+    #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub name: String,
     /// Their identifiers, in no order that would last: kubelet's changes from call to call.
-    #[serde(deserialize_with = "bounded::list::<_, _, 4096>")]
+    #[serde(deserialize_with = "bounded::texts::<_, MOST_DEVICES, LONGEST_NAME>")]
     pub ids: Vec<String>,
 }
 
@@ -51,12 +65,16 @@ pub struct Resource {
 #[serde(default)]
 pub struct DynamicDevice {
     /// The claim, `namespace/name`.
+    #[serde(deserialize_with = "bounded::text::<_, LONGEST_CLAIM>")]
     pub claim: String,
     /// The driver.
+    #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub driver: String,
     /// The driver's pool.
+    #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub pool: String,
     /// The device's name in the pool, which is not what it is on the node.
+    #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub device: String,
     /// What its ResourceSlice says that it is on the node; `None` where no slice has it.
     pub identity: Option<Identity>,
@@ -67,10 +85,46 @@ pub struct DynamicDevice {
 #[serde(default)]
 pub struct Identity {
     /// The resource by which definitions mean it: its attribute `k8s.cni.cncf.io/resourceName`.
+    #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub resource: Option<String>,
     /// Its identifier: its attribute `k8s.cni.cncf.io/deviceID`, else
     /// `resource.kubernetes.io/pciBusID`.
+    #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub id: Option<String>,
+}
+
+fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<ContainerDevices>, D::Error> {
+    let (mut ids, mut dynamic) = (MOST_DEVICES, MOST_DEVICES);
+    bounded::first::<_, _, 256>(input, |container: &mut ContainerDevices| {
+        keep_ids(&mut container.resources, &mut ids);
+        keep(&mut container.dynamic, &mut dynamic);
+    })
+}
+
+fn resources<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Resource>, D::Error> {
+    let mut left = MOST_DEVICES;
+    bounded::first::<_, _, 256>(input, |resource: &mut Resource| {
+        keep(&mut resource.ids, &mut left);
+    })
+}
+
+fn dynamic<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<DynamicDevice>, D::Error> {
+    bounded::first::<_, _, MOST_DEVICES>(input, |_| ())
+}
+
+/// Keeps as many devices as are `left`.
+fn keep_ids(resources: &mut Vec<Resource>, left: &mut usize) {
+    resources
+        .iter_mut()
+        .for_each(|resource| keep(&mut resource.ids, left));
+    resources.retain(|resource| !resource.ids.is_empty());
+    resources.shrink_to_fit();
+}
+
+fn keep<T>(list: &mut Vec<T>, left: &mut usize) {
+    list.truncate(*left);
+    list.shrink_to_fit();
+    *left -= list.len();
 }
 
 impl PodDevices {
@@ -163,4 +217,46 @@ fn prepared(claim: message::DynamicResource) -> impl Iterator<Item = DynamicDevi
             device: device.device_name,
             identity: None,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_with_more_than_a_pod_can_have_is_cut_over_all_of_its_containers() {
+        let long = "x".repeat(1300);
+        let dynamic = json!({"claim": long, "driver": long, "pool": long, "device": long,
+            "identity": {"resource": long, "id": long}});
+        let container = json!({"name": "c",
+            "resources": [{"name": "r", "ids": vec!["1"; 700]}, {"name": long, "ids": [long]}],
+            "dynamic": vec![dynamic; 700]});
+        let text = json!({"containers": vec![container; 4], "failure": "x".repeat(5000),
+            "on_node": vec![long; 3000]})
+        .to_string();
+        let devices: PodDevices = serde_json::from_str(&text).unwrap();
+        assert_eq!(devices.ids_of("r").count(), 700 + 323);
+        assert_eq!(devices.dynamic().count(), 1024);
+        assert_eq!(
+            devices.containers.len(),
+            4,
+            "which containers there are is kept"
+        );
+        assert!(devices.containers[3].resources.is_empty());
+        assert_eq!(devices.on_node.map(|names| names.len()), Some(1024));
+        assert_eq!(devices.failure.map(|cause| cause.len()), Some(1024));
+        let one = &devices.containers[0].dynamic[0];
+        let identity = one.identity.as_ref().unwrap();
+        for text in [
+            &one.driver,
+            &one.pool,
+            &one.device,
+            identity.id.as_ref().unwrap(),
+        ] {
+            assert_eq!(text.len(), 253);
+        }
+        assert_eq!(one.claim.len(), 317);
+    }
 }

@@ -49,7 +49,12 @@ impl Known {
         context: &Context<'_>,
         question: Option<Question>,
     ) -> Allocation {
-        let resources = self.catalog.resources();
+        let node = &context.request.node;
+        let namespace = self.pod.as_ref().map_or("", |pod| &pod.namespace);
+        let selected = self
+            .annotations
+            .references(namespace, &node.multus_namespace, node.dialect);
+        let resources = self.catalog.resources(&selected);
         let everything = self.annotations.may_name_devices();
         if resources.is_empty() && !everything {
             return Allocation::default();
@@ -65,6 +70,7 @@ impl Known {
             checkpoint: &context.request.node.kubelet_checkpoint,
             everything,
             until,
+            deadline: context.deadline,
         };
         let question = question.map(|question| Question {
             patience: Duration::ZERO,

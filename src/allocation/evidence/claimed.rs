@@ -3,23 +3,19 @@
 use std::collections::HashSet;
 
 use super::Evidence;
+use super::index::Placed;
 use crate::allocation::claims::Claims;
 use crate::allocation::numeric;
 use crate::kubelet::DynamicDevice;
 
 impl Evidence<'_> {
-    /// The pod's devices of claims, of those that are `wanted`, container by container.
-    pub(super) fn of_claims(
-        &self,
-        wanted: impl Fn(&DynamicDevice) -> bool,
-    ) -> Result<Vec<String>, String> {
+    /// The identifiers of some of the pod's devices of claims, container by container.
+    pub(super) fn of_claims(&self, devices: &[Placed<'_>]) -> Result<Vec<String>, String> {
         let mut all: Vec<String> = Vec::new();
         let mut known = HashSet::new();
-        for container in self.told.into_iter().flat_map(|told| &told.containers) {
-            let mut ids = Vec::new();
-            for device in container.dynamic.iter().filter(|device| wanted(device)) {
-                ids.push(self.claimed(device)?);
-            }
+        for container in devices.chunk_by(|(left, _), (right, _)| left == right) {
+            let ids = container.iter().map(|(_, device)| self.claimed(device));
+            let mut ids = ids.collect::<Result<Vec<String>, String>>()?;
             ids.sort_by(|left, right| numeric(left, right));
             for id in ids {
                 // Containers may share a claim.

@@ -2,22 +2,24 @@
 
 use super::{Evidence, Verdict, unknown};
 use crate::allocation::{Checkpoint, CheckpointError, Origin, Supply};
+use crate::bounded::{NAMED, named};
 use crate::kubelet::PodDevices;
 
 impl Evidence<'_> {
     /// A resource that neither kubelet nor a driver has devices of.
     pub(super) fn no_device(&self, resource: &str, asked: u64) -> Verdict {
-        let dynamic: Vec<String> = self
+        let mut dynamic = self
             .told
             .into_iter()
             .flat_map(PodDevices::dynamic)
-            .map(|device| format!("{} of driver {}", device.device, device.driver))
-            .collect();
-        if asked == 0 && !dynamic.is_empty() {
+            .peekable();
+        if asked == 0 && dynamic.peek().is_some() {
+            let dynamic =
+                dynamic.map(|device| format!("{} of driver {}", device.device, device.driver));
             let cause = format!(
                 "none of the devices of the pod's claims ({}) has it as its attribute \
                  k8s.cni.cncf.io/resourceName; correct the definition's annotation or the driver",
-                dynamic.join(", ")
+                named(dynamic)
             );
             return Verdict::certain(unknown(resource, &cause));
         }
@@ -43,13 +45,13 @@ impl Evidence<'_> {
                 origin: Origin::Manifest,
             });
         }
-        let told: Vec<&str> = self.told_ids(resource).collect();
+        let told = self.index.told(resource);
         let cause = if told.is_empty() {
             error.to_string()
         } else {
             format!(
                 "pod-resources names {}, but only the checkpoint says of which pod: {error}",
-                told.join(", ")
+                named(told)
             )
         };
         Verdict {
@@ -68,14 +70,18 @@ impl Evidence<'_> {
     ) -> String {
         let file = self.sources.checkpoint.display();
         let uid = self.sources.uid().unwrap_or_default();
-        let told: Vec<&str> = self.told_ids(resource).collect();
+        let told = self.index.told(resource);
         let told = match self.told {
             _ if !told.is_empty() => {
-                let holder = told.iter().find_map(|id| checkpoint.holders(id).next());
+                // Of as many as are looked up for a message.
+                let holder = told
+                    .iter()
+                    .take(NAMED)
+                    .find_map(|id| checkpoint.holders(id).next());
                 let of = holder.map_or_else(String::new, |uid| format!(" of UID {uid}"));
                 format!(
                     "pod-resources names {}, which are those of another pod{of}",
-                    told.join(", ")
+                    named(told)
                 )
             }
             Some(told) => match &told.failure {

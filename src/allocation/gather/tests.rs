@@ -23,6 +23,7 @@ struct Case {
     later: Option<PodDevices>,
     asked_again: Cell<usize>,
     patience: Duration,
+    deadline: Duration,
 }
 
 impl Case {
@@ -40,6 +41,7 @@ impl Case {
             later: None,
             asked_again: Cell::new(0),
             patience: Duration::from_millis(200),
+            deadline: Duration::from_secs(60),
         }
     }
 
@@ -99,6 +101,7 @@ impl Case {
             checkpoint: &checkpoint,
             everything: self.everything,
             until: Instant::now() + self.patience,
+            deadline: Instant::now() + self.deadline,
         };
         gather(&sources, &["r"], &mut || {
             self.asked_again.set(self.asked_again.get() + 1);
@@ -530,4 +533,56 @@ fn a_pod_that_names_a_device_has_all_of_its_own_to_choose_from() {
     let allocation = case.allocation();
     assert_eq!(allocation.resource_of("d1"), Some("r"));
     assert_eq!(allocation.resource_of("d2"), None);
+}
+
+/// A pod whose containers have so many devices of claims, each of a driver of its own.
+fn of_drivers(count: usize) -> PodDevices {
+    let device = |number: usize| DynamicDevice {
+        driver: format!("{number}"),
+        device: format!("device-{number}"),
+        identity: Some(Identity::default()),
+        ..DynamicDevice::default()
+    };
+    PodDevices {
+        containers: vec![ContainerDevices {
+            dynamic: (0..count).map(device).collect(),
+            ..ContainerDevices::default()
+        }],
+        on_node: Some(Vec::new()),
+        failure: None,
+    }
+}
+
+#[test]
+fn a_cause_names_few_of_many_devices() {
+    let nothing = r#"{"Data":{"PodDeviceEntries":[],"RegisteredDevices":{}},"Checksum":0}"#;
+    let mut case = Case::of(0).broken(nothing);
+    case.told = Some(of_drivers(1000));
+    case.fails(&["device-4 of driver 4 and 995 more"]);
+}
+
+#[test]
+fn what_is_not_judged_in_time_is_not_known() {
+    let mut case = Case::of(1).recorded(&["new c 1"]);
+    case.deadline = Duration::ZERO;
+    case.fails(&["the time of the call was over"]);
+}
+
+/// Each resource and driver is looked up, and not among all of them.
+#[test]
+fn a_pod_with_as_many_drivers_as_it_may_have_is_judged_at_once() {
+    let mut case = Case::of(1).recorded(&["new c 1"]);
+    case.everything = true;
+    case.told = Some(of_drivers(20_000));
+    let began = Instant::now();
+    let allocation = case.allocation();
+    assert!(matches!(
+        allocation.supply("19999"),
+        Some(Supply::Unknown(_))
+    ));
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
 }

@@ -123,7 +123,7 @@ async fn kubelet(
     answer: &Answer,
 ) -> Option<PodDevices> {
     let (name, socket) = (question.pod.as_ref()?, question.kubelet.as_ref()?);
-    let resources = devices::wanted(answer)?;
+    let resources = devices::wanted(question, answer)?;
     let kubelet = lookup.kubelet(socket);
     let mut devices = kubelet
         .devices_of(&name.namespace, &name.name, &resources)

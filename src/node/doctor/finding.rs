@@ -65,6 +65,9 @@ impl fmt::Display for Check {
     }
 }
 
+/// How many findings of one check are kept: a cluster may have thousands of definitions that cannot be read.
+const MOST: usize = 1000;
+
 /// Something that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -138,12 +141,22 @@ impl Diagnosis {
         finding: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        self.findings.push(Finding {
+        let finding = Finding {
             check,
             about: about.to_string(),
             finding: finding.into(),
             remedy: remedy.into(),
-        });
+        };
+        let of_check = self.findings.iter().filter(|it| it.check == check);
+        match of_check.count() {
+            0..MOST => self.findings.push(finding),
+            MOST => self.findings.push(Finding {
+                finding: format!("there are more than {MOST} of these; the others are left out"),
+                remedy: "correct these, then look again".to_owned(),
+                ..finding
+            }),
+            _ => {}
+        }
     }
 
     /// An error whose line ends in its remedy, as all of ours do.
@@ -186,6 +199,18 @@ impl Diagnosis {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn findings_end_with_a_line_about_the_others() {
+        let mut diagnosis = Diagnosis::new("n");
+        for _ in 0..1500 {
+            diagnosis.find(Check::Cluster, "a", "b", "c");
+        }
+        assert_eq!(diagnosis.findings.len(), 1001);
+        assert!(diagnosis.findings[1000].finding.contains("left out"));
+        diagnosis.find(Check::Journal, "a", "b", "c");
+        assert!(!diagnosis.is_fine(Check::Journal), "those of others count");
+    }
 
     #[test]
     fn an_errors_line_is_taken_apart_into_finding_and_remedy() {
