@@ -5,10 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use serde::Deserialize;
+
 use super::adopted::ADOPTING;
 use super::quarantine::SETTLED;
 use super::steps::ReplayError;
-use super::{Header, Journal, JournalError, Sandbox, record};
+use super::{Journal, JournalError, Sandbox, record};
 use crate::boot::boot_id;
 use crate::cluster::PodName;
 use crate::cni::ContainerId;
@@ -32,6 +34,16 @@ impl Survey {
         let aside = self.quarantined.iter().filter(|it| !it.is_settled);
         damaged.chain(aside.map(|it| it.path.as_path())).collect()
     }
+}
+
+/// Whom a record is about: its header without the attachments, whose configurations may be long.
+#[derive(Debug, Deserialize)]
+struct Owner {
+    boot: String,
+    container: ContainerId,
+    netns: String,
+    netns_id: String,
+    pod: Option<PodName>,
 }
 
 /// A record.
@@ -121,15 +133,15 @@ impl Journal {
 
     /// Whether a sandbox of `pod` is on record.
     pub fn has_pod(&self, pod: &PodName) -> bool {
-        self.sandboxes_on_record()
-            .any(|sandbox| sandbox.header.pod.as_ref() == Some(pod))
+        self.owners().any(|owner| owner.pod.as_ref() == Some(pod))
     }
 
-    fn sandboxes_on_record(&self) -> impl Iterator<Item = Sandbox> {
+    /// Whom the records are about, read one at a time.
+    fn owners(&self) -> impl Iterator<Item = Owner> {
         let entries = fs::read_dir(self.sandboxes()).into_iter().flatten();
         entries.flatten().filter_map(|entry| {
             let bytes = fs::read(entry.path()).ok()?;
-            Sandbox::replay(&bytes).ok()
+            serde_json::from_slice(record::read(&bytes).next()?).ok()
         })
     }
 
@@ -140,17 +152,14 @@ impl Journal {
         if netns_id.is_empty() {
             return Vec::new();
         }
-        let is_in = |header: &Header| {
-            let there = || PodNetns::open(Path::new(&header.netns));
-            header.netns_id == netns_id
-                && header.boot == boot_id()
+        let is_in = |owner: &Owner| {
+            let there = || PodNetns::open(Path::new(&owner.netns));
+            owner.netns_id == netns_id
+                && owner.boot == boot_id()
                 && there().is_ok_and(|netns| netns.id().to_string() == netns_id)
         };
-        let headers = self.sandboxes_on_record().map(|sandbox| sandbox.header);
-        headers
-            .filter(is_in)
-            .map(|header| header.container)
-            .collect()
+        let owners = self.owners().filter(is_in);
+        owners.map(|owner| owner.container).collect()
     }
 
     /// What an adoption left that was ended before its record was whole.
@@ -187,7 +196,7 @@ fn age(entry: &DirEntry) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Key;
+    use crate::journal::{Header, Key};
 
     #[test]
     fn a_journal_is_read_whole_and_stays_as_it_is() {

@@ -5,20 +5,28 @@
 //! knows sandboxes as (container, eth0); the journal knows each one's net1, net2, …
 
 mod attached;
+mod networks;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use attached::Attached;
+use networks::Networks;
 
 use super::detach::{self, Detachment};
-use super::networks::{self, KnownNetwork};
+use super::networks::KnownNetwork;
 use super::{Context, Failure};
-use crate::cni::{InterfaceName, NetworkName, ValidAttachment};
+use crate::cni::{InterfaceName, ValidAttachment};
 use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
 
 /// How long somebody else's work on a sandbox is waited for.
 const BUSY: Duration = Duration::from_secs(1);
+/// How long detaching one sandbox has at least: with less it is left to the next GC.
+const LEAST: Duration = Duration::from_secs(1);
+/// The share of the time in which sandboxes are detached: a half.
+const DETACHING: u32 = 2;
+/// The share of what is left then in which the cluster has to know the administrator's networks.
+const ASKING: u32 = 4;
 
 /// What a GC did.
 #[derive(Debug, Default)]
@@ -27,6 +35,8 @@ pub struct Collected {
     pub sandboxes: Vec<Key>,
     /// The networks whose plugins were told, each with how many attachments it still has.
     pub networks: Vec<(String, usize)>,
+    /// How many sandboxes are to be detached and were not, since the time was over.
+    pub left: usize,
 }
 
 /// Collects what the configuration on stdin does not name; nothing when it names no list at all.
@@ -42,18 +52,29 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     };
     let valid: HashSet<&ValidAttachment> = named.iter().collect();
     let mut failures = Vec::new();
-    let on_record = records(context)?;
-    let networks = every_network(context, &on_record, &mut failures);
     let mut attached = Attached::default();
-    for (key, sandbox) in on_record {
+    let mut networks = Networks::default();
+    // Nobody is asked first: whoever does not answer keeps nothing from being detached.
+    let collecting = Context::until(context.node, context.request, share(context, DETACHING));
+    for key in keys(context)? {
+        // One at a time: a record holds its networks' configurations.
+        let Some(sandbox) = on_record(context, &key)? else {
+            continue;
+        };
+        networks.add_recorded(&sandbox);
         if is_named(&valid, &key) {
             attached.keep(&sandbox);
             continue;
         }
-        match collect(context, &key, &sandbox) {
+        match collect(&collecting, &key, &sandbox) {
             Ok(Fate::Detached) => collected.sandboxes.push(key),
             Ok(Fate::Gone) => {}
             Ok(Fate::Alive) => attached.keep(&sandbox),
+            Ok(Fate::NoTime) => {
+                // What it has is not to be freed by its network's plugins either.
+                attached.keep(&sandbox);
+                collected.left += 1;
+            }
             Err(failure) => {
                 if matches!(failure, Failure::Lock(LockError::Busy { .. })) {
                     // Somebody is at work on it, so it lives.
@@ -62,6 +83,13 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
                 failures.push(failure);
             }
         }
+    }
+    collecting.notes().iter().for_each(|it| context.note(it));
+    if collected.left > 0 {
+        context.note(&format!(
+            "{} containers were not looked at in time; the next GC goes on with them",
+            collected.left
+        ));
     }
     let cache = MultusCache::new(&context.request.node.cni_dir);
     context.node.journal.prune_adopted(&cache);
@@ -72,10 +100,26 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
             "container {unknown} is attached and not on record, so no network is collected: \
              what it has might be freed"
         )),
-        None => forward(context, &networks, &attached, &mut collected, &mut failures),
+        None => {
+            networks.add_administrators(context, share(context, ASKING), &mut failures);
+            networks.note_left_out(context);
+            forward(
+                context,
+                &networks.known,
+                &attached,
+                &mut collected,
+                &mut failures,
+            );
+        }
     }
     Failure::of(failures)?;
     Ok(collected)
+}
+
+/// The end of a share of the time that is left now.
+fn share(context: &Context<'_>, share: u32) -> Instant {
+    let now = Instant::now();
+    now + context.deadline.saturating_duration_since(now) / share
 }
 
 fn is_named(named: &HashSet<&ValidAttachment>, key: &Key) -> bool {
@@ -85,22 +129,29 @@ fn is_named(named: &HashSet<&ValidAttachment>, key: &Key) -> bool {
     })
 }
 
-fn records(context: &Context<'_>) -> Result<Vec<(Key, Sandbox)>, Failure> {
-    let journal = &context.node.journal;
-    let (keys, damaged) = journal.keys_and_damaged()?;
-    for line in damaged {
-        context.note(&format!(
-            "{line}; what it was about may still be attached: \
-             delete its pod, whose DEL detaches what can be known"
-        ));
-    }
-    let mut records = Vec::new();
-    for key in keys {
-        if let Lookup::Found(sandbox) = journal.find(&key)? {
-            records.push((key, *sandbox));
+fn keys(context: &Context<'_>) -> Result<Vec<Key>, Failure> {
+    let (keys, damaged) = context.node.journal.keys_and_damaged()?;
+    damaged.iter().for_each(|line| is_damaged(context, line));
+    Ok(keys)
+}
+
+fn on_record(context: &Context<'_>, key: &Key) -> Result<Option<Box<Sandbox>>, Failure> {
+    Ok(match context.node.journal.find(key)? {
+        Lookup::Found(sandbox) => Some(sandbox),
+        Lookup::Absent | Lookup::CutOff => None,
+        Lookup::Quarantined { file, cause } => {
+            let line = format!("a record was damaged ({cause}) and is now {file}");
+            is_damaged(context, &line);
+            None
         }
-    }
-    Ok(records)
+    })
+}
+
+fn is_damaged(context: &Context<'_>, line: &str) {
+    context.note(&format!(
+        "{line}; what it was about may still be attached: \
+         delete its pod, whose DEL detaches what can be known"
+    ));
 }
 
 /// What became of a sandbox that the runtime does not name.
@@ -110,56 +161,31 @@ enum Fate {
     Gone,
     /// Its ADD has come to its end meanwhile: the runtime could not know it yet.
     Alive,
+    /// Nothing was done: it would be owed without ever having been tried.
+    NoTime,
 }
 
 /// Detaches one sandbox, which was as `seen` before.
 fn collect(context: &Context<'_>, key: &Key, seen: &Sandbox) -> Result<Fate, Failure> {
-    let until = context.deadline.min(Instant::now() + BUSY);
+    let now = Instant::now();
+    let left = context.deadline.saturating_duration_since(now);
+    if left < LEAST {
+        return Ok(Fate::NoTime);
+    }
+    let until = context.deadline.min(now + BUSY);
     let _lock = Lock::take(&context.node.lock_dir, &key.container, until)?;
     match context.node.journal.find(key)? {
         Lookup::Found(sandbox) if sandbox.complete && !seen.complete => Ok(Fate::Alive),
         Lookup::Found(sandbox) => {
-            detach::detach(context, *sandbox, Detachment::Earlier)?;
+            // One whose plugins hang leaves others their time.
+            let own = Context::until(context.node, context.request, now + (left / 2).max(LEAST));
+            let detached = detach::detach(&own, *sandbox, Detachment::Earlier);
+            own.notes().iter().for_each(|line| context.note(line));
+            detached?;
             Ok(Fate::Detached)
         }
         Lookup::Absent | Lookup::CutOff | Lookup::Quarantined { .. } => Ok(Fate::Gone),
     }
-}
-
-/// Every network that may hold something: the administrator's of today, and those on record.
-fn every_network(
-    context: &Context<'_>,
-    on_record: &[(Key, Sandbox)],
-    failures: &mut Vec<Failure>,
-) -> Vec<KnownNetwork> {
-    let mut networks: Vec<KnownNetwork> = Vec::new();
-    match networks::administrators(context) {
-        Ok(found) => {
-            for network in std::iter::once(found.cluster).chain(found.others) {
-                match network {
-                    Ok(network) => networks.push(network),
-                    Err(failure) => failures.push(failure),
-                }
-            }
-        }
-        Err(failure) => failures.push(failure),
-    }
-    let recorded = on_record
-        .iter()
-        .flat_map(|(_, sandbox)| &sandbox.header.attachments);
-    let own = networks.iter();
-    let own = own.map(|network| (&network.name, network.config.raw().trim()));
-    let mut known: HashSet<(&NetworkName, &str)> = own.collect();
-    let unknown: Vec<KnownNetwork> = recorded
-        .filter(|attachment| known.insert((&attachment.network, attachment.config.raw().trim())))
-        .map(|attachment| KnownNetwork {
-            label: attachment.label.clone(),
-            name: attachment.network.clone(),
-            config: attachment.config.clone(),
-        })
-        .collect();
-    networks.extend(unknown);
-    networks
 }
 
 /// Tells every network who is still attached to it, each within its share of the time.

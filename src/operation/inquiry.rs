@@ -1,7 +1,7 @@
 //! What the runtime says of the pod that it calls for, and what the cluster is asked because of it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Context, Failure};
 use crate::cluster::{
@@ -91,16 +91,20 @@ impl Inquiry {
     }
 }
 
-/// Asks the cluster, where there is something to ask.
+/// Asks the cluster by `until`, where there is something to ask.
 ///
 /// # Errors
 /// When it does not answer.
-pub(super) fn ask(context: &Context<'_>, question: Option<&Question>) -> Result<Answer, Failure> {
+pub(super) fn ask(
+    context: &Context<'_>,
+    question: Option<&Question>,
+    until: Instant,
+) -> Result<Answer, Failure> {
     let Some(question) = question else {
         return Ok(Answer::default());
     };
     let stopwatch = context.node.stopwatch;
-    let ask = || context.node.cluster.ask(question, context.deadline);
+    let ask = || context.node.cluster.ask(question, until);
     let answered = stopwatch.during(Phase::Question, ask);
     stopwatch.agent_answered(!answered.as_ref().is_err_and(ClusterError::is_transient));
     Ok(answered?)

@@ -35,11 +35,14 @@ pub(super) struct Administrators {
 /// Finds the administrator's networks.
 ///
 /// # Errors
-/// When the cluster has to be asked for a definition and does not answer.
-pub(super) fn administrators(context: &Context<'_>) -> Result<Administrators, Failure> {
+/// When the cluster has to be asked for a definition and does not answer by `until`.
+pub(super) fn administrators(
+    context: &Context<'_>,
+    until: Instant,
+) -> Result<Administrators, Failure> {
     let answer = match question(context) {
         None => Answer::default(),
-        Some(question) => context.node.cluster.ask(&question, context.deadline)?,
+        Some(question) => context.node.cluster.ask(&question, until)?,
     };
     Ok(in_answer(context, &answer))
 }
@@ -101,17 +104,18 @@ pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrator
     }
 }
 
-/// The network of an attachment as it is today, where it can be found at once.
+/// The network of an attachment as it is today, where it can be found by `until`.
 /// What the policy does not let `pod` have is not found.
 pub(super) fn find(
     context: &Context<'_>,
     attachment: &Attachment,
     pod: Option<&PodName>,
+    until: Instant,
 ) -> Option<KnownNetwork> {
     let node = &context.request.node;
     // A pod may have chosen another instead.
     if attachment.is_cluster
-        && let Ok(cluster) = administrators(context).ok()?.cluster
+        && let Ok(cluster) = administrators(context, until).ok()?.cluster
         && cluster.label == attachment.label
     {
         return Some(cluster);
@@ -123,7 +127,7 @@ pub(super) fn find(
         dialect: node.dialect,
         ..Question::default()
     };
-    let answer = context.node.cluster.ask(&question, context.deadline).ok()?;
+    let answer = context.node.cluster.ask(&question, until).ok()?;
     let catalog = Catalog::build(node, &answer);
     let network = catalog.selected(&object).ok()?;
     let read = match pod {

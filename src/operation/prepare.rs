@@ -79,7 +79,7 @@ impl Announced<'_> {
         } = self;
         let (container, ifname) = context.request.call.attachment()?;
         let key = Key { container, ifname };
-        let answer = inquiry::ask(context, question.as_ref())?;
+        let answer = inquiry::ask(context, question.as_ref(), context.deadline)?;
         inquiry.check_identity(&answer)?;
         let known = Known::of(context, inquiry, answer);
         let asked = Instant::now();

@@ -92,7 +92,7 @@ fn of_today(
     if left < ANSWERS_WITHIN || context.node.cluster.ready(until).is_err() {
         return None;
     }
-    let network = networks::find(context, attachment, pod)?;
+    let network = networks::find(context, attachment, pod, until)?;
     let is_another = network.config.raw() != attachment.config.raw();
     let is_akin = network.name == attachment.network
         && plugins(&network.config).eq(plugins(&attachment.config));

@@ -8,11 +8,11 @@
 //! ```
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::inquiry::{self, Inquiry};
 use super::known::Known;
-use super::{Context, Failure};
+use super::{Context, Failure, networks};
 use crate::boot::boot_id;
 use crate::cluster::{Answer, Question};
 use crate::cni::CniResult;
@@ -23,6 +23,9 @@ use crate::plan::Attachment;
 /// The identity of no network namespace: that at the path which the runtime names is on record as
 /// another sandbox's, and is not touched.
 const NO_NETNS: &str = "none";
+
+/// How quickly the cluster has to say what the pod selects: the DEL goes on without.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// What a sandbox without a record may have.
 #[derive(Debug)]
@@ -157,8 +160,7 @@ fn probable(context: &Context<'_>, key: &Key, others: &Others) -> Result<Vec<Att
     let known = match answer {
         Some(answer) => Known::of(context, inquiry, answer),
         None => {
-            let question = Inquiry::default().question(context, Duration::ZERO);
-            let answer = inquiry::ask(context, question.as_ref())?;
+            let answer = cluster_network(context)?;
             inquiry.annotations = None;
             Known::of(context, inquiry, answer)
         }
@@ -176,6 +178,20 @@ fn probable(context: &Context<'_>, key: &Key, others: &Others) -> Result<Vec<Att
     Ok(attachments)
 }
 
+/// What the cluster has to say of the cluster network: nothing where its configuration is on disk, so
+/// that no DEL depends on who answers.
+///
+/// # Errors
+/// When it does not answer.
+fn cluster_network(context: &Context<'_>) -> Result<Answer, Failure> {
+    let nothing = Answer::default();
+    if networks::in_answer(context, &nothing).cluster.is_ok() {
+        return Ok(nothing);
+    }
+    let question = Inquiry::default().question(context, Duration::ZERO);
+    inquiry::ask(context, question.as_ref(), context.deadline)
+}
+
 /// What the cluster knows of the pod, where it says so at once; kubelet is not waited for.
 fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
     let question = inquiry.question(context, Duration::ZERO);
@@ -183,7 +199,8 @@ fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
         kubelet: None,
         ..question
     });
-    let answer = inquiry::ask(context, question.as_ref()).ok()?;
+    let until = context.deadline.min(Instant::now() + AT_ONCE);
+    let answer = inquiry::ask(context, question.as_ref(), until).ok()?;
     inquiry.check_identity(&answer).is_ok().then_some(answer)
 }
 

@@ -5,14 +5,16 @@
 
 use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jackfield::cluster::frame::{self, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
 use jackfield::cluster::{Answer, Pod, PodAnnotations};
 use jackfield::npwg::Definition;
 use serde_json::{Value, json};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, Outcome};
 
 const EVIL: &str = r#"{"cniVersion":"1.1.0","name":"cluster","type":"evil"}"#;
 
@@ -20,6 +22,8 @@ const EVIL: &str = r#"{"cniVersion":"1.1.0","name":"cluster","type":"evil"}"#;
 struct Rig {
     lab: Lab,
     answer: Arc<Mutex<Answer>>,
+    /// Whether it says that it is ready, and nothing else.
+    stalls: Arc<AtomicBool>,
 }
 
 fn rig() -> Rig {
@@ -40,20 +44,29 @@ fn rig() -> Rig {
         pod: Some(Pod::default()),
         ..Answer::default()
     }));
-    let told = answer.clone();
+    let stalls = Arc::new(AtomicBool::new(false));
+    let (told, silent) = (answer.clone(), stalls.clone());
     // It ends with the tests.
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let told = told.clone();
-            std::thread::spawn(move || serve(stream, &told));
+            let (told, silent) = (told.clone(), silent.clone());
+            std::thread::spawn(move || serve(stream, &told, &silent));
         }
     });
-    Rig { lab, answer }
+    Rig {
+        lab,
+        answer,
+        stalls,
+    }
 }
 
-fn serve(mut stream: UnixStream, answer: &Mutex<Answer>) {
+fn serve(mut stream: UnixStream, answer: &Mutex<Answer>, stalls: &AtomicBool) {
     while let Ok(message) = frame::read::<ToAgent>(&mut stream, MAX_TO_AGENT) {
-        if matches!(message, ToAgent::Question(_)) {
+        if let ToAgent::Question(question) = message {
+            let is_about_something = question.pod.is_some() || !question.networks.is_empty();
+            while is_about_something && stalls.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(50));
+            }
             let answer = FromAgent::Answer(Box::new(answer.lock().unwrap().clone()));
             let bytes = frame::encode(&answer, MAX_FROM_AGENT).unwrap();
             if stream.write_all(&bytes).is_err() {
@@ -191,4 +204,56 @@ fn it_does_not_say_which_devices_a_pod_has() {
         pod.devices = [("example.com/vf".to_owned(), ids)].into();
     }
     rig.refuses("ADD", 104, &["no-checkpoint"]);
+}
+
+/// Ends well long before any deadline.
+#[track_caller]
+fn is_quick(outcome: &Outcome) {
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert!(outcome.took < Duration::from_secs(15), "{outcome}");
+}
+
+#[test]
+fn by_silence_it_does_not_stall_a_del_that_has_no_record() {
+    let mut rig = rig();
+    rig.lab.configure("policy", Value::Null);
+    rig.lab.configure("clusterNetwork", json!("cluster"));
+    rig.stalls.store(true, Ordering::Relaxed);
+    let record = format!("journal/sandboxes/{}@eth0", rig.lab.container());
+    rig.lab.write(&record, "no record");
+    is_quick(&rig.lab.call("DEL"));
+    let result = json!({ "cniVersion": "1.0.0", "interfaces": [] });
+    rig.lab.configure("prevResult", result);
+    is_quick(&rig.lab.call("DEL"));
+    rig.stalls.store(false, Ordering::Relaxed);
+}
+
+#[test]
+fn by_silence_it_does_not_stall_a_del_of_what_its_plugins_refuse() {
+    let mut rig = rig();
+    rig.lab.configure("policy", Value::Null);
+    let mut macvlan = rig.lab.macvlan();
+    macvlan["ipam"] = json!({ "type": "host-local" });
+    rig.define("demo/a", &macvlan.to_string(), None);
+    rig.annotate(Some("a"), None);
+    rig.lab.call("ADD").fails(100, &["still owed"]);
+    rig.stalls.store(true, Ordering::Relaxed);
+    let outcome = rig.lab.call("DEL");
+    outcome.fails(106, &["demo/a (net1)"]);
+    assert!(outcome.took < Duration::from_secs(15), "{outcome}");
+    rig.stalls.store(false, Ordering::Relaxed);
+}
+
+#[test]
+fn by_silence_it_does_not_keep_what_is_gone_from_being_collected() {
+    let mut rig = rig();
+    rig.lab.configure("policy", Value::Null);
+    rig.lab.configure("cniVersion", json!("1.1.0"));
+    rig.lab.add();
+    rig.lab.configure("clusterNetwork", json!("elsewhere"));
+    rig.lab.configure("cni.dev/valid-attachments", json!([]));
+    rig.stalls.store(true, Ordering::Relaxed);
+    rig.lab.call("GC").fails(11, &["no answer in time"]);
+    rig.stalls.store(false, Ordering::Relaxed);
+    rig.lab.assert_none_left(&["file", "veth", "journal"]);
 }

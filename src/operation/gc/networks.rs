@@ -1,0 +1,114 @@
+//! Every network that may hold something: the administrator's of today, and those on record.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Instant;
+
+use crate::journal::Sandbox;
+use crate::operation::networks::{self, KnownNetwork};
+use crate::operation::{Context, Failure};
+
+/// The configurations of networks on record that one GC keeps, in bytes: as many as those of one pod.
+const MOST_CONFIGURATIONS: usize = 8 << 20;
+
+/// The networks, each configuration of a network once.
+#[derive(Debug, Default)]
+pub(super) struct Networks {
+    pub(super) known: Vec<KnownNetwork>,
+    /// The hash of every network and configuration.
+    seen: HashSet<u64>,
+    hashes: RandomState,
+    bytes: usize,
+    left_out: usize,
+}
+
+impl Networks {
+    /// Adds those of a record.
+    pub(super) fn add_recorded(&mut self, sandbox: &Sandbox) {
+        for attachment in &sandbox.header.attachments {
+            let network = KnownNetwork {
+                label: attachment.label.clone(),
+                name: attachment.network.clone(),
+                config: attachment.config.clone(),
+            };
+            self.add(network);
+        }
+    }
+
+    /// Adds those of the node configuration, which the cluster may have to be asked for until then.
+    pub(super) fn add_administrators(
+        &mut self,
+        context: &Context<'_>,
+        until: Instant,
+        failures: &mut Vec<Failure>,
+    ) {
+        match networks::administrators(context, until) {
+            Ok(found) => {
+                for network in std::iter::once(found.cluster).chain(found.others) {
+                    match network {
+                        Ok(network) => self.add(network),
+                        Err(failure) => failures.push(failure),
+                    }
+                }
+            }
+            Err(failure) => failures.push(failure),
+        }
+    }
+
+    fn add(&mut self, network: KnownNetwork) {
+        let text = network.config.raw().trim();
+        if !self
+            .seen
+            .insert(self.hashes.hash_one((&network.name, text)))
+        {
+            return;
+        }
+        let bytes = self.bytes.saturating_add(text.len());
+        if bytes > MOST_CONFIGURATIONS {
+            self.left_out += 1;
+            return;
+        }
+        self.bytes = bytes;
+        self.known.push(network);
+    }
+
+    /// Notes how many were not kept.
+    pub(super) fn note_left_out(&self, context: &Context<'_>) {
+        if self.left_out > 0 {
+            context.note(&format!(
+                "{} networks on record are not collected: together the configurations have more \
+                 than {MOST_CONFIGURATIONS} bytes; make them smaller",
+                self.left_out
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cni::NetworkConfig;
+
+    fn network(number: usize, bytes: usize) -> KnownNetwork {
+        let config = format!(
+            r#"{{"cniVersion":"1.0.0","name":"n","type":"x","n":{number},"long":"{}"}}"#,
+            "x".repeat(bytes)
+        );
+        KnownNetwork {
+            label: "demo/n".to_owned(),
+            name: "n".parse().unwrap(),
+            config: NetworkConfig::parse(config.as_bytes()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn configurations_are_kept_once_and_up_to_a_limit() {
+        let mut networks = Networks::default();
+        for number in [0, 1, 2, 3, 4, 5, 0, 1] {
+            networks.add(network(number, 2_000_000));
+        }
+        networks.add(network(9, 10));
+        assert_eq!(networks.known.len(), 5);
+        assert_eq!(networks.left_out, 2);
+    }
+}
