@@ -9,7 +9,7 @@ use thiserror::Error;
 mod keys;
 mod raw_object;
 
-pub(crate) use keys::{folded, same_key, texts, unambiguous};
+pub(crate) use keys::{Key, each_key, folded, same_key, unambiguous};
 pub use raw_object::RawObject;
 pub(crate) use raw_object::{Members, POD_ANNOTATIONS};
 

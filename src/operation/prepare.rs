@@ -137,7 +137,7 @@ fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan
     for attachment in &mut plan.attachments {
         let inspected = hardware
             .inspect(attachment)
-            .and_then(|()| hardware.spares_uplinks(attachment, &mut host))
+            .and_then(|()| hardware.spares_uplinks(attachment, &mut host, context.deadline))
             .and_then(|()| hardware.can_be_given(attachment, &claim, &mut host));
         if let Err(reason) = inspected {
             plan.problems.push(attachment.problem(reason));

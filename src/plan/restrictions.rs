@@ -15,6 +15,10 @@ const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
 const LISTS: usize = 4;
 /// How many plugins that execute one another are looked through; each level is read anew.
 const LEVELS: usize = 8;
+/// What a configuration of another plugin takes besides its text, in bytes.
+const OBJECT: usize = 64;
+/// How long a configuration may be of which every part may be read at every level, in bytes.
+const SHORT: usize = 4 << 10;
 
 /// Checks the policy for one network that a pod of `namespace` selects by annotation, with the
 /// pod's own `cni-args`, which become `args.cni` of every plugin.
@@ -37,8 +41,7 @@ pub(super) fn check(
             "the policy of namespace {namespace} does not list it under networks; add it there or select another"
         )));
     }
-    let sets = |key: &&String| cni_args.is_some_and(|args| sets(args, key));
-    if let Some(key) = rule.deny_keys.iter().find(sets) {
+    if let Some(key) = cni_args.and_then(|args| set(args, &rule.deny_keys)) {
         return Err(Reason::Restricted(format!(
             "the pod's annotation sets {key}, which the policy of namespace {namespace} denies; remove it there"
         )));
@@ -69,6 +72,7 @@ fn check_plugins(
 ) -> Result<(), Reason> {
     for plugin in config.plugins() {
         let mut executed = vec![(plugin.body().clone(), false, 0)];
+        let mut room = LEVELS * (config.raw().len() + SHORT);
         while let Some((object, is_part, level)) = executed.pop() {
             let name = object.read::<String>("type").ok().flatten();
             let name = name.filter(|name| !name.is_empty());
@@ -77,17 +81,19 @@ fn check_plugins(
                     "{policy} does not list plugin {name} under types; add it there"
                 )));
             }
-            let mut denied = deny_keys.iter().filter(|_| !is_part);
-            if let Some(key) = denied.find(|key| holds(&object, key)) {
+            let denied = deny_keys.iter().map(|key| (key.as_str(), key.as_str()));
+            let denied: Vec<Denied<'_>> = denied.filter(|_| !is_part).collect();
+            if let Some(key) = held(&object, &denied) {
                 return Err(Reason::Restricted(format!(
                     "plugin {} has the key {key}, which {policy} denies; remove it",
                     plugin.plugin_type()
                 )));
             }
-            let further = below(&object).filter(|_| level < LEVELS).ok_or_else(|| {
+            let further = below(&object, &mut room).filter(|_| level < LEVELS);
+            let further = further.ok_or_else(|| {
                 Reason::Restricted(format!(
-                    "plugin {} has configurations of others deeper than {policy} can check \
-                     ({LEVELS} levels, {LISTS} lists in one another); flatten it",
+                    "plugin {} has more configurations of others, or deeper ones, than {policy} can \
+                     check ({LEVELS} levels, {LISTS} lists in one another); flatten it",
                     plugin.plugin_type()
                 ))
             })?;
@@ -103,21 +109,22 @@ fn check_plugins(
 
 /// The configurations of the plugins that a plugin executes itself, as flannel does that in
 /// `delegate` and most do that in `ipam`; of each, whether it is a mere part of the plugin's own.
-/// `None` where lists are nested deeper than anybody looks.
-fn below(object: &RawObject) -> Option<Vec<(RawObject, bool)>> {
+/// `None` where lists are nested deeper than anybody looks, and where there is no more `room`: some
+/// parts can be read in two ways, and twice as many at each level.
+fn below(object: &RawObject, room: &mut usize) -> Option<Vec<(RawObject, bool)>> {
     let mut found = Vec::new();
     for (key, raw) in object.iter() {
         let is_ipam = same_key(key, "ipam");
         if is_ipam || is_of_delegates(key) {
             let mut configurations = Vec::new();
-            objects(raw, LISTS, &mut configurations)?;
+            objects(raw, LISTS, room, &mut configurations)?;
             for configuration in configurations {
                 if !is_ipam && configuration.get("type").is_none() {
                     // Not one configuration, but several by their names.
                     let mut named = Vec::new();
                     let others = configuration.iter();
                     for (_, raw) in others.filter(|(key, _)| !is_of_delegates(key)) {
-                        objects(raw, LISTS, &mut named)?;
+                        objects(raw, LISTS, room, &mut named)?;
                     }
                     found.extend(named.into_iter().map(|it| (it, false)));
                 }
@@ -134,13 +141,19 @@ fn is_of_delegates(key: &str) -> bool {
 
 /// Every object in a value and in the lists in it. What else is there hides none of them: Go skips
 /// `null` in a list.
-fn objects(raw: &RawValue, lists: usize, found: &mut Vec<RawObject>) -> Option<()> {
+fn objects(
+    raw: &RawValue,
+    lists: usize,
+    room: &mut usize,
+    found: &mut Vec<RawObject>,
+) -> Option<()> {
     if let Ok(one) = serde_json::from_str(raw.get()) {
+        *room = room.checked_sub(raw.get().len() + OBJECT)?;
         found.push(one);
     } else if let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
         let lists = lists.checked_sub(1)?;
         for element in list {
-            objects(element, lists, found)?;
+            objects(element, lists, room, found)?;
         }
     }
     Some(())
@@ -171,42 +184,60 @@ pub(super) fn isolation(
     )))
 }
 
-/// Whether the pod's `cni-args` put something at `path`, be it only below it: they become
-/// `args.cni`.
-fn sets(cni_args: &RawObject, path: &str) -> bool {
+/// The first of the paths at which the pod's `cni-args` put something, be it only below it: they
+/// become `args.cni`.
+fn set<'k>(cni_args: &RawObject, paths: &'k [String]) -> Option<&'k str> {
     if cni_args.is_empty() {
-        return false;
+        return None;
     }
-    let mut keys = path.splitn(3, '.');
-    let leads = |key: Option<&str>, to| key.is_none_or(|key| same_key(key, to));
-    leads(keys.next(), "args")
-        && leads(keys.next(), "cni")
-        && keys.next().is_none_or(|below| holds(cni_args, below))
+    let mut below = Vec::new();
+    for path in paths {
+        let mut keys = path.splitn(3, '.');
+        let leads = |key: Option<&str>, to| key.is_none_or(|key| same_key(key, to));
+        if leads(keys.next(), "args") && leads(keys.next(), "cni") {
+            match keys.next() {
+                None => return Some(path),
+                Some(rest) => below.push((path.as_str(), rest)),
+            }
+        }
+    }
+    held(cni_args, &below)
 }
 
-/// Whether an object holds the dotted `path`, be it in an element of a list on the way. Keys are
-/// compared as plugins written in Go read them, so that no other spelling of a key gets past the policy; nor does a value beside it that only
-/// some parsers bear, since values are not looked into.
-fn holds(object: &RawObject, path: &str) -> bool {
-    let (first, rest) = path
-        .split_once('.')
-        .map_or((path, None), |(first, rest)| (first, Some(rest)));
-    let values = object.iter().filter(|(key, _)| same_key(key, first));
-    let mut values = values.map(|(_, raw)| raw);
-    match rest {
-        None => values.next().is_some(),
-        Some(rest) => values.any(|raw| is_below(raw, rest, LISTS)),
-    }
+/// A denied key, and what is left of its path.
+type Denied<'k> = (&'k str, &'k str);
+
+/// The first denied key that an object has by what is left of its dotted path, be it in an element of a
+/// list on the way. Keys are compared as plugins written in Go read them, so that no other spelling of a
+/// key gets past the policy; nor does a value beside it that only some parsers bear, since values are
+/// not looked into. All are looked for at once: a value may be long.
+fn held<'k>(object: &RawObject, denied: &[Denied<'k>]) -> Option<&'k str> {
+    object.iter().find_map(|(key, raw)| {
+        let mut below = Vec::new();
+        for (denied, path) in denied {
+            match path.split_once('.') {
+                None if same_key(key, path) => return Some(*denied),
+                Some((first, rest)) if same_key(key, first) => below.push((*denied, rest)),
+                _ => {}
+            }
+        }
+        held_below(raw, &below, LISTS)
+    })
 }
 
-/// Whether a value holds `path`, or has more lists in one another than anybody looks through.
-fn is_below(raw: &RawValue, path: &str, lists: usize) -> bool {
+/// The first denied key that a value has; any of them where it has more lists in one another than anybody
+/// looks through.
+fn held_below<'k>(raw: &RawValue, denied: &[Denied<'k>], lists: usize) -> Option<&'k str> {
+    let (first, _) = denied.first()?;
     if let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
         let mut elements = list.into_iter();
-        return lists == 0 || elements.any(|element| is_below(element, path, lists - 1));
+        return match lists {
+            0 => Some(first),
+            _ => elements.find_map(|element| held_below(element, denied, lists - 1)),
+        };
     }
-    let object = serde_json::from_str::<RawObject>(raw.get());
-    object.is_ok_and(|object| holds(&object, path))
+    let object = serde_json::from_str::<RawObject>(raw.get()).ok()?;
+    held(&object, denied)
 }
 
 #[cfg(test)]
@@ -234,7 +265,8 @@ mod tests {
             ("", false),
             ("deep.x", true),
         ] {
-            assert_eq!(holds(&object, path), held, "{path}");
+            let found = super::held(&object, &[("another", "x.y"), (path, path)]);
+            assert_eq!(found, held.then_some(path), "{path}");
         }
     }
 
@@ -250,8 +282,42 @@ mod tests {
             ("args.other", false),
             ("ipam", false),
         ] {
-            assert_eq!(sets(&args, path), found, "{path}");
-            assert!(!sets(&RawObject::default(), path), "{path}");
+            let paths = ["other".to_owned(), path.to_owned()];
+            assert_eq!(set(&args, &paths), found.then_some(path), "{path}");
+            assert_eq!(set(&RawObject::default(), &paths), None, "{path}");
         }
+    }
+
+    /// Each level could be read in two ways, and each denied key would read it anew.
+    #[test]
+    fn what_is_checked_grows_with_the_text_and_not_with_keys_or_levels() {
+        let mut inner = format!(r#"{{"q":[{}]}}"#, vec!["{}"; 100_000].join(","));
+        for key in ["ipam", "delegates"].repeat(4) {
+            inner = format!(r#"{{"{key}":{inner}}}"#);
+        }
+        let both = |text: &str| {
+            let text = format!(
+                r#"{{"cniVersion":"1.0.0","name":"n","type":"ptp",{}"#,
+                &text[1..]
+            );
+            let config = NetworkConfig::parse(text.as_bytes()).unwrap();
+            let keys: Vec<String> = (0..1000).map(|key| format!("ipam.k{key}")).collect();
+            check_plugins(&["ptp".to_owned()], &keys, &config, "the policy")
+        };
+        let begun = std::time::Instant::now();
+        let refused = both(&inner).unwrap_err().to_string();
+        assert!(refused.contains("flatten it"), "{refused}");
+        let list = format!(r#"{{"ipam":[[[{}]]]}}"#, vec!["{}"; 100_000].join(","));
+        assert!(both(&list).is_err());
+        let ranges = vec![r#"{"subnet":"10.0.0.0/24","rangeStart":"10.0.0.7"}"#; 2000].join(",");
+        assert_eq!(
+            both(&format!(r#"{{"ipam":{{"ranges":[[{ranges}]]}}}}"#)),
+            Ok(())
+        );
+        assert!(
+            begun.elapsed() < std::time::Duration::from_secs(10),
+            "{:?}",
+            begun.elapsed()
+        );
     }
 }

@@ -66,29 +66,20 @@ pub(crate) fn unambiguous(text: &str, names: &[&str]) -> Result<(), JsonError> {
     })
 }
 
-/// The texts that stand under keys for which `wanted` says so, at every depth, each with its key.
-pub(crate) fn texts(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let read = visit(text, &mut |key| {
-        if wanted(key.name) {
-            let value = text.get(key.end..).unwrap_or_default();
-            let value = value.trim_start().strip_prefix(':').unwrap_or_default();
-            let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
-            if let Some(Ok(value)) = values.next() {
-                found.push((key.name.clone().into_owned(), value));
-            }
-        }
+/// Calls `found` for every key of a text, at every depth, in their order.
+pub(crate) fn each_key<'t>(text: &'t str, mut found: impl FnMut(&Key<'_, 't>)) {
+    // A key that cannot be read stops every parser there.
+    let _ = visit(text, &mut |key| {
+        found(key);
         Ok(())
     });
-    // A key that cannot be read stops every parser there.
-    read.map_or_else(|_| Vec::new(), |()| found)
 }
 
 /// A key at its place in a text.
-struct Key<'v, 't> {
-    name: &'v Cow<'t, str>,
+pub(crate) struct Key<'v, 't> {
+    pub(crate) name: &'v Cow<'t, str>,
     /// The number of its object.
-    object: usize,
+    pub(crate) object: usize,
     /// Where its text ends.
     end: usize,
     text: &'t str,
@@ -110,6 +101,36 @@ enum Level {
 }
 
 impl Key<'_, '_> {
+    /// Its value, where that is a text.
+    pub(crate) fn text(&self) -> Option<String> {
+        let mut values = serde_json::Deserializer::from_str(self.value()).into_iter::<String>();
+        values.next()?.ok()
+    }
+
+    /// Whether its value is `true`.
+    pub(crate) fn is_true(&self) -> bool {
+        self.value().starts_with("true")
+    }
+
+    /// The number of the object that has the list in which this key's object stands, where that list
+    /// stands under the key `meant`.
+    pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
+        match self.levels {
+            [.., Level::Object { number, key, .. }, Level::List { .. }, _] => {
+                let name = name(self.text, key).ok()?;
+                same_key(&name, meant).then_some(*number)
+            }
+            _ => None,
+        }
+    }
+
+    /// The text from its value on.
+    fn value(&self) -> &str {
+        let value = self.text.get(self.end..).unwrap_or_default();
+        let value = value.trim_start().strip_prefix(':').unwrap_or_default();
+        value.trim_start()
+    }
+
     /// Whether its object stands at `path`; no object stands at the empty path.
     fn is_in(&self, path: &[&str]) -> bool {
         let above = self.levels.len().saturating_sub(1);

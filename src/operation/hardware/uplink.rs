@@ -1,17 +1,17 @@
 //! What the node itself is reached by, and the keys of a configuration that would hand it to a pod.
 
+mod named;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use serde_json::Value;
+use named::{Named, named};
 
 use super::Hardware;
-use crate::cni::json::{same_key, texts};
 use crate::kernel::{DeviceLinks, KernelError, Link};
 use crate::plan::{Attachment, Reason};
 
-/// Keys by which plugins take an interface of the host: host-device, sriov, and their like.
-const KEYS: [&str; 5] = ["device", "hwaddr", "pciBusID", "kernelpath", "deviceID"];
 /// Kinds of links that others belong to.
 const MASTERS: [&str; 5] = ["bond", "bridge", "team", OPENVSWITCH, "vrf"];
 const OPENVSWITCH: &str = "openvswitch";
@@ -124,98 +124,23 @@ impl Uplinks {
     }
 }
 
-/// An interface of the host that a plugin may take, as its configuration names it.
-#[derive(Debug, PartialEq, Eq)]
-struct Named {
-    key: String,
-    value: String,
-}
-
-/// The interfaces that plugins are told to take: by their configuration at whatever depth, by the
-/// pod's `cni-args`, by capability arguments, and by what is put into the configuration.
-fn named(attachment: &Attachment) -> Vec<Named> {
-    let is_wanted = |key: &str| KEYS.iter().any(|meant| same_key(key, meant));
-    let mut found = texts(attachment.config.raw(), is_wanted);
-    if let Some(args) = &attachment.cni_args {
-        found.extend(texts(&args.to_string(), is_wanted));
-    }
-    let given = attachment.capability_args.iter();
-    let inject = attachment.inject.iter().map(|(key, raw)| (&**key, &**raw));
-    let device = attachment.device.as_ref();
-    // A function that kubelet allocated is looked at as such.
-    let function = device.filter(|device| device.pci().is_some());
-    for (key, raw) in given.chain(inject) {
-        let told = texts(
-            &format!("{{{}:{}}}", serde_json::json!(key), raw.get()),
-            is_wanted,
-        );
-        let is_other = |(_, value): &(String, String)| function.is_none_or(|it| it.id != *value);
-        found.extend(told.into_iter().filter(is_other));
-    }
-    found.retain(|(_, value)| !value.is_empty());
-    found.extend(taken_otherwise(attachment.config.raw()));
-    if let Some(args) = &attachment.cni_args {
-        found.extend(taken_otherwise(&args.to_string()));
-    }
-    let found = found.into_iter();
-    found.map(|(key, value)| Named { key, value }).collect()
-}
-
-/// What plugins take by keys that elsewhere name no interface, at whatever depth: bond moves its
-/// links into the pod, and a macvlan in mode passthru leaves nothing to its master. An empty value
-/// is the interface of the default route, which macvlan takes where no master is named.
-fn taken_otherwise(text: &str) -> Vec<(String, String)> {
-    let mut taken = Vec::new();
-    // Hardly any configuration has such a key, and this one need not be read then.
-    let lower = text.to_ascii_lowercase();
-    let may_be_spelt_otherwise = lower.contains('\\') || !lower.is_ascii();
-    if may_be_spelt_otherwise || lower.contains("passthru") || lower.contains("\"links\"") {
-        let value = serde_json::from_str(text).unwrap_or_default();
-        taken_by(&value, &mut taken);
-    }
-    taken
-}
-
-fn taken_by(value: &Value, taken: &mut Vec<(String, String)>) {
-    let members = match value {
-        Value::Array(elements) => {
-            return elements.iter().for_each(|element| taken_by(element, taken));
-        }
-        Value::Object(members) => members,
-        _ => return,
-    };
-    members.values().for_each(|member| taken_by(member, taken));
-    let get = |wanted: &str| {
-        let mut found = members.iter().filter(|(key, _)| same_key(key, wanted));
-        found.next().map(|(_, member)| member)
-    };
-    let is_set = |key| get(key) == Some(&Value::Bool(true));
-    if let Some(Value::Array(links)) = get("links").filter(|_| !is_set("linksInContainer")) {
-        let links = links.iter().filter_map(Value::as_object).flatten();
-        let names = links.filter(|(key, _)| same_key(key, "name"));
-        let names = names.filter_map(|(_, name)| name.as_str().filter(|name| !name.is_empty()));
-        taken.extend(names.map(|name| ("links.name".to_owned(), name.to_owned())));
-    }
-    let is_passthru = get("mode").and_then(Value::as_str) == Some("passthru");
-    if is_passthru && !is_set("linkInContainer") {
-        let master = get("master").and_then(Value::as_str).unwrap_or_default();
-        taken.push(("master".to_owned(), master.to_owned()));
-    }
-}
-
 impl Hardware<'_> {
     /// Whether an attachment's plugins leave the node what it is reached by, whichever key names
     /// it. Without such a key nothing is opened or read.
     ///
     /// # Errors
     /// A reason with key, value, what it carries, and the remedy; also where the kernel does not
-    /// say.
+    /// say, and where it could not be looked at by `until`.
     pub(in crate::operation) fn spares_uplinks(
         &self,
         attachment: &Attachment,
         host: &mut Host<'_>,
+        until: Instant,
     ) -> Result<(), Reason> {
-        for Named { key, value } in named(attachment) {
+        for Named { key, value } in named(attachment)? {
+            if Instant::now() >= until {
+                return Err(Reason::NoTime);
+            }
             if value.is_empty() {
                 return Err(Reason::Devices(format!(
                     "mode is passthru and key {key} is missing, which means the interface of the \

@@ -80,7 +80,7 @@ fn garbage_is_left_to_its_parser() {
         "{\"\\",
     ] {
         let _ = unambiguous(text, &["a"]);
-        assert!(texts(text, |_| true).is_empty(), "{text}");
+        each_key(text, |key| assert!(key.text().is_none(), "{text}"));
     }
 }
 
@@ -99,9 +99,26 @@ fn many_keys_take_one_pass() {
 }
 
 #[test]
-fn texts_are_found_under_their_keys_at_every_depth() {
+fn values_are_found_under_their_keys_at_every_depth() {
     let text = r#"{"device" : "eth0","a":[{"d\u0065vice":"e\u0074h1"}],"b":{"DEVICE":7,"x":"device"},"device":null}"#;
-    let found = texts(text, |key| same_key(key, "device"));
-    let found: Vec<_> = found.iter().map(|(_, value)| value.as_str()).collect();
+    let mut found = Vec::new();
+    each_key(text, |key| {
+        let is_wanted = same_key(key.name, "device");
+        found.extend(is_wanted.then(|| key.text()).flatten());
+    });
     assert_eq!(found, ["eth0", "eth1"]);
+}
+
+#[test]
+fn a_key_knows_the_object_whose_list_its_own_stands_in() {
+    let text =
+        r#"{"links":[{"name":1},[{"name":2}],{"x":{"name":3}}],"l":[{"name":4}],"on": true}"#;
+    let mut found = Vec::new();
+    each_key(text, |key| {
+        if key.name == "name" {
+            found.push(key.above_list("links"));
+        }
+        assert_eq!(key.is_true(), key.name == "on");
+    });
+    assert_eq!(found, [Some(1), None, None, None]);
 }

@@ -9,6 +9,10 @@ use crate::cni::{CapabilityArgs, RawObject};
 use crate::kernel::fake::FakeDevices;
 use crate::operation::hardware::tests::node;
 
+fn soon() -> Instant {
+    Instant::now() + std::time::Duration::from_secs(60)
+}
+
 fn link(index: u32, name: &str) -> Link {
     Link {
         index,
@@ -73,7 +77,7 @@ fn look(kernel: FakeDevices, attachment: &Attachment) -> (String, u32) {
         Ok(Box::new(links.clone()) as Box<dyn DeviceLinks>)
     };
     let node = node(dir.path());
-    let spared = Hardware::of(&node).spares_uplinks(attachment, &mut Host::new(&open));
+    let spared = Hardware::of(&node).spares_uplinks(attachment, &mut Host::new(&open), soon());
     let line = spared.err().map(|reason| reason.to_string());
     (line.unwrap_or_default(), opened.get())
 }
@@ -109,6 +113,8 @@ fn every_key_that_names_the_uplink_is_refused_wherever_it_stands() {
         r#""links":[null,{"name":"eth0"}]"#,
         r#""delegate":{"type":"macvlan","mode":"passthru","master":"eth0"}"#,
         r#""delegates":[{"type":"bond","lin\u212As":[{"Name":"eth0"}]}]"#,
+        // No number to every parser.
+        r#""x":1e400,"mode":"passthru","master":"eth0""#,
         r#""\u006dode":"pas\u0073thru","Master":"eth0""#,
     ];
     for keys in table {
@@ -268,7 +274,29 @@ fn what_the_kernel_does_not_say_is_not_given_away() {
     let open = || Err(closed());
     let node = node(dir.path());
     let attachment = Attachment::for_tests(&taking(r#""device":"eth9""#));
-    let spared = Hardware::of(&node).spares_uplinks(&attachment, &mut Host::new(&open));
+    let spared = Hardware::of(&node).spares_uplinks(&attachment, &mut Host::new(&open), soon());
     let line = spared.unwrap_err().to_string();
     assert!(line.contains("is not known: "), "{line}");
+}
+
+#[test]
+fn a_network_names_few_interfaces_and_they_are_looked_for_until_the_deadline() {
+    let many = |count: usize| {
+        let values: Vec<String> = (0..count)
+            .map(|number| format!(r#"{{"device":"eth9{number}"}}"#))
+            .collect();
+        taking(&format!(r#""x":[{}]"#, values.join(",")))
+    };
+    assert_eq!(line(host(), &many(256)), "");
+    let refused = line(host(), &many(257));
+    assert!(refused.contains("more than 256 interfaces"), "{refused}");
+    let same = vec![r#"{"device":"free0"}"#; 1000].join(",");
+    assert_eq!(line(host(), &taking(&format!(r#""x":[{same}]"#))), "");
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Ok(Box::new(Rc::new(RefCell::new(host()))) as Box<dyn DeviceLinks>);
+    let attachment = Attachment::for_tests(&many(2));
+    let node = node(dir.path());
+    let hardware = Hardware::of(&node);
+    let spared = hardware.spares_uplinks(&attachment, &mut Host::new(&open), Instant::now());
+    assert_eq!(spared, Err(Reason::NoTime));
 }

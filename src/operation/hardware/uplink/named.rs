@@ -1,0 +1,131 @@
+//! The interfaces of the host that plugins are told to take, as their configuration names them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use crate::cni::json::{Key, each_key, same_key};
+use crate::plan::{Attachment, Reason};
+
+/// Keys by which plugins take an interface of the host: host-device, sriov, and their like.
+const KEYS: [&str; 5] = ["device", "hwaddr", "pciBusID", "kernelpath", "deviceID"];
+/// How many interfaces one network may name: each is looked for in sysfs and in the kernel.
+const MOST: usize = 256;
+
+/// An interface of the host that a plugin may take.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) key: String,
+    pub(super) value: String,
+}
+
+/// The interfaces that plugins are told to take, each once: by their configuration at whatever depth, by
+/// the pod's `cni-args`, by capability arguments, and by what is put into the configuration.
+///
+/// # Errors
+/// When there are more than anybody looks for.
+pub(super) fn named(attachment: &Attachment) -> Result<Vec<Named>, Reason> {
+    let mut found = Found::default();
+    found.read(attachment.config.raw());
+    if let Some(args) = &attachment.cni_args {
+        found.read(&args.to_string());
+    }
+    let given = attachment.capability_args.iter();
+    let inject = attachment.inject.iter().map(|(key, raw)| (&**key, &**raw));
+    let device = attachment.device.as_ref();
+    // A function that kubelet allocated is looked at as such.
+    let function = device.filter(|device| device.pci().is_some());
+    for (key, raw) in given.chain(inject) {
+        let text = format!("{{{}:{}}}", serde_json::json!(key), raw.get());
+        each_key(&text, |key| {
+            let value = by_key(key).filter(|value| function.is_none_or(|it| it.id != *value));
+            found.take(key.name, value);
+        });
+    }
+    if found.is_too_many {
+        return Err(Reason::Devices(format!(
+            "the configuration names more than {MOST} interfaces of the host; name fewer"
+        )));
+    }
+    Ok(found.named)
+}
+
+fn by_key(key: &Key<'_, '_>) -> Option<String> {
+    let is_wanted = KEYS.iter().any(|meant| same_key(key.name, meant));
+    let value = is_wanted.then(|| key.text()).flatten();
+    value.filter(|value| !value.is_empty())
+}
+
+#[derive(Default)]
+struct Found {
+    named: Vec<Named>,
+    values: HashSet<String>,
+    is_too_many: bool,
+}
+
+impl Found {
+    fn take(&mut self, key: &str, value: Option<String>) {
+        let Some(value) = value.filter(|value| !self.values.contains(value)) else {
+            return;
+        };
+        if self.named.len() == MOST {
+            self.is_too_many = true;
+            return;
+        }
+        self.values.insert(value.clone());
+        let key = key.to_owned();
+        self.named.push(Named { key, value });
+    }
+
+    fn read(&mut self, text: &str) {
+        let mut otherwise = Otherwise::default();
+        each_key(text, |key| {
+            self.take(key.name, by_key(key));
+            otherwise.read(key);
+        });
+        for (key, value) in otherwise.taken() {
+            self.take(key, Some(value));
+        }
+    }
+}
+
+/// What plugins take by keys that elsewhere name no interface, at whatever depth: bond moves its
+/// links into the pod, and a macvlan in mode passthru leaves nothing to its master. An empty value
+/// is the interface of the default route, which macvlan takes where no master is named.
+#[derive(Default)]
+struct Otherwise {
+    /// By the number of the object that has the key `links`: the names in that list.
+    links: BTreeSet<(usize, String)>,
+    links_in_container: HashSet<usize>,
+    passthru: BTreeSet<usize>,
+    masters: HashMap<usize, String>,
+    link_in_container: HashSet<usize>,
+}
+
+impl Otherwise {
+    fn read(&mut self, key: &Key<'_, '_>) {
+        let is = |meant: &str| same_key(key.name, meant);
+        if is("name") {
+            let name = || key.text().filter(|name| !name.is_empty());
+            let link = key.above_list("links").and_then(|of| Some((of, name()?)));
+            self.links.extend(link);
+        } else if is("linksInContainer") && key.is_true() {
+            self.links_in_container.insert(key.object);
+        } else if is("linkInContainer") && key.is_true() {
+            self.link_in_container.insert(key.object);
+        } else if is("mode") && key.text().as_deref() == Some("passthru") {
+            self.passthru.insert(key.object);
+        } else if is("master") {
+            let master = key.text().map(|master| (key.object, master));
+            self.masters.extend(master);
+        }
+    }
+
+    fn taken(mut self) -> impl Iterator<Item = (&'static str, String)> {
+        let links = self.links.into_iter();
+        let links = links.filter(move |(of, _)| !self.links_in_container.contains(of));
+        let passthru = self.passthru.into_iter();
+        let passthru = passthru.filter(move |of| !self.link_in_container.contains(of));
+        let masters = passthru.map(move |of| self.masters.remove(&of).unwrap_or_default());
+        let links = links.map(|(_, name)| ("links.name", name));
+        links.chain(masters.map(|master| ("master", master)))
+    }
+}
