@@ -63,12 +63,13 @@ use steps::ReplayError;
 /// The access mode of a descriptor that can be neither read nor written nor locked, only synced.
 const NO_ACCESS: i32 = 3;
 /// What lies in the directory.
-const OURS: [&str; 6] = [
+const OURS: [&str; 7] = [
     "sandboxes",
     "owed",
     "quarantine",
     "adopted",
     "exclusive",
+    "unrestored",
     "publish",
 ];
 /// A user and a group that no process has: the largest ID that is one.

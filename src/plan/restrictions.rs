@@ -6,6 +6,7 @@ use super::error::Reason;
 use crate::cni::json::same_key;
 use crate::cni::{NetworkConfig, RawObject};
 use crate::npwg::ObjectRef;
+use crate::plan::Attachment;
 use crate::request::NodeConfig;
 
 /// Keys below which some plugins have the configurations of further ones.
@@ -54,6 +55,31 @@ pub(super) fn check(
     )
 }
 
+/// Refuses a selected network that has the cluster network's name and is another one, where a policy
+/// restricts its namespace: IPAM plugins keep addresses by that name.
+///
+/// # Errors
+/// [`Reason::Restricted`]: code 108.
+pub(super) fn check_name(
+    node: &NodeConfig,
+    namespace: &str,
+    cluster: &Attachment,
+    selected: &Attachment,
+) -> Result<(), Reason> {
+    let rule = node.policy.rule(namespace);
+    let restricts = rule.is_some_and(|rule| {
+        !(rule.types.is_empty() && rule.deny_keys.is_empty() && rule.networks.is_empty())
+    });
+    let is_same = cluster.config.raw() == selected.config.raw();
+    if !restricts || cluster.network != selected.network || is_same {
+        return Ok(());
+    }
+    Err(Reason::Restricted(format!(
+        "its name {} is the cluster network's, whose addresses it would use up; give it a name of its own",
+        selected.network
+    )))
+}
+
 /// Checks `policy.node` for one network of the node configuration, wherever its configuration
 /// comes from.
 ///
@@ -70,6 +96,16 @@ fn check_plugins(
     config: &NetworkConfig,
     policy: &str,
 ) -> Result<(), Reason> {
+    let list = RawObject::parse(config.raw().as_bytes()).unwrap_or_default();
+    let denied: Vec<Denied<'_>> = deny_keys.iter().map(|key| (&**key, &**key)).collect();
+    // Of a single plugin it is said below.
+    if !list.contains("type")
+        && let Some(key) = held(&list, &denied)
+    {
+        return Err(Reason::Restricted(format!(
+            "its list of plugins has the key {key}, which {policy} denies; remove it"
+        )));
+    }
     for plugin in config.plugins() {
         let mut executed = vec![(plugin.body().clone(), false, 0)];
         let mut room = LEVELS * (config.raw().len() + SHORT);

@@ -164,13 +164,18 @@ impl<'a> Planner<'a> {
         let Some(pod) = self.inputs.pod else {
             return Ok(());
         };
+        let (node, namespace) = (self.inputs.node, &pod.namespace);
         restrictions::check(
-            self.inputs.node,
-            &pod.namespace,
+            node,
+            namespace,
             &selection.network,
             &attachment.config,
             attachment.cni_args.as_ref(),
         )
+        .and_then(|()| {
+            let mut cluster = self.plan.attachments.iter().filter(|it| it.is_cluster);
+            cluster.try_for_each(|it| restrictions::check_name(node, namespace, it, attachment))
+        })
         .map_err(|reason| attachment.problem(reason))
     }
 }

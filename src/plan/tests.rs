@@ -522,6 +522,29 @@ fn a_policy_restricts_what_is_selected_and_nothing_else() {
 }
 
 #[test]
+fn a_policy_keeps_the_cluster_networks_name_and_knows_the_keys_of_a_list() {
+    let cluster = story().plan().attachments[0].network.to_string();
+    let named = |name: &str| {
+        let list = json!({"cniVersion": "1.0.0", "name": name, "disableCheck": true,
+            "plugins": [{"type": "macvlan"}]});
+        story().define("pods/net", Some(list)).networks("net")
+    };
+    let policy = |rule: Value| json!({"namespaces": {"*": rule}});
+    let types = policy(json!({"types": ["macvlan"]}));
+    let (code, line) = named(&cluster).node("policy", types.clone()).problem();
+    assert_eq!(code, 108);
+    assert!(line.contains("is the cluster network's"), "{line}");
+    assert_eq!(named("another").node("policy", types).plan().problems, []);
+    assert_eq!(named(&cluster).plan().problems, [], "nothing restricts it");
+    for key in ["name", "disablecheck"] {
+        let denied = policy(json!({"denyKeys": [key]}));
+        let (code, line) = named("another").node("policy", denied).problem();
+        assert_eq!(code, 108);
+        assert!(line.contains(&format!("has the key {key}")), "{line}");
+    }
+}
+
+#[test]
 fn a_policy_knows_the_plugins_that_a_plugin_executes_itself() {
     let config = json!({"cniVersion": "1.0.0", "name": "n", "type": "flannel",
         "Delegate": {"type": "bridge", "sysctl": {}, "ipam": {"type": "static"}},
