@@ -1,11 +1,13 @@
 //! Addresses that outlive a pod.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::manifest::{Manifest, ManifestError};
 use super::object_ref::ObjectRef;
 use super::requested_ip::RequestedIp;
+use super::selection::MAX_IPS;
+use crate::bounded;
 
 /// An IPAMClaim, as far as attaching goes: NPWG 1.3 §8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,8 +18,14 @@ pub struct IpamClaim {
     pub network: String,
     /// The interface it is for: `spec.interface`.
     pub interface: String,
-    /// The addresses that a plugin has put into `status.ips`; none before the first attachment.
+    /// The addresses that a plugin has put into `status.ips`; none before the first attachment. Of the
+    /// agent's answer one more is read than a network may have.
+    #[serde(deserialize_with = "ips")]
     pub ips: Vec<RequestedIp>,
+}
+
+fn ips<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<RequestedIp>, D::Error> {
+    bounded::first::<_, _, { MAX_IPS + 1 }>(input, |_| ())
 }
 
 impl IpamClaim {

@@ -23,8 +23,8 @@ use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
 const BUSY: Duration = Duration::from_secs(1);
 /// How long detaching one sandbox has at least: with less it is left to the next GC.
 const LEAST: Duration = Duration::from_secs(1);
-/// The share of the time in which sandboxes are detached: a half.
-const DETACHING: u32 = 2;
+/// The share of the time that is kept while sandboxes are detached: a quarter.
+const KEPT: u32 = 4;
 /// The share of what is left then in which the cluster has to know the administrator's networks.
 const ASKING: u32 = 4;
 
@@ -55,8 +55,11 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let mut attached = Attached::default();
     let mut networks = Networks::default();
     // Nobody is asked first: whoever does not answer keeps nothing from being detached.
-    let collecting = Context::until(context.node, context.request, share(context, DETACHING));
-    for key in keys(context)? {
+    let until = context.deadline - left(context) / KEPT;
+    let collecting = Context::until(context.node, context.request, until);
+    let keys = keys(context)?;
+    let mut waiting = keys.iter().filter(|key| !is_named(&valid, key)).count();
+    for key in keys {
         // One at a time: a record holds its networks' configurations.
         let Some(sandbox) = on_record(context, &key)? else {
             continue;
@@ -66,7 +69,8 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
             attached.keep(&sandbox);
             continue;
         }
-        match collect(&collecting, &key, &sandbox) {
+        waiting -= 1;
+        match collect(&collecting, &key, &sandbox, waiting > 0) {
             Ok(Fate::Detached) => collected.sandboxes.push(key),
             Ok(Fate::Gone) => {}
             Ok(Fate::Alive) => attached.keep(&sandbox),
@@ -91,35 +95,47 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
             collected.left
         ));
     }
+    tell_networks(
+        context,
+        &named,
+        networks,
+        attached,
+        &mut collected,
+        &mut failures,
+    );
+    Failure::of(failures)?;
+    Ok(collected)
+}
+
+/// Tells every network who is still attached, where everything that lives is known.
+fn tell_networks(
+    context: &Context<'_>,
+    named: &[ValidAttachment],
+    mut networks: Networks,
+    mut attached: Attached,
+    collected: &mut Collected,
+    failures: &mut Vec<Failure>,
+) {
     let cache = MultusCache::new(&context.request.node.cni_dir);
     context.node.journal.prune_adopted(&cache);
     let first = InterfaceName::first();
     attached.keep_cached(&cache, &context.node.journal, &first);
-    match attached.unknown(&named) {
+    match attached.unknown(named) {
         Some(unknown) => context.note(&format!(
             "container {unknown} is attached and not on record, so no network is collected: \
              what it has might be freed"
         )),
         None => {
-            networks.add_administrators(context, share(context, ASKING), &mut failures);
+            networks.add_administrators(context, Instant::now() + left(context) / ASKING, failures);
             networks.note_left_out(context);
-            forward(
-                context,
-                &networks.known,
-                &attached,
-                &mut collected,
-                &mut failures,
-            );
+            forward(context, &networks.known, &attached, collected, failures);
         }
     }
-    Failure::of(failures)?;
-    Ok(collected)
 }
 
-/// The end of a share of the time that is left now.
-fn share(context: &Context<'_>, share: u32) -> Instant {
-    let now = Instant::now();
-    now + context.deadline.saturating_duration_since(now) / share
+/// The time that is left.
+fn left(context: &Context<'_>) -> Duration {
+    context.deadline.saturating_duration_since(Instant::now())
 }
 
 fn is_named(named: &HashSet<&ValidAttachment>, key: &Key) -> bool {
@@ -165,20 +181,24 @@ enum Fate {
     NoTime,
 }
 
-/// Detaches one sandbox, which was as `seen` before.
-fn collect(context: &Context<'_>, key: &Key, seen: &Sandbox) -> Result<Fate, Failure> {
-    let now = Instant::now();
-    let left = context.deadline.saturating_duration_since(now);
+/// Detaches one sandbox, which was as `seen` before, in half of the time where others wait.
+fn collect(
+    context: &Context<'_>,
+    key: &Key,
+    seen: &Sandbox,
+    others_wait: bool,
+) -> Result<Fate, Failure> {
+    let left = left(context);
     if left < LEAST {
         return Ok(Fate::NoTime);
     }
-    let until = context.deadline.min(now + BUSY);
+    let until = context.deadline.min(Instant::now() + BUSY);
     let _lock = Lock::take(&context.node.lock_dir, &key.container, until)?;
     match context.node.journal.find(key)? {
         Lookup::Found(sandbox) if sandbox.complete && !seen.complete => Ok(Fate::Alive),
         Lookup::Found(sandbox) => {
-            // One whose plugins hang leaves others their time.
-            let own = Context::until(context.node, context.request, now + (left / 2).max(LEAST));
+            let kept = Some(left / 2).filter(|_| others_wait).unwrap_or_default();
+            let own = Context::until(context.node, context.request, context.deadline - kept);
             let detached = detach::detach(&own, *sandbox, Detachment::Earlier);
             own.notes().iter().for_each(|line| context.note(line));
             detached?;

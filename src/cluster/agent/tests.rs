@@ -199,3 +199,28 @@ fn an_answer_of_more_elements_than_anybody_asks_for_is_refused() {
     let error = serde_json::from_str::<FromAgent>(&answer).unwrap_err();
     assert!(error.to_string().contains("more than 256"), "{error}");
 }
+
+#[test]
+fn definitions_in_parts_are_counted_with_all_that_is_sent() {
+    let part = |config: usize, resource: usize| {
+        let definition = serde_json::json!({"object": "a/b", "config": "x".repeat(config),
+            "resource_name": "r".repeat(resource)});
+        let part = serde_json::json!({"definition": ["a/b", definition]});
+        frame::encode(&part, MAX_FROM_AGENT).unwrap()
+    };
+    let answer = frame::encode(&FromAgent::Answer(Box::default()), MAX_FROM_AGENT).unwrap();
+    for (part, count, is_received) in [
+        (part(2 << 20, 1), 4, true),
+        (part(2 << 20, 1), 5, false),
+        (part(1, 15 << 20), 1, true),
+        (part(1, 15 << 20), 2, false),
+        (part(1, 1), 257, false),
+    ] {
+        let frames = [part.repeat(count), answer.clone()].concat();
+        let received = receive(&mut frames.as_slice());
+        assert_eq!(received.is_ok(), is_received, "{} {count}", part.len());
+        if let Err(error) = received {
+            assert!(error.to_string().contains("select fewer"), "{error}");
+        }
+    }
+}

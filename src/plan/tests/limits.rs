@@ -31,6 +31,21 @@ fn the_configurations_of_a_pod_have_a_limit_together() {
 }
 
 #[test]
+fn the_name_of_a_resource_has_a_limit() {
+    let of = |bytes: usize| {
+        let mut story = story().macvlan("pods/a", &[]).networks("a");
+        let name = "r".repeat(bytes);
+        story.definitions[0]["metadata"]["annotations"] =
+            json!({"k8s.v1.cni.cncf.io/resourceName": name});
+        story.problem()
+    };
+    assert_eq!(of(253).0, 104, "nobody knows it");
+    let (code, message) = of(254);
+    assert_eq!(code, 102);
+    assert!(message.contains("254 bytes; 253 are allowed"), "{message}");
+}
+
+#[test]
 fn a_plan_that_takes_longer_than_its_call_may_is_to_be_tried_again() {
     let mut late = story().macvlan("pods/a", &[]).networks("a");
     late.until = Instant::now();
