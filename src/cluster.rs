@@ -30,7 +30,7 @@ use std::time::Instant;
 pub use agent::{AGENT_WAIT, Agent, Informant};
 pub use api::{Api, ApiError};
 pub use catalog::{Catalog, Network, administrators_definitions};
-pub use census::Census;
+pub use census::{Census, MOST_PODS};
 pub use conf_dir::{ConfDirError, OnDisk};
 pub use error::ClusterError;
 pub use figures::{CheckFigure, Examination, Figures, OnRecord, Phase};

@@ -20,12 +20,95 @@ pub(super) struct Cache {
     pub(super) slices: Shelf<SliceView>,
 }
 
+/// All that is kept of the objects of one kind, in bytes.
+const BUDGET: usize = 4 << 20;
+/// What an object takes besides its texts, in bytes.
+const OVERHEAD: usize = 768;
+
+/// What can be kept of an object.
+pub(super) trait Keepable: Sized {
+    /// What it takes in memory, in bytes.
+    fn length(&self) -> usize;
+
+    /// What is kept of it where there is little room; `None` where that is nothing.
+    fn shortened(&self) -> Option<Self>;
+}
+
+impl Keepable for PodView {
+    fn length(&self) -> usize {
+        PodView::length(self)
+    }
+
+    fn shortened(&self) -> Option<PodView> {
+        Some(self.identity_alone())
+    }
+}
+
+impl Keepable for SliceView {
+    fn length(&self) -> usize {
+        SliceView::length(self)
+    }
+
+    fn shortened(&self) -> Option<SliceView> {
+        None
+    }
+}
+
+/// Objects by their names, within [`BUDGET`].
+#[derive(Debug)]
+struct Held<T> {
+    objects: HashMap<ObjectRef, Rc<T>>,
+    size: usize,
+    /// Whether any were left out.
+    is_cut: bool,
+}
+
+impl<T> Default for Held<T> {
+    fn default() -> Self {
+        Held {
+            objects: HashMap::new(),
+            size: 0,
+            is_cut: false,
+        }
+    }
+}
+
+impl<T: Keepable> Held<T> {
+    /// Keeps an object, shortened or not at all where there is no room: it is read at its use then.
+    fn put(&mut self, object: ObjectRef, value: T) {
+        self.remove(&object);
+        let fits = |value: &T| self.size + size(&object, value) <= BUDGET;
+        let kept = if fits(&value) {
+            Some(value)
+        } else {
+            value.shortened().filter(fits)
+        };
+        match kept {
+            Some(value) => {
+                self.size += size(&object, &value);
+                self.objects.insert(object, Rc::new(value));
+            }
+            None => self.is_cut = true,
+        }
+    }
+
+    fn remove(&mut self, object: &ObjectRef) {
+        if let Some(value) = self.objects.remove(object) {
+            self.size -= size(object, &*value);
+        }
+    }
+}
+
+fn size(object: &ObjectRef, value: &impl Keepable) -> usize {
+    value.length() + object.namespace().len() + object.name().len() + OVERHEAD
+}
+
 /// Objects of one kind, as a watch shows them.
 #[derive(Debug)]
 pub(super) struct Shelf<T> {
-    objects: RefCell<HashMap<ObjectRef, Rc<T>>>,
+    held: RefCell<Held<T>>,
     /// What a new list has brought so far; the old one holds until it is whole.
-    listing: RefCell<Option<HashMap<ObjectRef, Rc<T>>>>,
+    listing: RefCell<Option<Held<T>>>,
     synced: Cell<bool>,
     heard: Cell<Option<Instant>>,
 }
@@ -33,7 +116,7 @@ pub(super) struct Shelf<T> {
 impl<T> Default for Shelf<T> {
     fn default() -> Self {
         Shelf {
-            objects: RefCell::default(),
+            held: RefCell::default(),
             listing: RefCell::default(),
             synced: Cell::default(),
             heard: Cell::default(),
@@ -41,21 +124,21 @@ impl<T> Default for Shelf<T> {
     }
 }
 
-impl<T> Shelf<T> {
+impl<T: Keepable> Shelf<T> {
     /// The object of that name, if it is known.
     pub(super) fn get(&self, object: &ObjectRef) -> Option<Rc<T>> {
-        self.objects.borrow().get(object).cloned()
+        self.held.borrow().objects.get(object).cloned()
     }
 
     /// All objects that are known.
     pub(super) fn all(&self) -> Vec<Rc<T>> {
-        self.objects.borrow().values().cloned().collect()
+        self.held.borrow().objects.values().cloned().collect()
     }
 
     /// The same with their names, in the order of these.
     pub(super) fn entries(&self) -> Vec<(ObjectRef, Rc<T>)> {
-        let objects = self.objects.borrow();
-        let entries = objects.iter();
+        let held = self.held.borrow();
+        let entries = held.objects.iter();
         let mut entries: Vec<(ObjectRef, Rc<T>)> = entries
             .map(|(name, object)| (name.clone(), Rc::clone(object)))
             .collect();
@@ -65,7 +148,12 @@ impl<T> Shelf<T> {
 
     /// How many objects are known.
     pub(super) fn len(&self) -> usize {
-        self.objects.borrow().len()
+        self.held.borrow().objects.len()
+    }
+
+    /// Whether objects were left out for lack of room.
+    pub(super) fn is_cut(&self) -> bool {
+        self.held.borrow().is_cut
     }
 
     /// Whether there has been a whole list.
@@ -85,7 +173,7 @@ impl<T> Shelf<T> {
 
     /// A new list is asked for; nothing is heard yet.
     pub(super) fn begin(&self) {
-        *self.listing.borrow_mut() = Some(HashMap::new());
+        *self.listing.borrow_mut() = Some(Held::default());
     }
 
     /// The new list has this object.
@@ -93,7 +181,7 @@ impl<T> Shelf<T> {
         self.hear();
         match self.listing.borrow_mut().as_mut() {
             Some(listing) => {
-                listing.insert(object, Rc::new(value));
+                listing.put(object, value);
             }
             None => self.put(object, value),
         }
@@ -103,8 +191,8 @@ impl<T> Shelf<T> {
     pub(super) fn end(&self) {
         self.hear();
         if let Some(mut listing) = self.listing.borrow_mut().take() {
-            listing.shrink_to_fit();
-            *self.objects.borrow_mut() = listing;
+            listing.objects.shrink_to_fit();
+            *self.held.borrow_mut() = listing;
         }
         self.synced.set(true);
     }
@@ -118,11 +206,11 @@ impl<T> Shelf<T> {
     /// The object is gone.
     pub(super) fn remove(&self, object: &ObjectRef) {
         self.hear();
-        self.objects.borrow_mut().remove(object);
+        self.held.borrow_mut().remove(object);
     }
 
     fn put(&self, object: ObjectRef, value: T) {
-        self.objects.borrow_mut().insert(object, Rc::new(value));
+        self.held.borrow_mut().put(object, value);
     }
 
     fn hear(&self) {
@@ -133,6 +221,38 @@ impl<T> Shelf<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A number, which takes as many bytes.
+    impl Keepable for u32 {
+        fn length(&self) -> usize {
+            *self as usize
+        }
+
+        fn shortened(&self) -> Option<u32> {
+            Some(0)
+        }
+    }
+
+    #[test]
+    fn what_is_kept_stays_within_the_budget_shortened_at_first_and_left_out_then() {
+        let shelf: Shelf<u32> = Shelf::default();
+        let name = |number: usize| ObjectRef::new("a", &format!("p{number:04}")).unwrap();
+        let each = 16 << 10;
+        let whole = BUDGET / (16 << 10);
+        for number in 0..9_000 {
+            shelf.apply(name(number), each);
+        }
+        let held = shelf.held.borrow();
+        assert!(held.size <= BUDGET && held.is_cut, "{}", held.size);
+        assert!(held.objects.len() * OVERHEAD <= BUDGET);
+        let kept = held.objects.values().filter(|it| ***it == each).count();
+        assert!(kept > whole * 9 / 10 && held.objects.len() > kept);
+        drop(held);
+        for number in 0..9_000 {
+            shelf.remove(&name(number));
+        }
+        assert_eq!(shelf.held.borrow().size, 0);
+    }
 
     #[test]
     fn a_new_list_replaces_the_old_one_only_when_it_is_whole() {

@@ -5,7 +5,7 @@ use tracing::warn;
 
 use super::knowledge::Knowledge;
 use crate::cluster::api::definitions::Names;
-use crate::cluster::{Census, PodName};
+use crate::cluster::{Census, MOST_PODS, PodName};
 
 /// How many definitions are named.
 const NAMES: usize = 20_000;
@@ -20,13 +20,14 @@ pub(super) async fn whole(knowledge: &Knowledge) -> Census {
             (Names::default(), Some(error.to_string()))
         }
     };
-    let mut broken = names.broken;
+    let pods = of_pods(knowledge);
+    let mut broken = pods.broken.clone();
+    broken.extend(names.broken);
     if names.are_cut {
         broken.push(format!(
             "there are more than {NAMES} definitions, of which others are not looked at"
         ));
     }
-    let pods = of_pods(knowledge);
     Census {
         listed: unreachable.is_none() && pods.listed,
         unreachable,
@@ -39,9 +40,17 @@ pub(super) async fn whole(knowledge: &Knowledge) -> Census {
 /// Pods alone, which costs the API server nothing.
 pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
     let cache = &knowledge.cache;
-    let pods = cache.pods.entries().into_iter();
-    let attached = pods.filter(|(_, view)| !view.is_unattached);
-    let pods = attached.map(|(object, view)| PodName {
+    let pods = cache.pods.entries();
+    let mut broken = Vec::new();
+    if pods.len() > MOST_PODS || cache.pods.is_cut() {
+        broken.push(
+            "there are more pods on this node than the agent keeps, of which others are not \
+             looked at; delete pods that are not needed"
+                .to_owned(),
+        );
+    }
+    let pods = pods.into_iter().take(MOST_PODS);
+    let pods = pods.map(|(object, view)| PodName {
         namespace: object.namespace().to_owned(),
         name: object.name().to_owned(),
         uid: Some(view.identity.uid.clone()),
@@ -51,6 +60,7 @@ pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
         node: knowledge.node.clone(),
         listed: cache.pods.is_synced() && cache.definitions.is_synced(),
         pods: pods.collect(),
+        broken,
         ..Census::default()
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Errand<'a, 's> {
     knowledge: &'a Knowledge,
     /// The plugin, where it takes definitions before the answer.
     plugin: Option<Mutex<&'s mut UnixStream>>,
-    /// What the answer takes of the room, until this is dropped.
+    /// What the answer takes of the room and of the turns, until this is dropped.
     taken: RefCell<Vec<SemaphorePermit<'a>>>,
     is_plugin_gone: Cell<bool>,
 }
@@ -109,7 +109,13 @@ impl Lookup for Errand<'_, '_> {
         namespace: &str,
         name: &str,
     ) -> Option<Result<Option<PodView>, ApiError>> {
-        Some(self.knowledge.pod_of_now(namespace, name).await)
+        let turn = self.knowledge.pod_turns.acquire().await.ok()?;
+        let fetched = self.knowledge.pod_of_now(namespace, name).await;
+        if matches!(&fetched, Ok(Some(view)) if view.is_long()) {
+            // The answer holds its texts too.
+            self.taken.borrow_mut().push(turn);
+        }
+        Some(fetched)
     }
 
     async fn definition(&self, object: &ObjectRef) -> Found<Definition> {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tracing::warn;
@@ -25,8 +26,12 @@ const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
 /// of [`KEPT_TEXT`] that `kubectl apply` has also put into an annotation.
 const READS: usize = 8;
 const READ_TO_KEEP: usize = 256 << 10;
-/// How many of a pod's definitions are read before the pod's ADD asks for them.
+/// How many of a pod's definitions are read before the pod's ADD asks for them, and for how many
+/// pods at once.
 const FORESEEN: usize = 32;
+const FORESIGHT: usize = 4;
+/// How many pods that are not kept are read at once: each may be as long as etcd takes.
+const PODS: usize = 2;
 
 /// All that the agent can find out.
 #[derive(Debug)]
@@ -39,6 +44,8 @@ pub(super) struct Knowledge {
     pub(super) room: Semaphore,
     /// Whose turn it is to hold a definition that is not kept.
     pub(super) turn: Semaphore,
+    /// Whose turn it is to hold a pod that is not kept.
+    pub(super) pod_turns: Semaphore,
     /// Who knows the rest.
     connection: Rc<Connection>,
     /// What is counted.
@@ -46,6 +53,7 @@ pub(super) struct Knowledge {
     /// The connection to kubelet, as the last question named it.
     kubelet: RefCell<Option<Rc<PodResources>>>,
     reads: Semaphore,
+    foresight: Arc<Semaphore>,
 }
 
 impl Knowledge {
@@ -61,10 +69,12 @@ impl Knowledge {
             cache,
             room: Semaphore::new(ROOM),
             turn: Semaphore::new(1),
+            pod_turns: Semaphore::new(PODS),
             connection,
             metrics,
             kubelet: RefCell::default(),
             reads: Semaphore::new(READS),
+            foresight: Arc::new(Semaphore::new(FORESIGHT)),
         }
     }
 
@@ -111,7 +121,7 @@ impl Knowledge {
         known.map(|view| PodView::clone(&view))
     }
 
-    /// A pod, as the API server has it now.
+    /// A pod, as the API server has it now. Whoever asks has one of the turns.
     pub(super) async fn pod_of_now(
         &self,
         namespace: &str,
@@ -121,7 +131,10 @@ impl Knowledge {
         if let (Ok(Some(view)), Ok(pod)) = (&fetched, ObjectRef::new(namespace, name))
             && view.node.as_deref() == Some(self.node.as_str())
         {
-            self.cache.pods.replaced(&pod, view.clone().to_be_kept());
+            match view.to_be_kept() {
+                Some(kept) => self.cache.pods.replaced(&pod, kept),
+                None => self.cache.pods.remove(&pod),
+            }
         }
         fetched
     }
@@ -134,7 +147,12 @@ impl Knowledge {
             return Ok(known);
         }
         let reading = kept.reading(object);
-        let outcome = reading.get_or_init(|| self.read_to_keep(object)).await;
+        let read = async || {
+            let permit = self.reads.acquire().await;
+            let _permit = permit.map_err(|error| error.to_string())?;
+            self.read_to_keep(object).await
+        };
+        let outcome = reading.get_or_init(read).await;
         kept.read(object, &reading);
         outcome.clone().map(|(known, _)| known)
     }
@@ -152,8 +170,6 @@ impl Knowledge {
     }
 
     async fn read_to_keep(&self, object: &ObjectRef) -> Outcome {
-        let permit = self.reads.acquire().await;
-        let _permit = permit.map_err(|error| error.to_string())?;
         let read = self.fetch_definition(object, READ_TO_KEEP).await;
         match read.map_err(|error| error.to_string())? {
             Read::TooLarge => Ok((Known::TooLong, String::new())),
@@ -185,11 +201,10 @@ impl Knowledge {
     }
 
     /// Reads the definitions that a pod selects which is about to be attached, so that its ADD
-    /// waits for none.
+    /// waits for none. That is done once, while few other pods have theirs read: what it leaves out
+    /// is read when it is asked for.
     pub(super) fn foresee(self: &Rc<Self>, pod: &ObjectRef, view: &PodView) {
-        let known = self.cache.pods.get(pod);
-        let is_news = known.is_none_or(|known| known.annotations != view.annotations);
-        if view.status.is_some() || !is_news {
+        if view.status.is_some() || view.is_unattached || self.cache.pods.get(pod).is_some() {
             return;
         }
         // Where a bare default network is looked up, the node's configuration says.
@@ -197,14 +212,26 @@ impl Knowledge {
             networks: view.annotations.networks.clone(),
             default_network: None,
         };
-        let selected = annotations.references(pod.namespace(), "", Dialect::default());
-        for object in selected.into_iter().take(FORESEEN) {
-            if !self.cache.definitions.has(&object) {
-                let this = Rc::clone(self);
-                // What goes wrong shows when the pod is attached.
-                tokio::task::spawn_local(async move { this.definition(&object).await.map(drop) });
+        let mut selected = annotations.references(pod.namespace(), "", Dialect::default());
+        selected.truncate(FORESEEN);
+        selected.retain(|object| !self.cache.definitions.has(object));
+        let turn = match Arc::clone(&self.foresight).try_acquire_owned() {
+            Ok(turn) if !selected.is_empty() => turn,
+            _ => return,
+        };
+        let this = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let kept = &this.cache.definitions;
+            for object in selected {
+                if !kept.has(&object) {
+                    let reading = kept.reading(&object);
+                    // What goes wrong shows when the pod is attached.
+                    reading.get_or_init(|| this.read_to_keep(&object)).await;
+                    kept.read(&object, &reading);
+                }
             }
-        }
+            drop(turn);
+        });
     }
 
     /// A claim, as the API server has it.

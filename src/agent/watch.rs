@@ -1,41 +1,40 @@
 //! The watches that fill the cache.
+//!
+//! A watch begins at the version of the moment and goes on where it stopped: the API server sends
+//! nothing twice. What is in memory at once is one page of a list, or one event.
 
 mod definitions;
+mod shelved;
 
-use std::fmt::Debug;
-use std::pin::pin;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Resource};
-use serde::de::DeserializeOwned;
-use tracing::{info, warn};
+use tracing::warn;
 
-use super::cache::{Cache, Shelf};
+use super::cache::Cache;
 use super::connection::Connection;
 use super::knowledge::Knowledge;
 use super::metrics::Metrics;
 use super::pause::Pause;
 use super::publisher::Publisher;
-pub(super) use definitions::definitions;
-
+use crate::cluster::api::events::Event;
+use crate::cluster::api::kinds::Objects;
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::SliceObject;
 use crate::cluster::api::{ApiError, ApiServer, PodView, SliceView};
-use crate::npwg::ObjectRef;
+use definitions::Definitions;
+use shelved::Shelved;
 
-/// Objects a page of a list: what is in memory at once while a list is read.
-const PAGE: u32 = 100;
-/// Where objects of the cluster as a whole are kept, which are in no namespace.
-const NO_NAMESPACE: &str = "cluster";
 /// The longest pause after failures that go on: an API server that comes up has all nodes before it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How soon it is looked again for a resource that the cluster does not have.
 const ABSENT_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause before credentials that were refused are read again.
 const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
+/// A watch that ends sooner is not begun again at once.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// The API server has no memory of a version that is too old.
+const GONE: u16 = 410;
 
 /// Watches this node's pods, for ever. That it hears something shows that the API server is back:
 /// what is owed is tried then.
@@ -45,24 +44,17 @@ pub(super) async fn pods(
     publisher: Rc<Publisher>,
     metrics: Rc<Metrics>,
 ) {
-    let node = &knowledge.node;
-    let config = watcher::Config::default()
-        .fields(&format!("spec.nodeName={node}"))
-        .page_size(PAGE);
-    let heard = || publisher.api_server_is_back();
-    let told = Told {
-        heard,
-        failed: || metrics.watch_failed("pod"),
-    };
-    let keep = |object: PodObject| {
-        let name = name(&object);
+    let keep = |pod: &_, object: PodObject, is_new| {
         let view = PodView::from(object);
-        if let Some(pod) = name {
-            knowledge.foresee(&pod, &view);
+        if is_new {
+            knowledge.foresee(pod, &view);
         }
         view.to_be_kept()
     };
-    watch::<PodObject, PodView>(&connection, config, &knowledge.cache.pods, keep, told).await;
+    let heard = || publisher.api_server_is_back();
+    let objects = Objects::pods(&knowledge.node);
+    let pods = Shelved::new(objects, &knowledge.cache.pods, keep, heard);
+    watch(&connection, &pods, || metrics.watch_failed("pod")).await;
 }
 
 /// Watches what DRA drivers have on this node, for ever.
@@ -72,130 +64,117 @@ pub(super) async fn slices(
     metrics: Rc<Metrics>,
     node: String,
 ) {
-    let config = watcher::Config::default()
-        .fields(&format!("spec.nodeName={node}"))
-        .page_size(PAGE);
-    let shelf = &cache.slices;
-    let told = Told {
-        heard: || {},
-        failed: || metrics.watch_failed("slice"),
-    };
-    watch::<SliceObject, SliceView>(&connection, config, shelf, SliceView::from, told).await;
+    let keep = |_: &_, object: SliceObject, _| Some(SliceView::from(object));
+    let slices = Shelved::new(Objects::slices(&node), &cache.slices, keep, || {});
+    watch(&connection, &slices, || metrics.watch_failed("slice")).await;
 }
 
-/// Who else is told of a watch: that it brings something, that it failed.
-struct Told<H, F> {
-    heard: H,
-    failed: F,
+/// Watches the definitions, for ever.
+pub(super) async fn definitions(
+    connection: Rc<Connection>,
+    cache: Rc<Cache>,
+    metrics: Rc<Metrics>,
+) {
+    let definitions = Definitions::new(&cache.definitions);
+    let failed = || metrics.watch_failed("definition");
+    watch(&connection, &definitions, failed).await;
 }
 
-async fn watch<K, T>(
-    connection: &Connection,
-    config: watcher::Config,
-    shelf: &Shelf<T>,
-    keep: impl Fn(K) -> T,
-    told: Told<impl Fn(), impl Fn()>,
-) where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
-{
-    let kind = K::kind(&()).into_owned();
+/// What follows a watch.
+#[allow(async_fn_in_trait, reason = "everything runs on one thread")]
+trait Watched {
+    /// The objects that are watched.
+    fn objects(&self) -> &Objects;
+
+    /// Where the watch goes on; `None` when it has to begin anew.
+    fn version(&self) -> Option<String>;
+
+    /// Begins anew, and returns the version at which the watch does.
+    async fn begin(&self, server: &ApiServer) -> Result<String, ApiError>;
+
+    /// Takes an event.
+    fn take(&self, event: Event<'_>);
+
+    /// Changes are not shown any more: the watch will begin anew.
+    fn lose(&self);
+
+    /// The cluster has no such kind.
+    fn none_served(&self);
+}
+
+async fn watch(connection: &Connection, watched: &impl Watched, failed: impl Fn()) {
+    let kind = watched.objects().kind;
     let pause = Pause::default();
     let mut last = String::new();
     loop {
         let server = connection.server();
-        let api: Api<K> = Api::all(server.client());
-        let mut stream = pin!(watcher(api, config.clone()));
-        while let Some(event) = stream.next().await {
-            let error = match event {
-                Ok(event) => {
-                    // The beginning of a list is nothing that the API server has said yet.
-                    if !matches!(event, Event::Init) {
-                        pause.clear();
-                        last.clear();
-                        (told.heard)();
-                    }
-                    take(event, shelf, &keep, &kind);
-                    continue;
-                }
-                Err(error) => failure::<K>(&server, error),
-            };
-            (told.failed)();
-            let cause = error.to_string();
-            if cause != last {
-                warn!(kind, "the watch failed and begins again: {cause}");
-                last = cause;
-            }
-            let longest = match error {
-                ApiError::NotServed { .. } => {
-                    // There is none of it.
-                    shelf.begin();
-                    shelf.end();
-                    ABSENT_PAUSE
-                }
-                _ if error.code() == Some(401) => CREDENTIALS_PAUSE,
-                _ => LONGEST_PAUSE,
-            };
-            tokio::time::sleep(pause.lengthen(longest, Duration::ZERO)).await;
-            if error.code() == Some(401) {
-                break;
-            }
+        let error = follow(&server, watched, &pause, &mut last).await;
+        failed();
+        let cause = error.to_string();
+        if cause != last {
+            warn!(kind, "the watch failed and begins again: {cause}");
+            last = cause;
         }
-        if let Err(error) = connection.renew().await {
+        let longest = match error {
+            ApiError::NotServed { .. } => {
+                watched.none_served();
+                ABSENT_PAUSE
+            }
+            _ if error.code() == Some(401) => CREDENTIALS_PAUSE,
+            // Other requests fare no better: what is kept has to do.
+            _ if error.is_general() => LONGEST_PAUSE,
+            _ => {
+                watched.lose();
+                LONGEST_PAUSE
+            }
+        };
+        tokio::time::sleep(pause.lengthen(longest, Duration::ZERO)).await;
+        if error.code() == Some(401)
+            && let Err(error) = connection.renew().await
+        {
             warn!(kind, "{error}");
         }
     }
 }
 
-fn take<K, T>(event: Event<K>, shelf: &Shelf<T>, keep: impl Fn(K) -> T, kind: &str)
-where
-    K: Resource<DynamicType = ()>,
-{
-    match event {
-        Event::Init => shelf.begin(),
-        Event::InitApply(object) => {
-            if let Some(name) = name(&object) {
-                shelf.list(name, keep(object));
+/// Watches until something goes wrong, which is the answer.
+async fn follow(
+    server: &ApiServer,
+    watched: &impl Watched,
+    pause: &Pause,
+    last: &mut String,
+) -> ApiError {
+    loop {
+        let began = Instant::now();
+        let heard = || {
+            pause.clear();
+            last.clear();
+        };
+        match once(server, watched, heard).await {
+            Ok(()) => {}
+            // It is begun anew at once, and what was kept is read again when it is needed.
+            Err(error) if error.code() == Some(GONE) && began.elapsed() > SHORTEST => {
+                watched.lose();
             }
+            Err(error) => return error.of(&format!("a watch of {}", watched.objects())),
         }
-        Event::InitDone => {
-            shelf.end();
-            info!(kind, count = shelf.len(), "the list is whole");
-        }
-        Event::Apply(object) => {
-            if let Some(name) = name(&object) {
-                shelf.apply(name, keep(object));
-            }
-        }
-        Event::Delete(object) => {
-            if let Some(name) = name(&object) {
-                shelf.remove(&name);
-            }
-        }
+        tokio::time::sleep(SHORTEST.saturating_sub(began.elapsed())).await;
     }
 }
 
-fn name<K: Resource>(object: &K) -> Option<ObjectRef> {
-    let meta = object.meta();
-    let namespace = meta.namespace.as_deref().unwrap_or(NO_NAMESPACE);
-    ObjectRef::new(namespace, meta.name.as_deref()?).ok()
-}
-
-/// Why a watch failed, with the API server and what to do.
-fn failure<K>(server: &ApiServer, error: watcher::Error) -> ApiError
-where
-    K: Resource<DynamicType = ()>,
-{
-    use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
-    let request = format!(
-        "a watch of {} objects ({})",
-        K::kind(&()),
-        K::api_version(&())
-    );
-    match error {
-        WatchError(status) => server.explain(&request, kube::Error::Api(status)),
-        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => {
-            server.explain(&request, error)
-        }
-        error => server.unreachable(&request, error.to_string()),
-    }
+/// Watches until the API server ends the watch, as it does every few minutes.
+async fn once(
+    server: &ApiServer,
+    watched: &impl Watched,
+    mut heard: impl FnMut(),
+) -> Result<(), ApiError> {
+    let version = match watched.version() {
+        Some(version) => version,
+        None => watched.begin(server).await?,
+    };
+    let take = |event: Event<'_>| {
+        watched.take(event);
+        heard();
+    };
+    server.watch(watched.objects(), &version, take).await
 }

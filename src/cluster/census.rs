@@ -7,6 +7,9 @@ use super::question::LONGEST_LINE;
 use crate::bounded;
 use crate::npwg::ObjectRef;
 
+/// How many pods a census names.
+pub const MOST_PODS: usize = 4096;
+
 /// What there is on a node, by name: to be asked about one by one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -22,7 +25,7 @@ pub struct Census {
     /// Why the API server did not answer the agent just now, in one line.
     pub unreachable: Option<String>,
     /// Its pods.
-    #[serde(deserialize_with = "bounded::list::<_, _, 4096>")]
+    #[serde(deserialize_with = "bounded::list::<_, _, MOST_PODS>")]
     pub pods: Vec<PodName>,
     /// The cluster's definitions.
     #[serde(deserialize_with = "bounded::list::<_, _, 20000>")]

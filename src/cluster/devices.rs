@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::pod::{Container, MOST_CONTAINERS, MOST_REQUESTS};
 use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
@@ -25,6 +26,35 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
     resources.dedup();
     let names_one = annotations.may_name_devices() && pod.devices.is_empty();
     (names_one || !resources.is_empty()).then_some(resources)
+}
+
+/// Leaves out what containers of a pod with many request besides devices of its networks. Returns
+/// whether no more is left than an answer may have.
+pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
+    if fits(answer) {
+        return true;
+    }
+    let wanted = wanted(question, answer).unwrap_or_default();
+    let wanted: HashSet<String> = wanted.into_iter().map(str::to_owned).collect();
+    if let Some(pod) = &mut answer.pod
+        && !pod.annotations.may_name_devices()
+    {
+        let others_left_out = |container: &mut Container| {
+            container
+                .requests
+                .retain(|resource, _| wanted.contains(resource));
+            !container.requests.is_empty()
+        };
+        pod.containers.retain_mut(others_left_out);
+    }
+    fits(answer)
+}
+
+fn fits(answer: &Answer) -> bool {
+    answer.pod.as_ref().is_none_or(|pod| {
+        let requests = pod.containers.iter().map(|it| it.requests.len());
+        pod.containers.len() <= MOST_CONTAINERS && requests.sum::<usize>() <= MOST_REQUESTS
+    })
 }
 
 /// Asks kubelet, where the answer needs it and nobody has asked yet.
@@ -108,6 +138,33 @@ mod tests {
         more.definitions
             .push(("a/not-asked-for".parse().unwrap(), other));
         assert_eq!(wanted(&question(), &more), Some(vec!["r"]));
+    }
+
+    #[test]
+    fn of_a_pod_with_many_containers_those_with_devices_of_its_networks_are_looked_at() {
+        let with = |resource: Option<&str>, annotation: &str, own: usize, others: usize| {
+            let mut answer = answer(resource, annotation, &[]);
+            let of = |resource: &str| Container {
+                name: resource.to_owned(),
+                requests: BTreeMap::from([(resource.to_owned(), 1)]),
+                ends_first: false,
+            };
+            let own = std::iter::repeat_n(of("r"), own);
+            let all = own.chain(std::iter::repeat_n(of("s"), others));
+            answer.pod.as_mut().unwrap().containers = all.collect();
+            let fits = fit_containers(&question(), &mut answer);
+            (fits, answer.pod.unwrap().containers.len())
+        };
+        assert_eq!(with(Some("r"), "n", 2, 254), (true, 256));
+        assert_eq!(with(Some("r"), "n", 2, 255), (true, 2));
+        assert_eq!(with(None, "n", 257, 0), (true, 0));
+        assert_eq!(with(Some("r"), "n", 257, 9), (false, 257));
+        let named = r#"[{"name":"n","deviceID":"0000:01:10.0"}]"#;
+        assert_eq!(
+            with(None, named, 2, 255),
+            (false, 257),
+            "it may be anybody's"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Why a question to the cluster has no answer.
 
 use super::ApiError;
+use super::pod::MOST_CONTAINERS;
 
 /// Why the cluster did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,15 @@ pub enum ClusterError {
         path: String,
         /// Why.
         cause: String,
+    },
+    /// More containers than are looked at.
+    #[error(
+        "pod {pod} has more than {MOST_CONTAINERS} containers or requests for devices which its \
+         networks may use; request them in fewer containers"
+    )]
+    ManyContainers {
+        /// Namespace and name.
+        pod: String,
     },
     /// Another pod of that name.
     #[error(

@@ -23,10 +23,10 @@ pub struct Identity {
 
 impl Identity {
     /// The identity of an object with these annotations. Only a pod with both annotations, equal,
-    /// is a mirror: kubelet writes both, and a user's pod that carries one of them by accident
-    /// keeps its own UID alone.
+    /// is a mirror: kubelet writes both, a hash, and a user's pod that carries one of them by
+    /// accident keeps its own UID alone.
     pub fn new(uid: &str, annotations: &BTreeMap<String, String>) -> Identity {
-        let mirror = annotations.get(MIRROR).filter(|uid| !uid.is_empty());
+        let mirror = annotations.get(MIRROR).filter(|uid| is_of_static_form(uid));
         Identity {
             uid: uid.to_owned(),
             mirrors: mirror
@@ -89,15 +89,21 @@ mod tests {
 
     #[test]
     fn a_mirror_pod_goes_by_two_uids_and_any_other_by_one() {
-        let both = BTreeMap::from([(MIRROR.into(), "h".into()), (HASH.into(), "h".into())]);
-        let one = BTreeMap::from([(HASH.into(), "h".into())]);
+        let hash = "0f4e95722eac8ac020f944d9ddf89dd7";
+        let mirror =
+            |hash: &str| BTreeMap::from([(MIRROR.into(), hash.into()), (HASH.into(), hash.into())]);
+        let both = mirror(hash);
+        let one = BTreeMap::from([(HASH.into(), hash.into())]);
+        let long = "0".repeat(100_000);
+        let no_hash = mirror(&long);
         let table = [
             (&both, Some("api"), true),
-            (&both, Some("h"), true),
+            (&both, Some(hash), true),
             (&both, Some("x"), false),
             (&both, None, true),
-            (&one, Some("h"), false),
+            (&one, Some(hash), false),
             (&one, Some("api"), true),
+            (&no_hash, Some(long.as_str()), false),
         ];
         for (annotations, asked, expected) in table {
             let identity = Identity::new("api", annotations);

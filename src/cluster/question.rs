@@ -84,6 +84,15 @@ impl Answer {
             .map(|(_, found)| found)
     }
 
+    /// Whether a network of that name is one that is known: a definition that was found, or a
+    /// network that has none.
+    pub fn knows(&self, network: &str) -> bool {
+        match network.parse() {
+            Ok(object) => matches!(self.definition(&object), Some(Ok(_))),
+            Err(_) => true,
+        }
+    }
+
     /// Puts in definitions that came before the answer, which holds their names alone.
     pub fn complete(&mut self, definitions: Vec<(ObjectRef, Definition)>) {
         for (object, definition) in definitions {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{said, settles, text};
 use crate::cluster::api::definitions::{Read, Unread, Wire};
+use crate::cluster::api::events;
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::{SliceObject, identify};
 use crate::cluster::api::{PodView, SliceView};
@@ -105,6 +106,8 @@ pub(super) fn objects(bytes: &[u8]) {
         Ok(claim) => settles(&claim),
         Err(error) => said(&error),
     }
+    let line = format!(r#"{{"type":"ADDED","object":{object}}}"#);
+    assert!(matches!(events::read(line.as_bytes()), Ok(Ok(_))), "{line}");
     if let Ok(pod) = serde_json::from_value::<PodObject>(object.clone()) {
         let view = PodView::from(pod);
         settles(&view);

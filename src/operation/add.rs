@@ -52,8 +52,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let prepared = announced.prepare()?;
     note_warnings(context, &prepared.events);
     if let Some(problem) = prepared.problems.first() {
-        if let Some(place) = &problem.place {
-            context.node.stopwatch.attachment(&place.label, false);
+        if let Some(network) = &prepared.failed {
+            context.node.stopwatch.attachment(network, false);
         }
         tell_problems(context, &prepared);
         return Err(problem.clone().into());

@@ -62,7 +62,7 @@ impl Inquiry {
         }
         Some(Question {
             pod: self.pod.clone(),
-            annotations: self.annotations.clone(),
+            annotations: self.annotations.as_ref().map(PodAnnotations::to_ask_about),
             is_static: self.is_static,
             networks: administrators_definitions(node),
             multus_namespace: node.multus_namespace.clone(),

@@ -18,7 +18,8 @@ pub(super) struct Known {
     /// later is about this very pod.
     pub(super) pod: Option<PodName>,
     annotations: PodAnnotations,
-    answer: Answer,
+    /// What the cluster knows.
+    pub(super) answer: Answer,
     catalog: Catalog,
 }
 

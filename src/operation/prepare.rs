@@ -30,6 +30,8 @@ pub struct Prepared {
     pub ignored: Vec<PlanError>,
     /// Every reason why the ADD would fail.
     pub problems: Vec<PlanError>,
+    /// The network of the first of them, where there is one of that name: a pod may name others.
+    pub failed: Option<String>,
 }
 
 /// Prepares an ADD.
@@ -94,14 +96,20 @@ impl Announced<'_> {
         let mut remarks = plan.remarks;
         remarks.extend(allocation.remarks);
         let mut prepared = Prepared {
-            pod: known.pod,
+            pod: known.pod.clone(),
             attachments: Vec::new(),
             events: plan.events,
             remarks,
             ignored: plan.ignored,
             problems: plan.problems,
+            failed: None,
         };
         prepared.find_programs(context, plan.attachments);
+        let first = prepared.problems.first();
+        let place = first.and_then(|problem| problem.place.as_ref());
+        prepared.failed = place
+            .map(|place| place.label.clone())
+            .filter(|network| known.answer.knows(network));
         context.node.stopwatch.spent(Phase::Plan, allocated);
         Ok(prepared)
     }

@@ -193,7 +193,7 @@ fn definitions_of_a_megabyte_are_attached_and_stay_out_of_memory() {
     assert!(most < idle + 10 * 1024, "{idle} kB, then {most} kB");
     // A small one beside them is kept.
     let uid = lab.pod("web", &json!({NETWORKS: "small"}));
-    eventually("it is kept", || agent.metric(KEPT) >= Some(1.0));
+    eventually("all are kept", || agent.metric(KEPT) == Some(10.0));
     let before = agent.metric(READ);
     lab.add("web", &uid).succeeds();
     assert_eq!(agent.metric(READ), before);

@@ -77,7 +77,7 @@ fn an_agent_tells_who_is_on_its_node() {
     let finished = json!({ "status": { "phase": "Failed" } });
     lab.admin
         .merge(&format!("{}/over/status", lab.pods()), &finished);
-    agent.wait_until_it_knows(3, 1);
+    agent.wait_until_it_knows(1, 1);
     installed(&lab, json!({}));
     let known = format!("the agent, release {}: 1 pods, ", env!("CARGO_PKG_VERSION"));
     crate::lab::eventually("the agent knows the pod", || {

@@ -163,7 +163,7 @@ fn watches_that_are_closed_or_refused_begin_again() {
     let uid = lab.pod("web", &json!({}));
     let cached = r#"jackfield_cached_objects{kind="pod"}"#;
     eventually("the watch shows the pod", || {
-        agent.metric(cached) == Some(2.0)
+        agent.metric(cached) == Some(1.0)
     });
     lab.add("web", &uid).succeeds();
     let from_api = agent.metric(r#"jackfield_lookups_total{what="pod",from="api"}"#);

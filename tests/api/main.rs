@@ -18,6 +18,7 @@ mod definitions;
 mod devices;
 mod doctor;
 mod faults;
+mod foreign_pods;
 mod identity;
 mod installation;
 mod killed;

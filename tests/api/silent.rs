@@ -37,7 +37,7 @@ fn costs_a_read_and_is_noticed(lab: &Lab, agent: &AgentProcess, silence: impl Fn
     lab.admin.merge(&path, &edited);
     // Three of the test, and the agent's own.
     eventually("the watches begin again", || {
-        agent.metric(PODS) == Some(4.0) && agent.metric(DEFINITIONS) == Some(1.0)
+        agent.metric(PODS) == Some(3.0) && agent.metric(DEFINITIONS) == Some(1.0)
     });
     let took = since.elapsed();
     assert!(took < NOTICED, "{took:?}");

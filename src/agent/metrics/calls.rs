@@ -113,7 +113,7 @@ impl Calls {
         );
         registry.register(
             "operations",
-            "What was done to attachments, by network",
+            "What was done to attachments, by network; one that no definition was found for is not counted",
             self.operations.clone(),
         );
         registry.register_with_unit(

@@ -109,6 +109,12 @@ pub async fn answer(
         .buffer_unordered(AT_ONCE)
         .collect()
         .await;
+    if !devices::fit_containers(question, &mut answer)
+        && let Some(pod) = &question.pod
+    {
+        let pod = pod.to_string();
+        return Err(ClusterError::ManyContainers { pod });
+    }
     let node = node.or(bound_to.as_deref()).unwrap_or_default();
     answer.kubelet = kubelet(lookup, node, question, &answer).await;
     Ok(answer)

@@ -67,21 +67,28 @@ fn is_said(error: &Error) -> bool {
 }
 
 async fn once(client: &Client, request: Request<Vec<u8>>, most: usize) -> Answer {
+    up_to(send(client, request).await?, most).await
+}
+
+/// Sends a request, and returns the body of the answer.
+///
+/// # Errors
+/// A refusal is [`kube::Error::Api`].
+pub(super) async fn send(client: &Client, request: Request<Vec<u8>>) -> Result<Body, Error> {
     let answer = client.send(request.map(Body::from)).await?;
     let status = answer.status();
-    let is_refusal = status.is_client_error() || status.is_server_error();
-    let most = if is_refusal { REFUSAL } else { most };
-    let body = up_to(answer.into_body(), most).await?;
-    if is_refusal {
-        let text = body.unwrap_or_default();
-        let words = || String::from_utf8_lossy(&text).into_owned();
-        let refusal = serde_json::from_slice::<Status>(&text);
-        let refusal = refusal
-            .unwrap_or_else(|_| Status::failure(&words(), "").with_code(status.as_u16()))
-            .boxed();
-        return Err(Error::Api(refusal));
+    if !status.is_client_error() && !status.is_server_error() {
+        return Ok(answer.into_body());
     }
-    Ok(body)
+    let text = up_to(answer.into_body(), REFUSAL)
+        .await?
+        .unwrap_or_default();
+    let words = || String::from_utf8_lossy(&text).into_owned();
+    let refusal = serde_json::from_slice::<Status>(&text);
+    let refusal = refusal
+        .unwrap_or_else(|_| Status::failure(&words(), "").with_code(status.as_u16()))
+        .boxed();
+    Err(Error::Api(refusal))
 }
 
 async fn up_to(mut body: Body, most: usize) -> Answer {

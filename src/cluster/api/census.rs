@@ -1,30 +1,10 @@
 //! Who is on a node: its pods and the cluster's definitions, page by page.
 
-use http::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Deserialize;
-
+use super::kinds::Objects;
 use super::objects::{PodObject, PodView};
+use super::pages::Item;
 use super::{ApiError, ApiServer};
 use crate::cluster::{Census, PodName};
-
-/// Pods a page.
-const PAGE: usize = 100;
-
-/// One page of a list of pods.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Page {
-    metadata: PageMetadata,
-    items: Vec<PodObject>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    more: Option<String>,
-}
 
 impl ApiServer {
     /// The pods of a node that have, or will have, a network of their own, and all definitions where
@@ -38,41 +18,25 @@ impl ApiServer {
             node: node.to_owned(),
             ..Census::default()
         };
-        let escaped = utf8_percent_encode(node, NON_ALPHANUMERIC);
-        let pods = format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{escaped}");
-        for pod in self.list(&pods).await? {
-            let metadata = pod.metadata.clone();
-            if !PodView::from(pod).is_unattached {
+        let take = |item: Item<'_>| {
+            let read = item.object().ok().zip(item.read::<PodObject>());
+            if let Some((name, view)) = read.map(|(name, pod)| (name, PodView::from(pod)))
+                && !view.is_unattached
+            {
                 census.pods.push(PodName {
-                    namespace: metadata.namespace.unwrap_or_default(),
-                    name: metadata.name.unwrap_or_default(),
-                    uid: metadata.uid,
+                    namespace: name.namespace().to_owned(),
+                    name: name.name().to_owned(),
+                    uid: Some(view.identity.uid),
                 });
             }
-        }
+            true
+        };
+        self.list(&Objects::pods(node), take).await?;
         if with_definitions {
             let names = self.names_of_definitions(usize::MAX).await?;
             census.definitions = names.definitions;
             census.broken = names.broken;
         }
         Ok(census)
-    }
-
-    /// Every pod of a list; `path` ends where further parameters begin.
-    async fn list(&self, path: &str) -> Result<Vec<PodObject>, ApiError> {
-        let mut items = Vec::new();
-        let mut more = String::new();
-        loop {
-            let path = format!("{path}&limit={PAGE}{more}");
-            let page: Page = self.request(Method::GET, &path, None).await?;
-            items.extend(page.items);
-            match page.metadata.more.filter(|token| !token.is_empty()) {
-                Some(token) => {
-                    let token = utf8_percent_encode(&token, NON_ALPHANUMERIC);
-                    more = format!("&continue={token}");
-                }
-                None => return Ok(items),
-            }
-        }
     }
 }

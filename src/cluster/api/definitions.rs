@@ -1,17 +1,15 @@
 //! Definitions as the API server has them: one at a time, read up to a limit, or their names.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http::Method;
-use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::server::{GROUP, JSON};
+use super::kinds::Objects;
+use super::pages::Item;
+use super::server::{GROUP, JSON, served};
 use super::{ApiError, ApiServer};
 use crate::cluster::Found;
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
@@ -21,12 +19,6 @@ use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 pub const LARGEST_DEFINITION: usize = 4 << 20;
 /// A configuration that is read at once to see whether it is one, in bytes of JSON.
 const SHORT: usize = 64 << 10;
-/// Names are listed without the objects' content.
-const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-/// Names a page at first and at most, and bytes of a page: metadata can be as large as content.
-const FIRST_PAGE: usize = 16;
-const PAGE: usize = 500;
-const PAGE_BYTES: usize = 1 << 20;
 
 /// What came of reading a definition.
 #[derive(Debug)]
@@ -161,36 +153,6 @@ impl<'a> Unread<'a> {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Page {
-    metadata: PageMetadata,
-    /// `null` where there is none.
-    items: Option<Vec<Named>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PageMetadata {
-    #[serde(rename = "resourceVersion")]
-    resource_version: String,
-    #[serde(rename = "continue")]
-    more: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Named {
-    metadata: NamedMetadata,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct NamedMetadata {
-    namespace: String,
-    name: String,
-}
-
 impl ApiServer {
     /// One definition, of whose text no more than `most` bytes are read.
     ///
@@ -223,62 +185,25 @@ impl ApiServer {
         Ok(missing.found(object).map(|_| Vec::new()))
     }
 
-    /// The version of all definitions together, from which a watch of them can begin. The API
-    /// server reads one of them for it.
-    ///
-    /// # Errors
-    /// [`ApiError`].
-    pub async fn version_of_definitions(&self) -> Result<String, ApiError> {
-        let page = self.page(1, "", LARGEST_DEFINITION).await?;
-        Ok(page.unwrap_or_default().metadata.resource_version)
-    }
-
     /// The names of definitions, up to `most` of them. Of their content nothing is read.
     ///
     /// # Errors
     /// [`ApiError`].
     pub async fn names_of_definitions(&self, most: usize) -> Result<Names, ApiError> {
         let mut names = Names::default();
-        let (mut more, mut limit) = (String::new(), FIRST_PAGE);
-        loop {
-            let most_bytes = if limit == 1 {
-                LARGEST_DEFINITION
-            } else {
-                PAGE_BYTES
-            };
-            let page = match self.page(limit, &more, most_bytes).await {
-                // A cluster without that kind has none.
-                Err(ApiError::NotServed { .. }) => return Ok(names),
-                page => page?,
-            };
-            let Some(page) = page else {
-                limit = (limit / 8).max(1);
-                continue;
-            };
-            limit = (limit * 2).min(PAGE);
-            for Named { metadata } in page.items.unwrap_or_default() {
-                match ObjectRef::new(&metadata.namespace, &metadata.name) {
-                    _ if names.definitions.len() == most => names.are_cut = true,
-                    Ok(object) => names.definitions.push(object),
-                    Err(cause) => names
-                        .broken
-                        .push(format!("NetworkAttachmentDefinition {cause}")),
-                }
+        let take = |item: Item<'_>| {
+            match item.object() {
+                _ if names.definitions.len() == most => names.are_cut = true,
+                Ok(object) => names.definitions.push(object),
+                Err(cause) => names
+                    .broken
+                    .push(format!("NetworkAttachmentDefinition {cause}")),
             }
-            match page.metadata.more.filter(|token| !token.is_empty()) {
-                Some(token) if !names.are_cut => {
-                    let token = utf8_percent_encode(&token, NON_ALPHANUMERIC);
-                    more = format!("&continue={token}");
-                }
-                _ => return Ok(names),
-            }
-        }
-    }
-
-    /// A page of names; `None` when it has more than `most` bytes.
-    async fn page(&self, limit: usize, more: &str, most: usize) -> Result<Option<Page>, ApiError> {
-        let path = format!("/apis/{GROUP}/v1/network-attachment-definitions?limit={limit}{more}");
-        self.read(&path, METADATA, most).await
+            !names.are_cut
+        };
+        // A cluster without that kind has none.
+        served(self.list(&Objects::definitions(), take).await)?;
+        Ok(names)
     }
 
     /// A GET whose answer has at most `most` bytes, else `None`.
@@ -307,41 +232,6 @@ pub struct Names {
     pub are_cut: bool,
     /// What cannot be asked about, a line each.
     pub broken: Vec<String>,
-}
-
-/// A NetworkAttachmentDefinition, as far as a watch of metadata goes.
-#[derive(Debug, Clone, Deserialize)]
-pub struct DefinitionObject {
-    metadata: ObjectMeta,
-}
-
-impl kube::Resource for DefinitionObject {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "NetworkAttachmentDefinition".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        GROUP.into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "network-attachment-definitions".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
 }
 
 #[cfg(test)]
@@ -379,16 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_of_nulls_and_a_page_of_none_are_read() {
+    fn a_definition_of_nulls_is_read() {
         let object = json!({"metadata": {"name": "a", "annotations": null}, "spec": null});
         let Read::Whole { definition, .. } = read(&object) else {
             panic!("it is there");
         };
         assert_eq!(definition.unwrap().config, None);
-        let page: Page =
-            serde_json::from_value(json!({"metadata": {"resourceVersion": "7"}, "items": null}))
-                .unwrap();
-        assert_eq!(page.metadata.resource_version, "7");
     }
 
     #[test]

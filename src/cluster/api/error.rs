@@ -85,6 +85,18 @@ fn kind_remedy(request: &str) -> &'static str {
 }
 
 impl ApiError {
+    /// The same, of a request that is named otherwise.
+    pub fn of(mut self, named: &str) -> ApiError {
+        match &mut self {
+            ApiError::Unreachable { request, .. }
+            | ApiError::Refused { request, .. }
+            | ApiError::NotServed { request, .. }
+            | ApiError::Answer { request, .. } => named.clone_into(request),
+            ApiError::Config { .. } | ApiError::Runtime(_) => {}
+        }
+        self
+    }
+
     /// The HTTP status of a refusal.
     pub fn code(&self) -> Option<u16> {
         match self {

@@ -1,10 +1,7 @@
 //! Pods as the API server writes them, and the little of them that is kept.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -14,19 +11,27 @@ use crate::npwg::STATUS_ANNOTATION;
 
 /// What is kept of a pod at most, in bytes, where many are kept.
 const KEPT_TEXT: usize = 16 << 10;
-/// What a container or request takes besides its name, in bytes.
-const OVERHEAD: usize = 64;
+/// What a container and a request take besides their names, in bytes: a map has room for several.
+const CONTAINER: usize = 512;
+const REQUEST: usize = 64;
 
-/// A pod on the wire: metadata, and of the specification what [`PodView`] needs.
+/// A pod on the wire, as far as [`PodView`] needs it: what else it holds is skipped, whatever it is.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct PodObject {
-    /// Its metadata.
     #[serde(default)]
-    pub metadata: ObjectMeta,
+    metadata: PodMetadata,
     #[serde(default)]
     spec: Option<PodSpec>,
     #[serde(default)]
     status: Option<PodStatus>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct PodMetadata {
+    #[serde(default)]
+    uid: Option<String>,
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -65,35 +70,6 @@ struct ContainerSpec {
 struct Resources {
     #[serde(default)]
     requests: Option<BTreeMap<String, serde_json::Value>>,
-}
-
-impl kube::Resource for PodObject {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "Pod".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "pods".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
 }
 
 /// All that is kept of a pod.
@@ -156,31 +132,48 @@ impl From<PodObject> for PodView {
 }
 
 impl PodView {
-    /// What is kept of the pod where many are.
-    pub fn to_be_kept(self) -> PodView {
-        let annotations = &self.annotations;
-        let texts = [
-            &annotations.networks,
-            &annotations.default_network,
-            &self.status,
-        ];
-        let texts = texts.into_iter().flatten().map(String::len);
-        let requests = self.containers.iter().flat_map(|container| {
-            let requests = container.requests.keys().map(|name| name.len() + OVERHEAD);
-            requests.chain([container.name.len() + OVERHEAD])
-        });
-        if texts.chain(requests).sum::<usize>() <= KEPT_TEXT {
-            return self;
-        }
+    /// What is kept of the pod where many are; `None` for one that no runtime attaches.
+    pub fn to_be_kept(&self) -> Option<PodView> {
+        let kept = || match self.is_long() {
+            true => self.identity_alone(),
+            false => self.clone(),
+        };
+        (!self.is_unattached).then(kept)
+    }
+
+    /// Whether it is too long to be kept whole.
+    pub fn is_long(&self) -> bool {
+        self.length() > KEPT_TEXT
+    }
+
+    /// The pod without its annotations and containers.
+    pub fn identity_alone(&self) -> PodView {
         PodView {
-            identity: self.identity,
-            node: self.node,
+            identity: self.identity.clone(),
+            node: self.node.clone(),
             has_annotations: self.has_annotations,
             has_claims: self.has_claims,
             is_unattached: self.is_unattached,
             is_partial: true,
             ..PodView::default()
         }
+    }
+
+    /// What it takes in memory besides what every pod takes, in bytes.
+    pub fn length(&self) -> usize {
+        let texts = [
+            &self.annotations.networks,
+            &self.annotations.default_network,
+            &self.status,
+            &self.node,
+            &self.identity.mirrors,
+        ];
+        let texts = texts.into_iter().flatten().map(String::len);
+        let requests = self.containers.iter().flat_map(|container| {
+            let requests = container.requests.keys().map(|name| name.len() + REQUEST);
+            requests.chain([container.name.len() + CONTAINER])
+        });
+        texts.chain(requests).sum::<usize>() + self.identity.uid.len()
     }
 
     /// The pod as the plan needs it, under the UID that the runtime asked for.
@@ -271,23 +264,44 @@ mod tests {
     }
 
     #[test]
-    fn of_a_pod_with_long_annotations_only_who_it_is_is_kept() {
+    fn of_a_pod_with_long_annotations_or_many_containers_only_who_it_is_is_kept() {
         let view = PodView {
             node: Some("node-a".into()),
             annotations: PodAnnotations {
-                networks: Some("n".repeat(KEPT_TEXT)),
+                networks: Some("n".repeat(KEPT_TEXT - 6)),
                 default_network: None,
             },
             ..PodView::default()
         };
-        assert_eq!(view.clone().to_be_kept(), view);
+        assert_eq!(view.to_be_kept(), Some(view.clone()));
         let longer = PodView {
             status: Some("[]".into()),
-            ..view
+            ..view.clone()
         };
-        let kept = longer.to_be_kept();
-        assert!(kept.is_partial && kept.annotations.networks.is_none());
-        assert_eq!(kept.node.as_deref(), Some("node-a"));
+        let container = Container {
+            name: "a".into(),
+            requests: BTreeMap::from([("e.co/r".into(), 1)]),
+            ends_first: false,
+        };
+        let wider = PodView {
+            containers: vec![container; KEPT_TEXT / CONTAINER],
+            ..PodView::default()
+        };
+        for pod in [longer, wider] {
+            let kept = pod.to_be_kept().unwrap();
+            assert!(kept.is_partial && kept.annotations.networks.is_none());
+            assert!(kept.containers.is_empty() && kept.node == pod.node);
+        }
+    }
+
+    #[test]
+    fn a_pod_is_read_whatever_is_in_what_nobody_needs() {
+        let deep = format!("{}1{}", r#"{"f:a":"#.repeat(300), "}".repeat(300));
+        let text = format!(
+            r#"{{"metadata":{{"uid":"u","creationTimestamp":7,"managedFields":[{{"time":"9999-12-31T23:59:59Z","fieldsV1":{deep}}}]}},"spec":{{"nodeName":"a","x":{deep}}}}}"#
+        );
+        let object: PodObject = serde_json::from_str(&text).unwrap();
+        assert_eq!(PodView::from(object).identity.uid, "u");
     }
 
     #[test]
@@ -309,7 +323,7 @@ mod tests {
             let object = json!({"metadata": {}, "spec": spec, "status": status});
             let view = PodView::from(serde_json::from_value::<PodObject>(object).unwrap());
             assert_eq!(view.is_unattached, is_unattached, "{spec} {status}");
-            assert_eq!(view.to_be_kept().is_unattached, is_unattached);
+            assert_eq!(view.to_be_kept().is_none(), is_unattached);
         }
     }
 }

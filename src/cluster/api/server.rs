@@ -6,8 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, header};
+use kube::Config;
+use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -17,8 +18,10 @@ use super::answer::Lookup;
 use super::body;
 use super::credentials;
 use super::definitions::LARGEST_DEFINITION;
+use super::kinds::Objects;
 use super::line::Line;
 use super::objects::{PodObject, PodView};
+use super::pages::Item;
 use super::slices::{SliceObject, SliceView};
 use crate::cluster::Found;
 use crate::kubelet::PodResources;
@@ -30,13 +33,11 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// The API group of definitions and, first of all, of claims (NPWG 1.3 §3.1, §8.2.1).
 pub(super) const GROUP: &str = "k8s.cni.cncf.io";
-/// What DRA drivers have on the nodes.
-const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
 
 /// How objects are asked for.
 pub(super) const JSON: &str = "application/json";
 /// The largest answer that is read, in bytes: a list of the largest objects that etcd keeps.
-const LARGEST: usize = 16 << 20;
+pub(super) const LARGEST: usize = 16 << 20;
 
 /// Who sends requests, as the API server's audit log shows it (`User-Agent`).
 #[derive(Debug, Clone, Copy)]
@@ -121,11 +122,6 @@ impl ApiServer {
         })
     }
 
-    /// For watches, which have limits of their own.
-    pub fn client(&self) -> Client {
-        self.line.client()
-    }
-
     /// One pod; `None` when there is none of that name.
     ///
     /// # Errors
@@ -174,11 +170,15 @@ impl ApiServer {
         let answer = self
             .request_up_to(method, path, body, JSON, LARGEST)
             .await?;
-        answer.ok_or_else(|| ApiError::Answer {
+        answer.ok_or_else(|| self.too_long(&name))
+    }
+
+    pub(super) fn too_long(&self, request: &str) -> ApiError {
+        ApiError::Answer {
             server: self.address.clone(),
-            request: name,
+            request: request.to_owned(),
             cause: format!("more than {LARGEST} bytes"),
-        })
+        }
     }
 
     /// A request whose answer has at most `most` bytes, else `None`.
@@ -234,12 +234,30 @@ impl ApiServer {
                     .unwrap_or_default(),
             )
             .map_err(|error| self.unreachable(&name, error.to_string()))?;
-        let read = body::read(&self.line, request, most);
-        match tokio::time::timeout(LIMIT, read).await {
-            Ok(answer) => answer.map_err(|error| self.error(&name, error)),
+        self.in_time(&name, body::read(&self.line, request, most))
+            .await
+    }
+
+    /// The body of an answer that may take any time once it has begun.
+    pub(super) async fn stream(
+        &self,
+        name: &str,
+        request: Request<Vec<u8>>,
+    ) -> Result<Body, ApiError> {
+        let client = self.line.client();
+        self.in_time(name, body::send(&client, request)).await
+    }
+
+    async fn in_time<T>(
+        &self,
+        name: &str,
+        request: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, ApiError> {
+        match tokio::time::timeout(LIMIT, request).await {
+            Ok(answer) => answer.map_err(|error| self.error(name, error)),
             Err(_) => {
                 let cause = format!("nothing within {} s", LIMIT.as_secs());
-                Err(self.unreachable(&name, cause))
+                Err(self.unreachable(name, cause))
             }
         }
     }
@@ -313,18 +331,14 @@ impl Lookup for ApiServer {
     }
 
     async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
-        #[derive(serde::Deserialize)]
-        struct List {
-            #[serde(default)]
-            items: Vec<SliceObject>,
-        }
-        let path = format!("{SLICES}?fieldSelector=spec.nodeName%3D{node}");
+        let mut slices = Vec::new();
+        let take = |item: Item<'_>| {
+            slices.extend(item.read().map(|slice: SliceObject| Rc::new(slice.into())));
+            true
+        };
         // A cluster without that API has no devices of this kind.
-        let list: Option<List> = served(self.request(Method::GET, &path, None).await)?;
-        let slices = list.map(|list| list.items).unwrap_or_default().into_iter();
-        Ok(slices
-            .map(|slice| Rc::new(SliceView::from(slice)))
-            .collect())
+        served(self.list(&Objects::slices(node), take).await)?;
+        Ok(slices)
     }
 
     async fn slices_uncached(&self, _: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>> {

@@ -5,12 +5,9 @@
 //! `resource.kubernetes.io/pciBusID`; and `k8s.cni.cncf.io/resourceName`, which is the
 //! `k8s.v1.cni.cncf.io/resourceName` of the definitions that mean it.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-use k8s_openapi::ClusterResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -20,12 +17,12 @@ const RESOURCE_NAME: &str = "k8s.cni.cncf.io/resourceName";
 const DEVICE_ID: &str = "k8s.cni.cncf.io/deviceID";
 const PCI_BUS_ID: &str = "resource.kubernetes.io/pciBusID";
 
+/// What a device takes besides its texts, in bytes.
+const DEVICE: usize = 128;
+
 /// A slice on the wire.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct SliceObject {
-    /// Its metadata.
-    #[serde(default)]
-    pub metadata: ObjectMeta,
     #[serde(default)]
     spec: Option<SliceSpec>,
 }
@@ -52,35 +49,6 @@ struct DeviceSpec {
     attributes: Option<BTreeMap<String, Value>>,
 }
 
-impl kube::Resource for SliceObject {
-    type DynamicType = ();
-    type Scope = ClusterResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "ResourceSlice".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "resource.k8s.io".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "resourceslices".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
 /// All that is kept of a slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SliceView {
@@ -88,6 +56,18 @@ pub struct SliceView {
     pool: String,
     generation: i64,
     devices: Vec<(String, Identity)>,
+}
+
+impl SliceView {
+    /// What it takes in memory besides what every slice takes, in bytes.
+    pub fn length(&self) -> usize {
+        let devices = self.devices.iter().map(|(name, identity)| {
+            let texts = [&identity.resource, &identity.id];
+            let texts = texts.into_iter().flatten().map(String::len);
+            name.len() + texts.sum::<usize>() + DEVICE
+        });
+        devices.sum::<usize>() + self.driver.len() + self.pool.len()
+    }
 }
 
 impl From<SliceObject> for SliceView {

@@ -45,15 +45,15 @@ pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
         Some((pid, entry.metadata().ok()?.uid()))
     });
-    let (roots, others): (Vec<(i32, u32)>, Vec<(i32, u32)>) = numbered
-        .filter(|(pid, _)| *pid != ours)
-        .partition(|(_, user)| *user == 0);
+    let (mut roots, mut others) = (Vec::new(), Vec::new());
+    for (pid, user) in numbered.filter(|(pid, _)| *pid != ours) {
+        if user == 0 { &mut roots } else { &mut others }.push(pid);
+    }
     for some in [roots, others] {
         let found: Vec<i32> = some
             .into_iter()
             .take_while(|_| Instant::now() < until)
-            .filter(|(pid, _)| holds(*pid, file, name))
-            .map(|(pid, _)| pid)
+            .filter(|pid| holds(*pid, file, name))
             .collect();
         if !found.is_empty() {
             return found;

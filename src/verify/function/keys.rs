@@ -133,10 +133,11 @@ fn parsed<T: FromStr>(
     let Some(text) = text(body, key, remedy)? else {
         return Ok(None);
     };
-    let value = text.parse();
+    // Where a pod may write dashes or dots, these plugins compare texts with what the kernel writes.
+    let value = text.parse().ok().filter(|_| !text.contains(['-', '.']));
     value
         .map(Some)
-        .map_err(|_| misread(body, key, cause, remedy))
+        .ok_or_else(|| misread(body, key, cause, remedy))
 }
 
 fn switch(body: &RawObject, key: &'static str) -> Read<bool> {

@@ -112,8 +112,7 @@ impl AgentProcess {
     /// definitions that they select.
     #[track_caller]
     pub(crate) fn wait_until_it_knows(&self, pods: u32, definitions: u32) {
-        // Its own pod is there too.
-        for (kind, count) in [("pod", pods + 1), ("definition", definitions)] {
+        for (kind, count) in [("pod", pods), ("definition", definitions)] {
             let metric = format!(r#"jackfield_cached_objects{{kind="{kind}"}}"#);
             eventually("the agent knows them", || {
                 self.metric(&metric) == Some(f64::from(count))

@@ -1,0 +1,222 @@
+//! Watches: what becomes of objects, one event at a time.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::io;
+
+use http::{Request, header};
+use http_body_util::BodyExt;
+use kube::core::Status;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tracing::warn;
+
+use super::kinds::{Named, Objects};
+use super::server::LARGEST;
+use super::{ApiError, ApiServer};
+use crate::npwg::ObjectRef;
+
+/// How long the API server lets a watch last, in seconds.
+const LASTS: u32 = 290;
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It is one of those that are watched.
+    Added,
+    /// It changed.
+    Modified,
+    /// It is no longer one of those that are watched.
+    Deleted,
+    /// Nothing: everything up to the event's version has been shown.
+    Bookmark,
+}
+
+/// An event of a watch.
+#[derive(Debug)]
+pub struct Event<'a> {
+    /// What happened.
+    pub change: Change,
+    /// Which object it is; else why there can be no object of that name.
+    pub object: Result<ObjectRef, String>,
+    /// The version up to which the watch has shown everything; empty where it is not said.
+    pub version: String,
+    /// The object's text.
+    pub text: &'a str,
+}
+
+/// An event on the wire.
+#[derive(Debug, Deserialize)]
+struct Wire<'a> {
+    #[serde(rename = "type", borrow)]
+    change: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// The event of a line, or the API server's refusal to go on.
+pub(crate) fn read(line: &[u8]) -> Result<Result<Event<'_>, Box<Status>>, serde_json::Error> {
+    let wire: Wire<'_> = serde_json::from_slice(line)?;
+    let text = wire.object.get();
+    let change = match &*wire.change {
+        "ADDED" => Change::Added,
+        "MODIFIED" => Change::Modified,
+        "DELETED" => Change::Deleted,
+        "BOOKMARK" => Change::Bookmark,
+        _ => return Ok(Err(serde_json::from_str::<Status>(text)?.boxed())),
+    };
+    let (object, version) = match serde_json::from_str::<Named>(text) {
+        Ok(named) => (named.object(), named.version()),
+        Err(cause) => (Err(cause.to_string()), String::new()),
+    };
+    Ok(Ok(Event {
+        change,
+        object,
+        version,
+        text,
+    }))
+}
+
+/// Text that comes in pieces, line by line.
+#[derive(Debug, Default)]
+struct Lines {
+    text: Vec<u8>,
+    /// How much of it holds no end of a line.
+    searched: usize,
+    is_skipping: bool,
+}
+
+impl Lines {
+    /// The next line that is whole. One of more than [`LARGEST`] bytes is skipped.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        while let Some(at) = self
+            .text
+            .iter()
+            .skip(self.searched)
+            .position(|it| *it == b'\n')
+        {
+            let rest = self.text.split_off(self.searched + at + 1);
+            let line = std::mem::replace(&mut self.text, rest);
+            self.searched = 0;
+            if !std::mem::take(&mut self.is_skipping) {
+                return Some(line);
+            }
+        }
+        self.searched = self.text.len();
+        if self.searched > LARGEST {
+            if !self.is_skipping {
+                warn!("an event of more than {LARGEST} bytes is skipped");
+            }
+            *self = Lines {
+                is_skipping: true,
+                ..Lines::default()
+            };
+        }
+        None
+    }
+}
+
+impl ApiServer {
+    /// Watches objects from a version on until the API server ends the watch, as it does every few
+    /// minutes. One event at a time is in memory.
+    ///
+    /// # Errors
+    /// [`ApiError`]; 410 where the API server has no memory of that version.
+    pub async fn watch(
+        &self,
+        objects: &Objects,
+        version: &str,
+        mut take: impl FnMut(Event<'_>),
+    ) -> Result<(), ApiError> {
+        let request = format!("a watch of {objects}");
+        let failed = |error| self.explain(&request, error);
+        let version = utf8_percent_encode(version, NON_ALPHANUMERIC);
+        let path = objects.path(&format!(
+            "watch=true&timeoutSeconds={LASTS}&allowWatchBookmarks=true&resourceVersion={version}"
+        ));
+        let get = Request::get(path).header(header::ACCEPT, objects.watched_as);
+        let get = get
+            .body(Vec::new())
+            .map_err(|error| self.unreachable(&request, error.to_string()))?;
+        let mut body = self.stream(&request, get).await?;
+        let mut lines = Lines::default();
+        while let Some(frame) = body.frame().await {
+            let data = match frame {
+                Ok(frame) => frame.into_data().unwrap_or_default(),
+                Err(error) if is_cut(&error) => return Ok(()),
+                Err(error) => return Err(failed(error)),
+            };
+            lines.text.extend_from_slice(&data);
+            while let Some(line) = lines.next() {
+                match read(&line) {
+                    Ok(Ok(event)) => take(event),
+                    Ok(Err(status)) => return Err(failed(kube::Error::Api(status))),
+                    Err(cause) => warn!("an event of {objects} cannot be read: {cause}"),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an answer ended in the middle, as watches do when the API server or a proxy before it
+/// closes them.
+fn is_cut(error: &kube::Error) -> bool {
+    let mut next: Option<&dyn Error> = Some(error);
+    while let Some(cause) = next {
+        let io = cause.downcast_ref::<io::Error>();
+        if io.is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof) {
+            return true;
+        }
+        next = cause.source();
+    }
+    error.to_string().contains("unexpected EOF")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_whole_however_they_are_cut_and_too_long_ones_are_skipped() {
+        let mut lines = Lines::default();
+        let mut found = Vec::new();
+        for piece in ["a", "b\ncd\n\ne", "f", "\ng"] {
+            lines.text.extend_from_slice(piece.as_bytes());
+            while let Some(line) = lines.next() {
+                found.push(String::from_utf8(line).unwrap());
+            }
+        }
+        assert_eq!(found, ["ab\n", "cd\n", "\n", "ef\n"]);
+        for _ in 0..3 {
+            lines.text.resize(LARGEST + 1, b'x');
+            assert_eq!(lines.next(), None);
+            assert_eq!(lines.text.capacity(), 0);
+        }
+        lines.text.extend_from_slice(b"end of it\nnext\n");
+        assert_eq!(lines.next().as_deref(), Some(&b"next\n"[..]));
+    }
+
+    #[test]
+    fn of_an_event_the_name_is_read_whatever_the_rest_is() {
+        let deep = format!(
+            "{}{}",
+            "{\"a\":".repeat(300),
+            "1".to_owned() + &"}".repeat(300)
+        );
+        let line = format!(
+            r#"{{"type":"MODIFIED","object":{{"metadata":{{"name":"a","namespace":"b","resourceVersion":"7","managedFields":[{{"time":"9999-12-31T23:59:59Z","fieldsV1":{deep}}}]}}}}}}"#
+        );
+        let event = read(line.as_bytes()).unwrap().unwrap();
+        assert_eq!(event.change, Change::Modified);
+        assert_eq!(event.object.unwrap().to_string(), "b/a");
+        assert_eq!(event.version, "7");
+        let line = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}"#;
+        assert_eq!(read(line).unwrap().unwrap().version, "8");
+        let line = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#;
+        assert_eq!(read(line).unwrap().unwrap_err().code, 410);
+        let line = br#"{"type":"ADDED","object":{"metadata":{"name":7}}}"#;
+        assert!(read(line).unwrap().unwrap().object.is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! Lists, page by page: a page has as many objects as a limited text holds.
+
+use http::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tracing::warn;
+
+use super::kinds::{Named, Objects};
+use super::server::LARGEST;
+use super::{ApiError, ApiServer};
+use crate::npwg::ObjectRef;
+
+/// Objects of the first page and of a later one at most: authors decide how large an object is.
+const FIRST: usize = 16;
+const MOST: usize = 500;
+/// Bytes of a page of more than one object.
+const PAGE_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Page<'a> {
+    metadata: PageMetadata,
+    /// `null` where there is none.
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PageMetadata {
+    #[serde(rename = "resourceVersion")]
+    version: String,
+    #[serde(rename = "continue")]
+    more: Option<String>,
+}
+
+/// How many objects the next page has.
+#[derive(Debug, Clone, Copy)]
+struct PageSize(usize);
+
+impl PageSize {
+    fn bytes(self) -> usize {
+        match self.0 {
+            1 => LARGEST,
+            _ => PAGE_BYTES,
+        }
+    }
+
+    /// So many that a page is about half as long as it may be, after one of `length` bytes.
+    fn after(self, length: usize) -> PageSize {
+        PageSize((self.0 * (PAGE_BYTES / 2) / length.max(1)).clamp(1, MOST))
+    }
+
+    /// Fewer, after a page that was too long.
+    fn smaller(self) -> PageSize {
+        PageSize((self.0 / 8).max(1))
+    }
+}
+
+/// One object of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Item<'a>(&'a RawValue);
+
+impl<'a> Item<'a> {
+    /// Its name.
+    ///
+    /// # Errors
+    /// Why there can be no object of that name.
+    pub fn object(self) -> Result<ObjectRef, String> {
+        let named: Named = serde_json::from_str(self.0.get()).map_err(|cause| cause.to_string())?;
+        named.object()
+    }
+
+    /// Its text.
+    pub fn text(self) -> &'a str {
+        self.0.get()
+    }
+
+    /// The object; `None` where it cannot be read, which is logged.
+    pub(super) fn read<T: Deserialize<'a>>(self) -> Option<T> {
+        let read = serde_json::from_str(self.text());
+        read.inspect_err(|cause| match self.object() {
+            Ok(object) => warn!("{object} cannot be read and is skipped: {cause}"),
+            Err(cause) => warn!("an object cannot be read and is skipped: {cause}"),
+        })
+        .ok()
+    }
+}
+
+impl ApiServer {
+    /// Reads a list, of which one page at a time is in memory, until `take` wants no more. Returns
+    /// the version of the list.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub async fn list(
+        &self,
+        objects: &Objects,
+        mut take: impl FnMut(Item<'_>) -> bool,
+    ) -> Result<String, ApiError> {
+        let (mut size, mut more) = (PageSize(FIRST), String::new());
+        loop {
+            let path = objects.path(&format!("limit={}{more}", size.0));
+            let most = size.bytes();
+            let page = self.text_up_to(Method::GET, &path, None, objects.listed_as, most);
+            let Some(text) = page.await? else {
+                if size.0 == 1 {
+                    return Err(self.too_long(&path));
+                }
+                size = size.smaller();
+                continue;
+            };
+            let page: Page<'_> = self.parse(&format!("GET {path}"), &text)?;
+            let items = page.items.unwrap_or_default();
+            let is_wanted = items.into_iter().all(|item| take(Item(item)));
+            size = size.after(text.len());
+            match page.metadata.more.filter(|token| !token.is_empty()) {
+                Some(token) if is_wanted => {
+                    let token = utf8_percent_encode(&token, NON_ALPHANUMERIC);
+                    more = format!("&continue={token}");
+                }
+                _ => return Ok(page.metadata.version),
+            }
+        }
+    }
+
+    /// The version of all objects together, from which a watch of them can begin. The API server
+    /// reads one of them for it.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub async fn version_of(&self, objects: &Objects) -> Result<String, ApiError> {
+        let path = objects.path("limit=1");
+        let page = self.text_up_to(Method::GET, &path, None, objects.listed_as, LARGEST);
+        let text = page.await?.ok_or_else(|| self.too_long(&path))?;
+        let page: Page<'_> = self.parse(&format!("GET {path}"), &text)?;
+        Ok(page.metadata.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_of_none_is_read_and_of_others_each_object_by_itself() {
+        let none: Page<'_> =
+            serde_json::from_str(r#"{"metadata":{"resourceVersion":"7"},"items":null}"#).unwrap();
+        assert_eq!(
+            (none.metadata.version.as_str(), none.items.is_none()),
+            ("7", true)
+        );
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let text = format!(
+            r#"{{"items":[{{"metadata":{{"name":"a","namespace":"b","x":{deep}}}}},{{"metadata":{{"name":7}}}}]}}"#
+        );
+        let page: Page<'_> = serde_json::from_str(&text).unwrap();
+        let items = page.items.unwrap();
+        assert_eq!(Item(items[0]).object().unwrap().to_string(), "b/a");
+        assert!(Item(items[1]).object().is_err());
+    }
+
+    #[test]
+    fn a_page_grows_and_shrinks_with_its_objects() {
+        let first = PageSize(FIRST);
+        assert_eq!(first.after(FIRST * 100).0, MOST, "small ones");
+        assert_eq!(first.after(FIRST << 13).0, 64);
+        assert_eq!(first.smaller().smaller().0, 1);
+        let large = PageSize(1).after(2 << 20);
+        assert_eq!((large.0, large.bytes()), (1, LARGEST), "one by one");
+        assert_eq!(large.after(1_000).0, MOST);
+    }
+}
