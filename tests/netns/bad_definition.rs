@@ -140,10 +140,8 @@ fn a_cluster_network_that_is_not_there_is_named() {
         lab.assert_nothing_left();
     }
     lab.configure("clusterNetwork", json!("/dev/null"));
-    lab.call("ADD").fails(
-        102,
-        &["/dev/null", "not a regular file"],
-    );
+    lab.call("ADD")
+        .fails(102, &["/dev/null", "not a regular file"]);
     lab.assert_nothing_left();
 }
 

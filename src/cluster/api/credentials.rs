@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use http::HeaderValue;
+use http::header::AUTHORIZATION;
 use kube::Config;
 use kube::config::Kubeconfig;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 
 use crate::regular_file;
 
@@ -30,12 +31,19 @@ pub(super) fn files(kubeconfig: &Kubeconfig) -> impl Iterator<Item = &str> {
     authorities.chain(of_users)
 }
 
-/// The configuration with its token as a header can have it: editors end a file with a line feed.
+/// The configuration with its token as a header, which is read anew with the configuration once the API
+/// server refuses it. Editors end a file with a line feed, which no header has.
 ///
 /// # Errors
-/// When there is a token that no header can have, or its file cannot be read.
+/// When there is a token that no header can have, its file cannot be read, or a program is to be run for
+/// it: a plugin's deadline does not wait for one.
 pub(super) fn with_token(mut config: Config) -> Result<Config, String> {
     let user = &mut config.auth_info;
+    if user.exec.is_some() || user.auth_provider.is_some() {
+        let cause = "its user has a program for credentials, which is not run; name a token, a \
+                     tokenFile or a client certificate";
+        return Err(cause.to_owned());
+    }
     let token = match (&user.token_file, &user.token) {
         (Some(file), _) => {
             let text = regular_file::read_text(Path::new(file), MAX_TOKEN);
@@ -44,17 +52,19 @@ pub(super) fn with_token(mut config: Config) -> Result<Config, String> {
         (None, Some(token)) => token.expose_secret().to_owned(),
         (None, None) => return Ok(config),
     };
-    let token = token.trim();
-    if HeaderValue::from_str(token).is_err() {
+    let Ok(mut bearer) = HeaderValue::from_str(&format!("Bearer {}", token.trim())) else {
         return Err("the token has characters that no token has; write a new one".to_owned());
-    }
-    user.token = Some(SecretString::from(token.to_owned()));
-    user.token_file = None;
+    };
+    bearer.set_sensitive(true);
+    config.headers.push((AUTHORIZATION, bearer));
     Ok(config)
 }
 
 #[cfg(test)]
 mod tests {
+    use kube::config::ExecConfig;
+    use secrecy::SecretString;
+
     use super::*;
 
     fn config(token: &str) -> Config {
@@ -64,7 +74,8 @@ mod tests {
     }
 
     fn token(config: &Config) -> &str {
-        config.auth_info.token.as_ref().unwrap().expose_secret()
+        let (_, bearer) = config.headers.first().unwrap();
+        bearer.to_str().unwrap().strip_prefix("Bearer ").unwrap()
     }
 
     #[test]
@@ -91,6 +102,17 @@ mod tests {
             with_token(named)
                 .unwrap_err()
                 .contains("not a regular file")
+        );
+    }
+
+    #[test]
+    fn a_program_for_credentials_is_refused() {
+        let mut exec = config("abc");
+        exec.auth_info.exec = serde_json::from_str::<ExecConfig>(r#"{"command":"sleep"}"#).ok();
+        assert!(
+            with_token(exec)
+                .unwrap_err()
+                .contains("is not run; name a token")
         );
     }
 }

@@ -88,17 +88,18 @@ impl fmt::Debug for Line {
 
 /// As [`Client::try_from`] builds it, but for the connections.
 fn client(config: &Config) -> Result<Client, kube::Error> {
+    let wrong = |cause: String| kube::Error::Service(cause.into());
     let resolver = match &config.tls_server_name {
         None => None,
         Some(name) => match name.clone().try_into() {
             Ok(name) => Some(FixedServerNameResolver::new(name)),
-            // It says why.
-            Err(_) => return Client::try_from(config.clone()),
+            Err(_) => return Err(wrong(format!("tls-server-name {name:?} is no host's name"))),
         },
     };
-    if config.proxy_url.is_some() {
-        // It says that there is no way through a proxy.
-        return Client::try_from(config.clone());
+    if let Some(proxy) = &config.proxy_url {
+        return Err(wrong(format!(
+            "proxy-url {proxy}: there is no way through a proxy"
+        )));
     }
     let tls = HttpsConnectorBuilder::new()
         .with_tls_config(config.rustls_client_config()?)
@@ -126,11 +127,7 @@ fn client(config: &Config) -> Result<Client, kube::Error> {
     };
     let namespace = config.default_namespace.clone();
     let builder = ClientBuilder::new(spoken, namespace).with_layer(&config.extra_headers_layer()?);
-    let base = config.base_uri_layer();
-    Ok(match config.auth_layer()? {
-        Some(auth) => builder.with_layer(&auth).with_layer(&base).build(),
-        None => builder.with_layer(&base).build(),
-    })
+    Ok(builder.with_layer(&config.base_uri_layer()).build())
 }
 
 fn tcp() -> HttpConnector {

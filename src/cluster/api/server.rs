@@ -108,6 +108,7 @@ impl ApiServer {
             cause: format!("{cause}; outside of a pod, name a file with --kubeconfig"),
         };
         let config = Config::incluster().map_err(|error| wrong(&error))?;
+        let config = credentials::with_token(config).map_err(|cause| wrong(&cause))?;
         ApiServer::new(config, caller).map_err(|error| wrong(&error))
     }
 
