@@ -84,8 +84,11 @@ pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrator
         ..
     } = Catalog::build(node, answer);
     let unknown = |label: &str, cause: String| Reason::Network(cause).at(label, None).into();
-    let administrators =
-        |network: &Network| KnownNetwork::read(network, plan::read_administrators(node, network));
+    let administrators = |network: &Network| {
+        let in_time = Instant::now() < context.deadline;
+        let read = in_time.then(|| plan::read_administrators(node, network));
+        KnownNetwork::read(network, read.unwrap_or(Err(Reason::NoTime)))
+    };
     let mut others: Vec<_> = further.iter().map(administrators).collect();
     others.extend(defaults.into_iter().map(|(name, found)| {
         let network = found.map_err(|cause| unknown(&name, cause))?;

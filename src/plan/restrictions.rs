@@ -183,10 +183,12 @@ fn objects(
     room: &mut usize,
     found: &mut Vec<RawObject>,
 ) -> Option<()> {
-    if let Ok(one) = serde_json::from_str(raw.get()) {
+    if raw.get().starts_with('{') {
+        let one = serde_json::from_str(raw.get()).ok()?;
         *room = room.checked_sub(raw.get().len() + OBJECT)?;
         found.push(one);
-    } else if let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+    } else if raw.get().starts_with('[') {
+        let list = serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok()?;
         let lists = lists.checked_sub(1)?;
         for element in list {
             objects(element, lists, room, found)?;
@@ -265,15 +267,19 @@ fn held<'k>(object: &RawObject, denied: &[Denied<'k>]) -> Option<&'k str> {
 /// looks through.
 fn held_below<'k>(raw: &RawValue, denied: &[Denied<'k>], lists: usize) -> Option<&'k str> {
     let (first, _) = denied.first()?;
-    if let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-        let mut elements = list.into_iter();
-        return match lists {
-            0 => Some(first),
-            _ => elements.find_map(|element| held_below(element, denied, lists - 1)),
-        };
+    match raw.get().as_bytes().first() {
+        Some(b'[') if lists == 0 => Some(first),
+        Some(b'[') => {
+            let list: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
+            let mut elements = list.into_iter();
+            elements.find_map(|element| held_below(element, denied, lists - 1))
+        }
+        Some(b'{') => {
+            let object: RawObject = serde_json::from_str(raw.get()).ok()?;
+            held(&object, denied)
+        }
+        _ => None,
     }
-    let object = serde_json::from_str::<RawObject>(raw.get()).ok()?;
-    held(&object, denied)
 }
 
 #[cfg(test)]
