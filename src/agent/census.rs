@@ -44,8 +44,7 @@ pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
     let mut broken = Vec::new();
     if pods.len() > MOST_PODS || cache.pods.is_cut() {
         broken.push(
-            "there are more pods on this node than the agent keeps, of which others are not \
-             looked at; delete pods that are not needed"
+            "there are more pods on this node than the agent keeps, of which others are not looked at"
                 .to_owned(),
         );
     }

@@ -70,6 +70,9 @@ pub struct PhaseFigure {
 pub struct NetworkFigure {
     /// `namespace/definition`, or the cluster network's CNI name.
     pub network: String,
+    /// Whether there is no network of that name, as far as is known: pods may name any.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unknown: bool,
     /// Whether all went well.
     pub done: bool,
 }

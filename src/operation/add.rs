@@ -52,8 +52,9 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let prepared = announced.prepare()?;
     note_warnings(context, &prepared.events);
     if let Some(problem) = prepared.problems.first() {
-        if let Some(network) = &prepared.failed {
-            context.node.stopwatch.attachment(network, false);
+        if let Some(place) = &problem.place {
+            let stopwatch = context.node.stopwatch;
+            stopwatch.unplanned(&place.label, prepared.is_first_known);
         }
         tell_problems(context, &prepared);
         return Err(problem.clone().into());

@@ -30,8 +30,8 @@ pub struct Prepared {
     pub ignored: Vec<PlanError>,
     /// Every reason why the ADD would fail.
     pub problems: Vec<PlanError>,
-    /// The network of the first of them, where there is one of that name: a pod may name others.
-    pub failed: Option<String>,
+    /// Whether there is a network of the name that the first of them has: a pod may name any.
+    pub is_first_known: bool,
 }
 
 /// Prepares an ADD.
@@ -102,14 +102,12 @@ impl Announced<'_> {
             remarks,
             ignored: plan.ignored,
             problems: plan.problems,
-            failed: None,
+            is_first_known: true,
         };
         prepared.find_programs(context, plan.attachments);
         let first = prepared.problems.first();
         let place = first.and_then(|problem| problem.place.as_ref());
-        prepared.failed = place
-            .map(|place| place.label.clone())
-            .filter(|network| known.answer.knows(network));
+        prepared.is_first_known = place.is_none_or(|place| known.answer.knows(&place.label));
         context.node.stopwatch.spent(Phase::Plan, allocated);
         Ok(prepared)
     }

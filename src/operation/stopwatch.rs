@@ -65,7 +65,17 @@ impl Stopwatch {
     pub fn attachment(&self, network: &str, done: bool) {
         self.figures.borrow_mut().networks.push(NetworkFigure {
             network: network.to_owned(),
+            is_unknown: false,
             done,
+        });
+    }
+
+    /// No attachment to `network` could be planned; whether there is a network of that name.
+    pub fn unplanned(&self, network: &str, is_known: bool) {
+        self.figures.borrow_mut().networks.push(NetworkFigure {
+            network: network.to_owned(),
+            is_unknown: !is_known,
+            done: false,
         });
     }
 

@@ -146,7 +146,12 @@ fn networks_that_are_not_there_are_no_label() {
     lab.add("next", &uid).succeeds();
     let counted = || agent.get("/metrics").contains("/storage");
     eventually("what is there is counted", counted);
-    assert!(!agent.get("/metrics").contains("invented"));
+    let metrics = agent.get("/metrics");
+    let other = r#"network="other",result="failed""#;
+    assert!(
+        metrics.contains(other) && !metrics.contains("invented"),
+        "{metrics}"
+    );
 }
 
 #[test]

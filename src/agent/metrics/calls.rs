@@ -113,7 +113,7 @@ impl Calls {
         );
         registry.register(
             "operations",
-            "What was done to attachments, by network; one that no definition was found for is not counted",
+            "What was done to attachments, by network; those that no definition was found for as `other`",
             self.operations.clone(),
         );
         registry.register_with_unit(
@@ -158,7 +158,10 @@ impl Calls {
         for of in &figures.networks {
             let labels = OperationLabels {
                 verb: verb.clone(),
-                network: self.networks.word(&of.network),
+                network: match of.is_unknown {
+                    true => OTHER.into(),
+                    false => self.networks.word(&of.network),
+                },
                 result: result(of.done),
             };
             self.operations.get_or_create(&labels).inc();

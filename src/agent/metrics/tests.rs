@@ -109,6 +109,7 @@ fn sample() -> String {
         verb: "ADD".into(),
         took: 1_500,
         networks: vec![NetworkFigure {
+            is_unknown: false,
             network: "a/b".into(),
             done: true,
         }],
