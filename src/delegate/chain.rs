@@ -88,7 +88,7 @@ impl Step<'_> {
         let body = self.plugin.body();
         let named = INTERFACES.iter().find_map(|key| {
             let name: Option<String> = body.read(key).ok().flatten();
-            Some((*key, name.filter(|name| !name.is_empty())?))
+            Some(Box::new((*key, name.filter(|name| !name.is_empty())?)))
         });
         ChainError {
             plugin: self.plugin.plugin_type().clone(),

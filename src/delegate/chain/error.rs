@@ -20,7 +20,7 @@ pub struct ChainError {
     /// What it was asked.
     pub verb: Verb,
     /// The interface of the node that its configuration names: key and value.
-    pub interface: Option<(&'static str, String)>,
+    pub interface: Option<Box<(&'static str, String)>>,
     /// Why it failed.
     #[source]
     pub cause: CallError,
@@ -33,7 +33,7 @@ impl ChainError {
         let known = self.cause.delegate_error().and_then(remedy);
         let remedy = known.map_or_else(String::new, |remedy| format!("; {remedy}"));
         let said = self.cause.to_string();
-        match &self.interface {
+        match self.interface.as_deref() {
             // The kernel's words, which name no interface.
             Some((key, name)) if is_of_no_interface(&said) && !said.contains(name.as_str()) => {
                 format!(
