@@ -13,6 +13,38 @@ use crate::regular_file;
 /// The largest token, in bytes.
 const MAX_TOKEN: u64 = 64 << 10;
 
+/// The largest kubeconfig, in bytes.
+const MAX_KUBECONFIG: u64 = 1 << 20;
+
+/// Reads a kubeconfig. Relative paths in it begin in its own directory.
+///
+/// It is not read by kube, which would wait for the writer of a FIFO and brings a YAML parser of its own.
+///
+/// # Errors
+/// Why it cannot be read.
+pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, String> {
+    let text = regular_file::read_text(path, MAX_KUBECONFIG).map_err(|cause| cause.to_string())?;
+    let read: Result<Kubeconfig, _> = serde_norway::from_str(&text);
+    let mut kubeconfig = read.map_err(|cause| cause.to_string())?;
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let absolute = |file: &mut Option<String>| {
+        if let Some(relative) = file.as_mut().filter(|file| Path::new(file).is_relative()) {
+            *relative = dir.join(&*relative).display().to_string();
+        }
+    };
+    let clusters = kubeconfig.clusters.iter_mut();
+    for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
+        absolute(&mut cluster.certificate_authority);
+    }
+    let users = kubeconfig.auth_infos.iter_mut();
+    for user in users.filter_map(|named| named.auth_info.as_mut()) {
+        absolute(&mut user.client_certificate);
+        absolute(&mut user.client_key);
+        absolute(&mut user.token_file);
+    }
+    Ok(kubeconfig)
+}
+
 /// The files that a kubeconfig names, of all its contexts.
 pub(super) fn files(kubeconfig: &Kubeconfig) -> impl Iterator<Item = &str> {
     let clusters = kubeconfig
@@ -103,6 +135,25 @@ mod tests {
                 .unwrap_err()
                 .contains("not a regular file")
         );
+    }
+
+    #[test]
+    fn paths_in_a_kubeconfig_begin_in_its_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("kubeconfig");
+        let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters:\n- name: a\n  cluster:\n    \
+                    server: https://127.0.0.1:1\n    certificate-authority: ca.crt\nusers:\n- name: a\n  user:\n    \
+                    tokenFile: /run/token\n    client-key: keys/a\n";
+        std::fs::write(&path, text).unwrap();
+        let read = kubeconfig(&path).unwrap();
+        let expected = [
+            dir.path().join("ca.crt").display().to_string(),
+            dir.path().join("keys/a").display().to_string(),
+            "/run/token".to_owned(),
+        ];
+        assert_eq!(files(&read).collect::<Vec<_>>(), expected);
+        std::fs::write(&path, "clusters: [").unwrap();
+        assert!(kubeconfig(&path).is_err());
     }
 
     #[test]

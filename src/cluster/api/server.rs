@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{HeaderValue, Method, Request, header};
 use kube::Config;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::KubeConfigOptions;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -84,9 +84,7 @@ impl ApiServer {
             source_name: format!("kubeconfig {}", path.display()),
             cause: one_line(&cause.to_string()),
         };
-        // Not by kube, which would wait for the writer of a FIFO.
-        regular_file::open(path).map_err(|error| wrong(&error))?;
-        let kubeconfig = Kubeconfig::read_from(path).map_err(|error| wrong(&error))?;
+        let kubeconfig = credentials::kubeconfig(path).map_err(|cause| wrong(&cause))?;
         for file in credentials::files(&kubeconfig) {
             let named = |cause| wrong(&format!("{file}: {cause}"));
             regular_file::open(Path::new(file)).map_err(named)?;
