@@ -20,7 +20,7 @@ const REFUSAL: usize = 64 << 10;
 
 /// How long a GET waits for its answer before it is sent over a new connection as well: the
 /// connection may be dead, which shows later.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends a request and reads the whole answer; `None` when it has more than `most` bytes, of which
 /// no more are read then.

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use http::{Request, Response, Uri, Version};
@@ -33,7 +33,9 @@ const PING_WITHIN: Duration = Duration::from_secs(10);
 /// After how much silence a connection is dead, whatever is spoken over it.
 const SILENCE: Duration = Duration::from_secs(25);
 /// How long a watch lasts over HTTP/1.1, in seconds.
-const SHORT_WATCH: &str = "20";
+const SHORT_WATCH: &str = "15";
+/// How long a spare client counts as one with new connections: its own die too.
+const NEW: Duration = Duration::from_secs(5);
 /// What the API server may send before it is taken, in bytes: of one answer, and of all.
 const WINDOW: u32 = 256 << 10;
 const ALL_WINDOWS: u32 = 1 << 20;
@@ -42,8 +44,8 @@ const ALL_WINDOWS: u32 = 1 << 20;
 pub(super) struct Line {
     config: Config,
     client: RefCell<Client>,
-    /// One beside it, while it is not known which connections are alive.
-    spare: RefCell<Option<Client>>,
+    /// One beside it, while it is not known which connections are alive, and since when.
+    spare: RefCell<Option<(Client, Instant)>>,
 }
 
 impl Line {
@@ -61,18 +63,22 @@ impl Line {
         self.client.borrow().clone()
     }
 
-    /// A client with connections of its own, the same for all who ask until [`Line::switch`].
+    /// A client with new connections of its own, the same for all who ask at about the same time.
     pub(super) fn spare(&self) -> Result<Client, kube::Error> {
         let mut spare = self.spare.borrow_mut();
         match &*spare {
-            Some(spare) => Ok(spare.clone()),
-            None => Ok(spare.insert(client(&self.config)?).clone()),
+            Some((spare, since)) if since.elapsed() < NEW => Ok(spare.clone()),
+            _ => {
+                let new = client(&self.config)?;
+                *spare = Some((new.clone(), Instant::now()));
+                Ok(new)
+            }
         }
     }
 
     /// The spare client takes the place of the other, which did not answer.
     pub(super) fn switch(&self) {
-        if let Some(spare) = self.spare.take() {
+        if let Some((spare, _)) = self.spare.take() {
             *self.client.borrow_mut() = spare;
         }
     }
@@ -211,7 +217,7 @@ mod tests {
             (
                 "https://a/api/v1/pods?&watch=true&timeoutSeconds=290&allowWatchBookmarks=true",
                 Some(
-                    "https://a/api/v1/pods?&watch=true&timeoutSeconds=20&allowWatchBookmarks=true",
+                    "https://a/api/v1/pods?&watch=true&timeoutSeconds=15&allowWatchBookmarks=true",
                 ),
             ),
             ("https://a/api/v1/pods?limit=100&timeoutSeconds=290", None),

@@ -233,8 +233,11 @@ impl ApiServer {
                     .unwrap_or_default(),
             )
             .map_err(|error| self.unreachable(&name, error.to_string()))?;
-        self.in_time(&name, body::read(&self.line, request, most))
-            .await
+        // A read that goes over a new connection too has its whole time there.
+        let is_read = *request.method() == Method::GET;
+        let limit = LIMIT + is_read.then_some(body::PATIENCE).unwrap_or_default();
+        let read = body::read(&self.line, request, most);
+        self.in_time(&name, limit, read).await
     }
 
     /// The body of an answer that may take any time once it has begun.
@@ -244,18 +247,20 @@ impl ApiServer {
         request: Request<Vec<u8>>,
     ) -> Result<Body, ApiError> {
         let client = self.line.client();
-        self.in_time(name, body::send(&client, request)).await
+        let begun = body::send(&client, request);
+        self.in_time(name, LIMIT, begun).await
     }
 
     async fn in_time<T>(
         &self,
         name: &str,
+        limit: Duration,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, ApiError> {
-        match tokio::time::timeout(LIMIT, request).await {
+        match tokio::time::timeout(limit, request).await {
             Ok(answer) => answer.map_err(|error| self.error(name, error)),
             Err(_) => {
-                let cause = format!("nothing within {} s", LIMIT.as_secs());
+                let cause = format!("nothing within {} s", limit.as_secs());
                 Err(self.unreachable(name, cause))
             }
         }

@@ -4,11 +4,13 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Forwards connections byte by byte.
 pub(crate) struct Wire {
     address: SocketAddr,
     silences: Arc<Mutex<Vec<Arc<AtomicBool>>>>,
+    held_until: Arc<Mutex<Instant>>,
 }
 
 impl Wire {
@@ -18,6 +20,8 @@ impl Wire {
         let address = listener.local_addr().unwrap();
         let silences = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&silences);
+        let held_until = Arc::new(Mutex::new(Instant::now()));
+        let held = Arc::clone(&held_until);
         std::thread::spawn(move || {
             for near in listener.incoming() {
                 let near = near.unwrap();
@@ -26,16 +30,25 @@ impl Wire {
                 shared.lock().unwrap().push(Arc::clone(&silence));
                 for (from, to) in [(&near, &far), (&far, &near)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                    let silence = Arc::clone(&silence);
-                    std::thread::spawn(move || forward(from, to, &silence));
+                    let (silence, held) = (Arc::clone(&silence), Arc::clone(&held));
+                    std::thread::spawn(move || forward(from, to, &silence, &held));
                 }
             }
         });
-        Wire { address, silences }
+        Wire {
+            address,
+            silences,
+            held_until,
+        }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("https://{}", self.address)
+    }
+
+    /// Nothing passes for so long, on any connection.
+    pub(crate) fn hold(&self, time: Duration) {
+        *self.held_until.lock().unwrap() = Instant::now() + time;
     }
 
     /// Every connection stays open and brings nothing any more; new ones work.
@@ -46,13 +59,20 @@ impl Wire {
     }
 }
 
-fn forward(mut from: TcpStream, mut to: TcpStream, silence: &AtomicBool) {
+fn forward(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    silence: &AtomicBool,
+    held_until: &Mutex<Instant>,
+) {
     let mut buffer = [0; 1 << 14];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         if silence.load(Ordering::Relaxed) {
             // It is taken, as the kernel does, and goes nowhere.
             continue;
         }
+        let until = *held_until.lock().unwrap();
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
         if to.write_all(&buffer[..read]).is_err() {
             return;
         }
