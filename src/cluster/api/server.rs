@@ -234,8 +234,10 @@ impl ApiServer {
             )
             .map_err(|error| self.unreachable(&name, error.to_string()))?;
         // A read that goes over a new connection too has its whole time there.
-        let is_read = *request.method() == Method::GET;
-        let limit = LIMIT + is_read.then_some(body::PATIENCE).unwrap_or_default();
+        let limit = match *request.method() {
+            Method::GET => LIMIT + body::PATIENCE,
+            _ => LIMIT,
+        };
         let read = body::read(&self.line, request, most);
         self.in_time(&name, limit, read).await
     }
