@@ -136,6 +136,8 @@ async fn live(options: Options) -> Result<(), AgentError> {
         Rc::clone(&cache),
         Rc::clone(&metrics),
     ));
+    let fresh = Rc::clone(&connection);
+    tokio::task::spawn_local(async move { fresh.keep_fresh().await });
     let publishing = tokio::task::spawn_local(Rc::clone(&publisher).run());
     let node_events = Rc::new(NodeEvents::default());
     tokio::task::spawn_local(Rc::clone(&node_events).run(Rc::clone(&knowledge)));

@@ -2,10 +2,14 @@
 
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tracing::info;
 
 use crate::cluster::api::{ApiError, ApiServer, Caller};
+
+/// How often credentials are read: kubelet replaces a token at four fifths of its hour.
+const FRESH_FOR: Duration = Duration::from_secs(300);
 
 /// Where credentials come from.
 #[derive(Debug, Clone)]
@@ -41,6 +45,20 @@ impl Connection {
     /// The API server.
     pub(super) fn server(&self) -> ApiServer {
         self.server.borrow().clone()
+    }
+
+    /// Reads the credentials again every now and then, for ever: kubelet writes a new token well before
+    /// the old one expires, and no request is to be refused meanwhile.
+    pub(super) async fn keep_fresh(&self) {
+        loop {
+            tokio::time::sleep(FRESH_FOR).await;
+            // What is wrong with them shows once the API server refuses those of before.
+            if let Ok(server) = open(&self.credentials, &self.node).await
+                && !server.has_credentials_of(&self.server())
+            {
+                *self.server.borrow_mut() = server;
+            }
+        }
     }
 
     /// Reads the credentials again, after the API server refused them: tokens expire, and the

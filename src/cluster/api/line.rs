@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use http::{Request, Response, Uri, Version};
+use http::{HeaderName, HeaderValue, Request, Response, Uri, Version};
 use hyper::body::Incoming;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
@@ -56,6 +56,11 @@ impl Line {
             config,
             spare: RefCell::default(),
         })
+    }
+
+    /// What every request has besides its own headers, the token among it.
+    pub(super) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
+        &self.config.headers
     }
 
     /// The client.

@@ -121,6 +121,11 @@ impl ApiServer {
         })
     }
 
+    /// Whether both send the same credentials.
+    pub fn has_credentials_of(&self, other: &ApiServer) -> bool {
+        self.line.headers() == other.line.headers()
+    }
+
     /// One pod; `None` when there is none of that name.
     ///
     /// # Errors
