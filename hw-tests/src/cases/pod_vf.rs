@@ -238,7 +238,7 @@ fn the_devices_of_the_node_are_shown_with_their_pods(node: &Node) -> Outcome {
     let table = cluster.devices("table")?;
     let row = table.lines().find(|line| line.starts_with(&id));
     let row = present(format!("{id} in: {table}"), row)?;
-    holds(row, row.ends_with("hwt/hwt-web net1 (hwt/vf)"))?;
+    holds(row, row.contains(" hwt/hwt-web net1 (hwt/vf)"))?;
     let picture = cluster.devices("svg")?;
     let shown = format!("data-device=\"{id}\"");
     same(
