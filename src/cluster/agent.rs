@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use connection::{ByDeadline, ConnectError, Connection, Wait};
+use connection::{ByDeadline, ConnectError, Connection, For};
 
 use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
@@ -62,7 +62,7 @@ impl Agent {
     }
 
     fn connect(&self, until: Instant) -> Result<Connection, Attempt> {
-        connection::open(&self.socket, Wait::Until(until)).map_err(|error| match error {
+        connection::open(&self.socket, For::Asking(until)).map_err(|error| match error {
             ConnectError::Io(error) => {
                 use std::io::ErrorKind::{ConnectionRefused, NotFound, TimedOut, WouldBlock};
                 match error.kind() {
@@ -156,7 +156,7 @@ impl Agent {
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
         let kept = kept.filter(|stream| stream.set_nonblocking(true).is_ok());
-        let at_once = || connection::open(&self.socket, Wait::No).ok();
+        let at_once = || connection::open(&self.socket, For::Telling).ok();
         let Some(stream) = kept.or_else(at_once) else {
             return;
         };
@@ -388,7 +388,7 @@ impl Informant {
         };
         let tell = |stream: &Connection| connection::send_with(stream, &frame, None).is_ok();
         self.stream = self.stream.take().filter(tell).or_else(|| {
-            let stream = connection::open(&self.socket, Wait::No).ok();
+            let stream = connection::open(&self.socket, For::Telling).ok();
             stream.filter(tell)
         });
         self.stream.is_some()

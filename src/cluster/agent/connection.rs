@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::{ManuallyDrop, MaybeUninit};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
@@ -21,21 +22,24 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// A connection to the agent, which this process never closes: its end does. What the agent has put
-/// into the connection would be released with it, and a descriptor among that may keep the one who
-/// releases it waiting (SO_LINGER). The kernel waits for nothing when a process ends.
+/// A connection to the agent, which this process never closes: its end does. The kernel closes what
+/// the agent sent with the connection, and closing a descriptor may take long (a socket with
+/// SO_LINGER waits, a file without a name is freed block by block). At the end of a process a socket
+/// does not wait any more. A file still does: an agent can delay the end of a call that asks it,
+/// which it can do by not answering too. A call that only tells takes no descriptor at all.
 pub(super) type Connection = ManuallyDrop<UnixStream>;
 
 /// How many descriptors come with one message at most (`SCM_MAX_FD`).
 const MOST_DESCRIPTORS: usize = 253;
 
-/// How long to wait for the agent.
+/// What a connection is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wait {
-    /// Until then.
-    Until(Instant),
-    /// Not at all: an agent without room in its queue is as good as none.
-    No,
+pub(super) enum For {
+    /// A question, which waits until then.
+    Asking(Instant),
+    /// A message without an answer, which waits for nothing: an agent without room in its queue is
+    /// as good as none.
+    Telling,
 }
 
 /// Why there is no connection.
@@ -57,7 +61,7 @@ impl From<io::Error> for ConnectError {
 ///
 /// A link of that name is refused: the agent may write to the socket's directory, and root does not
 /// go where the agent points. The listener has to be root, since its answers decide what runs.
-pub(super) fn open(path: &Path, wait: Wait) -> Result<Connection, ConnectError> {
+pub(super) fn open(path: &Path, purpose: For) -> Result<Connection, ConnectError> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let named = File::from(nix::fcntl::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
@@ -66,12 +70,14 @@ pub(super) fn open(path: &Path, wait: Wait) -> Result<Connection, ConnectError> 
         return Err(io::Error::new(io::ErrorKind::InvalidInput, cause).into());
     }
     let mut flags = SockFlag::SOCK_CLOEXEC;
-    flags.set(SockFlag::SOCK_NONBLOCK, matches!(wait, Wait::No));
+    flags.set(SockFlag::SOCK_NONBLOCK, matches!(purpose, For::Telling));
     let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None);
     let stream = UnixStream::from(stream.map_err(io::Error::from)?);
-    if let Wait::Until(until) = wait {
+    match purpose {
         // The kernel applies it to connecting too, which waits while the agent's queue is full.
-        stream.set_write_timeout(Some(left(until)?))?;
+        For::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
+        // Before the agent can send: nothing of its own then waits to be closed with this process.
+        For::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());
     let address = UnixAddr::new(itself.as_str()).map_err(io::Error::from)?;

@@ -1,8 +1,9 @@
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
-use crate::cluster::{Pod, PodName};
+use crate::cluster::{Figures, Pod, PodName};
 
 /// An agent that answers each question with the pod's name for its UID, and tells what it was asked,
 /// by the number of the connection.
@@ -190,6 +191,25 @@ fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
     assert!(error.contains("it sent a descriptor"), "{error}");
     drop(agent);
     assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+/// Whatever it sent would be closed at the end of the call, which may take long.
+#[test]
+fn an_agent_that_is_told_something_can_send_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("agent.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let agent = Agent::new(&socket, None, dir.path());
+    agent.over(Figures::default(), &|| None);
+    let (stream, _) = listener.accept().unwrap();
+    let sent = connection::send_with(
+        &stream,
+        b"JF",
+        Some(std::io::stdin().as_fd().try_clone_to_owned().unwrap()),
+    );
+    assert_eq!(sent.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
+    let mut told = [0; 2];
+    (&stream).read_exact(&mut told).unwrap();
 }
 
 #[test]
