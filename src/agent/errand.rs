@@ -1,8 +1,8 @@
 //! One question's look-ups, and how much text its answer holds at once.
 //!
 //! Answers that are being written share a room of a fixed size. A definition for which there is no
-//! room goes to the plugin by itself, before the answer, and is forgotten: the agent has one of
-//! these at a time, whatever plugins ask.
+//! room goes to the plugin by itself, before the answer. The agent copies a few of the definitions
+//! that it keeps at a time, and reads one that it does not keep at a time, whatever plugins ask.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -17,12 +17,14 @@ use super::serve::send_frame;
 use crate::cluster::Found;
 use crate::cluster::api::definitions::Unread;
 use crate::cluster::api::{ApiError, Lookup, PodView, SliceView};
-use crate::cluster::frame;
+use crate::cluster::frame::{self, FromAgent, MAX_FROM_AGENT};
 use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
 /// The room of answers that are being written, in KiB of definitions.
 pub(super) const ROOM: usize = 1024;
+/// How many kept definitions the agent copies for plugins at once, besides those in the room.
+pub(super) const COPIES: usize = 8;
 
 /// The look-ups of one question.
 #[derive(Debug)]
@@ -68,7 +70,27 @@ impl<'a, 's> Errand<'a, 's> {
         }
     }
 
-    /// Hands a definition over by itself; the answer says that it was there.
+    /// Hands a kept definition over by itself. It waits for no definition that is read, so that
+    /// pods with many definitions do not keep others waiting.
+    async fn hand_over_kept(
+        &self,
+        object: &ObjectRef,
+        definition: &Definition,
+        plugin: &Mutex<&'s mut UnixStream>,
+    ) -> Found<Definition> {
+        let copy = self.knowledge.copies.acquire().await;
+        let _copy = copy.map_err(|error| error.to_string())?;
+        let part = FromAgent::Definition(Box::new((object.clone(), definition.clone())));
+        let part = frame::encode(&part, MAX_FROM_AGENT).map_err(|error| error.to_string())?;
+        self.send(&part, plugin).await;
+        Ok(Definition {
+            object: definition.object.clone(),
+            config: None,
+            resource_name: definition.resource_name.clone(),
+        })
+    }
+
+    /// Reads a definition that is not kept and hands it over by itself.
     async fn hand_over(
         &self,
         object: &ObjectRef,
@@ -80,10 +102,14 @@ impl<'a, 's> Errand<'a, 's> {
         let (left, part) = part(object, &text)?;
         // The agent has either of the two while the plugin takes it.
         drop(text);
-        if !self.is_plugin_gone.get() && !send_frame(*plugin.lock().await, &part).await {
+        self.send(&part, plugin).await;
+        Ok(left)
+    }
+
+    async fn send(&self, part: &[u8], plugin: &Mutex<&'s mut UnixStream>) {
+        if !self.is_plugin_gone.get() && !send_frame(*plugin.lock().await, part).await {
             self.is_plugin_gone.set(true);
         }
-        Ok(left)
     }
 }
 
@@ -119,14 +145,18 @@ impl Lookup for Errand<'_, '_> {
     }
 
     async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
-        if let Known::Whole(definition) = self.knowledge.definition(object).await?
-            && self.takes_room_for(&definition)
+        let known = self.knowledge.definition(object).await?;
+        if let Known::Whole(definition) = &known
+            && self.takes_room_for(definition)
         {
-            return Ok(Definition::clone(&definition));
+            return Ok(Definition::clone(definition));
         }
-        match &self.plugin {
-            Some(plugin) => self.hand_over(object, plugin).await,
-            None => Err(format!(
+        match (&self.plugin, known) {
+            (Some(plugin), Known::Whole(definition)) => {
+                self.hand_over_kept(object, &definition, plugin).await
+            }
+            (Some(plugin), Known::TooLong) => self.hand_over(object, plugin).await,
+            (None, _) => Err(format!(
                 "NetworkAttachmentDefinition {object} has more than {KEPT_TEXT} bytes, which a \
                  plugin of an older release does not take; bring plugin and agent to one release"
             )),

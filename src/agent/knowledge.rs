@@ -10,7 +10,7 @@ use tracing::warn;
 
 use super::cache::Cache;
 use super::connection::Connection;
-use super::errand::ROOM;
+use super::errand::{COPIES, ROOM};
 use super::kept::{KEPT_TEXT, Known, Outcome};
 use super::metrics::{Metrics, Origin, What};
 use crate::cluster::api::definitions::Read;
@@ -42,6 +42,8 @@ pub(super) struct Knowledge {
     pub(super) cache: Rc<Cache>,
     /// The room of answers that are being written, in KiB.
     pub(super) room: Semaphore,
+    /// Whose turn it is to copy a definition that is kept.
+    pub(super) copies: Semaphore,
     /// Whose turn it is to hold a definition that is not kept.
     pub(super) turn: Semaphore,
     /// Whose turn it is to hold a pod that is not kept.
@@ -68,6 +70,7 @@ impl Knowledge {
             node,
             cache,
             room: Semaphore::new(ROOM),
+            copies: Semaphore::new(COPIES),
             turn: Semaphore::new(1),
             pod_turns: Semaphore::new(PODS),
             connection,

@@ -1,8 +1,12 @@
 //! What definitions cost the agent: those that its node's pods select, and no others.
 
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use jackfield::cluster::frame::{self, MAX_TO_AGENT, ToAgent};
+use jackfield::cluster::{PodName, Question};
 use serde_json::{Value, json};
 
 use crate::lab::{Admin, AgentProcess, Fault, Lab, NETWORKS, Server, eventually};
@@ -197,6 +201,53 @@ fn definitions_of_a_megabyte_are_attached_and_stay_out_of_memory() {
     let before = agent.metric(READ);
     lab.add("web", &uid).succeeds();
     assert_eq!(agent.metric(READ), before);
+    let admin = Admin::new(Server::get(), "admin");
+    admin.delete(path(&lab, "").trim_end_matches('/'));
+}
+
+/// Plugins that take nothing fill the room of answers and hold the one long definition.
+#[test]
+fn a_pod_waits_for_no_other_pods_definitions() {
+    let lab = Lab::new();
+    long_definitions(&lab, 14, 60_000);
+    let longest = json!({"spec": {"config": long_config(13, 1_000_000)}});
+    lab.admin.merge(&path(&lab, "long13"), &longest);
+    let greedy: Vec<String> = (0..12).map(|number| format!("long{number}")).collect();
+    let pods = [
+        ("greedy", greedy.join(",")),
+        ("slow", "long13".to_owned()),
+        ("web", "long12".to_owned()),
+    ];
+    let uids = pods
+        .each_ref()
+        .map(|(pod, networks)| lab.pod(pod, &json!({NETWORKS: networks})));
+    let agent = lab.start_agent();
+    eventually("all are known", || agent.metric(KEPT) == Some(14.0));
+    let ask = |pod: &str, uid: &str| {
+        let question = ToAgent::Question(Question {
+            pod: Some(PodName {
+                namespace: lab.namespace.clone(),
+                name: pod.into(),
+                uid: Some(uid.into()),
+            }),
+            parts: true,
+            ..Question::default()
+        });
+        let mut stream = UnixStream::connect(lab.socket()).unwrap();
+        let frame = frame::encode(&question, MAX_TO_AGENT).unwrap();
+        stream.write_all(&frame).unwrap();
+        stream
+    };
+    let _greedy = [(); 2].map(|()| ask("greedy", &uids[0]));
+    // Each holds its turn for five seconds.
+    let _slow: Vec<UnixStream> = (0..12).map(|_| ask("slow", &uids[1])).collect();
+    let begun = Instant::now();
+    lab.add("web", &uids[2]).succeeds();
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
     let admin = Admin::new(Server::get(), "admin");
     admin.delete(path(&lab, "").trim_end_matches('/'));
 }
