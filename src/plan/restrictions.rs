@@ -110,12 +110,19 @@ fn check_plugins(
         let mut executed = vec![(plugin.body().clone(), false, 0)];
         let mut room = LEVELS * (config.raw().len() + SHORT);
         while let Some((object, is_part, level)) = executed.pop() {
-            let name = object.read::<String>("type").ok().flatten();
-            let name = name.filter(|name| !name.is_empty());
-            if let Some(name) = name.filter(|name| !types.is_empty() && !types.contains(name)) {
-                return Err(Reason::Restricted(format!(
-                    "{policy} does not list plugin {name} under types; add it there"
-                )));
+            let name = object.read::<String>("type").map_err(|error| {
+                Reason::Restricted(format!("plugin {}: {error}", plugin.plugin_type()))
+            });
+            match name {
+                Err(unreadable) if !types.is_empty() => return Err(unreadable),
+                Ok(Some(name))
+                    if !name.is_empty() && !types.is_empty() && !types.contains(&name) =>
+                {
+                    return Err(Reason::Restricted(format!(
+                        "{policy} does not list plugin {name} under types; add it there"
+                    )));
+                }
+                _ => {}
             }
             let denied = deny_keys.iter().map(|key| (key.as_str(), key.as_str()));
             let denied: Vec<Denied<'_>> = denied.filter(|_| !is_part).collect();
@@ -309,6 +316,28 @@ mod tests {
         ] {
             let found = super::held(&object, &[("another", "x.y"), (path, path)]);
             assert_eq!(found, held.then_some(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_type_that_only_some_parsers_read_is_refused() {
+        for hidden in [
+            r#""delegate":{"type":["evil"]}"#,
+            r#""delegates":[{"type":{"a":"evil"}}]"#,
+            r#""ipam":{"type":7}"#,
+        ] {
+            let text = format!(r#"{{"cniVersion":"1.0.0","name":"n","type":"ptp",{hidden}}}"#);
+            let Ok(config) = NetworkConfig::parse(text.as_bytes()) else {
+                continue;
+            };
+            let check = |types: &[String]| check_plugins(types, &[], &config, "the policy");
+            let refused = check(&["ptp".to_owned()]).unwrap_err().to_string();
+            assert!(refused.contains("type"), "{refused}");
+            assert_eq!(
+                check(&[]),
+                Ok(()),
+                "without a policy it is the plugin's matter"
+            );
         }
     }
 
