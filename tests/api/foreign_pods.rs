@@ -112,7 +112,8 @@ fn pods_that_are_not_kept_are_read_two_at_a_time() {
         }
     });
     let more = peak(&agent) - before;
-    assert!(more < 10 * 1024, "{more} kB more");
+    // All at once they would be 24 MB of text alone.
+    assert!(more < 16 * 1024, "{more} kB more");
 }
 
 #[test]
