@@ -53,7 +53,7 @@ pub mod plugin;
 
 pub mod agent;
 
-pub mod node;
+pub mod setup;
 
 pub mod cli;
 

@@ -8,42 +8,35 @@
 //! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
-//! They work through [`Node`]: the cluster, the delegates, the pod's links and the journal, each
+//! They work through [`Host`]: the cluster, the delegates, the pod's links and the journal, each
 //! behind its seam.
 
-pub mod absence;
 pub mod add;
+pub mod agent_absence;
 pub mod check;
 pub mod default_route;
 pub mod del;
 mod delegates;
 pub mod detach;
+pub mod devices;
 pub mod examine;
-pub mod exclusive;
 pub mod failure;
-mod functions;
 pub mod gc;
-mod hardware;
-pub mod indicator;
 mod inquiry;
-mod known;
+mod network_status;
 mod networks;
-pub mod orphans;
-pub mod otherwise;
-pub mod owed;
+mod pod_facts;
 pub mod prepare;
 pub mod proof;
-pub mod readiness;
-mod restore;
-pub mod retire;
+pub mod readiness_indicator;
+pub mod recovery;
 pub mod status;
 pub mod stopwatch;
-mod stuck;
-mod unrecorded;
 
 use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 pub use failure::Failure;
@@ -62,11 +55,11 @@ pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>
 /// Opens the seam to the links of devices: on the host, or in the namespace of a pod.
 pub type OpenDevices = dyn Fn(Option<&PodNetns>) -> Result<Box<dyn DeviceLinks>, KernelError>;
 
-/// Begins a process that tries a detachment again ([`owed::retry`]), and does not wait for it.
+/// Begins a process that tries a detachment again ([`recovery::retry::retry`]), and does not wait for it.
 pub type Retry = dyn Fn(&Context<'_>, &Key) -> io::Result<()>;
 
-/// The node as the verbs see it.
-pub struct Node<'a> {
+/// The node as the verbs see it: each part of it behind a seam.
+pub struct Host<'a> {
     /// Who knows the pods.
     pub cluster: &'a dyn Cluster,
     /// Who runs plugins.
@@ -90,34 +83,40 @@ pub struct Node<'a> {
 /// One call on its way: what was asked, and until when.
 pub struct Context<'a> {
     /// The node.
-    pub node: &'a Node<'a>,
+    pub host: &'a Host<'a>,
     /// What the runtime asked.
     pub request: &'a Request,
     /// When the verb has to be done.
     pub deadline: Instant,
-    notes: RefCell<Vec<String>>,
+    notes: Rc<RefCell<Vec<String>>>,
 }
 
 impl<'a> Context<'a> {
     /// A call that may take `limit` from now.
-    pub fn new(node: &'a Node<'a>, request: &'a Request, limit: Duration) -> Context<'a> {
-        Context::until(node, request, Instant::now() + limit)
+    pub fn new(host: &'a Host<'a>, request: &'a Request, limit: Duration) -> Context<'a> {
+        Context {
+            host,
+            request,
+            deadline: Instant::now() + limit,
+            notes: Rc::default(),
+        }
     }
 
-    /// A call that may take until `deadline`.
-    pub fn until(node: &'a Node<'a>, request: &'a Request, deadline: Instant) -> Context<'a> {
+    /// A part of this call that may take until `deadline`. Its notes are the call's.
+    #[must_use]
+    pub fn until(&self, deadline: Instant) -> Context<'a> {
         Context {
-            node,
-            request,
+            host: self.host,
+            request: self.request,
             deadline,
-            notes: RefCell::default(),
+            notes: Rc::clone(&self.notes),
         }
     }
 
     /// Takes the lock of a sandbox, until the deadline.
     fn lock(&self, container: &ContainerId) -> Result<Lock, LockError> {
-        let take = || Lock::take(&self.node.lock_dir, container, self.deadline);
-        self.node.stopwatch.during(Phase::Lock, take)
+        let take = || Lock::take(&self.host.lock_dir, container, self.deadline);
+        self.host.stopwatch.during(Phase::Lock, take)
     }
 
     /// Keeps a line for whoever reads stderr: it went well enough, and should be known.
@@ -132,7 +131,7 @@ impl<'a> Context<'a> {
 
     /// Where plugins are looked for: `binDir`, then `CNI_PATH`.
     pub fn search_path(&self) -> Vec<PathBuf> {
-        let bin_dir = self.request.node.bin_dir.clone();
+        let bin_dir = self.request.config.bin_dir.clone();
         let mut dirs = vec![bin_dir];
         for dir in self.request.call.path_dirs() {
             if !dirs.contains(&dir) {

@@ -52,7 +52,7 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The node configuration.
-    pub node: &'a NodeConfig,
+    pub config: &'a NodeConfig,
     /// `CNI_CONTAINERID`.
     pub container: &'a ContainerId,
     /// `CNI_IFNAME`: the cluster network's interface.

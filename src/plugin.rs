@@ -16,7 +16,7 @@ use crate::console;
 use crate::delegate::{DEPTH_VARIABLE, Depth, DepthError, Ours, Processes};
 use crate::journal::Journal;
 use crate::kernel::Netlink;
-use crate::operation::{self, Context, Failure, Node, Stopwatch, Timed};
+use crate::operation::{self, Context, Failure, Host, Stopwatch, Timed};
 use crate::request::log::Level;
 use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
@@ -70,24 +70,24 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         return Ok(give(&refused(call.verb, circle), *version));
     }
     let request = Request::new(call, conf?)?;
-    let log = &request.node.log;
-    for line in &request.node.warnings {
+    let log = &request.config.log;
+    for line in &request.config.warnings {
         log.warn(&named(&request.call), line);
     }
     let begun = Instant::now();
-    with_node(&request.node, |node| {
-        let outcome = run(node, &request);
+    with_host(&request.config, |host| {
+        let outcome = run(host, &request);
         let exit = give(&outcome, *version);
         let failure = outcome.err().map(|failure| failure.to_cni());
-        let mut figures = node.stopwatch.stop(&request.call, failure.as_ref());
+        let mut figures = host.stopwatch.stop(&request.call, failure.as_ref());
         // An ADD spares its pod the time: it adds one.
         if request.call.verb != Verb::Add {
-            figures.on_record = Some(node.journal.count());
+            figures.on_record = Some(host.journal.count());
         }
-        let silent = operation::absence::keep(node, &request.node);
+        let silent = operation::agent_absence::keep(host, &request.config);
         figures.agent_silent = silent.map(|silent| silent.as_secs());
-        let record = || node.journal.lend(&node.stopwatch.record()?).ok();
-        node.cluster.over(figures, &record);
+        let record = || host.journal.lend(&host.stopwatch.record()?).ok();
+        host.cluster.over(figures, &record);
         match failure {
             None => log.write(Level::Verbose, || {
                 format!("{}: done in {:.1?}", named(&request.call), begun.elapsed())
@@ -134,7 +134,7 @@ pub fn forget_locks() {
     let locks = std::path::Path::new(LOCK_DIR);
     let _ = std::fs::remove_dir(locks);
     if let Some(run) = locks.parent() {
-        operation::absence::forget(run);
+        operation::agent_absence::forget(run);
         let _ = std::fs::remove_dir(run.join("agent"));
         let _ = std::fs::remove_dir(run);
     }
@@ -144,9 +144,9 @@ pub fn forget_locks() {
 ///
 /// # Errors
 /// When delegates call each other in a circle, and those of `act`.
-pub fn with_node<T>(
+pub fn with_host<T>(
     config: &NodeConfig,
-    act: impl FnOnce(&Node<'_>) -> Result<T, Failure>,
+    act: impl FnOnce(&Host<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let cluster: Box<dyn Cluster> = match &config.source {
         Source::Folder(folder) => Box::new(Folder::new(folder.clone())),
@@ -160,7 +160,7 @@ pub fn with_node<T>(
         )),
     };
     let (stopwatch, processes) = (Stopwatch::default(), Processes::new(depth()?));
-    act(&Node {
+    act(&Host {
         cluster: cluster.as_ref(),
         exec: &Timed {
             exec: &processes,
@@ -179,35 +179,35 @@ pub fn with_node<T>(
     })
 }
 
-fn run(node: &Node<'_>, request: &Request) -> Result<String, Failure> {
-    let limits = request.node.deadlines;
+fn run(host: &Host<'_>, request: &Request) -> Result<String, Failure> {
+    let limits = request.config.deadlines;
     match request.call.verb {
         Verb::Add => {
-            let context = Context::new(node, request, limits.add);
+            let context = Context::new(host, request, limits.add);
             let outcome = operation::add::add(&context);
             warn_of_notes(&context);
             let added = outcome?;
             for entry in &added.status {
                 let line = || format!("{}: {}", named(&request.call), serde_json::json!(entry));
-                request.node.log.write(Level::Debug, line);
+                request.config.log.write(Level::Debug, line);
             }
-            Ok(added.result.to_json(request.node.version)?)
+            Ok(added.result.to_json(request.config.version)?)
         }
         Verb::Del => {
-            let context = Context::new(node, request, limits.del);
+            let context = Context::new(host, request, limits.del);
             without_answer(&context, operation::del::del(&context))
         }
         Verb::Check => {
-            let context = Context::new(node, request, limits.check);
+            let context = Context::new(host, request, limits.check);
             without_answer(&context, operation::check::check(&context))
         }
         Verb::Gc => {
-            let context = Context::new(node, request, limits.gc);
+            let context = Context::new(host, request, limits.gc);
             without_answer(&context, operation::gc::gc(&context))
         }
         Verb::Status => {
-            let context = Context::new(node, request, limits.status);
-            without_answer(&context, operation::readiness::status(&context))
+            let context = Context::new(host, request, limits.status);
+            without_answer(&context, operation::status::status(&context))
         }
         Verb::Version => Ok(supported_versions()),
     }
@@ -225,7 +225,7 @@ fn without_answer<T>(
 fn warn_of_notes(context: &Context<'_>) {
     let request = context.request;
     for line in context.notes() {
-        request.node.log.warn(&named(&request.call), &line);
+        request.config.log.warn(&named(&request.call), &line);
     }
 }
 

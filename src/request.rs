@@ -32,7 +32,7 @@ pub struct Request {
     /// What the environment said.
     pub call: Call,
     /// What the configuration on stdin said.
-    pub node: NodeConfig,
+    pub config: NodeConfig,
     /// The configuration as it came: `prevResult`, `runtimeConfig` and the attachments that GC
     /// keeps are read from it when a verb needs them.
     pub stdin: RawObject,
@@ -56,9 +56,13 @@ impl Request {
     /// # Errors
     /// As [`Request::new`], but for the version.
     pub fn for_people(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
-        let node = NodeConfig::parse(&stdin)?;
+        let config = NodeConfig::parse(&stdin)?;
         call.require_attachment()?;
-        Ok(Request { call, node, stdin })
+        Ok(Request {
+            call,
+            config,
+            stdin,
+        })
     }
 }
 

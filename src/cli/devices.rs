@@ -11,7 +11,7 @@ use super::table::table;
 use super::{note, print, print_document, print_json};
 use crate::journal::Journal;
 use crate::kernel::devices_in_all_namespaces;
-use crate::operation::orphans::orphans;
+use crate::operation::devices::orphans::orphans;
 use usage::{Usage, User};
 
 mod names;

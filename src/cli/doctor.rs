@@ -8,7 +8,7 @@ use clap::Args;
 use super::install::{PlaceArgs, programs};
 use super::table::table;
 use super::{Output, print, print_json};
-use crate::node::doctor::{self, Diagnosis, Held, Options};
+use crate::setup::doctor::{self, Diagnosis, Held, Options};
 
 /// Which node to look at.
 #[derive(Debug, Args)]

@@ -9,10 +9,11 @@ use super::{ExplainArgs, Output, print, print_json};
 use crate::allocation::Origin;
 use crate::delegate::Binary;
 use crate::kernel::capabilities;
+use crate::operation::devices::reserve;
 use crate::operation::prepare::{Prepared, prepare};
-use crate::operation::{Context, Failure, exclusive, indicator};
+use crate::operation::{Context, Failure, readiness_indicator};
 use crate::plan::{Attachment, PlanError};
-use crate::plugin::with_node;
+use crate::plugin::with_host;
 use crate::request::Strictness;
 use crate::verify::IntendedFunction;
 
@@ -28,11 +29,11 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
     ];
     let request = read_request(&args.node, &args.pod, &variables)?;
     let mut problems = Vec::new();
-    let prepared = with_node(&request.node, |node| {
+    let prepared = with_host(&request.config, |host| {
         let of_node = [
             capabilities::require().map_err(Failure::from),
-            node.journal.check_writable().map_err(Failure::from),
-            indicator::is_there(request.node.readiness_indicator.as_deref()),
+            host.journal.check_writable().map_err(Failure::from),
+            readiness_indicator::is_there(request.config.readiness_indicator.as_deref()),
         ];
         problems.extend(
             of_node
@@ -40,9 +41,9 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
                 .filter_map(Result::err)
                 .map(|failure| failure.in_full()),
         );
-        let context = Context::new(node, &request, request.node.deadlines.add);
+        let context = Context::new(host, &request, request.config.deadlines.add);
         let mut prepared = prepare(&context)?;
-        let in_use = exclusive::foresee(&context, &prepared);
+        let in_use = reserve::foresee(&context, &prepared);
         prepared.problems.extend(in_use);
         Ok(prepared)
     });
@@ -61,7 +62,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
     };
     match args.output {
         Output::Table => {
-            let proves = request.node.verify != Strictness::Off;
+            let proves = request.config.verify != Strictness::Off;
             let mut lines = for_people(prepared.as_ref(), proves);
             lines.extend(verdict(&problems, &ignored));
             print(lines)?;

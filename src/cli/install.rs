@@ -10,10 +10,10 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use super::doctor::node_name;
 use super::{note, print};
 use crate::cni::RawObject;
-use crate::node::conf::OurConf;
-use crate::node::install::{self, Installed, Options};
-use crate::node::takeover::FromMultus;
-use crate::node::{Place, guard, uninstall};
+use crate::setup::conf::OurConf;
+use crate::setup::install::{self, Installed, Options};
+use crate::setup::takeover::FromMultus;
+use crate::setup::{Place, guard, uninstall};
 
 /// Where a node's files are.
 #[derive(Debug, Args)]

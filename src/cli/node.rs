@@ -7,10 +7,10 @@ use std::str::FromStr;
 use super::{GcArgs, NodeArgs, StatusArgs, note, print};
 use crate::cni::{RawObject, ValidAttachment};
 use crate::delegate::Ran;
-use crate::node::conf::OurConf;
 use crate::operation::{self, Context};
-use crate::plugin::with_node;
+use crate::plugin::with_host;
 use crate::request::{Call, Request};
+use crate::setup::conf::OurConf;
 
 /// `CONTAINER_ID:IFNAME` of an attachment that stays.
 #[derive(Debug, Clone)]
@@ -39,8 +39,8 @@ pub(super) fn gc(args: &GcArgs) -> Result<ExitCode, String> {
         }
         conf.set("cni.dev/valid-attachments", keep);
     })?;
-    let collected = with_node(&request.node, |node| {
-        let context = Context::new(node, &request, request.node.deadlines.gc);
+    let collected = with_host(&request.config, |host| {
+        let context = Context::new(host, &request, request.config.deadlines.gc);
         let collected = operation::gc::gc(&context);
         context.notes().iter().for_each(|line| note(line));
         collected
@@ -60,9 +60,9 @@ pub(super) fn gc(args: &GcArgs) -> Result<ExitCode, String> {
 
 pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
     let request = request("STATUS", &args.node, |_| {})?;
-    let ready = with_node(&request.node, |node| {
-        let context = Context::new(node, &request, request.node.deadlines.status);
-        let ready = operation::readiness::status(&context);
+    let ready = with_host(&request.config, |host| {
+        let context = Context::new(host, &request, request.config.deadlines.status);
+        let ready = operation::status::status(&context);
         context.notes().iter().for_each(|line| note(line));
         ready
     });
@@ -110,6 +110,6 @@ fn request(
     })
     .map_err(|error| error.to_string())?;
     let request = Request::for_people(call, conf).map_err(|error| format!("{file}: {error}"))?;
-    request.node.warnings.iter().for_each(|line| note(line));
+    request.config.warnings.iter().for_each(|line| note(line));
     Ok(request)
 }

@@ -7,7 +7,7 @@ use super::{NodeArgs, Output, PodArgs, PodRef, note, print, print_json, progress
 use crate::cni::RawObject;
 use crate::npwg::StatusEntry;
 use crate::operation::{self, Context};
-use crate::plugin::with_node;
+use crate::plugin::with_host;
 use crate::request::{Call, Request};
 
 pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, String> {
@@ -16,8 +16,8 @@ pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, String> {
         "attaching {}/{} …",
         args.pod.namespace, args.pod.name
     ));
-    let added = with_node(&request.node, |node| {
-        let context = Context::new(node, &request, request.node.deadlines.add);
+    let added = with_host(&request.config, |host| {
+        let context = Context::new(host, &request, request.config.deadlines.add);
         let added = operation::add::add(&context);
         context.notes().iter().for_each(|line| note(line));
         added
@@ -33,8 +33,8 @@ pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, String> {
         "detaching {}/{} …",
         args.pod.namespace, args.pod.name
     ));
-    let outcome = with_node(&request.node, |node| {
-        let context = Context::new(node, &request, request.node.deadlines.del);
+    let outcome = with_host(&request.config, |host| {
+        let context = Context::new(host, &request, request.config.deadlines.del);
         let outcome = operation::del::del(&context);
         context.notes().iter().for_each(|line| note(line));
         outcome
@@ -46,8 +46,8 @@ pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, String> {
 
 pub(super) fn check(args: &PodArgs) -> Result<ExitCode, String> {
     let request = request("CHECK", args)?;
-    let status = with_node(&request.node, |node| {
-        let context = Context::new(node, &request, request.node.deadlines.check);
+    let status = with_host(&request.config, |host| {
+        let context = Context::new(host, &request, request.config.deadlines.check);
         let status = operation::check::check(&context);
         context.notes().iter().for_each(|line| note(line));
         status
@@ -100,7 +100,7 @@ pub(super) fn read_request(
     let conf = RawObject::parse_stdin(&super::node::on_stdin(&conf))
         .map_err(|error| refused(error.to_string()))?;
     let request = Request::new(call, conf).map_err(|error| refused(error.to_string()))?;
-    request.node.warnings.iter().for_each(|line| note(line));
+    request.config.warnings.iter().for_each(|line| note(line));
     Ok(request)
 }
 

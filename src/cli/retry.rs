@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use super::RetryArgs;
 use crate::cni::RawObject;
 use crate::journal::Key;
-use crate::operation::{Context, owed};
-use crate::plugin::with_node;
+use crate::operation::Context;
+use crate::operation::recovery;
+use crate::plugin::with_host;
 use crate::request::{Call, Request, read_stdin};
 
 pub(super) fn retry(args: &RetryArgs) -> Result<ExitCode, String> {
@@ -27,10 +28,10 @@ pub(super) fn retry(args: &RetryArgs) -> Result<ExitCode, String> {
     });
     let call = call.map_err(|error| error.to_string())?;
     let request = Request::for_people(call, conf).map_err(|error| error.to_string())?;
-    let log = &request.node.log;
-    let tried = with_node(&request.node, |node| {
-        let context = Context::new(node, &request, request.node.deadlines.del);
-        owed::retry(&context, &key);
+    let log = &request.config.log;
+    let tried = with_host(&request.config, |host| {
+        let context = Context::new(host, &request, request.config.deadlines.del);
+        recovery::retry::retry(&context, &key);
         let named = format!(
             "retry of container {}, interface {}",
             key.container, key.ifname

@@ -57,16 +57,16 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Finds the configuration of every network that `answer` knows and `node` names.
-    pub fn build(node: &NodeConfig, answer: &Answer) -> Catalog {
-        let finder = Finder { node, answer };
-        let cluster = match &node.cluster_network {
+    /// Finds the configuration of every network that `answer` knows and `config` names.
+    pub fn build(config: &NodeConfig, answer: &Answer) -> Catalog {
+        let finder = Finder { config, answer };
+        let cluster = match &config.cluster_network {
             ClusterNetwork::Named(name) => finder.named(name),
             ClusterNetwork::Inline(text) => Ok(inline(0, text)),
         };
-        let further = node.further_delegates.iter().enumerate();
+        let further = config.further_delegates.iter().enumerate();
         let further = further.map(|(index, text)| inline(index + 1, text));
-        let defaults = node
+        let defaults = config
             .default_networks
             .iter()
             .map(|name| (name.clone(), finder.named(name)))
@@ -121,24 +121,24 @@ impl Catalog {
 }
 
 /// The definitions that the administrator's configuration may mean, to be asked for.
-pub fn administrators_definitions(node: &NodeConfig) -> Vec<ObjectRef> {
-    let cluster = match &node.cluster_network {
+pub fn administrators_definitions(config: &NodeConfig) -> Vec<ObjectRef> {
+    let cluster = match &config.cluster_network {
         ClusterNetwork::Named(name) => Some(name),
         ClusterNetwork::Inline(_) => None,
     };
     cluster
         .into_iter()
-        .chain(&node.default_networks)
-        .filter_map(|name| object_of(node, name))
+        .chain(&config.default_networks)
+        .filter_map(|name| object_of(config, name))
         .collect()
 }
 
-fn object_of(node: &NodeConfig, name: &str) -> Option<ObjectRef> {
-    ObjectRef::with_default_namespace(name, &node.multus_namespace).ok()
+fn object_of(config: &NodeConfig, name: &str) -> Option<ObjectRef> {
+    ObjectRef::with_default_namespace(name, &config.multus_namespace).ok()
 }
 
 struct Finder<'a> {
-    node: &'a NodeConfig,
+    config: &'a NodeConfig,
     answer: &'a Answer,
 }
 
@@ -150,7 +150,7 @@ impl Finder<'_> {
     fn named(&self, name: &str) -> Found<Network> {
         let as_path = Path::new(name);
         if !as_path.is_absolute() {
-            let object = object_of(self.node, name);
+            let object = object_of(self.config, name);
             let defined = object.and_then(|object| {
                 let found = self.answer.definition(&object)?.as_ref().ok()?;
                 Some((object, found))
@@ -166,7 +166,7 @@ impl Finder<'_> {
             }
             return Err(format!(
                 "no definition, no configuration of this name in confDir {} and no absolute path; correct the name, or create what it names",
-                self.node.conf_dir.display()
+                self.config.conf_dir.display()
             ));
         }
         let found = if as_path.is_dir() {
@@ -180,18 +180,18 @@ impl Finder<'_> {
     /// The plugins that run for every pod besides: a sub-directory of where the cluster network's
     /// configuration is, as Multus has it, else of `confDir`.
     fn auxiliary(&self) -> Option<Found<Network>> {
-        let name = self.node.auxiliary_chain.as_ref()?;
-        let cluster = match &self.node.cluster_network {
+        let name = self.config.auxiliary_chain.as_ref()?;
+        let cluster = match &self.config.cluster_network {
             ClusterNetwork::Named(name) => Path::new(name),
             ClusterNetwork::Inline(_) => Path::new(""),
         };
         let dir = match cluster.parent() {
             Some(parent) if cluster.is_absolute() && !cluster.is_dir() => parent,
             _ if cluster.is_absolute() => cluster,
-            _ => &self.node.conf_dir,
+            _ => &self.config.conf_dir,
         };
         // Before 0.3.0 there were no chains.
-        let version = self.node.version.max(Version::V0_3_1);
+        let version = self.config.version.max(Version::V0_3_1);
         conf_dir::auxiliary_chain(dir, name, version)
             .map(|found| found.map(|OnDisk { path, text }| bare(text, path.display().to_string())))
             .map_err(|error| error.to_string())
@@ -219,7 +219,7 @@ impl Finder<'_> {
                     return Err(format!(
                         "{origin} has no spec.config and confDir {} has no configuration named {}; \
                          write one of the two",
-                        self.node.conf_dir.display(),
+                        self.config.conf_dir.display(),
                         object.name()
                     ));
                 }
@@ -234,7 +234,7 @@ impl Finder<'_> {
     }
 
     fn on_disk(&self, name: &str) -> Found<Option<OnDisk>> {
-        conf_dir::by_name(&self.node.conf_dir, name)
+        conf_dir::by_name(&self.config.conf_dir, name)
             .map_err(|error: ConfDirError| error.to_string())
     }
 }

@@ -10,10 +10,10 @@ use crate::allocation::Checkpoint;
 use crate::cluster::OwedWrites;
 use crate::cni::RawObject;
 use crate::journal::{Journal, Key, MultusCache, record};
-use crate::node::conf::OurConf;
-use crate::node::manifest::Manifest;
-use crate::node::takeover::{self, FromMultus};
-use crate::node::{Place, directory};
+use crate::setup::conf::OurConf;
+use crate::setup::manifest::Manifest;
+use crate::setup::takeover::{self, FromMultus};
+use crate::setup::{Place, directory};
 
 /// A directory with these files; it ends with the value.
 fn dir_with(files: &[(&str, &[u8])]) -> Option<tempfile::TempDir> {

@@ -50,7 +50,7 @@ pub(super) fn selected(bytes: &[u8]) {
     };
     let Ok(container) = "c".parse() else { return };
     let plan = plan(Inputs {
-        node: &node,
+        config: &node,
         container: &container,
         ifname: &InterfaceName::first(),
         pod: Some(&pod),

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 
 use super::detach::{self, Detachment};
-use super::exclusive;
+use super::devices::{reserve, restore};
 use super::prepare::{self, Prepared};
-use super::{Context, Failure, indicator, restore};
+use super::{Context, Failure, readiness_indicator};
 use crate::boot::boot_id;
 use crate::cluster::{Event, EventKind, Phase, Publication};
 use crate::cni::CniResult;
@@ -45,15 +45,15 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     capabilities::require()?;
     let netns = open_netns(context)?;
     let time = with_time_to_unwind(context);
-    let file = context.request.node.readiness_indicator.as_deref();
-    indicator::wait(file, time.deadline)?;
+    let file = context.request.config.readiness_indicator.as_deref();
+    readiness_indicator::wait(file, time.deadline)?;
     let announced = prepare::announce(&time)?;
-    let mut links = (context.node.links)(&netns)?;
+    let mut links = (context.host.links)(&netns)?;
     let prepared = announced.prepare()?;
     note_warnings(context, &prepared.events);
     if let Some(problem) = prepared.problems.first() {
         if let Some(place) = &problem.place {
-            let stopwatch = context.node.stopwatch;
+            let stopwatch = context.host.stopwatch;
             stopwatch.unplanned(&place.label, prepared.is_first_known);
         }
         tell_problems(context, &prepared);
@@ -76,10 +76,10 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
             .map(|(attachment, _)| attachment.clone())
             .collect(),
     );
-    let stopwatch = context.node.stopwatch;
-    let entry = stopwatch.during(Phase::Journal, || context.node.journal.begin(&header))?;
+    let stopwatch = context.host.stopwatch;
+    let entry = stopwatch.during(Phase::Journal, || context.host.journal.begin(&header))?;
     stopwatch.wrote(&key);
-    if let Err(taken) = exclusive::take(context, &header) {
+    if let Err(taken) = reserve::take(context, &header) {
         return Err(never_begun(context, &header, taken));
     }
     let baseline = match restore::baseline(context, &header) {
@@ -107,7 +107,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
 
 /// Takes back a record of which nothing was begun, the devices that it already had with it.
 fn never_begun(context: &Context<'_>, header: &Header, cause: Failure) -> Failure {
-    let journal = &context.node.journal;
+    let journal = &context.host.journal;
     journal.give_back(header);
     match journal.forget(&header.key()) {
         Ok(()) => cause,
@@ -138,7 +138,7 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let events: Vec<Event> = prepared.events.iter().cloned().chain(told).collect();
     if !events.is_empty() {
         let publication = Publication::new(pod.clone(), None, events);
-        let _ = context.node.cluster.publish(&publication, context.deadline);
+        let _ = context.host.cluster.publish(&publication, context.deadline);
     }
 }
 
@@ -155,23 +155,23 @@ fn note_warnings(context: &Context<'_>, events: &[Event]) {
 fn with_time_to_unwind<'a>(context: &Context<'a>) -> Context<'a> {
     let left = context.deadline.saturating_duration_since(Instant::now());
     let kept: Duration = left / KEPT_FOR_UNWINDING;
-    Context::until(context.node, context.request, context.deadline - kept)
+    context.until(context.deadline - kept)
 }
 
 /// What an earlier ADD of the same name left behind is detached first, and what a DEL could not
 /// detach. One that is complete, of this boot, in a netns that is still there and not owed is no
 /// leftover: the runtime must send a DEL.
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
-    let sandbox = match context.node.journal.find(key)? {
+    let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,
         // Its writer was ended before it began anything: this netns is new.
-        Lookup::CutOff => return Ok(context.node.journal.forget(key)?),
+        Lookup::CutOff => return Ok(context.host.journal.forget(key)?),
         Lookup::Absent | Lookup::Quarantined { .. } => return Ok(()),
     };
     let header = &sandbox.header;
     let there = PodNetns::open(Path::new(&header.netns));
     let is_alive = there.is_ok_and(|netns| netns.id().to_string() == header.netns_id);
-    let is_owed = context.node.journal.owed(key).is_some()
+    let is_owed = context.host.journal.owed(key).is_some()
         || sandbox.progress.iter().any(|attached| attached.detached);
     if sandbox.complete && !is_owed && header.boot == boot_id() && is_alive {
         return Err(Failure::AlreadyAttached {
@@ -187,7 +187,7 @@ fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> 
     let request = context.request;
     let raw = request.stdin.get("prevResult").map(RawValue::get);
     let read = |text: &str| {
-        let result = CniResult::parse(text.as_bytes(), request.node.version)?;
+        let result = CniResult::parse(text.as_bytes(), request.config.version)?;
         result.within_limits()?;
         Ok(result)
     };

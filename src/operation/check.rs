@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::delegates::Delegates;
+use super::devices::functions;
 use super::proof::{self, Proof};
-use super::{Context, Failure, default_route, functions, status, unrecorded};
+use super::recovery;
+use super::{Context, Failure, default_route, network_status};
 use crate::cluster::{Event, Phase, Publication};
 use crate::cni::{CniArgs, CniResult, InterfaceName};
 use crate::delegate::Binaries;
@@ -27,7 +29,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let path = call.netns.as_deref().unwrap_or_else(|| Path::new(""));
     let netns = PodNetns::open(path)?;
     let _lock = context.lock(&key.container)?;
-    let mut links = (context.node.links)(&netns)?;
+    let mut links = (context.host.links)(&netns)?;
     let sandbox = on_record(context, &key, links.as_mut())?;
     if !sandbox.complete {
         return Err(Failure::Incomplete {
@@ -41,8 +43,8 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         let result = results[index].as_ref();
         let asked = ask_delegates(context, &sandbox, attachment, result);
         let proven = prove_one(context, &sandbox, index, result, links.as_mut());
-        let checked = weigh(&context.request.node, attachment, asked, proven);
-        let stopwatch = context.node.stopwatch;
+        let checked = weigh(&context.request.config, attachment, asked, proven);
+        let stopwatch = context.host.stopwatch;
         stopwatch.attachment(&attachment.label, checked.is_ok());
         let (proof, refusal) = checked?;
         for warning in proof.warnings.iter().chain(&refusal) {
@@ -55,15 +57,17 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         context.note(&warning.message);
     }
     tell(context, &sandbox, outvoted);
-    let addresses = context.request.node.status_addresses;
-    Ok(status::entries(&sandbox, &results, &shown, addresses))
+    let addresses = context.request.config.status_addresses;
+    Ok(network_status::entries(
+        &sandbox, &results, &shown, addresses,
+    ))
 }
 
 /// What a plugin's own CHECK and the kernel's view come to together. On a further network a plugin's
 /// refusal is a warning where the kernel shows everything as it was attached: reference plugins refuse
 /// what they have attached themselves, as bridge does without `ipam`.
 fn weigh(
-    node: &NodeConfig,
+    config: &NodeConfig,
     attachment: &Attachment,
     asked: Result<(), Failure>,
     proven: Result<Proof, Failure>,
@@ -73,13 +77,13 @@ fn weigh(
         Err(refusal) => refusal,
     };
     let is_further = !attachment.is_cluster && !attachment.is_auxiliary;
-    let holds = |proof: &Proof| match node.verify {
+    let holds = |proof: &Proof| match config.verify {
         Strictness::Strict => true,
         Strictness::Warn => proof.warnings.is_empty(),
         Strictness::Off => false,
     };
     match proven {
-        Ok(proof) if is_further && !node.strict_delegate_check && holds(&proof) => {
+        Ok(proof) if is_further && !config.strict_delegate_check && holds(&proof) => {
             let event = Event::warning("DelegateCheckFailed", refusal.to_string());
             Ok((proof, Some(event)))
         }
@@ -93,7 +97,7 @@ fn tell(context: &Context<'_>, sandbox: &Sandbox, events: Vec<Event>) {
         return;
     };
     let publication = Publication::new(pod, None, events);
-    if let Err(untold) = context.node.cluster.publish(&publication, context.deadline) {
+    if let Err(untold) = context.host.cluster.publish(&publication, context.deadline) {
         context.note(&untold.to_string());
     }
 }
@@ -110,7 +114,7 @@ fn prove_one(
     let later = later(sandbox, index);
     let prove = || {
         proof::prove(
-            &context.request.node,
+            &context.request.config,
             attachment,
             result,
             Masters::Among(&later),
@@ -118,7 +122,7 @@ fn prove_one(
             context.deadline,
         )
     };
-    let proof = context.node.stopwatch.during(Phase::Verify, prove)?;
+    let proof = context.host.stopwatch.during(Phase::Verify, prove)?;
     check_routes(context, sandbox, index, links)?;
     Ok(proof)
 }
@@ -136,9 +140,9 @@ fn on_record(
     let record_lost = || Failure::RecordLost {
         container: key.container.to_string(),
     };
-    match context.node.journal.find(key)? {
+    match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => return Ok(*sandbox),
-        Lookup::Absent if !context.node.journal.is_lost(key) => {}
+        Lookup::Absent if !context.host.journal.is_lost(key) => {}
         // What was attached is not known any more, so nothing can be compared.
         Lookup::Quarantined { file, cause } => {
             context.note(&format!("{file}: {cause}"));
@@ -146,7 +150,7 @@ fn on_record(
         }
         Lookup::Absent | Lookup::CutOff => return Err(record_lost()),
     }
-    match unrecorded::find(context, key, false)? {
+    match recovery::find_unrecorded(context, key, false)? {
         Some(unrecorded) if unrecorded.is_attached => {
             // A runtime hands over `prevResult` also after a DEL: the interface that it names in
             // the pod has to be there (CNI 1.1.0 §2 CHECK).
@@ -176,7 +180,7 @@ fn check_routes(
     links: &mut dyn PodLinks,
 ) -> Result<(), Failure> {
     let attachment = &sandbox.header.attachments[index];
-    let strictness = context.request.node.verify;
+    let strictness = context.request.config.verify;
     if attachment.default_route.is_none() || strictness == Strictness::Off {
         return Ok(());
     }
@@ -200,7 +204,7 @@ fn ask_delegates(
     let binaries = Binaries::find(
         &context.search_path(),
         &attachment.config,
-        &context.node.ours,
+        &context.host.ours,
     );
     let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
     let container = &sandbox.header.container;

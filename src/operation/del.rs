@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::detach::{self, Detachment};
-use super::retire::has_netns;
-use super::{Context, Failure, indicator, owed, unrecorded};
+use super::recovery::retire::has_netns;
+use super::{Context, Failure, readiness_indicator, recovery};
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
@@ -19,7 +19,7 @@ pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let (container, ifname) = context.request.call.attachment()?;
     let key = Key { container, ifname };
     let outcome = locked(context, &key);
-    owed::begin_one(context, Some(&key));
+    recovery::begin_retry(context, Some(&key));
     outcome
 }
 
@@ -39,15 +39,15 @@ fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
 
 fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let _lock = context.lock(&key.container)?;
-    match context.node.journal.find(key)? {
+    match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => recorded(context, key, *sandbox),
         Lookup::Absent => {
-            let lost = context.node.journal.is_lost(key);
+            let lost = context.host.journal.is_lost(key);
             without_record(context, key, lost)
         }
         Lookup::CutOff => {
             without_record(context, key, true)?;
-            Ok(context.node.journal.forget(key)?)
+            Ok(context.host.journal.forget(key)?)
         }
         Lookup::Quarantined { file, cause } => {
             context.note(&format!(
@@ -65,31 +65,17 @@ fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Fa
     if has_netns(&sandbox.header) {
         refuse_own_netns(context)?;
     }
-    let file = context.request.node.readiness_indicator.as_deref();
+    let file = context.request.config.readiness_indicator.as_deref();
     let left = context.deadline.saturating_duration_since(Instant::now());
     let until = context.deadline - left / KEPT_FOR_DETACHING;
-    if let Err(failure) = indicator::wait(file, until) {
+    if let Err(failure) = readiness_indicator::wait(file, until) {
         let owed = Failure::Owed(vec![failure]);
         return Err(detach::owe(context, key, owed));
     }
     detach::detach(context, sandbox, Detachment::Runtime)
 }
 
-fn without_record(context: &Context<'_>, key: &Key, lost: bool) -> Result<(), Failure> {
+fn without_record(context: &Context<'_>, key: &Key, is_lost: bool) -> Result<(), Failure> {
     refuse_own_netns(context)?;
-    let Some(unrecorded) = unrecorded::find(context, key, lost)? else {
-        return Ok(());
-    };
-    if unrecorded.is_attached {
-        unrecorded.adopt(&context.node.journal, key)?;
-        if lost {
-            context.node.journal.settle_lost(key);
-        }
-        return detach::detach(context, unrecorded.sandbox, Detachment::Runtime);
-    }
-    let (_, failures) = detach::attempt(context, &unrecorded.sandbox, Detachment::Runtime);
-    for failure in failures {
-        context.note(&format!("nothing is on record, and {failure}"));
-    }
-    Ok(())
+    recovery::del_without_record(context, key, is_lost)
 }

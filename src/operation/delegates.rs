@@ -45,7 +45,7 @@ impl<'a> Delegates<'a> {
 
     /// ADD of the whole chain; `previous` is what stood before it.
     pub(super) fn add(&self, previous: Option<CniResult>) -> Result<CniResult, Failure> {
-        let exec = self.context.node.exec;
+        let exec = self.context.host.exec;
         let added = self.chain().add_behind(exec, &self.parameters(), previous);
         added.map_err(|error| Failure::delegate(self.attachment, error))
     }
@@ -56,7 +56,7 @@ impl<'a> Delegates<'a> {
         let result = progress.result.as_ref();
         let deleted = self
             .chain()
-            .del(self.context.node.exec, &self.parameters(), result);
+            .del(self.context.host.exec, &self.parameters(), result);
         let deleted = match progress.failed_at {
             Some(place) => deleted.or_else(|errors| errors.up_to(place)),
             None => deleted,
@@ -71,7 +71,7 @@ impl<'a> Delegates<'a> {
     pub(super) fn check(&self, result: Option<&CniResult>) -> Result<(), Failure> {
         match self
             .chain()
-            .check(self.context.node.exec, &self.parameters(), result)
+            .check(self.context.host.exec, &self.parameters(), result)
         {
             Ok(Ran::All | Ran::TooOld | Ran::Disabled) => Ok(()),
             Err(error) if has_no_check(&error.cause) => {
@@ -91,7 +91,7 @@ impl<'a> Delegates<'a> {
             cni_path: &self.cni_path,
             time: Time {
                 until: self.context.deadline,
-                per_call: self.context.request.node.deadlines.delegate,
+                per_call: self.context.request.config.deadlines.delegate,
             },
         }
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::delegates::Delegates;
-use super::hardware::Hardware;
-use super::{Context, Failure, default_route, restore, stuck};
+use super::devices::{hardware::Hardware, restore};
+use super::{Context, Failure, default_route, recovery};
 use crate::cluster::identity::is_of_static_form;
 use crate::cni::CniArgs;
 use crate::delegate::Binaries;
@@ -34,11 +34,11 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     let (detached, mut debts) = attempt(context, &sandbox, why);
     debts.extend(restore::restore(context, &sandbox, &detached));
     if let Some(pod) = &sandbox.header.pod {
-        context.node.cluster.sweep(pod);
+        context.host.cluster.sweep(pod);
     }
     if debts.is_empty() {
-        context.node.journal.give_back(&sandbox.header);
-        context.node.journal.forget(&key)?;
+        context.host.journal.give_back(&sandbox.header);
+        context.host.journal.forget(&key)?;
         if why == Detachment::Runtime {
             forget_static_pod(context, &sandbox);
         }
@@ -51,7 +51,7 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
         steps.extend(failed.filter_map(|(index, it)| Some(Step::Failed(index, it.failed_at?))));
     }
     if !steps.is_empty()
-        && let Ok(mut entry) = context.node.journal.reopen(&key)
+        && let Ok(mut entry) = context.host.journal.reopen(&key)
     {
         // Without these steps a later DEL detaches once more, which delegates must bear.
         let _ = entry.write(&steps);
@@ -64,16 +64,16 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
 fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
     if let Some(pod) = &sandbox.header.pod
         && pod.uid.as_deref().is_some_and(is_of_static_form)
-        && !context.node.journal.has_pod(pod)
+        && !context.host.journal.has_pod(pod)
     {
-        context.node.cluster.forget(pod);
+        context.host.cluster.forget(pod);
     }
 }
 
 /// Puts the detachment of `key` on the list of what is owed; the failure that says so.
 pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
-    context.node.stopwatch.wrote(key);
-    match context.node.journal.owe(key, &owed.to_string()) {
+    context.host.stopwatch.wrote(key);
+    match context.host.journal.owe(key, &owed.to_string()) {
         Ok(_) => owed,
         Err(journal) => Failure::Unwinding {
             cause: Box::new(owed),
@@ -101,13 +101,12 @@ pub(super) fn attempt(
         let netns = netns.as_deref();
         let outcome = match detach_one(&own, sandbox, attachment, progress, netns) {
             Err(debt) if why != Detachment::Unwinding => {
-                stuck::settle(&own, sandbox, index, netns, debt)
+                recovery::settle_refused(&own, sandbox, index, netns, debt)
             }
             outcome => outcome,
         };
-        own.notes().iter().for_each(|line| context.note(line));
         if why == Detachment::Runtime {
-            let stopwatch = context.node.stopwatch;
+            let stopwatch = context.host.stopwatch;
             stopwatch.attachment(&attachment.label, outcome.is_ok());
         }
         match outcome {
@@ -127,7 +126,7 @@ fn with_time_for_others<'a>(context: &Context<'a>, waiting: usize) -> Context<'a
     } else {
         Duration::ZERO
     };
-    Context::until(context.node, context.request, context.deadline - kept)
+    context.until(context.deadline - kept)
 }
 
 /// The netns as delegates are told it: the runtime's word on its own DEL, else the one on record
@@ -158,7 +157,7 @@ pub(super) fn detach_one(
     let binaries = Binaries::find(
         &context.search_path(),
         &attachment.config,
-        &context.node.ours,
+        &context.host.ours,
     );
     let container = &sandbox.header.container;
     let outcome =
@@ -166,7 +165,7 @@ pub(super) fn detach_one(
     if progress.routes != crate::journal::RouteChange::default()
         && let Some(netns) = netns
     {
-        default_route::undo(&progress.routes, netns, context.node.links);
+        default_route::undo(&progress.routes, netns, context.host.links);
     }
     // Its plugins may look at it once more, as long as they have something to do.
     outcome.and_then(|()| Hardware::remove_file(attachment))

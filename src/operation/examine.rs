@@ -35,10 +35,10 @@ pub fn every_network(
     let mut examined = administrators(context)?;
     for some in definitions.chunks(AT_ONCE) {
         let answer = context
-            .node
+            .host
             .cluster
             .ask(&question(context, some.to_vec()), context.deadline)?;
-        let catalog = Catalog::build(&context.request.node, &answer);
+        let catalog = Catalog::build(&context.request.config, &answer);
         for object in some {
             let found = catalog.selected(object).cloned();
             examined.push(examine(context, &object.to_string(), false, found));
@@ -49,18 +49,19 @@ pub fn every_network(
 
 /// Those that the administrator's configuration names; the cluster is asked only when it has to be.
 fn administrators(context: &Context<'_>) -> Result<Vec<Examined>, Failure> {
-    let node = &context.request.node;
-    let named = administrators_definitions(node);
-    let answer = if inquiry::is_on_disk(&node.cluster_network) && node.default_networks.is_empty() {
-        crate::cluster::Answer::default()
-    } else {
-        context
-            .node
-            .cluster
-            .ask(&question(context, named), context.deadline)?
-    };
-    let catalog = Catalog::build(node, &answer);
-    let label = node.cluster_network.label();
+    let config = &context.request.config;
+    let named = administrators_definitions(config);
+    let answer =
+        if inquiry::is_on_disk(&config.cluster_network) && config.default_networks.is_empty() {
+            crate::cluster::Answer::default()
+        } else {
+            context
+                .host
+                .cluster
+                .ask(&question(context, named), context.deadline)?
+        };
+    let catalog = Catalog::build(config, &answer);
+    let label = config.cluster_network.label();
     let mut examined = vec![examine(context, label, true, catalog.cluster)];
     for network in catalog.further {
         examined.push(examine(context, &network.place(), true, Ok(network)));
@@ -75,11 +76,11 @@ fn administrators(context: &Context<'_>) -> Result<Vec<Examined>, Failure> {
 }
 
 fn question(context: &Context<'_>, networks: Vec<ObjectRef>) -> Question {
-    let node = &context.request.node;
+    let config = &context.request.config;
     Question {
         networks,
-        multus_namespace: node.multus_namespace.clone(),
-        dialect: node.dialect,
+        multus_namespace: config.multus_namespace.clone(),
+        dialect: config.dialect,
         ..Question::default()
     }
 }
@@ -100,7 +101,7 @@ fn examine(
     let read = found.and_then(|network| {
         examined.resource.clone_from(&network.resource);
         let read = if is_administrators {
-            plan::read_administrators(&context.request.node, &network)
+            plan::read_administrators(&context.request.config, &network)
         } else {
             plan::read(&network)
         };

@@ -56,7 +56,7 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let mut networks = Networks::default();
     // Nobody is asked first: whoever does not answer keeps nothing from being detached.
     let until = context.deadline - left(context) / KEPT;
-    let collecting = Context::until(context.node, context.request, until);
+    let collecting = context.until(until);
     let keys = keys(context)?;
     let mut waiting = keys.iter().filter(|key| !is_named(&valid, key)).count();
     for key in keys {
@@ -88,7 +88,6 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
             }
         }
     }
-    collecting.notes().iter().for_each(|it| context.note(it));
     if collected.left > 0 {
         context.note(&format!(
             "{} containers were not looked at in time; the next GC goes on with them",
@@ -116,10 +115,10 @@ fn tell_networks(
     collected: &mut Collected,
     failures: &mut Vec<Failure>,
 ) {
-    let cache = MultusCache::new(&context.request.node.cni_dir);
-    context.node.journal.prune_adopted(&cache);
+    let cache = MultusCache::new(&context.request.config.cni_dir);
+    context.host.journal.prune_adopted(&cache);
     let first = InterfaceName::first();
-    attached.keep_cached(&cache, &context.node.journal, &first);
+    attached.keep_cached(&cache, &context.host.journal, &first);
     match attached.unknown(named) {
         Some(unknown) => context.note(&format!(
             "container {unknown} is attached and not on record, so no network is collected: \
@@ -146,13 +145,13 @@ fn is_named(named: &HashSet<&ValidAttachment>, key: &Key) -> bool {
 }
 
 fn keys(context: &Context<'_>) -> Result<Vec<Key>, Failure> {
-    let (keys, damaged) = context.node.journal.keys_and_damaged()?;
+    let (keys, damaged) = context.host.journal.keys_and_damaged()?;
     damaged.iter().for_each(|line| is_damaged(context, line));
     Ok(keys)
 }
 
 fn on_record(context: &Context<'_>, key: &Key) -> Result<Option<Box<Sandbox>>, Failure> {
-    Ok(match context.node.journal.find(key)? {
+    Ok(match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => Some(sandbox),
         Lookup::Absent | Lookup::CutOff => None,
         Lookup::Quarantined { file, cause } => {
@@ -193,14 +192,13 @@ fn collect(
         return Ok(Fate::NoTime);
     }
     let until = context.deadline.min(Instant::now() + BUSY);
-    let _lock = Lock::take(&context.node.lock_dir, &key.container, until)?;
-    match context.node.journal.find(key)? {
+    let _lock = Lock::take(&context.host.lock_dir, &key.container, until)?;
+    match context.host.journal.find(key)? {
         Lookup::Found(sandbox) if sandbox.complete && !seen.complete => Ok(Fate::Alive),
         Lookup::Found(sandbox) => {
             let kept = Some(left / 2).filter(|_| others_wait).unwrap_or_default();
-            let own = Context::until(context.node, context.request, context.deadline - kept);
+            let own = context.until(context.deadline - kept);
             let detached = detach::detach(&own, *sandbox, Detachment::Earlier);
-            own.notes().iter().for_each(|line| context.note(line));
             detached?;
             Ok(Fate::Detached)
         }

@@ -52,11 +52,11 @@ impl Inquiry {
     /// What the cluster is asked, unless there is nothing to ask: a pod whose annotations came with
     /// the call and that selects nothing needs neither agent nor API.
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
-        let node = &context.request.node;
+        let config = &context.request.config;
         let selects_nothing = self.annotations == Some(PodAnnotations::default());
-        if is_on_disk(&node.cluster_network)
+        if is_on_disk(&config.cluster_network)
             && (self.pod.is_none() || selects_nothing)
-            && node.default_networks.is_empty()
+            && config.default_networks.is_empty()
         {
             return None;
         }
@@ -64,10 +64,10 @@ impl Inquiry {
             pod: self.pod.clone(),
             annotations: self.annotations.as_ref().map(PodAnnotations::to_ask_about),
             is_static: self.is_static,
-            networks: administrators_definitions(node),
-            multus_namespace: node.multus_namespace.clone(),
-            dialect: node.dialect,
-            kubelet: Some(node.pod_resources_socket.clone()),
+            networks: administrators_definitions(config),
+            multus_namespace: config.multus_namespace.clone(),
+            dialect: config.dialect,
+            kubelet: Some(config.pod_resources_socket.clone()),
             parts: false,
             patience,
         })
@@ -103,8 +103,8 @@ pub(super) fn ask(
     let Some(question) = question else {
         return Ok(Answer::default());
     };
-    let stopwatch = context.node.stopwatch;
-    let ask = || context.node.cluster.ask(question, until);
+    let stopwatch = context.host.stopwatch;
+    let ask = || context.host.cluster.ask(question, until);
     let answered = stopwatch.during(Phase::Question, ask);
     stopwatch.agent_answered(!answered.as_ref().is_err_and(ClusterError::is_transient));
     Ok(answered?)

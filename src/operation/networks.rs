@@ -42,7 +42,7 @@ pub(super) fn administrators(
 ) -> Result<Administrators, Failure> {
     let answer = match question(context) {
         None => Answer::default(),
-        Some(question) => context.node.cluster.ask(&question, until)?,
+        Some(question) => context.host.cluster.ask(&question, until)?,
     };
     Ok(in_answer(context, &answer))
 }
@@ -53,7 +53,7 @@ pub(super) fn administrators(
 /// # Errors
 /// When it does not.
 pub(super) fn ask(context: &Context<'_>, until: Instant) -> Result<Answer, ClusterError> {
-    let cluster = context.node.cluster;
+    let cluster = context.host.cluster;
     match question(context) {
         None => cluster.ready(until).map(|()| Answer::default()),
         Some(question) => cluster.ask(&question, until),
@@ -61,32 +61,32 @@ pub(super) fn ask(context: &Context<'_>, until: Instant) -> Result<Answer, Clust
 }
 
 fn question(context: &Context<'_>) -> Option<Question> {
-    let node = &context.request.node;
-    if inquiry::is_on_disk(&node.cluster_network) && node.default_networks.is_empty() {
+    let config = &context.request.config;
+    if inquiry::is_on_disk(&config.cluster_network) && config.default_networks.is_empty() {
         return None;
     }
     Some(Question {
-        networks: administrators_definitions(node),
-        multus_namespace: node.multus_namespace.clone(),
-        dialect: node.dialect,
+        networks: administrators_definitions(config),
+        multus_namespace: config.multus_namespace.clone(),
+        dialect: config.dialect,
         ..Question::default()
     })
 }
 
 /// The administrator's networks as the cluster has them.
 pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrators {
-    let node = &context.request.node;
+    let config = &context.request.config;
     let Catalog {
         cluster,
         further,
         defaults,
         auxiliary,
         ..
-    } = Catalog::build(node, answer);
+    } = Catalog::build(config, answer);
     let unknown = |label: &str, cause: String| Reason::Network(cause).at(label, None).into();
     let administrators = |network: &Network| {
         let in_time = Instant::now() < context.deadline;
-        let read = in_time.then(|| plan::read_administrators(node, network));
+        let read = in_time.then(|| plan::read_administrators(config, network));
         KnownNetwork::read(network, read.unwrap_or(Err(Reason::NoTime)))
     };
     let mut others: Vec<_> = further.iter().map(administrators).collect();
@@ -98,7 +98,7 @@ pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrator
         let network = found.map_err(|cause| unknown("auxiliaryCNIChainName", cause))?;
         administrators(&network)
     }));
-    let label = node.cluster_network.label();
+    let label = config.cluster_network.label();
     Administrators {
         cluster: cluster
             .map_err(|cause| unknown(label, cause))
@@ -115,7 +115,7 @@ pub(super) fn find(
     pod: Option<&PodName>,
     until: Instant,
 ) -> Option<KnownNetwork> {
-    let node = &context.request.node;
+    let config = &context.request.config;
     // A pod may have chosen another instead.
     if attachment.is_cluster
         && let Ok(cluster) = administrators(context, until).ok()?.cluster
@@ -126,18 +126,18 @@ pub(super) fn find(
     let object: ObjectRef = attachment.label.parse().ok()?;
     let question = Question {
         networks: vec![object.clone()],
-        multus_namespace: node.multus_namespace.clone(),
-        dialect: node.dialect,
+        multus_namespace: config.multus_namespace.clone(),
+        dialect: config.dialect,
         ..Question::default()
     };
-    let answer = context.node.cluster.ask(&question, until).ok()?;
-    let catalog = Catalog::build(node, &answer);
+    let answer = context.host.cluster.ask(&question, until).ok()?;
+    let catalog = Catalog::build(config, &answer);
     let network = catalog.selected(&object).ok()?;
     let read = match pod {
-        _ if administrators_definitions(node).contains(&object) => {
-            plan::read_administrators(node, network)
+        _ if administrators_definitions(config).contains(&object) => {
+            plan::read_administrators(config, network)
         }
-        Some(pod) => plan::read_selected(node, &pod.namespace, &object, network),
+        Some(pod) => plan::read_selected(config, &pod.namespace, &object, network),
         None => plan::read(network),
     };
     KnownNetwork::read(network, read).ok()
@@ -175,8 +175,8 @@ impl KnownNetwork {
     ) -> Result<Ran, Failure> {
         let (binaries, cni_path) = self.programs(context);
         let chain = self.chain(context, &binaries, &cni_path, until);
-        let collected = chain.gc(context.node.exec, valid);
-        let stopwatch = context.node.stopwatch;
+        let collected = chain.gc(context.host.exec, valid);
+        let stopwatch = context.host.stopwatch;
         stopwatch.attachment(&self.label, collected.is_ok());
         collected.map_err(|causes| Failure::Delegates {
             place: self.place(),
@@ -188,8 +188,8 @@ impl KnownNetwork {
     pub(super) fn status(&self, context: &Context<'_>) -> Result<Ran, Failure> {
         let (binaries, cni_path) = self.programs(context);
         let chain = self.chain(context, &binaries, &cni_path, context.deadline);
-        let ready = chain.status(context.node.exec);
-        let stopwatch = context.node.stopwatch;
+        let ready = chain.status(context.host.exec);
+        let stopwatch = context.host.stopwatch;
         stopwatch.attachment(&self.label, ready.is_ok());
         ready.map_err(|cause| Failure::Delegate {
             place: self.place(),
@@ -207,7 +207,7 @@ impl KnownNetwork {
 
     fn programs(&self, context: &Context<'_>) -> (Binaries, String) {
         let dirs: Vec<PathBuf> = context.search_path();
-        let binaries = Binaries::find(&dirs, &self.config, &context.node.ours);
+        let binaries = Binaries::find(&dirs, &self.config, &context.host.ours);
         (binaries, context.cni_path())
     }
 
@@ -225,7 +225,7 @@ impl KnownNetwork {
             cni_path,
             time: Time {
                 until,
-                per_call: context.request.node.deadlines.delegate,
+                per_call: context.request.config.deadlines.delegate,
             },
         }
     }
@@ -238,7 +238,7 @@ pub(super) fn missing_programs(context: &Context<'_>, config: &NetworkConfig) ->
     let types =
         plugins.flat_map(|plugin| std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type()));
     types
-        .filter_map(|name| crate::delegate::find(&dirs, name, &context.node.ours).err())
+        .filter_map(|name| crate::delegate::find(&dirs, name, &context.host.ours).err())
         .map(|missing| missing.to_string())
         .collect()
 }

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use device_info::PciAddress;
 
-use super::hardware::{Claim, Hardware, Host};
+use super::devices::hardware::{Claim, Hardware, HostLinks};
 use super::inquiry::{self, Inquiry};
-use super::known::Known;
+use super::pod_facts::PodFacts;
 use super::{Context, Failure};
 use crate::cluster::{self, Event, Phase, PodName, Question};
 use crate::cni::PluginConfig;
@@ -59,7 +59,7 @@ pub(super) fn announce<'a>(context: &'a Context<'a>) -> Result<Announced<'a>, Fa
     let left = context.deadline.saturating_duration_since(Instant::now());
     let question = inquiry.question(context, cluster::AGENT_WAIT.min(left / 2));
     if let Some(question) = &question {
-        context.node.cluster.announce(question);
+        context.host.cluster.announce(question);
     }
     Ok(Announced {
         context,
@@ -83,20 +83,20 @@ impl Announced<'_> {
         let key = Key { container, ifname };
         let answer = inquiry::ask(context, question.as_ref(), context.deadline)?;
         inquiry.check_identity(&answer)?;
-        let known = Known::of(context, inquiry, answer);
+        let facts = PodFacts::of(context, inquiry, answer);
         let asked = Instant::now();
-        let allocation = known.allocation(context, question);
-        context.node.stopwatch.spent(Phase::Devices, asked);
+        let allocation = facts.allocation(context, question);
+        context.host.stopwatch.spent(Phase::Devices, asked);
         let allocated = Instant::now();
         let runtime_config = inquiry::runtime_config(context)?;
-        let mut plan = known.plan(context, &key, &allocation, runtime_config);
+        let mut plan = facts.plan(context, &key, &allocation, runtime_config);
         check_functions(&mut plan);
-        inspect_devices(context, &key, known.pod.as_ref(), &mut plan);
+        inspect_devices(context, &key, facts.pod.as_ref(), &mut plan);
         find_segments(context, &mut plan.attachments);
         let mut remarks = plan.remarks;
         remarks.extend(allocation.remarks);
         let mut prepared = Prepared {
-            pod: known.pod.clone(),
+            pod: facts.pod.clone(),
             attachments: Vec::new(),
             events: plan.events,
             remarks,
@@ -107,8 +107,8 @@ impl Announced<'_> {
         prepared.find_programs(context, plan.attachments);
         let first = prepared.problems.first();
         let place = first.and_then(|problem| problem.place.as_ref());
-        prepared.is_first_known = place.is_none_or(|place| known.answer.knows(&place.label));
-        context.node.stopwatch.spent(Phase::Plan, allocated);
+        prepared.is_first_known = place.is_none_or(|place| facts.answer.knows(&place.label));
+        context.host.stopwatch.spent(Phase::Plan, allocated);
         Ok(prepared)
     }
 }
@@ -125,21 +125,21 @@ fn check_functions(plan: &mut Plan) {
 
 /// Looks whether every device can be used and spared, before anything runs.
 fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan: &mut Plan) {
-    let node = &context.request.node;
+    let config = &context.request.config;
     let devices: Vec<PciAddress> = plan
         .attachments
         .iter()
         .filter_map(|attachment| attachment.device.as_ref()?.pci())
         .collect();
     let claim = Claim {
-        journal: &context.node.journal,
+        journal: &context.host.journal,
         key,
         pod,
         devices: &devices,
     };
-    let hardware = Hardware::of(node);
-    let open = || (context.node.devices)(None);
-    let mut host = Host::new(&open);
+    let hardware = Hardware::of(config);
+    let open = || (context.host.devices)(None);
+    let mut host = HostLinks::new(&open);
     for attachment in &mut plan.attachments {
         let inspected = hardware
             .inspect(attachment)
@@ -158,7 +158,7 @@ fn find_segments(context: &Context<'_>, attachments: &mut [Attachment]) {
         if let [attachment, ..] = rest
             && (attachment.macs().next().is_some() || attachment.guids().next().is_some())
         {
-            let hardware = Hardware::of(&context.request.node);
+            let hardware = Hardware::of(&context.request.config);
             attachment.segment = Some(hardware.segment(attachment, earlier));
         }
     }
@@ -168,7 +168,7 @@ impl Prepared {
     /// Finds every program, the IPAM plugins' included, before any of them runs.
     fn find_programs(&mut self, context: &Context<'_>, attachments: Vec<Attachment>) {
         let dirs = context.search_path();
-        let ours = &context.node.ours;
+        let ours = &context.host.ours;
         for attachment in attachments {
             let binaries = Binaries::find(&dirs, &attachment.config, ours);
             let ipam = attachment

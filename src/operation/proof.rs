@@ -8,7 +8,7 @@ use device_info::{IpoibAddr, MacAddr};
 use serde_json::Value;
 
 use super::Failure;
-use super::hardware::Hardware;
+use super::devices::hardware::Hardware;
 use crate::cluster::Event;
 use crate::cni::CniResult;
 use crate::kernel::{Link, PodLinks};
@@ -45,7 +45,7 @@ pub struct Shown {
 /// [`Failure::Verification`] with every finding that is not allowed, [`Failure::DeviceInfo`] when
 /// what would be told of the device is not so.
 pub fn prove(
-    node: &NodeConfig,
+    config: &NodeConfig,
     attachment: &Attachment,
     result: Option<&CniResult>,
     masters: Masters<'_>,
@@ -53,15 +53,15 @@ pub fn prove(
     deadline: Instant,
 ) -> Result<Proof, Failure> {
     let answered = if attachment.is_cluster {
-        node.verify_cluster
+        config.verify_cluster
     } else {
-        node.verify
+        config.verify
     };
     if attachment.is_auxiliary {
         return Ok(Proof::default());
     }
     let hardware = attachment.device_info_file.as_ref();
-    let hardware = hardware.map(|_| Hardware::of(node));
+    let hardware = hardware.map(|_| Hardware::of(config));
     let told = hardware
         .as_ref()
         .map(|it| it.told(attachment))
@@ -71,7 +71,7 @@ pub fn prove(
         device_info: told.device_info,
         ..Shown::default()
     };
-    if node.verify == Strictness::Off && answered == Strictness::Off {
+    if config.verify == Strictness::Off && answered == Strictness::Off {
         let warnings = Vec::new();
         return Ok(Proof { warnings, shown });
     }
@@ -100,7 +100,7 @@ pub fn prove(
     let mut warnings = Vec::new();
     for finding in findings {
         let strictness = match finding.weight {
-            Weight::Requested => node.verify,
+            Weight::Requested => config.verify,
             Weight::Answered => answered,
             Weight::Warning if answered == Strictness::Off => Strictness::Off,
             Weight::Warning => Strictness::Warn,

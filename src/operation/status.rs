@@ -1,65 +1,111 @@
-//! What a sandbox's network-status says: one entry per attachment (NPWG 1.3 §5).
+//! STATUS: could an ADD be served now (CNI 1.1.0 §2 STATUS)?
+//!
+//! It answers for the cluster network and its programs, in the order of an ADD; the first thing
+//! that is missing is the answer. An agent that is away is no answer: kubelet would make the node
+//! NotReady, and the cluster would evict every pod, whether it needs the agent or not. Pods that need it get
+//! code 11 (`statusNeedsAgent` has it otherwise).
 
-use super::proof::Shown;
-use crate::cluster::Event;
-use crate::cni::CniResult;
-use crate::journal::{Attached, Sandbox};
-use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
-use crate::plan::Attachment;
+use std::time::{Duration, Instant};
 
-/// The entries, made of `results` and of what was `shown` of each attachment, one per attachment in
-/// its order.
-pub fn entries(
-    sandbox: &Sandbox,
-    results: &[Option<CniResult>],
-    shown: &[Shown],
-    addresses: StatusAddresses,
-) -> Vec<StatusEntry> {
-    let entry = |((attachment, result), shown): ((&Attachment, &Option<CniResult>), &Shown)| {
-        let mut entry = StatusEntry::from_result(StatusSource {
-            name: &attachment.label,
-            is_default: attachment.is_cluster,
-            result: result.as_ref(),
-            ifname: &attachment.ifname,
-            requested_default_route: attachment.default_route.as_deref(),
-            device_info: shown.device_info.clone(),
-            addresses,
-        });
-        if entry.interface.is_some() {
-            entry.mtu = entry.mtu.or(shown.mtu);
-            entry.mac = entry.mac.or_else(|| shown.mac.clone());
-        }
-        entry
-    };
-    let mut entries: Vec<StatusEntry> = sandbox
-        .header
-        .attachments
-        .iter()
-        .zip(results)
-        .zip(shown)
-        .filter(|((attachment, _), _)| !attachment.is_auxiliary)
-        .map(entry)
-        .collect();
-    StatusEntry::sign(&mut entries);
-    entries
+use super::networks::KnownNetwork;
+use super::{Context, Failure, agent_absence, inquiry, networks, readiness_indicator, recovery};
+use crate::cluster::{Answer, ClusterError};
+use crate::delegate::Ran;
+use crate::kernel::capabilities;
+use crate::request::Source;
+
+/// How long the agent may be away, as it is during its upgrade, before the node counts as not
+/// ready, where `statusNeedsAgent` is set.
+const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
+
+/// What STATUS found.
+#[derive(Debug)]
+pub struct Ready {
+    /// The cluster network.
+    pub network: String,
+    /// Whether its plugins were asked; older versions have no STATUS. `None` where only the agent
+    /// knows which they are, and it is away.
+    pub asked: Option<Ran>,
 }
 
-/// One event for all attachments of a pod, with Multus' reason and words.
-pub fn added(sandbox: &Sandbox) -> Event {
-    let part = |(attachment, attached): (&Attachment, &Attached)| {
-        let ips = attached.result.iter().flat_map(|result| &result.ips);
-        let ips: Vec<String> = ips.map(|ip| ip.address.to_string()).collect();
-        format!(
-            "Add {} [{}] from {}",
-            attachment.ifname,
-            ips.join(" "),
-            attachment.label
-        )
+/// Looks whether an ADD would work now.
+///
+/// # Errors
+/// [`Failure::NotAvailable`]: code 50, or what a plugin of the cluster network says (11, 50, 51).
+pub fn status(context: &Context<'_>) -> Result<Ready, Failure> {
+    recovery::begin_retry(context, None);
+    look(context).map_err(|cause| Failure::NotAvailable(Box::new(cause)))
+}
+
+fn look(context: &Context<'_>) -> Result<Ready, Failure> {
+    let config = &context.request.config;
+    capabilities::require()?;
+    context.host.journal.make_ready()?;
+    readiness_indicator::is_there(config.readiness_indicator.as_deref())?;
+    let Some(network) = cluster_network(context)? else {
+        return Ok(Ready {
+            network: config.cluster_network.label().to_owned(),
+            asked: None,
+        });
     };
-    let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
-    let attachments = attachments.filter(|(attachment, _)| !attachment.is_auxiliary);
-    Event::normal(
-        "AddedInterface",
-        attachments.map(part).collect::<Vec<_>>().join("; "),
-    )
+    network.check_programs(context)?;
+    let asked = network.status(context)?;
+    Ok(Ready {
+        network: network.label,
+        asked: Some(asked),
+    })
+}
+
+/// The cluster network; `None` where only the agent knows it, and it is away.
+fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failure> {
+    let answer = ask(context)?;
+    let known = answer.is_some() || inquiry::is_on_disk(&context.request.config.cluster_network);
+    match networks::in_answer(context, &answer.unwrap_or_default()).cluster {
+        // It may be in `confDir`, where no agent is needed.
+        Err(_) if !known => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// What the cluster knows of the administrator's networks; `None` where it does not answer, which
+/// is noted.
+fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
+    if let Source::Folder(_) = context.request.config.source {
+        return Ok(Some(networks::ask(context, context.deadline)?));
+    }
+    // One that hangs leaves the plugins their time.
+    let left = context.deadline.saturating_duration_since(Instant::now());
+    match networks::ask(context, Instant::now() + left / 4) {
+        Ok(answer) => {
+            context.host.stopwatch.agent_answered(true);
+            let config = &context.request.config;
+            if config.status_needs_agent
+                && let Some(last) = agent_absence::last_answer(context.host, config)
+            {
+                // Without the file the node is not ready a minute earlier.
+                let _ = last.date_now();
+            }
+            Ok(Some(answer))
+        }
+        Err(error) => {
+            context.host.stopwatch.agent_answered(false);
+            bear(context, error)?;
+            Ok(None)
+        }
+    }
+}
+
+/// Notes that the cluster does not answer; an error where STATUS depends on it.
+fn bear(context: &Context<'_>, error: ClusterError) -> Result<(), Failure> {
+    if !context.request.config.status_needs_agent {
+        context.note(&format!("{error}; pods that need it wait"));
+        return Ok(());
+    }
+    let last = agent_absence::last_answer(context.host, &context.request.config);
+    let age = last.and_then(|last| last.age());
+    if error.is_transient() && age.is_some_and(|age| age < AGENT_MAY_BE_AWAY) {
+        context.note(&format!("{error}; it answered within the last minute"));
+        return Ok(());
+    }
+    Err(error.into())
 }

@@ -12,7 +12,7 @@ use crate::request::{NodeConfig, Undeclared};
 
 /// The rules of one ADD.
 pub(super) struct Rules<'a> {
-    pub(super) node: &'a NodeConfig,
+    pub(super) config: &'a NodeConfig,
     pub(super) answer: &'a Answer,
 }
 
@@ -93,13 +93,13 @@ impl Rules<'_> {
         attachment: &mut Attachment,
     ) -> Result<(), Reason> {
         let is_address = matches!(key, "ips" | "mac");
-        if is_address && self.node.dialect == Dialect::V1_0 {
+        if is_address && self.config.dialect == Dialect::V1_0 {
             into_cni_args(key, value, attachment);
             by_variable(key, attachment);
             return Ok(());
         }
         // As Multus has it, also beside the capability: there are plugins that read nothing else.
-        let by_variables = self.node.undeclared == Undeclared::Args;
+        let by_variables = self.config.undeclared == Undeclared::Args;
         let is_declared = attachment.config.declares(capability);
         if is_address && (by_variables || attachment.is_cluster && !is_declared) {
             by_variable(key, attachment);

@@ -84,7 +84,7 @@ fn info_file(
     let (namespace, name) = object.as_ref().map_or_else(
         || {
             (
-                inputs.node.multus_namespace.as_str(),
+                inputs.config.multus_namespace.as_str(),
                 attachment.network.as_str(),
             )
         },
@@ -93,12 +93,12 @@ fn info_file(
     let (container, ifname) = (inputs.container.as_str(), attachment.ifname.as_str());
     let file = CniFileName::of_attachment(namespace, name, container, ifname)
         .map_err(|cause| Reason::Devices(cause.to_string()))?;
-    let path = DeviceInfoDir::at(&inputs.node.dev_info_dir).cni_path(&file);
+    let path = DeviceInfoDir::at(&inputs.config.dev_info_dir).cni_path(&file);
     match path.to_str() {
         Some(text) => Ok((path.clone(), text.to_owned())),
         None => Err(Reason::Devices(format!(
             "devInfoDir {} is no UTF-8; choose another",
-            inputs.node.dev_info_dir.display()
+            inputs.config.dev_info_dir.display()
         ))),
     }
 }

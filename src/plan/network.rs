@@ -23,12 +23,12 @@ pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
 /// # Errors
 /// As [`read`], and [`Reason::Restricted`].
 pub fn read_administrators(
-    node: &NodeConfig,
+    config: &NodeConfig,
     network: &Network,
 ) -> Result<(NetworkName, NetworkConfig), Reason> {
-    let (name, config) = read(network)?;
-    restrictions::check_node(node, &config)?;
-    Ok((name, config))
+    let (name, read) = read(network)?;
+    restrictions::check_node(config, &read)?;
+    Ok((name, read))
 }
 
 /// As [`read`], for a network that the pods of `namespace` select: the policy says what it may be.
@@ -36,14 +36,14 @@ pub fn read_administrators(
 /// # Errors
 /// As [`read`], and [`Reason::Restricted`].
 pub fn read_selected(
-    node: &NodeConfig,
+    config: &NodeConfig,
     namespace: &str,
     object: &ObjectRef,
     network: &Network,
 ) -> Result<(NetworkName, NetworkConfig), Reason> {
-    let (name, config) = read(network)?;
-    restrictions::check(node, namespace, object, &config, None)?;
-    Ok((name, config))
+    let (name, read) = read(network)?;
+    restrictions::check(config, namespace, object, &read, None)?;
+    Ok((name, read))
 }
 
 fn parse(network: &Network) -> Result<NetworkConfig, Reason> {

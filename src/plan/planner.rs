@@ -75,7 +75,7 @@ impl<'a> Planner<'a> {
     pub(super) fn own_cluster_network(&self) -> Result<Attachment, PlanError> {
         let ifname = self.inputs.ifname;
         let network = self.inputs.catalog.cluster.as_ref().map_err(|cause| {
-            let label = self.inputs.node.cluster_network.label();
+            let label = self.inputs.config.cluster_network.label();
             let cause = format!("{cause}; correct clusterNetwork of the node configuration");
             Reason::Network(cause).at(label, Some(ifname.as_str()))
         })?;
@@ -111,7 +111,7 @@ impl<'a> Planner<'a> {
 
     /// `defaultNetworks`, for a pod that gets them.
     pub(super) fn defaults(&self) -> &'a [(String, Found<Network>)] {
-        let system = &self.inputs.node.system_namespaces;
+        let system = &self.inputs.config.system_namespaces;
         match self.inputs.pod {
             Some(pod) if !system.contains(&pod.namespace) => &self.inputs.catalog.defaults,
             _ => &[],
@@ -139,7 +139,7 @@ impl<'a> Planner<'a> {
         is_cluster: bool,
     ) -> Result<Attachment, PlanError> {
         let attachment = self.attachment(network, ifname, None, is_cluster)?;
-        restrictions::check_node(self.inputs.node, &attachment.config)
+        restrictions::check_node(self.inputs.config, &attachment.config)
             .map_err(|reason| attachment.problem(reason))?;
         Ok(attachment)
     }
@@ -166,7 +166,7 @@ impl<'a> Planner<'a> {
         };
         if let Some(selection) = selection {
             let rules = capabilities::Rules {
-                node: self.inputs.node,
+                config: self.inputs.config,
                 answer: self.inputs.answer,
             };
             rules

@@ -27,13 +27,13 @@ const SHORT: usize = 4 << 10;
 /// # Errors
 /// [`Reason::Restricted`]: code 108.
 pub(super) fn check(
-    node: &NodeConfig,
+    config: &NodeConfig,
     namespace: &str,
     object: &ObjectRef,
-    config: &NetworkConfig,
+    network: &NetworkConfig,
     cni_args: Option<&RawObject>,
 ) -> Result<(), Reason> {
-    let Some(rule) = node.policy.rule(namespace) else {
+    let Some(rule) = config.policy.rule(namespace) else {
         return Ok(());
     };
     let label = object.to_string();
@@ -50,7 +50,7 @@ pub(super) fn check(
     check_plugins(
         &rule.types,
         &rule.deny_keys,
-        config,
+        network,
         &format!("the policy of namespace {namespace}"),
     )
 }
@@ -61,12 +61,12 @@ pub(super) fn check(
 /// # Errors
 /// [`Reason::Restricted`]: code 108.
 pub(super) fn check_name(
-    node: &NodeConfig,
+    config: &NodeConfig,
     namespace: &str,
     cluster: &Attachment,
     selected: &Attachment,
 ) -> Result<(), Reason> {
-    let rule = node.policy.rule(namespace);
+    let rule = config.policy.rule(namespace);
     let restricts = rule.is_some_and(|rule| {
         !(rule.types.is_empty() && rule.deny_keys.is_empty() && rule.networks.is_empty())
     });
@@ -85,9 +85,9 @@ pub(super) fn check_name(
 ///
 /// # Errors
 /// [`Reason::Restricted`]: code 108.
-pub(super) fn check_node(node: &NodeConfig, config: &NetworkConfig) -> Result<(), Reason> {
-    let rule = node.policy.node();
-    check_plugins(&rule.types, &rule.deny_keys, config, "policy.node")
+pub(super) fn check_node(config: &NodeConfig, network: &NetworkConfig) -> Result<(), Reason> {
+    let rule = config.policy.node();
+    check_plugins(&rule.types, &rule.deny_keys, network, "policy.node")
 }
 
 fn check_plugins(
@@ -210,22 +210,22 @@ fn objects(
 /// # Errors
 /// [`Reason::Restricted`]: code 108.
 pub(super) fn isolation(
-    node: &NodeConfig,
+    config: &NodeConfig,
     namespace: &str,
     object: &ObjectRef,
 ) -> Result<(), Reason> {
-    let global = node
+    let global = config
         .global_namespaces
         .iter()
         .any(|global| global == object.namespace());
-    if !node.namespace_isolation || object.namespace() == namespace || global {
+    if !config.namespace_isolation || object.namespace() == namespace || global {
         return Ok(());
     }
     Err(Reason::Restricted(format!(
         "namespaceIsolation keeps pods of namespace {namespace} from definitions of namespace {}; \
          define it in {namespace} or in one of globalNamespaces {}",
         object.namespace(),
-        node.global_namespaces.join(", ")
+        config.global_namespaces.join(", ")
     )))
 }
 

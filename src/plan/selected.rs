@@ -17,7 +17,7 @@ impl<'a> Planner<'a> {
         selection: &Selection,
     ) -> Result<Attachment, PlanError> {
         let ifname = self.inputs.ifname.clone();
-        if selection.network.namespace() != self.inputs.node.multus_namespace {
+        if selection.network.namespace() != self.inputs.config.multus_namespace {
             self.isolate(selection, &ifname)?;
         }
         let network = self.definition(selection, &ifname)?;
@@ -29,7 +29,7 @@ impl<'a> Planner<'a> {
     /// What the annotation does that its author may not expect.
     pub(super) fn remark_on(&mut self, selection: &Selection) {
         let Inputs {
-            node,
+            config,
             annotations,
             ifname,
             ..
@@ -38,14 +38,14 @@ impl<'a> Planner<'a> {
         let network = &selection.network;
         let mut remarks = vec![format!(
             "annotation {DEFAULT_NETWORK_ANNOTATION}: {network} is attached instead of clusterNetwork {}",
-            node.cluster_network.label()
+            config.cluster_network.label()
         )];
         if !text.contains(network.namespace()) {
             remarks.push(format!(
                 "annotation {DEFAULT_NETWORK_ANNOTATION}: {} has no namespace, so it is looked up in \
                  multusNamespace {}, not in the pod's",
                 network.name(),
-                node.multus_namespace
+                config.multus_namespace
             ));
         }
         if let Some(interface) = &selection.interface {
@@ -59,8 +59,8 @@ impl<'a> Planner<'a> {
 
     pub(super) fn default_network_annotation(&mut self) -> Option<Selection> {
         let text = self.inputs.annotations.default_network.as_ref()?;
-        let node = self.inputs.node;
-        match Selection::parse_default_network(text, &node.multus_namespace, node.dialect) {
+        let config = self.inputs.config;
+        match Selection::parse_default_network(text, &config.multus_namespace, config.dialect) {
             Ok(selection) => Some(selection),
             Err(error) => {
                 self.invalid(DEFAULT_NETWORK_ANNOTATION, &error);
@@ -75,7 +75,7 @@ impl<'a> Planner<'a> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
             return Vec::new();
         };
-        let selections = Selection::parse_list(text, &pod.namespace, self.inputs.node.dialect);
+        let selections = Selection::parse_list(text, &pod.namespace, self.inputs.config.dialect);
         let selections = selections.and_then(|selections| {
             let is_routed = |attachment: &Attachment| attachment.default_route.is_some();
             let routed = selections.iter().position(|it| it.default_route.is_some());
@@ -127,7 +127,7 @@ impl<'a> Planner<'a> {
             place: None,
             reason: Reason::Annotation { key, cause },
         };
-        if self.inputs.node.fail_invalid_annotation {
+        if self.inputs.config.fail_invalid_annotation {
             return self.plan.problems.push(problem);
         }
         self.plan.ignored.push(problem);
@@ -156,7 +156,7 @@ impl<'a> Planner<'a> {
         let Some(pod) = self.inputs.pod else {
             return Ok(());
         };
-        restrictions::isolation(self.inputs.node, &pod.namespace, &selection.network)
+        restrictions::isolation(self.inputs.config, &pod.namespace, &selection.network)
             .map_err(|reason| reason.at(&selection.network.to_string(), Some(ifname.as_str())))
     }
 
@@ -164,9 +164,9 @@ impl<'a> Planner<'a> {
         let Some(pod) = self.inputs.pod else {
             return Ok(());
         };
-        let (node, namespace) = (self.inputs.node, &pod.namespace);
+        let (config, namespace) = (self.inputs.config, &pod.namespace);
         restrictions::check(
-            node,
+            config,
             namespace,
             &selection.network,
             &attachment.config,
@@ -174,7 +174,7 @@ impl<'a> Planner<'a> {
         )
         .and_then(|()| {
             let mut cluster = self.plan.attachments.iter().filter(|it| it.is_cluster);
-            cluster.try_for_each(|it| restrictions::check_name(node, namespace, it, attachment))
+            cluster.try_for_each(|it| restrictions::check_name(config, namespace, it, attachment))
         })
         .map_err(|reason| attachment.problem(reason))
     }

@@ -111,7 +111,7 @@ impl Story {
         });
         let runtime_config = RawObject::parse(self.runtime_config.to_string().as_bytes()).unwrap();
         plan(Inputs {
-            node: &node,
+            config: &node,
             container: &"c1".parse().unwrap(),
             ifname: &"eth0".parse().unwrap(),
             pod: pod.as_ref(),

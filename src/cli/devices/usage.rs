@@ -4,7 +4,7 @@ use device_info::Function;
 use serde::Serialize;
 
 use crate::journal::DeviceUser;
-use crate::operation::orphans::Orphan;
+use crate::operation::devices::orphans::Orphan;
 
 /// The pods that have devices, and the devices that nobody answers for.
 #[derive(Debug, Default, Serialize)]

@@ -11,10 +11,10 @@ use crate::kernel::{PodLinks, PodNetns};
 use crate::npwg::StatusEntry;
 use crate::operation::delegates::Delegates;
 use crate::operation::detach::{self, Detachment};
-use crate::operation::hardware::Hardware;
+use crate::operation::devices::{functions, hardware::Hardware};
 use crate::operation::prepare::Prepared;
 use crate::operation::proof::{self, Shown};
-use crate::operation::{Context, Failure, default_route, functions, status};
+use crate::operation::{Context, Failure, default_route, network_status};
 use crate::plan::Attachment;
 use crate::verify::Masters;
 
@@ -49,7 +49,7 @@ impl Adding<'_> {
             self.step(&[Step::Started(index)])?;
             self.sandbox.progress[index].started = true;
             let attached = self.attach(&time, index, attachment, binaries);
-            let stopwatch = self.context.node.stopwatch;
+            let stopwatch = self.context.host.stopwatch;
             stopwatch.attachment(&attachment.label, attached.is_ok());
             attached?;
         }
@@ -59,8 +59,8 @@ impl Adding<'_> {
             self.route(index, attachment)?;
         }
         let mut results = default_route::answered(&self.sandbox);
-        let addresses = self.context.request.node.status_addresses;
-        let status = status::entries(&self.sandbox, &results, &self.shown, addresses);
+        let addresses = self.context.request.config.status_addresses;
+        let status = network_status::entries(&self.sandbox, &results, &self.shown, addresses);
         // Complete first: nothing is told of an ADD that then fails for want of its last record.
         self.step(&[Step::Complete])?;
         self.publish(prepared, &status)?;
@@ -80,7 +80,7 @@ impl Adding<'_> {
         binaries: &Binaries,
     ) -> Result<(), Failure> {
         if attachment.device_info_file.is_some() {
-            Hardware::of(&self.context.request.node).write_file(attachment)?;
+            Hardware::of(&self.context.request.config).write_file(attachment)?;
         }
         let previous = self.previous(attachment);
         let added = self.delegates(time, attachment, binaries)?.add(previous);
@@ -90,10 +90,10 @@ impl Adding<'_> {
         let result = added?;
         self.step(&[Step::Attached(index, &result)])?;
         if attachment.is_cluster {
-            result.fits(self.context.request.node.version)?;
+            result.fits(self.context.request.config.version)?;
         }
         self.sandbox.progress[index].result = Some(result);
-        let stopwatch = self.context.node.stopwatch;
+        let stopwatch = self.context.host.stopwatch;
         stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
@@ -122,9 +122,9 @@ impl Adding<'_> {
     /// The attachment is what was asked for, before the next one runs: a later one may enslave it.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
-        let node = &self.context.request.node;
+        let config = &self.context.request.config;
         let until = self.context.deadline;
-        let proof = proof::prove(node, attachment, result, Masters::Any, self.links, until)?;
+        let proof = proof::prove(config, attachment, result, Masters::Any, self.links, until)?;
         note_warnings(self.context, &proof.warnings);
         self.events.extend(proof.warnings);
         self.shown.push(proof.shown);
@@ -152,7 +152,7 @@ impl Adding<'_> {
         self.step(&[Step::Routes(index, &change)])?;
         self.sandbox.progress[index].routes = change.clone();
         let applied = default_route::apply(&change, attachment, self.links);
-        self.context.node.stopwatch.spent(Phase::Routes, since);
+        self.context.host.stopwatch.spent(Phase::Routes, since);
         applied
     }
 
@@ -160,14 +160,14 @@ impl Adding<'_> {
         let Some(pod) = &prepared.pod else {
             return Ok(());
         };
-        self.events.push(status::added(&self.sandbox));
+        self.events.push(network_status::added(&self.sandbox));
         let status = Some(status.to_vec());
         let events = std::mem::take(&mut self.events);
         let publication = Publication::new(pod.clone(), status, events);
-        let node = self.context.node;
+        let host = self.context.host;
         let until = with_time_to_unwind(self.context).deadline;
-        let publish = || node.cluster.publish(&publication, until);
-        match node.stopwatch.during(Phase::Publish, publish) {
+        let publish = || host.cluster.publish(&publication, until);
+        match host.stopwatch.during(Phase::Publish, publish) {
             Err(untold @ ClusterError::Untold(_)) => self.context.note(&untold.to_string()),
             published => published?,
         }
@@ -175,7 +175,7 @@ impl Adding<'_> {
     }
 
     fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {
-        let stopwatch = self.context.node.stopwatch;
+        let stopwatch = self.context.host.stopwatch;
         stopwatch.during(Phase::Journal, || write(&mut self.entry, steps))
     }
 

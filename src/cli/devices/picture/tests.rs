@@ -9,7 +9,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::*;
 use crate::cli::devices::usage::User;
-use crate::operation::orphans::Orphan;
+use crate::operation::devices::orphans::Orphan;
 
 /// Names of the vendors, and of one device.
 const NAMES: &[u8] =

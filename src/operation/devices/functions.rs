@@ -1,0 +1,84 @@
+//! Whether physical functions have their virtual ones as the definitions set them: read once for
+//! all attachments of a pod, when the last one is attached, and on CHECK.
+
+use std::collections::BTreeMap;
+
+use device_info::PciAddress;
+
+use super::hardware::Hardware;
+use crate::cluster::Event;
+use crate::operation::{Context, Failure};
+use crate::plan::Attachment;
+use crate::request::Strictness;
+use crate::verify::{Finding, IntendedFunction, Weight, What};
+
+/// Compares what the definitions of `attachments` set with what physical functions say. Where
+/// nothing is set nobody is asked. What is allowed by `verify` comes back as warnings.
+///
+/// # Errors
+/// [`Failure::Verification`] with every finding on the first attachment that has some.
+pub(in crate::operation) fn prove<'a>(
+    context: &Context<'_>,
+    attachments: impl Iterator<Item = &'a Attachment>,
+) -> Result<Vec<Event>, Failure> {
+    let config = &context.request.config;
+    if config.verify == Strictness::Off {
+        return Ok(Vec::new());
+    }
+    let hardware = Hardware::of(config);
+    let set: Vec<(&Attachment, PciAddress, IntendedFunction)> = attachments
+        .filter_map(|attachment| {
+            let address = attachment.device.as_ref()?.pci()?;
+            let set = IntendedFunction::of(&attachment.config, &attachment.requested);
+            let is_set = !set.is_empty() && hardware.is_virtual_function(address);
+            is_set.then_some((attachment, address, set))
+        })
+        .collect();
+    if set.is_empty() {
+        return Ok(Vec::new());
+    }
+    let addresses: Vec<PciAddress> = set.iter().map(|(_, address, _)| *address).collect();
+    let mut links = (context.host.devices)(None)?;
+    let states = hardware.states(&addresses, links.as_mut())?;
+    let known: BTreeMap<PciAddress, _> = states.devices.iter().map(|it| (it.device, it)).collect();
+    let mut warnings = Vec::new();
+    for (attachment, address, set) in set {
+        let device = address.to_string();
+        let function = known.get(&address).and_then(|state| state.function);
+        let found = match function {
+            Some(function) => set.judge(&device, &function),
+            None => {
+                let cause = states.remarks.first().cloned();
+                let cause = cause.unwrap_or_else(|| {
+                    "its physical function has no interface on the host, or its driver says \
+                     nothing of virtual functions"
+                        .to_owned()
+                });
+                vec![What::HiddenFunction { device, cause }]
+            }
+        };
+        let findings = found.into_iter().map(|what| Finding {
+            interface: attachment.ifname.clone(),
+            weight: match what {
+                What::HiddenFunction { .. } => Weight::Warning,
+                _ => Weight::Requested,
+            },
+            what,
+        });
+        let is_grave = |finding: &Finding| {
+            finding.weight == Weight::Requested && config.verify == Strictness::Strict
+        };
+        let (grave, allowed): (Vec<Finding>, Vec<Finding>) = findings.partition(is_grave);
+        if !grave.is_empty() {
+            return Err(Failure::Verification {
+                place: attachment.place(),
+                findings: grave,
+            });
+        }
+        warnings.extend(allowed.iter().map(|finding| {
+            let message = format!("{}: {finding}", attachment.place());
+            Event::warning("VerificationFinding", message)
+        }));
+    }
+    Ok(warnings)
+}

@@ -1,0 +1,183 @@
+//! The devices of the node, as ADD, CHECK and DEL look at them: which are there, what their files
+//! say, which one an interface is.
+
+mod at_home;
+mod identity;
+mod info_file;
+mod safety;
+mod segment;
+mod state;
+mod uplink;
+
+use std::path::PathBuf;
+
+pub(in crate::operation) use safety::Claim;
+pub(in crate::operation) use state::States;
+pub(in crate::operation) use uplink::HostLinks;
+
+use device_info::{Device, Facts, PciAddress, Sysfs, VdpaDriver};
+
+use crate::allocation::AllocatedDevice;
+use crate::plan::{Attachment, Reason};
+use crate::request::NodeConfig;
+use crate::verify::{Finding, Weight, What};
+
+/// The node's devices.
+pub(in crate::operation) struct Hardware<'a> {
+    config: &'a NodeConfig,
+    sysfs: Sysfs,
+}
+
+impl<'a> Hardware<'a> {
+    /// Those below `sysfsRoot`, with the device nodes of the directory `dev` beside it, where it
+    /// has one there: it may be another system's, mounted somewhere.
+    pub(in crate::operation) fn of(config: &'a NodeConfig) -> Hardware<'a> {
+        let beside = config.sysfs_root.parent().map(|parent| parent.join("dev"));
+        let dev = beside
+            .filter(|dev| dev.is_dir())
+            .unwrap_or_else(|| PathBuf::from("/dev"));
+        Hardware {
+            config,
+            sysfs: Sysfs::at(&config.sysfs_root, dev),
+        }
+    }
+
+    /// Looks whether an attachment's device can be used, before anything runs, and notes the
+    /// driver that it is bound to.
+    pub(in crate::operation) fn inspect(&self, attachment: &mut Attachment) -> Result<(), Reason> {
+        let Some(device) = &mut attachment.device else {
+            return Ok(());
+        };
+        let (id, resource) = (&device.id, &device.resource);
+        let named = format!("device {id} of resource {resource}");
+        let root = self.config.sysfs_root.display();
+        let Some(found) = self.sysfs.device(id) else {
+            if device.pci().is_none() {
+                // The device plugin's own form: nobody but itself can say anything of it.
+                let device = device.clone();
+                return self.of_device_plugin(&device).map(drop);
+            }
+            return Err(Reason::Devices(format!(
+                "{named} is not there: {root}/bus/pci/devices has no {id}; its PF was reset or the \
+                 device was taken out, so restart the device plugin and recreate the pod"
+            )));
+        };
+        let (driver, wanted) = match &found {
+            Device::Pci(function) => (function.driver(), function.driver_override()),
+            Device::Vdpa(vdpa) => (vdpa.driver().map(|driver| driver.to_string()), None),
+            Device::Subfunction(subfunction) => (subfunction.driver(), None),
+        };
+        let Some(driver) = driver else {
+            return Err(Reason::Devices(format!(
+                "{named} is bound to no driver: {root}/bus/pci/devices/{id} has no link driver; bind \
+                 it to the one that its device plugin expects and recreate the pod"
+            )));
+        };
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != driver) {
+            return Err(Reason::Devices(format!(
+                "{named} is bound to driver {driver}, and its driver_override is {wanted} \
+                 ({root}/bus/pci/devices/{id}/driver_override); bind it to {wanted} and recreate \
+                 the pod"
+            )));
+        }
+        device.driver = Some(driver);
+        let device = device.clone();
+        self.of_device_plugin(&device).map(drop)
+    }
+
+    /// Whether it is a function that a physical one has made.
+    pub(in crate::operation) fn is_virtual_function(&self, address: PciAddress) -> bool {
+        let function = self.sysfs.pci_function(address);
+        function.is_some_and(|function| function.physfn().is_some())
+    }
+
+    fn is_in_user_space(&self, device: &AllocatedDevice) -> bool {
+        match self.sysfs.device(&device.id) {
+            Some(Device::Vdpa(vdpa)) => vdpa.driver() == Some(VdpaDriver::Vhost),
+            Some(Device::Pci(function)) => {
+                let facts = || Facts::read(&self.sysfs, &device.id, &mut |_| None);
+                let is_vhost = || {
+                    let vdpa = facts().and_then(|facts| facts.vdpa);
+                    vdpa.is_some_and(|vdpa| vdpa.driver == Some(VdpaDriver::Vhost))
+                };
+                function
+                    .driver()
+                    .is_some_and(|driver| drives_user_space(&driver))
+                    || is_vhost()
+            }
+            Some(Device::Subfunction(_)) | None => false,
+        }
+    }
+
+    /// The findings on a device itself: still bound as it was, and to be opened where a program
+    /// opens it.
+    pub(in crate::operation) fn findings(&self, attachment: &Attachment) -> Vec<Finding> {
+        let Some(device) = &attachment.device else {
+            return Vec::new();
+        };
+        let Some(expected) = &device.driver else {
+            return Vec::new();
+        };
+        let id = device.id.clone();
+        let (found, can_be_opened) = match self.sysfs.device(&id) {
+            None => (None, true),
+            Some(Device::Pci(function)) => {
+                let vfio = function.vfio();
+                let opened = |vfio: device_info::Vfio| vfio.path.or(vfio.device_path).is_some();
+                let by_vfio = vfio.is_none_or(opened);
+                (
+                    function.driver(),
+                    by_vfio && self.vhost_can_be_opened(function.address()),
+                )
+            }
+            Some(Device::Vdpa(vdpa)) => {
+                let driver = vdpa.driver();
+                let opened = driver != Some(VdpaDriver::Vhost) || vdpa.path().is_some();
+                (driver.map(|driver| driver.to_string()), opened)
+            }
+            Some(Device::Subfunction(subfunction)) => (subfunction.driver(), true),
+        };
+        let what = if found.as_ref() != Some(expected) {
+            What::Driver {
+                device: id,
+                expected: expected.clone(),
+                found,
+            }
+        } else if !can_be_opened {
+            What::NoCharacterDevice {
+                device: id,
+                driver: expected.clone(),
+            }
+        } else {
+            return Vec::new();
+        };
+        vec![Finding {
+            interface: attachment.ifname.clone(),
+            what,
+            weight: Weight::Requested,
+        }]
+    }
+
+    /// Whether the vDPA devices of a function that programs open are there to be opened.
+    fn vhost_can_be_opened(&self, address: PciAddress) -> bool {
+        let devices = self.sysfs.vdpa_devices();
+        let mut own = devices
+            .iter()
+            .filter(|it| it.pci_address() == Some(address));
+        own.all(|it| it.driver() != Some(VdpaDriver::Vhost) || it.path().is_some())
+    }
+
+    /// The device that has to be proven of an attachment's interface: none where the identifier
+    /// is of the device plugin's own form, so that nothing can be compared.
+    pub(in crate::operation) fn expected<'d>(&self, attachment: &'d Attachment) -> Option<&'d str> {
+        let device = attachment.device.as_ref()?;
+        device.driver.as_ref().map(|_| device.id.as_str())
+    }
+}
+
+pub(in crate::operation) fn drives_user_space(driver: &str) -> bool {
+    driver.contains("vfio") || driver.contains("uio")
+}
+
+#[cfg(test)]
+pub(in crate::operation) mod tests;

@@ -1,0 +1,161 @@
+//! The file in which an attachment's plugins are told of its device, and tell of it: written before
+//! they run, read after, removed with the attachment (DEVINFO 1.1.0 §4.2, §5.1, §6.1).
+
+use std::path::Path;
+
+use device_info::{
+    CompletionError, DeviceInfo, DeviceInfoDir, DeviceKind, Devlink, Facts, StoreError,
+    WireDeviceInfo, complete,
+};
+use serde_json::Value;
+
+use super::Hardware;
+use crate::allocation::AllocatedDevice;
+use crate::operation::Failure;
+use crate::plan::{Attachment, Reason};
+
+/// What an attachment's device is, once its plugins have run.
+#[derive(Debug, Default)]
+pub(in crate::operation) struct Told {
+    /// `device-info` of network-status (NPWG 1.3 §5.3.7).
+    pub(in crate::operation) device_info: Option<Value>,
+    /// Whether a program drives it, so that the pod need not have an interface for it.
+    pub(in crate::operation) in_user_space: bool,
+}
+
+impl Hardware<'_> {
+    /// What the device plugin wrote of a device, completed and held against the machine.
+    pub(super) fn of_device_plugin(
+        &self,
+        device: &AllocatedDevice,
+    ) -> Result<Option<DeviceInfo>, Reason> {
+        let given = self.device_plugins_file(device)?;
+        self.completed(given, Some(device))
+            .map_err(|cause| Reason::DeviceInfo(cause.to_string()))
+    }
+
+    /// What the plugins find: the device plugin's own words, to which nothing is added before they
+    /// have run (DEVINFO 1.1.0 §5.1.2), or else what the machine shows.
+    fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
+        let given = self.device_plugins_file(device)?;
+        let info = match given {
+            Some(given) => complete(Some(given), None),
+            None => self.completed(None, Some(device)),
+        };
+        info.map_err(|cause| Reason::DeviceInfo(cause.to_string()))
+    }
+
+    fn device_plugins_file(
+        &self,
+        device: &AllocatedDevice,
+    ) -> Result<Option<WireDeviceInfo>, Reason> {
+        let file = self.files().read_dp(&device.resource, &device.id);
+        file.map_err(|cause| match cause {
+            StoreError::Name { .. } => Reason::Devices(cause.to_string()),
+            _ => Reason::DeviceInfo(cause.to_string()),
+        })
+    }
+
+    fn completed(
+        &self,
+        given: Option<WireDeviceInfo>,
+        device: Option<&AllocatedDevice>,
+    ) -> Result<Option<DeviceInfo>, CompletionError> {
+        let mut devlink = None;
+        let mut switches = |handle: &_| {
+            let devlink = devlink.get_or_insert_with(|| Devlink::open().ok());
+            devlink.as_mut()?.switch(handle)
+        };
+        let facts = device.and_then(|device| Facts::read(&self.sysfs, &device.id, &mut switches));
+        complete(given, facts.as_ref())
+    }
+
+    /// Writes what is known of the device where the plugins look for it, right before they run:
+    /// some fail on a path without a file (DEVINFO 1.1.0 §4.2.1, §5.1.1).
+    pub(in crate::operation) fn write_file(&self, attachment: &Attachment) -> Result<(), Failure> {
+        let Some(path) = &attachment.device_info_file else {
+            return Ok(());
+        };
+        let failed = |cause: String| Failure::DeviceFile {
+            place: attachment.place(),
+            cause,
+        };
+        let files = files_of(path);
+        let name = files
+            .cni_name(path)
+            .map_err(|cause| failed(cause.to_string()))?;
+        let info = match &attachment.device {
+            None => None,
+            Some(device) => self
+                .for_plugins(device)
+                .map_err(|reason| attachment.problem(reason))?,
+        };
+        match info {
+            Some(info) => files.write_cni(&name, &info),
+            // Whatever a crash left there is of another time.
+            None => files.prepare_cni().and_then(|()| files.remove_cni(&name)),
+        }
+        .map_err(|cause| failed(cause.to_string()))
+    }
+
+    /// Takes the attachment's file away (DEVINFO 1.1.0 §4.2.1: when DELETE is called).
+    pub(in crate::operation) fn remove_file(attachment: &Attachment) -> Result<(), Failure> {
+        let Some(path) = &attachment.device_info_file else {
+            return Ok(());
+        };
+        let files = files_of(path);
+        let removed = files
+            .cni_name(path)
+            .and_then(|name| files.remove_cni(&name));
+        removed.map_err(|cause| Failure::DeviceFile {
+            place: attachment.place(),
+            cause: cause.to_string(),
+        })
+    }
+
+    /// What the attachment's file says now, completed and held against the machine: nothing else
+    /// may be told of a device (DEVINFO 1.1.0 §6.1.1).
+    pub(in crate::operation) fn told(&self, attachment: &Attachment) -> Result<Told, Failure> {
+        let Some(path) = &attachment.device_info_file else {
+            return Ok(Told::default());
+        };
+        let refused = |cause: String| Failure::DeviceInfo {
+            place: attachment.place(),
+            cause,
+        };
+        let files = files_of(path);
+        let given = files
+            .cni_name(path)
+            .and_then(|name| files.read_cni(&name))
+            .map_err(|cause| refused(cause.to_string()))?;
+        let info = self
+            .completed(given, attachment.device.as_ref())
+            .map_err(|cause| refused(cause.to_string()))?;
+        let mut told = Told {
+            in_user_space: attachment
+                .device
+                .as_ref()
+                .is_some_and(|device| self.is_in_user_space(device)),
+            device_info: None,
+        };
+        if let Some(info) = info {
+            info.check_socket()
+                .map_err(|cause| refused(cause.to_string()))?;
+            told.in_user_space |=
+                matches!(info.kind(), DeviceKind::VhostUser(_) | DeviceKind::Memif(_));
+            let value = serde_json::to_value(&info).map_err(|cause| refused(cause.to_string()))?;
+            told.device_info = Some(value);
+        }
+        Ok(told)
+    }
+
+    fn files(&self) -> DeviceInfoDir {
+        DeviceInfoDir::at(&self.config.dev_info_dir)
+    }
+}
+
+/// The directories that a file on record is in, wherever the configuration has them by now.
+fn files_of(path: &Path) -> DeviceInfoDir {
+    let base = path.parent().and_then(Path::parent);
+    DeviceInfoDir::at(base.unwrap_or(Path::new("/")))
+}

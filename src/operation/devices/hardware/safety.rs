@@ -1,0 +1,135 @@
+//! What must not be given to a pod although kubelet gave it: the node's own uplink, half of an
+//! IOMMU group, an RDMA device that the kernel shares with everybody.
+
+use device_info::{PciAddress, PciFunction};
+
+use super::{Hardware, HostLinks, drives_user_space};
+use crate::cluster::PodName;
+use crate::journal::{Exclusive, Journal, Key};
+use crate::kernel::KernelError;
+use crate::plan::{Attachment, Reason};
+
+/// Whether RDMA devices are shared among network namespaces, as ib_core says.
+const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
+
+/// Who asks, and what else it gets.
+pub(in crate::operation) struct Claim<'a> {
+    /// The journal, which knows whose other devices are.
+    pub(in crate::operation) journal: &'a Journal,
+    /// The sandbox.
+    pub(in crate::operation) key: &'a Key,
+    /// Its pod.
+    pub(in crate::operation) pod: Option<&'a PodName>,
+    /// All PCI devices of its pod.
+    pub(in crate::operation) devices: &'a [PciAddress],
+}
+
+impl Hardware<'_> {
+    /// Whether the node can spare an attachment's device.
+    ///
+    /// # Errors
+    /// A reason with the device, the file or interface, and the remedy. What cannot be known is no
+    /// reason: it is proven after the attachment.
+    pub(in crate::operation) fn can_be_given(
+        &self,
+        attachment: &Attachment,
+        claim: &Claim<'_>,
+        host: &mut HostLinks<'_>,
+    ) -> Result<(), Reason> {
+        self.rdma_mode(attachment)?;
+        let Some(device) = &attachment.device else {
+            return Ok(());
+        };
+        let function = device.pci().and_then(|pci| self.sysfs.pci_function(pci));
+        let Some(function) = function else {
+            return Ok(());
+        };
+        let named = format!("device {} of resource {}", device.id, device.resource);
+        if let Ok(Some(carried)) = self.carried_by_function(function.address(), host) {
+            return Err(Reason::Devices(format!(
+                "{named} carries {carried}: a pod that has it cuts the node off; leave it out of \
+                 the device plugin's selectors"
+            )));
+        }
+        match self.shares_group(&function, claim) {
+            Some(cause) => Err(Reason::Devices(format!("{named} {cause}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// What a function's interface carries of what the node is reached by.
+    fn carried_by_function(
+        &self,
+        address: PciAddress,
+        host: &mut HostLinks<'_>,
+    ) -> Result<Option<String>, KernelError> {
+        match self.interface_of(address, host.links()?)? {
+            Some(own) => host.carried(own.index),
+            None => Ok(None),
+        }
+    }
+
+    /// Why a function cannot be driven by a program: others of its IOMMU group are in use.
+    fn shares_group(&self, function: &PciFunction, claim: &Claim<'_>) -> Option<String> {
+        function.driver().filter(|it| drives_user_space(it))?;
+        let group = function.iommu_group()?;
+        let directory = format!(
+            "{}/kernel/iommu_groups/{group}/devices",
+            self.sysfs.root().display()
+        );
+        for address in function.iommu_group_members() {
+            let other = self.sysfs.pci_function(address);
+            let Some(other) = other.filter(|_| !claim.devices.contains(&address)) else {
+                continue;
+            };
+            // A bridge's own driver does no harm, nor does none.
+            let is_bridge = other.class().is_some_and(|class| class >> 16 == 0x06);
+            let driver = other.driver().filter(|_| !is_bridge);
+            let Some(driver) = driver else { continue };
+            let is_idle = drives_user_space(&driver) || driver == "pci-stub";
+            if !is_idle {
+                return Some(format!(
+                    "shares IOMMU group {group} with {address}, which is bound to driver {driver} \
+                     ({directory}): bind the whole group to vfio-pci, or use a slot that isolates \
+                     its functions (ACS)"
+                ));
+            }
+            let what = Exclusive::Device(address);
+            if let Ok(Some(holder)) = claim.journal.other_holder(claim.key, &what) {
+                let holder = holder.header.named_for(claim.pod);
+                let holder = holder.unwrap_or_else(|| "a pod of another namespace".to_owned());
+                return Some(format!(
+                    "shares IOMMU group {group} with {address}, which {holder} has \
+                     ({directory}): only one program can open the group; use a slot that isolates \
+                     its functions (ACS)",
+                ));
+            }
+        }
+        None
+    }
+
+    /// A plugin that moves RDMA devices can do so in the exclusive mode alone.
+    fn rdma_mode(&self, attachment: &Attachment) -> Result<(), Reason> {
+        let mover = attachment.config.plugins().iter().find(|plugin| {
+            let isolates = || plugin.body().read::<bool>("rdmaIsolation").ok().flatten();
+            plugin.plugin_type().as_str() == "rdma" || isolates() == Some(true)
+        });
+        let Some(mover) = mover else { return Ok(()) };
+        let file = self.sysfs.root().join(RDMA_MODE);
+        let mode = std::fs::read_to_string(&file).unwrap_or_default();
+        if !matches!(mode.trim(), "Y" | "1") {
+            return Ok(());
+        }
+        Err(Reason::Devices(format!(
+            "plugin {} moves an RDMA device into the pod, and this node shares them among all \
+             network namespaces ({} is {}): set the mode while no pod runs (rdma system set netns \
+             exclusive), and for good with options ib_core netns_mode=0 in /etc/modprobe.d",
+            mover.plugin_type(),
+            file.display(),
+            mode.trim()
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests;

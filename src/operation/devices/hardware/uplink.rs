@@ -1,0 +1,256 @@
+//! What the node itself is reached by, and the keys of a configuration that would hand it to a pod.
+
+mod named;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use named::{Named, named};
+
+use super::Hardware;
+use crate::kernel::{DeviceLinks, KernelError, Link};
+use crate::plan::{Attachment, Reason};
+
+/// Kinds of links that others belong to.
+const MASTERS: [&str; 5] = ["bond", "bridge", "team", OPENVSWITCH, "vrf"];
+const OPENVSWITCH: &str = "openvswitch";
+/// How long an alternative name of a link may be (`ALTIFNAMSIZ`).
+const LONGEST_NAME: usize = 127;
+/// Where devices have the names by which plugins look for them.
+const BUSES: [&str; 3] = ["pci", "auxiliary", "virtio"];
+/// Kinds of links whose lower one is their other end.
+const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
+
+/// The interfaces that carry a default route or an address of the node, and those that packets
+/// of theirs leave by; each with what it carries.
+struct Uplinks(Vec<(Link, String)>);
+
+/// The links of the host, opened when they are needed first, and its uplinks likewise.
+pub(in crate::operation) struct HostLinks<'a> {
+    open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
+    links: Option<Box<dyn DeviceLinks>>,
+    uplinks: Option<Uplinks>,
+}
+
+impl<'a> HostLinks<'a> {
+    /// The host whose links `open` opens.
+    pub(in crate::operation) fn new(
+        open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
+    ) -> HostLinks<'a> {
+        HostLinks {
+            open,
+            links: None,
+            uplinks: None,
+        }
+    }
+
+    /// Its links.
+    pub(super) fn links(&mut self) -> Result<&mut dyn DeviceLinks, KernelError> {
+        let links = match self.links.take() {
+            Some(links) => links,
+            None => (self.open)()?,
+        };
+        Ok(self.links.insert(links).as_mut())
+    }
+
+    fn uplinks(&mut self) -> Result<&Uplinks, KernelError> {
+        let uplinks = match self.uplinks.take() {
+            Some(uplinks) => uplinks,
+            None => Uplinks::read(self.links()?)?,
+        };
+        Ok(self.uplinks.insert(uplinks))
+    }
+
+    /// What the link of this index carries.
+    pub(super) fn carried(&mut self, index: u32) -> Result<Option<String>, KernelError> {
+        Ok(self.uplinks()?.find(|link| link.index == index))
+    }
+}
+
+impl Uplinks {
+    fn read(links: &mut dyn DeviceLinks) -> Result<Uplinks, KernelError> {
+        let all = links.device_links()?;
+        let by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
+        let mut members: HashMap<u32, Vec<u32>> = HashMap::new();
+        let mut ports = Vec::new();
+        for link in &all {
+            let Some(master) = link.master else { continue };
+            members.entry(master).or_default().push(link.index);
+            let kind = by_index.get(&master).and_then(|link| link.kind.as_deref());
+            ports.extend((kind == Some(OPENVSWITCH)).then_some(link.index));
+        }
+        let mut queue = VecDeque::new();
+        for name in links.uplinks()? {
+            let carried = format!("this node's default route (interface {name})");
+            let link = all.iter().find(|link| link.name == name);
+            queue.extend(link.map(|link| (link.index, carried)));
+        }
+        for index in links.addressed()? {
+            if let Some(link) = by_index.get(&index) {
+                let carried = format!("an address of this node (interface {})", link.name);
+                queue.push_back((index, carried));
+            }
+        }
+        let mut carried: BTreeMap<u32, (Link, String)> = BTreeMap::new();
+        while let Some((index, what)) = queue.pop_front() {
+            let link = by_index.get(&index).copied();
+            let Some(link) = link.filter(|_| !carried.contains_key(&index)) else {
+                continue;
+            };
+            let kind = link.kind.as_deref().unwrap_or_default();
+            let lower = link.lower.filter(|_| link.lower_netns.is_none());
+            let mut below: Vec<u32> = lower
+                .filter(|_| !PAIRS.contains(&kind))
+                .into_iter()
+                .collect();
+            if MASTERS.contains(&kind) {
+                below.extend(members.remove(&index).unwrap_or_default());
+            }
+            if kind == OPENVSWITCH {
+                // The switch's own ports are members of another link, which all its bridges share.
+                below.append(&mut ports);
+            }
+            queue.extend(below.into_iter().map(|below| (below, what.clone())));
+            carried.insert(index, (link.clone(), what));
+        }
+        Ok(Uplinks(carried.into_values().collect()))
+    }
+
+    /// What the first link carries of which `is_meant` says so.
+    fn find(&self, mut is_meant: impl FnMut(&Link) -> bool) -> Option<String> {
+        let found = self.0.iter().find(|(link, _)| is_meant(link));
+        found.map(|(_, carried)| carried.clone())
+    }
+}
+
+impl Hardware<'_> {
+    /// Whether an attachment's plugins leave the node what it is reached by, whichever key names
+    /// it. Without such a key nothing is opened or read.
+    ///
+    /// # Errors
+    /// A reason with key, value, what it carries, and the remedy; also where the kernel does not
+    /// say, and where it could not be looked at by `until`.
+    pub(in crate::operation) fn spares_uplinks(
+        &self,
+        attachment: &Attachment,
+        host: &mut HostLinks<'_>,
+        until: Instant,
+    ) -> Result<(), Reason> {
+        for Named { key, value } in named(attachment)? {
+            if Instant::now() >= until {
+                return Err(Reason::NoTime);
+            }
+            if value.is_empty() {
+                return Err(Reason::Devices(format!(
+                    "mode is passthru and key {key} is missing, which means the interface of the \
+                     default route; name another interface"
+                )));
+            }
+            if is_pattern(&value) {
+                return Err(Reason::Devices(format!(
+                    "key {key} is {value:?}, which leads elsewhere than to one device; write its \
+                     address or its name"
+                )));
+            }
+            match self.carried_by(&value, host) {
+                Ok(None) => {}
+                Ok(Some(carried)) => {
+                    return Err(Reason::Devices(format!(
+                        "key {key} names {value}, which carries {carried}: a pod that has it cuts \
+                         the node off; name another interface"
+                    )));
+                }
+                Err(cause) => {
+                    return Err(Reason::Devices(format!(
+                        "key {key} names {value}, and whether the node is reached by it is not \
+                         known: {cause}; try again"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What an interface carries that is named as plugins look for one: by its name, its hardware
+    /// address, its device on a bus, or a directory of sysfs.
+    fn carried_by(
+        &self,
+        value: &str,
+        host: &mut HostLinks<'_>,
+    ) -> Result<Option<String>, KernelError> {
+        let address = hardware_address(value);
+        let below = self.interfaces_below(value);
+        let uplinks = host.uplinks()?;
+        let found = uplinks.find(|link| {
+            link.name == value
+                || below.contains(&link.name)
+                || link.parent_name.as_deref() == Some(value)
+                || address.as_ref().is_some_and(|address| {
+                    link.address == *address || link.perm_address.as_ref() == Some(address)
+                })
+        });
+        if found.is_some() || value.contains('/') || value.len() > LONGEST_NAME {
+            return Ok(found);
+        }
+        // It may be another name of one.
+        match host.links()?.device_link(value)? {
+            Some(link) => host.carried(link.index),
+            None => Ok(None),
+        }
+    }
+
+    /// The interfaces of a device by its name on a bus, or by its directory.
+    fn interfaces_below(&self, value: &str) -> Vec<String> {
+        let root = self.sysfs.root();
+        let directories: Vec<PathBuf> = match value.strip_prefix("/sys/") {
+            Some(path) => vec![root.join(path.trim_start_matches('/'))],
+            None if value.contains('/') => Vec::new(),
+            None => BUSES
+                .map(|bus| root.join("bus").join(bus).join("devices").join(value))
+                .into(),
+        };
+        let mut interfaces = Vec::new();
+        for directory in directories {
+            interfaces.extend(names(&directory.join("net")));
+            let virtio = names(&directory)
+                .into_iter()
+                .filter(|name| name.starts_with("virtio"));
+            interfaces.extend(virtio.flat_map(|name| names(&directory.join(name).join("net"))));
+        }
+        interfaces
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
+/// Whether a path goes upwards, is one that plugins take for a pattern, or goes on from a device:
+/// plugins append a value to a directory of sysfs, where `./x`, `/x`, `x/` and `x/physfn` lead on.
+fn is_pattern(value: &str) -> bool {
+    let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
+    value.contains('/') && !is_whole
+        || value.split('/').any(|part| part == "..")
+        || value.contains(['*', '?', '[', '\\', '\0'])
+}
+
+/// An address as Go's `net.ParseMAC` reads it.
+fn hardware_address(value: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u32> = value
+        .chars()
+        .filter(|letter| !matches!(letter, ':' | '-' | '.'))
+        .map(|letter| letter.to_digit(16))
+        .collect::<Option<_>>()?;
+    let octets = digits.chunks_exact(2);
+    let octets = octets.map(|pair| u8::try_from(pair[0] << 4 | pair[1]).ok());
+    octets
+        .collect::<Option<_>>()
+        .filter(|octets: &Vec<u8>| octets.len() >= 6)
+}
+
+#[cfg(test)]
+mod tests;

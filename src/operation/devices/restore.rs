@@ -1,0 +1,276 @@
+//! A device goes back as it came: what the plugins left otherwise is put right once they are done.
+//!
+//! Only in the boot in which it was attached, and only while nobody else has the device: a late
+//! DEL must not touch what is another pod's by now. What may work later stays owed with the record.
+//! What the kernel or a driver refuses for good keeps no pod from being deleted: the journal keeps
+//! the device as one that is not as it was, and the next pod's ADD begins with that.
+
+mod address;
+mod again;
+mod home;
+mod left;
+mod rebind;
+mod refused;
+
+use std::time::{Duration, Instant};
+
+use device_info::PciAddress;
+
+use super::hardware::{Hardware, States};
+use crate::baseline::{Comparison, DeviceState, Repair, compare};
+use crate::boot::boot_id;
+use crate::journal::{Exclusive, Header, Sandbox, Unrestored};
+use crate::kernel::{DeviceLinks, KernelError, LinkChange};
+use crate::operation::{Context, Failure};
+use crate::verify::sriov_plugins;
+use home::bring_home;
+use left::Left;
+use refused::{Refused, forgive, open};
+
+/// How often a device is put right before it is left as it is. Drivers take one setting for a
+/// reason to change another: igb shows what a VF sets for itself as if the administrator had.
+const ROUNDS: usize = 4;
+/// How long an interface is waited for that the kernel is still bringing home from a namespace
+/// which is gone, and a device that is busy.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is looked.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Reads the devices of a sandbox before anything runs, for its record. What an earlier DEL could
+/// not put back is tried again, and is no device's baseline.
+///
+/// # Errors
+/// When the kernel does not answer, and code 104 for a device that no plugin could take or that
+/// would let others take the pod for another.
+pub(in crate::operation) fn baseline(
+    context: &Context<'_>,
+    header: &Header,
+) -> Result<Vec<DeviceState>, Failure> {
+    let addresses = addresses(header, |_| true);
+    let mut configs = header.attachments.iter().map(|it| &it.config);
+    if addresses.is_empty() && configs.all(|config| sriov_plugins(config).next().is_none()) {
+        return Ok(Vec::new());
+    }
+    let hardware = Hardware::of(&context.request.config);
+    let mut states = States::default();
+    if !addresses.is_empty() {
+        let mut links = (context.host.devices)(None)?;
+        states = hardware.states(&addresses, links.as_mut())?;
+        again::settle(context, header, &mut states.devices)?;
+    }
+    for remark in states.remarks {
+        context.note(&format!(
+            "{remark}; its functions cannot be put back as they are"
+        ));
+    }
+    hardware.are_at_home(&header.attachments, &states.devices)?;
+    Ok(states.devices)
+}
+
+/// Puts the devices of a sandbox back as they were, those of the attachments in `detached` and of
+/// others that have nothing attached any more. What failed and may work later comes back.
+pub(in crate::operation) fn restore(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    detached: &[usize],
+) -> Vec<Failure> {
+    let header = &sandbox.header;
+    if sandbox.baseline.is_empty() || header.boot != boot_id() {
+        return Vec::new();
+    }
+    let is_free = |index: usize| {
+        let progress = sandbox.progress.get(index);
+        detached.contains(&index) || progress.is_none_or(|progress| !progress.is_owed())
+    };
+    let key = header.key();
+    let is_ours =
+        |address: &PciAddress| context.host.journal.has(&key, &Exclusive::Device(*address));
+    let free: Vec<PciAddress> = addresses(header, is_free)
+        .into_iter()
+        .filter(is_ours)
+        .collect();
+    let before = sandbox.baseline.iter();
+    let before: Vec<&DeviceState> = before.filter(|it| free.contains(&it.device)).collect();
+    if before.is_empty() {
+        return Vec::new();
+    }
+    let restoring = Restoring::new(context, header, before.clone());
+    match restoring.run() {
+        Ok(left) => keep(context, header, &before, left),
+        Err(cause) => vec![cause.into()],
+    }
+}
+
+/// Has the journal keep the devices of which something cannot be put back, and forget others.
+fn keep(
+    context: &Context<'_>,
+    header: &Header,
+    before: &[&DeviceState],
+    mut left: Left<'_>,
+) -> Vec<Failure> {
+    let journal = &context.host.journal;
+    let mut owed = std::mem::take(&mut left.owed);
+    for &device in before {
+        let causes: Vec<String> = left.lines_on(device).map(str::to_owned).collect();
+        for line in &causes {
+            context.note(&format!("{device}: {line}"));
+        }
+        if causes.is_empty() {
+            journal.forget_unrestored(device.device);
+            continue;
+        }
+        let kept = Unrestored::new(device.clone(), header.pod.clone(), causes);
+        if let Err(cause) = journal.keep_unrestored(&kept) {
+            owed.push(cause.into());
+        }
+    }
+    owed
+}
+
+/// The PCI devices of the attachments that `of` names by their place.
+fn addresses(header: &Header, of: impl Fn(usize) -> bool) -> Vec<PciAddress> {
+    let attachments = header.attachments.iter().enumerate();
+    attachments
+        .filter(|(index, _)| of(*index))
+        .filter_map(|(_, attachment)| attachment.device.as_ref()?.pci())
+        .collect()
+}
+
+struct Restoring<'a> {
+    context: &'a Context<'a>,
+    hardware: Hardware<'a>,
+    header: &'a Header,
+    before: Vec<&'a DeviceState>,
+}
+
+impl<'a> Restoring<'a> {
+    fn new(context: &'a Context<'a>, header: &'a Header, before: Vec<&'a DeviceState>) -> Self {
+        Restoring {
+            context,
+            hardware: Hardware::of(&context.request.config),
+            header,
+            before,
+        }
+    }
+
+    fn run(self) -> Result<Left<'a>, KernelError> {
+        let mut links = (self.context.host.devices)(None)?;
+        let owed = bring_home(self.context, &self.hardware, self.header, &self.before);
+        let until = self.context.deadline.min(Instant::now() + PATIENCE);
+        let mut now = self.settled(links.as_mut(), until)?;
+        let mut refused: Vec<Refused<'a>> = Vec::new();
+        let mut rounds = 0;
+        loop {
+            let compared = self.compare(&now);
+            let open = open(&compared, &refused);
+            if open.is_empty() && Instant::now() < until && forgive(&mut refused) {
+                // A device that is busy for a moment, as after its driver's reset.
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            if open.is_empty() || rounds == ROUNDS {
+                let mut left = Left::of(&compared, &refused, &now);
+                left.owed.splice(0..0, owed);
+                left.tell_unknown(self.context, &self.before, &now);
+                return Ok(left);
+            }
+            let before = refused.len();
+            let tried = open.len();
+            for (device, repair) in open {
+                if let Err(cause) = self.apply(device, &repair, links.as_mut()) {
+                    refused.push(Refused {
+                        device,
+                        repair,
+                        cause,
+                    });
+                }
+            }
+            if refused.len() - before < tried {
+                rounds += 1;
+            }
+            // What was refused may have changed something all the same.
+            now = self.read(links.as_mut())?;
+        }
+    }
+
+    fn read(&self, links: &mut dyn DeviceLinks) -> Result<States, KernelError> {
+        let addresses: Vec<PciAddress> = self.before.iter().map(|it| it.device).collect();
+        self.hardware.states(&addresses, links)
+    }
+
+    /// The devices, once the kernel has brought home those whose namespace is gone.
+    fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
+        loop {
+            let is_late = Instant::now() >= until;
+            if is_late || !self.before.iter().any(|it| self.hardware.is_away(it)) {
+                return self.read(links);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn compare(&self, now: &States) -> Vec<(&'a DeviceState, Comparison)> {
+        let mut compared = Vec::new();
+        for &before in &self.before {
+            let is = now.devices.iter().find(|is| is.device == before.device);
+            let comparison = match is {
+                Some(is) => compare(before, is),
+                None => Comparison {
+                    is_another: Some("it is gone: nothing of it is put back"),
+                    ..Comparison::default()
+                },
+            };
+            compared.push((before, comparison));
+        }
+        compared
+    }
+
+    fn apply(
+        &self,
+        before: &DeviceState,
+        repair: &Repair,
+        links: &mut dyn DeviceLinks,
+    ) -> Result<(), KernelError> {
+        let change = match repair {
+            Repair::Function(setting) => {
+                let (Some(physical), Some(vf)) = (before.physical, &before.function) else {
+                    return Ok(());
+                };
+                let Some(pf) = self.hardware.interface_of(physical, links)? else {
+                    return Ok(());
+                };
+                let set = links.set_virtual_function(pf.index, vf.index, *setting);
+                if set.is_err()
+                    && let Some(own) = before.own_guid(*setting)
+                {
+                    // Where it cannot have none any more, it is at least no pod's.
+                    links.set_virtual_function(pf.index, vf.index, own)?;
+                }
+                return set;
+            }
+            Repair::Rebind { driver, .. } => return self.rebind(before, driver, links),
+            Repair::Netdev(change) => change,
+        };
+        let Some(link) = self.hardware.interface_of(before.device, links)? else {
+            return Ok(());
+        };
+        if let LinkChange::Address(address) = change {
+            return self.give_address(before, link, address, links);
+        }
+        if link.up && matches!(change, LinkChange::Name(_)) {
+            links.change_link(link.index, &LinkChange::Down)?;
+        }
+        links.change_link(link.index, change)
+    }
+}
+
+fn failure(before: &DeviceState, what: &str, cause: &KernelError) -> Failure {
+    Failure::Restoring {
+        device: before.to_string(),
+        what: what.to_owned(),
+        cause: cause.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! What stays otherwise than it was: some of it is owed, the rest is the device's own matter.
+
+use super::failure;
+use super::refused::{Refused, may_work_later};
+use crate::baseline::{Comparison, DeviceState, Identity};
+use crate::operation::devices::hardware::States;
+use crate::operation::{Context, Failure};
+
+/// What stays otherwise.
+pub(super) struct Left<'a> {
+    /// What may work later.
+    pub(super) owed: Vec<Failure>,
+    /// What does not, on which device, a line each.
+    wrong: Vec<(&'a DeviceState, String)>,
+    /// By what of a device others would take the next pod for the one before, and why that stays.
+    pub(super) identities: Vec<(&'a DeviceState, Identity, String)>,
+    /// What is to be said, and no more.
+    remarks: Vec<String>,
+}
+
+impl<'a> Left<'a> {
+    /// What is left once nothing more can be tried.
+    pub(super) fn of(
+        compared: &[(&'a DeviceState, Comparison)],
+        refused: &[Refused<'_>],
+        now: &States,
+    ) -> Left<'a> {
+        let mut left = Left {
+            owed: Vec::new(),
+            wrong: Vec::new(),
+            identities: Vec::new(),
+            remarks: Vec::new(),
+        };
+        for (before, comparison) in compared {
+            left.add(before, comparison, refused, now);
+        }
+        left
+    }
+
+    fn add(
+        &mut self,
+        before: &'a DeviceState,
+        comparison: &Comparison,
+        refused: &[Refused<'_>],
+        now: &States,
+    ) {
+        let another = comparison.is_another;
+        let remark = another.map(|remark| format!("{before}: {remark}"));
+        self.remarks.extend(remark);
+        let remarks = comparison.remarks.iter().cloned();
+        self.wrong.extend(remarks.map(|remark| (before, remark)));
+        if comparison.lacks_interface {
+            let name = before.netdev.as_ref().map_or("", |netdev| &netdev.name);
+            self.owed.push(Failure::Restoring {
+                device: before.to_string(),
+                what: format!("interface {name}"),
+                cause: "it is in no network namespace that is known; see jackfield doctor"
+                    .to_owned(),
+            });
+        }
+        let is = now.devices.iter().find(|is| is.device == before.device);
+        for repair in &comparison.repairs {
+            let mut causes = refused.iter();
+            let cause = causes.find(|it| it.device == before && it.repair == *repair);
+            let line = match cause {
+                Some(it) => format!("{repair} cannot be put back: {}", it.cause),
+                None => format!(
+                    "{repair} was put back, and its driver changed it again; set it by hand"
+                ),
+            };
+            if let Some(identity) = is.and_then(|is| repair.identity(before, is)) {
+                self.identities.push((before, identity, line.clone()));
+            }
+            match cause {
+                Some(it) if may_work_later(&it.cause) => {
+                    let owed = failure(before, &repair.to_string(), &it.cause);
+                    self.owed.push(owed);
+                }
+                _ => self.wrong.push((before, line)),
+            }
+        }
+    }
+
+    /// Settings on a physical function that could be read before and cannot now.
+    pub(super) fn tell_unknown(
+        &mut self,
+        context: &Context<'_>,
+        before: &[&DeviceState],
+        now: &States,
+    ) {
+        for before in before {
+            let is = now.devices.iter().find(|is| is.device == before.device);
+            let is_unknown =
+                is.is_some_and(|is| is.function.is_none() && is.generation == before.generation);
+            if before.function.is_none() || !is_unknown {
+                continue;
+            }
+            match now.remarks.first() {
+                Some(cause) => self.owed.push(Failure::Restoring {
+                    device: before.to_string(),
+                    what: "what its physical function has set".to_owned(),
+                    cause: cause.clone(),
+                }),
+                None => self.remarks.push(format!(
+                    "{before}: its physical function says nothing of it any more: nothing is put \
+                     back there"
+                )),
+            }
+        }
+        self.remarks.iter().for_each(|remark| context.note(remark));
+    }
+
+    /// What of a device cannot be put back.
+    pub(super) fn lines_on(&self, device: &DeviceState) -> impl Iterator<Item = &str> {
+        let of_device = move |it: &&(&DeviceState, String)| it.0.device == device.device;
+        let wrong = self.wrong.iter().filter(of_device);
+        wrong.map(|(_, line)| line.as_str())
+    }
+}

@@ -1,0 +1,29 @@
+//! The devices that are not as they were before a pod had them, for people who look at the node.
+
+use super::hardware::Hardware;
+use crate::baseline::{Comparison, compare};
+use crate::journal::Unrestored;
+use crate::operation::Context;
+
+/// What the journal keeps of such devices, without those that are as they were by now.
+#[must_use]
+pub fn otherwise(context: &Context<'_>) -> Vec<Unrestored> {
+    let mut kept = context.host.journal.all_unrestored();
+    let addresses: Vec<_> = kept.iter().map(|it| it.before.device).collect();
+    if addresses.is_empty() {
+        return kept;
+    }
+    let hardware = Hardware::of(&context.request.config);
+    let states = (context.host.devices)(None)
+        .and_then(|mut links| hardware.states(&addresses, links.as_mut()));
+    if let Ok(states) = states {
+        kept.retain(|kept| {
+            let mut now = states.devices.iter();
+            let now = now.find(|now| now.device == kept.before.device);
+            now.is_some_and(|now| {
+                kept.is_about(now) && compare(&kept.before, now) != Comparison::default()
+            })
+        });
+    }
+    kept
+}

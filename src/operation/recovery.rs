@@ -1,0 +1,50 @@
+//! What a call does about sandboxes that its own record does not settle.
+//!
+//! A DEL with a record needs the journal, the delegates, the kernel and the devices. Whatever else
+//! a DEL asks, be it the cluster or Multus' cache, it asks through this module.
+//!
+//! ```text
+//! no record, or a damaged one        ▶ unrecorded   puts together what the sandbox may have
+//! delegates refuse DEL after ADD     ▶ stuck        tries the current configuration, then gives up
+//! a DEL failed earlier               ▶ retry        in a process of its own
+//! Jackfield leaves the node          ▶ retire       detaches what has no pod any more
+//! ```
+
+pub mod retire;
+pub mod retry;
+mod stuck;
+mod unrecorded;
+
+use super::detach::{self, Detachment};
+use super::{Context, Failure};
+use crate::journal::Key;
+
+pub(super) use retry::begin_one as begin_retry;
+pub(super) use stuck::settle as settle_refused;
+pub(super) use unrecorded::find as find_unrecorded;
+
+/// Detaches what a sandbox without a usable record may have; `is_lost` where it had one.
+///
+/// # Errors
+/// [`Failure::Owed`] when something is still attached; the sandbox then has a record.
+pub(super) fn del_without_record(
+    context: &Context<'_>,
+    key: &Key,
+    is_lost: bool,
+) -> Result<(), Failure> {
+    let Some(unrecorded) = unrecorded::find(context, key, is_lost)? else {
+        return Ok(());
+    };
+    if unrecorded.is_attached {
+        unrecorded.adopt(&context.host.journal, key)?;
+        if is_lost {
+            context.host.journal.settle_lost(key);
+        }
+        return detach::detach(context, unrecorded.sandbox, Detachment::Runtime);
+    }
+    let (_, failures) = detach::attempt(context, &unrecorded.sandbox, Detachment::Runtime);
+    for failure in failures {
+        context.note(&format!("nothing is on record, and {failure}"));
+    }
+    Ok(())
+}

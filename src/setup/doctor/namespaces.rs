@@ -1,0 +1,50 @@
+//! Network namespaces of pods that have interfaces and are on no record.
+
+use super::journal::first_few;
+use super::{Check, Diagnosis};
+use crate::journal::survey::Surveyed;
+use crate::kernel::{ContainerNetns, container_namespaces};
+use crate::setup::Place;
+use crate::setup::manifest::Manifest;
+
+/// Names those made since Jackfield was installed: the runtime has called it for each of them, so
+/// their records were lost.
+pub(super) fn look(place: &Place, records: &[Surveyed], diagnosis: &mut Diagnosis) {
+    let manifest = Manifest::read(place).ok().flatten();
+    let installed = manifest.map(|manifest| manifest.installed);
+    let Some(installed) = installed.filter(|seconds| *seconds > 0) else {
+        return;
+    };
+    let is_on_record = |netns: &ContainerNetns| {
+        let id = netns.id.to_string();
+        let path = format!("/{}", netns.name);
+        records.iter().any(|record| {
+            let header = &record.sandbox.header;
+            header.netns_id == id || header.netns.ends_with(&path)
+        })
+    };
+    let is_lost = |netns: &ContainerNetns| {
+        u64::try_from(netns.made).is_ok_and(|made| made > installed)
+            && !netns.interfaces.is_empty()
+            && !is_on_record(netns)
+    };
+    let lost: Vec<ContainerNetns> = container_namespaces().into_iter().filter(is_lost).collect();
+    if lost.is_empty() {
+        return;
+    }
+    let names = lost.iter().map(|netns| {
+        let interfaces = netns.interfaces.join(", ");
+        format!("{} ({interfaces})", netns.name)
+    });
+    diagnosis.find(
+        Check::Journal,
+        "/run/netns",
+        format!(
+            "{} network namespaces of pods have interfaces and no record, so the journal was lost or \
+             another program attached them: {}",
+            lost.len(),
+            first_few(names)
+        ),
+        "recreate their pods, and keep the journal's directory",
+    );
+}

@@ -1,0 +1,89 @@
+//! The cluster network that a configuration names instead of following the directory.
+
+use std::path::{Path, PathBuf};
+
+use crate::cluster::conf_dir;
+use crate::cni::{NetworkConfig, RawObject};
+use crate::setup::conf::OurConf;
+use crate::setup::directory::NAMES;
+use crate::setup::{NAME, NodeError, Place};
+
+/// The network in the file that is named, where it is a file that this process sees; else why it
+/// is none, and every pod would fail.
+pub(super) fn network(conf: &OurConf, place: &Place) -> Result<Option<NetworkConfig>, String> {
+    let Some(named) = conf.cluster_network().map(PathBuf::from) else {
+        return Ok(None);
+    };
+    let dirs = [&place.conf_dir, &place.cluster_conf_dir];
+    let is_seen = place.is_host() || dirs.iter().any(|dir| named.starts_with(dir));
+    let here = place.here(&named);
+    if !named.is_absolute() || !is_seen || here.is_dir() {
+        return Ok(None);
+    }
+    if here.exists() && !here.is_file() {
+        return Err(format!(
+            "clusterNetwork names {}, which is no file",
+            named.display()
+        ));
+    }
+    let found = conf_dir::read(&here).and_then(conf_dir::with_sibling_plugins);
+    let text = found
+        .map_err(|cause| format!("clusterNetwork names it: {cause}"))?
+        .text;
+    let network = NetworkConfig::parse(text.as_bytes());
+    network.map(Some).map_err(|cause| {
+        format!(
+            "clusterNetwork names {}, which is none: {cause}",
+            named.display()
+        )
+    })
+}
+
+/// What is named is not Jackfield, which would call itself.
+pub(super) fn not_ourselves(conf: &OurConf, place: &Place) -> Result<(), NodeError> {
+    let stdin = conf.on_stdin();
+    let is_ours = |object: &RawObject| {
+        let plugins: Vec<RawObject> = object.read("plugins").ok().flatten().unwrap_or_default();
+        let mut plugins = plugins.iter().chain([object]);
+        plugins.any(|plugin| {
+            let name: Option<String> = plugin.read("type").ok().flatten();
+            name.is_some_and(|name| name == NAME)
+        })
+    };
+    let delegates: Vec<RawObject> = stdin.read("delegates").ok().flatten().unwrap_or_default();
+    let named = conf.cluster_network();
+    let is_ourselves = match named.as_deref().map(Path::new) {
+        None => delegates.iter().any(is_ours),
+        Some(file) if file.is_absolute() => {
+            let here = place.here(file);
+            let found = match here.is_dir() {
+                true => conf_dir::first(&here),
+                false if here.exists() && !here.is_file() => return Ok(()),
+                false => conf_dir::read(&here),
+            };
+            let object = found
+                .ok()
+                .and_then(|found| RawObject::parse(found.text.as_bytes()).ok());
+            let is_to_be = NAMES.iter().any(|name| *file == place.conf_dir.join(name));
+            is_to_be || *file == place.conf_dir || object.is_some_and(|object| is_ours(&object))
+        }
+        Some(name) => {
+            let dir: Option<PathBuf> = stdin.read("confDir").ok().flatten();
+            let own: Option<String> = stdin.read("name").ok().flatten();
+            dir.as_ref() == Some(&place.conf_dir) && own.as_deref().map(Path::new) == Some(name)
+        }
+    };
+    if !is_ourselves {
+        return Ok(());
+    }
+    let which = named.map_or_else(
+        || "delegates".to_owned(),
+        |it| format!("clusterNetwork {it}"),
+    );
+    Err(NodeError::Conf {
+        file: "the configuration to install".to_owned(),
+        cause: format!(
+            "{which} is {NAME} itself, which would call itself; name the cluster network"
+        ),
+    })
+}
