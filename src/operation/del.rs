@@ -79,3 +79,6 @@ fn without_record(context: &Context<'_>, key: &Key, is_lost: bool) -> Result<(),
     refuse_own_netns(context)?;
     recovery::del_without_record(context, key, is_lost)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! A DEL with a record asks nobody but the journal, the delegates, the kernel and the devices.
+
+use std::cell::Cell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use super::*;
+use crate::boot::boot_id;
+use crate::cluster::{Answer, Census, Cluster, ClusterError, PodName, Publication, Question};
+use crate::cni::RawObject;
+use crate::delegate::{Call as Delegate, CallError, DelegateExec, Ours};
+use crate::journal::{Header, Journal, Step};
+use crate::operation::{Host, Stopwatch};
+use crate::plan::Attachment;
+use crate::request::{Call, Request};
+
+/// A cluster that must not be asked.
+struct Unasked;
+
+impl Cluster for Unasked {
+    fn ask(&self, _: &Question, _: Instant) -> Result<Answer, ClusterError> {
+        panic!("a DEL with a record asked the cluster");
+    }
+
+    fn announce(&self, _: &Question) {
+        panic!("a DEL with a record announced a question");
+    }
+
+    fn ready(&self, _: Instant) -> Result<(), ClusterError> {
+        panic!("a DEL with a record asked whether the cluster answers");
+    }
+
+    fn census(&self, _: &str, _: bool) -> Result<Census, ClusterError> {
+        panic!("a DEL with a record asked for all pods");
+    }
+
+    fn publish(&self, _: &Publication, _: Instant) -> Result<(), ClusterError> {
+        panic!("a DEL with a record published something");
+    }
+}
+
+/// Delegates that succeed or fail, and how many ran.
+struct Delegates {
+    succeed: bool,
+    ran: Cell<usize>,
+}
+
+impl DelegateExec for Delegates {
+    fn exec(&self, _: &Delegate<'_>) -> Result<Vec<u8>, CallError> {
+        self.ran.set(self.ran.get() + 1);
+        match self.succeed {
+            true => Ok(Vec::new()),
+            false => Err(CallError::Refused(crate::cni::Error::new(
+                7,
+                "no".to_owned(),
+            ))),
+        }
+    }
+}
+
+fn header() -> Header {
+    let network = |ifname: &str| Attachment {
+        ifname: ifname.parse().unwrap(),
+        ..Attachment::for_tests(r#"{"cniVersion":"1.0.0","name":"n","type":"bridge"}"#)
+    };
+    let key = Key {
+        container: "c1".parse().unwrap(),
+        ifname: "eth0".parse().unwrap(),
+    };
+    let pod = PodName {
+        namespace: "demo".to_owned(),
+        name: "web".to_owned(),
+        uid: Some("u".to_owned()),
+    };
+    let attachments = vec![network("eth0"), network("net1")];
+    let text = String::new;
+    Header::new(
+        boot_id(),
+        &key,
+        "/gone".to_owned(),
+        text(),
+        text(),
+        Some(pod),
+        attachments,
+    )
+}
+
+fn del_of_two_networks(succeed: bool) -> (Result<(), Failure>, usize, bool) {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("bridge");
+    fs::write(&program, "").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let journal = Journal::new(&dir.path().join("journal"));
+    let header = header();
+    let mut entry = journal.begin(&header).unwrap();
+    entry
+        .write(&[Step::Started(0), Step::Started(1), Step::Complete])
+        .unwrap();
+    let delegates = Delegates {
+        succeed,
+        ran: Cell::default(),
+    };
+    let host = Host {
+        cluster: &Unasked,
+        exec: &delegates,
+        links: &|_| unreachable!("the pod's network namespace is gone"),
+        devices: &|_| unreachable!("there is no device"),
+        retry: &|_, _| unreachable!("nothing else is owed"),
+        journal,
+        lock_dir: dir.path().join("locks"),
+        ours: Ours::this_process().unwrap(),
+        stopwatch: &Stopwatch::default(),
+    };
+    let conf = serde_json::json!({
+        "cniVersion": "1.0.0", "name": "jackfield", "type": "jackfield", "manifestDir": "/m",
+        "clusterNetwork": "cluster", "binDir": dir.path(),
+    });
+    let call = Call::read(|name| match name {
+        "CNI_COMMAND" => Some("DEL".to_owned()),
+        "CNI_CONTAINERID" => Some("c1".to_owned()),
+        "CNI_IFNAME" => Some("eth0".to_owned()),
+        "CNI_PATH" => Some("/nowhere".to_owned()),
+        _ => None,
+    });
+    let conf = RawObject::parse(conf.to_string().as_bytes()).unwrap();
+    let request = Request::new(call.unwrap(), conf).unwrap();
+    let context = Context::new(&host, &request, Duration::from_secs(10));
+    let outcome = del(&context);
+    let is_owed = host.journal.owed(&header.key()).is_some();
+    (outcome, delegates.ran.get(), is_owed)
+}
+
+#[test]
+fn a_del_with_a_record_never_asks_the_cluster() {
+    let (outcome, ran, is_owed) = del_of_two_networks(true);
+    assert!(outcome.is_ok() && !is_owed, "{outcome:?}");
+    assert_eq!(ran, 2);
+}
+
+#[test]
+fn a_del_whose_delegates_refuse_it_never_asks_the_cluster_and_is_owed() {
+    let (outcome, ran, is_owed) = del_of_two_networks(false);
+    assert!(matches!(outcome, Err(Failure::Owed(debts)) if debts.len() == 2));
+    assert!(ran == 2 && is_owed);
+}
