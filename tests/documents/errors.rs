@@ -9,14 +9,15 @@ use crate::document::{Document, cell, sources};
 
 const PREFACE: &str = "# Error codes
 
-What Jackfield answers when a call fails: one JSON object with `code`, and in `msg` one line that
-names network, interface, plugin and remedy. `details` has a delegate's own code. Codes up to
-99 are those of CNI 1.1.0 (§5 Error, and 50 and 51 of §2 STATUS); 100 and above are Jackfield's.
-A delegate's 11, 50 and 51 are passed on as they are; any other failure of a delegate is a 100.
+A failed call answers with one JSON object. `code` is one of the codes below. `msg` is one line that names network,
+interface, plugin and remedy, and ends with the code. `details` has the code of the delegate that failed.
 
-What to look at, code by code and with examples: [troubleshooting.md](troubleshooting.md).
+Codes up to 99 are those of CNI 1.1.0 (§5 Error, and 50 and 51 of §2 STATUS). Codes from 100 are Jackfield's. Jackfield
+passes on a delegate's 11, and on STATUS its 51. Any other failure of a delegate is a 100, and on STATUS a 50.
 
-This table is made from the one in the code.
+What to check for each code, with examples: [troubleshooting.md](troubleshooting.md#by-code).
+
+This table is generated from the code.
 
 | Code | Name | What happened | What to do |
 |---|---|---|---|
