@@ -88,8 +88,12 @@ impl Metrics {
         let registry = self.registry.sub_registry_with_prefix("jackfield");
         let build = Family::<BuildLabels, Gauge>::default();
         build.get_or_create(&BuildLabels::ours()).set(1);
-        registry.register("build_info", "The release that runs; the value is 1", build);
-        registry.register("questions", "Questions of plugins", self.questions.clone());
+        registry.register("build_info", "Release of the agent; the value is 1", build);
+        registry.register(
+            "questions",
+            "Questions that plugins asked",
+            self.questions.clone(),
+        );
         registry.register_with_unit(
             "answer",
             "Time to answer a question",
@@ -98,13 +102,13 @@ impl Metrics {
         );
         registry.register(
             "refused_messages",
-            "Messages that were refused",
+            "Messages that the agent refused",
             self.refused.clone(),
         );
         registry.register("lookups", "Objects looked up", self.lookups.clone());
         registry.register(
             "publications",
-            "Owed writes by outcome",
+            "Writes to the API server, by outcome",
             self.publications.clone(),
         );
         registry.register(
@@ -114,18 +118,18 @@ impl Metrics {
         );
         registry.register(
             "cached_objects",
-            "Objects known without asking",
+            "Objects that the agent keeps",
             self.cached.clone(),
         );
         registry.register_with_unit(
             "cache_age",
-            "Time since the watch last brought anything, once it has",
+            "Time since the watch last brought a change",
             Unit::Seconds,
             self.cache_age.clone(),
         );
         registry.register(
             "attachments",
-            "Attachments of the runtime on record (sandboxes, each with all its networks), as the last call counted them",
+            "Sandboxes on record, each with all its networks, as the last call counted them",
             self.attachments.clone(),
         );
         registry.register(
@@ -135,38 +139,38 @@ impl Metrics {
         );
         registry.register(
             "unrestored_devices",
-            "Devices that are not as they were before a pod had them, 1 each, as the last call found them",
+            "Devices that could not be restored after a pod, 1 each, as the last call found them",
             self.unrestored.clone(),
         );
         registry.register(
             "devices",
-            "Devices of device plugins, as kubelet has them",
+            "Devices of device plugins, as kubelet reports them",
             self.devices.clone(),
         );
         registry.register(
             "synced_records",
-            "Records of the journal brought to the disk",
+            "Journal records synced to disk",
             self.synced.clone(),
         );
         registry.register(
             "watch_failures",
-            "Watches that ended in a failure, and their attempts to begin again",
+            "Watches that failed, failed restarts included",
             self.watch_failures.clone(),
         );
         registry.register(
             "agent_absences",
-            "Times that calls found no agent, until it answered again",
+            "Periods in which calls found no agent",
             self.absences.clone(),
         );
         registry.register_with_unit(
             "agent_absence",
-            "How long calls found no agent, all times together",
+            "Total time in which calls found no agent",
             Unit::Seconds,
             self.absent.clone(),
         );
         registry.register(
             "installation",
-            "How far the installation on the node is, as the installer said it last",
+            "State of the installation on this node, as the installer last reported it",
             self.installation.clone(),
         );
         self.calls.register(registry);

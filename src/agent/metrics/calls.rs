@@ -102,18 +102,18 @@ impl Calls {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "calls",
-            "Calls of the runtime by their CNI code, 0 when all is well",
+            "Calls of the runtime, by CNI code; 0 is success",
             self.calls.clone(),
         );
         registry.register_with_unit(
             "call",
-            "Time from a call's begin to its answer",
+            "Time from the start of a call to its answer",
             Unit::Seconds,
             self.times.clone(),
         );
         registry.register(
             "operations",
-            "What was done to attachments, by network; those that no definition was found for as `other`",
+            "Operations on attachments, by network; `other` where no definition was found",
             self.operations.clone(),
         );
         registry.register_with_unit(
@@ -124,12 +124,12 @@ impl Calls {
         );
         registry.register(
             "delegate_calls",
-            "Calls of other plugins",
+            "Calls of delegates",
             self.delegates.clone(),
         );
         registry.register_with_unit(
             "delegate",
-            "Time that other plugins took for a call",
+            "Time that a delegate took for a call",
             Unit::Seconds,
             self.delegate_times.clone(),
         );

@@ -30,7 +30,7 @@ impl Doctor {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "doctor_findings",
-            "What the last jackfield doctor on this node found, by check",
+            "Findings of the last jackfield doctor on this node, by check",
             self.findings.clone(),
         );
         registry.register_with_unit(

@@ -41,7 +41,7 @@ impl Collector for Process {
         let (seconds, bytes) = (Some(&Unit::Seconds), Some(&Unit::Bytes));
         page.put(
             "process_cpu",
-            "Processor time that the agent has taken, user and system",
+            "CPU time of the agent, user and system",
             seconds,
             &cpu,
         )?;
@@ -54,7 +54,7 @@ impl Collector for Process {
         )?;
         page.gauge(
             "process_resident_memory",
-            "Memory that the agent has resident",
+            "Resident memory of the agent",
             bytes,
             resident,
         )?;
@@ -67,14 +67,14 @@ impl Collector for Process {
         let most = getrlimit(Resource::Nofile).current;
         page.gauge(
             "process_max_fds",
-            "How many files the agent may have open",
+            "Maximum number of open files",
             None,
             most,
         )?;
         let started = ConstGauge::new(self.started.as_secs_f64());
         page.put(
             "process_start_time",
-            "When the agent began, since 1970",
+            "Start time of the agent, since 1970",
             seconds,
             &started,
         )

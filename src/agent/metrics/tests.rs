@@ -9,71 +9,94 @@ use crate::cluster::figures::{NetworkFigure, OnRecord, Phase, PhaseFigure, Plugi
 
 const PREFACE: &str = "# Metrics
 
-The agent serves them for Prometheus at `/metrics` of `--metrics` (`127.0.0.1:9321`), with
-`/healthz` (it runs) and `/readyz` (it has listed its pods and watches definitions). The plugin lives for
-milliseconds and serves nothing: when a call is over and its answer given, it tells the agent what the
-call took and waits for nothing. A call that finds no agent is not counted.
+The agent serves metrics for Prometheus. `--metrics` sets the address (`127.0.0.1:9321`):
 
-A scraper whose `Accept` names OpenMetrics 1.0 gets that, as Prometheus' does; any other gets Prometheus'
-text 0.0.4 (`text/plain; version=0.0.4`). The table below names series as both have them.
+| Path | Content |
+|---|---|
+| `/metrics` | the metrics below |
+| `/healthz` | 200 while the agent runs |
+| `/readyz` | 200 once the agent has listed its node's pods and watches definitions |
 
-The label `code` is that of [errors.md](errors.md). `network` is `namespace/definition`, or the
-cluster network's CNI name; the first 256 networks have series of their own, all others are `other`
-together, and so it is with `plugin`. `phase` is one of `question` (asking the agent), `devices`
-(waiting until kubelet's record shows the pod's devices), `plan`, `lock` (waiting for another call on
-the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish` (leaving status and events for
-the agent), `unwind`. `devices` are those that kubelet's pod-resources API names. A scrape asks kubelet
-nothing. While somebody scrapes, the agent asks kubelet in the background: after a minute, or a second after it
-answered for a pod with devices. The figures are at most a minute and one scrape interval old; the first scrape
-may show none.
+The plugin runs for milliseconds and serves nothing. After each call, when the runtime has its answer, the plugin
+sends the agent what the call took and does not wait. If it finds no agent, the call is not counted.
 
-`jackfield doctor` tells the agent at its end how much each check found; `check` is the first column of its
-table. The agent shows the last run until it ends itself, and before the first run, nothing. A doctor that cannot
-read the node's configuration, or finds no agent, tells nobody. To have it run regularly, let a timer of the
-node's call it (`/opt/cni/bin/jackfield doctor`, as root) and watch `jackfield_doctor_last_run_timestamp_seconds`.
+## What to watch
 
-The names that begin with `process_` are those of all Prometheus client libraries, and are the agent's own.
+| Series | Look when | Then |
+|---|---|---|
+| `jackfield_owed_writes`, `jackfield_owed_detachments` | above 0 for minutes | read the agent's log, which says why |
+| `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's knowledge is as old as `jackfield_cache_age_seconds`, which also grows on a quiet cluster |
+| `jackfield_calls_total` | it grows with a `code` other than 0 | look up the code in [errors.md](errors.md) |
+| `jackfield_agent_absences_total` | it grows | find out why the agent was away |
+| `jackfield_installation` | `state` is not `installed` | read the node's events |
+| `jackfield_unrestored_devices` | there is a series | run `jackfield doctor`, which says what of the device was not restored, and why |
 
-The page has eight connections, a request header of 8 KiB and ten seconds for each connection. When all are
-taken, a new connection replaces the oldest. Plugins ask over a socket of their own, which these limits keep
-free.
+The agent's log has a line for each failed call, with pod, container, network and phase.
 
-What to watch: `jackfield_owed_writes` and `jackfield_owed_detachments` above 0 for minutes (the log
-says why), `jackfield_watch_failures_total` that goes on growing (the API server is out of reach; what
-is known by then is as old as `jackfield_cache_age_seconds`, which grows on a quiet cluster too),
-`jackfield_calls_total` with a `code` other than 0, `jackfield_agent_absences_total` that grows,
-`jackfield_installation` with a `state` other than `installed`, and `jackfield_unrestored_devices`, whose label
-`device` names a device that is not as it was before a pod had it (`jackfield doctor` says what of it and why).
-The log of the agent has a line for each call that failed, with pod, container, network and phase.
+## Labels and sources
+
+- `code` is a code of [errors.md](errors.md).
+- `network` is `namespace/definition`, or the cluster network's CNI name. The first 256 networks get series of their
+  own; all others share `other`. The same limit applies to `plugin`.
+- `phase` is one of `question` (asking the agent), `devices` (waiting until kubelet's record shows the pod's devices),
+  `plan`, `lock` (waiting for another call on the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish`
+  (leaving status and events for the agent) and `unwind`.
+- `check` is a check of `jackfield doctor`.
+
+`jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape does not query kubelet. While a
+scraper is active, the agent queries kubelet in the background: every minute, and a second after it answered for a pod
+with devices. So the figures are at most a minute and one scrape interval old, and the first scrape may show none.
+
+`jackfield doctor` sends the agent its number of findings for each check. The agent shows the last run until the agent
+itself restarts, and nothing before the first run. If `doctor` cannot read the node's configuration or finds no agent,
+it sends nothing. To run it regularly, call `/opt/cni/bin/jackfield doctor` as root from a timer of the node and watch
+`jackfield_doctor_last_run_timestamp_seconds`.
+
+The names that begin with `process_` are those of all Prometheus client libraries. They describe the agent.
+
+A scraper whose `Accept` names OpenMetrics 1.0, as Prometheus does, gets OpenMetrics. Any other scraper gets
+Prometheus' text format 0.0.4 (`text/plain; version=0.0.4`). The table below has the names that both formats use.
+
+The server accepts eight connections, each for ten seconds at most and with a request header of at most 8 KiB. If all
+eight are in use, a new connection replaces the oldest. Plugins use another socket, so these limits do not affect them.
 
 ## Dashboard and alerts
 
-[deploy/monitoring](../deploy/monitoring) has both. `dashboard.json` is for Grafana: import it, or have the chart
-put it into a ConfigMap for Grafana's sidecar (`--set grafanaDashboard.enabled=true`; the sidecar's label, if it is
-another than `grafana_dashboard: \"1\"`, with `grafanaDashboard.labels`). `prometheus-rule.yaml` is for
-Prometheus' operator: `kubectl apply` it, or `--set prometheusRule.enabled=true` with
-`prometheusRule.labels`, by which your Prometheus chooses its rules. Without the operator, what is below `spec`
-in it is a file of rules. Both need that Prometheus scrapes the agents, whatever it calls the job:
+[deploy/monitoring](../deploy/monitoring) has a dashboard and alerts.
+
+- `dashboard.json` is for Grafana. Import it, or set `grafanaDashboard.enabled=true` in the chart, which creates a
+  ConfigMap for Grafana's sidecar. If your sidecar looks for a label other than `grafana_dashboard: \"1\"`, set
+  `grafanaDashboard.labels`.
+- `prometheus-rule.yaml` is for the Prometheus operator. Apply it with `kubectl apply -f`, or set
+  `prometheusRule.enabled=true` in the chart, and in `prometheusRule.labels` the labels by which your Prometheus selects
+  rules. Without the operator, use the content of `spec` as a rule file.
+
+Prometheus has to scrape the agents for both. The name of the job does not matter.
 
 | Alert | After | When |
 |---|---|---|
-| `JackfieldAgentDown` | 5 min | a target that was an agent within a day cannot be scraped |
-| `JackfieldCallsFail` | 10 min | more than 3 calls in 15 minutes failed with one code, those that mistakes of pods and definitions have left out |
+| `JackfieldAgentDown` | 5 min | Prometheus cannot scrape a target that was an agent within the last day |
+| `JackfieldCallsFail` | 10 min | more than 3 calls in 15 minutes failed with the same code. Codes that mistakes in pods and definitions cause do not count |
 | `JackfieldAddIsSlow` | 15 min | one ADD in twenty takes more than 30 s |
-| `JackfieldDetachmentsOwed` | 15 min | something of a pod that is gone could not be detached |
-| `JackfieldWritesOwed` | 15 min | statuses or events could not be written |
+| `JackfieldDetachmentsOwed` | 15 min | something of a deleted pod is not detached yet |
+| `JackfieldWritesOwed` | 15 min | the agent could not write statuses or events |
 | `JackfieldWatchFails` | 15 min | a watch failed more than 3 times in 15 minutes |
 | `JackfieldDoctorFindings` | 5 min | the last `jackfield doctor` on a node found something |
 | `JackfieldVersionsDiffer` | 6 h | agents of several releases run |
-| `JackfieldAgentNearItsMemory` | 15 min | an agent has more than 48 MiB resident, of the 64 that it may have |
+| `JackfieldAgentNearItsMemory` | 15 min | an agent has more than 48 MiB resident; its limit is 64 MiB |
 
-## For a Prometheus in the cluster
+## Scrape from within the cluster
 
-As deployed the agent listens on the node's loopback alone: whoever reaches its address may read the names
-of networks, resources and plugins, and no NetworkPolicy holds for a pod on the node's network. Where the
-nodes are closed to others, `helm --set agent.metrics=0.0.0.0:9321` (`'[::]:9321'` for IPv6) opens it; with
-kustomize a patch of the agent's `args` and of its probes. By the chart the probes follow, and the container
-gets a port `metrics` for a PodMonitor, or for Prometheus' own configuration:
+By default the agent listens on the node's loopback only. Anyone who can reach the address can read the names of
+networks, resources and plugins, and no NetworkPolicy applies to a pod on the node's network. So open the port only
+if your nodes are closed to others:
+
+```sh
+helm upgrade --install --namespace kube-system jackfield deploy/chart --set agent.metrics=0.0.0.0:9321
+```
+
+For IPv6 use `'[::]:9321'`. The chart changes the probes too, and gives the container a port `metrics`. With kustomize,
+patch the agent's `args` and its probes. Then use a PodMonitor, or this in Prometheus' own configuration:
 
 ```yaml
 scrape_configs:
@@ -87,9 +110,9 @@ scrape_configs:
       - {source_labels: [__meta_kubernetes_pod_node_name], target_label: node}
 ```
 
-## All of them
+## All metrics
 
-This table is made from the code.
+This table is generated from the code.
 
 | Metric | Kind | Unit | Labels | Meaning |
 |---|---|---|---|---|
