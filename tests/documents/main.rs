@@ -9,6 +9,7 @@
     reason = "a test that cannot go on says so by failing"
 )]
 
+mod architecture;
 mod clause;
 mod configuration;
 mod conformance;

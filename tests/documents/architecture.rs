@@ -1,0 +1,46 @@
+//! `docs/ARCHITECTURE.md`: every file that it names exists.
+
+use std::collections::BTreeSet;
+
+use crate::document::{Document, root};
+
+const NAME: &str = "docs/ARCHITECTURE.md";
+/// The table at the end maps at least so many behaviours to files.
+const ROWS: usize = 40;
+
+/// The texts in backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+fn is_path(text: &str) -> bool {
+    text.starts_with("src/") || text.starts_with("tests/")
+}
+
+#[test]
+fn every_file_that_the_architecture_names_exists() {
+    let text = Document::of(NAME).text();
+    let without_fences = text.split("```").step_by(2).collect::<String>();
+    let missing: BTreeSet<&str> = quoted(&without_fences)
+        .filter(|text| is_path(text) && !root().join(text).exists())
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "{NAME} names missing files: {missing:?}"
+    );
+}
+
+#[test]
+fn the_index_maps_each_behaviour_to_files() {
+    let rows = Document::of(NAME).rows();
+    let index: Vec<_> = rows
+        .iter()
+        .filter(|row| row.len() == 2 && row[1].starts_with("`src/"))
+        .collect();
+    assert!(index.len() >= ROWS, "{} rows", index.len());
+    let behaviours: BTreeSet<&String> = index.iter().map(|row| &row[0]).collect();
+    assert_eq!(behaviours.len(), index.len(), "a behaviour is there twice");
+    for row in index {
+        assert!(quoted(&row[1]).all(is_path), "{row:?}");
+    }
+}
