@@ -141,3 +141,8 @@ mod vdpa;
 pub mod fuzzing {
     pub use crate::devlink::understood as devlink;
 }
+
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
