@@ -15,6 +15,8 @@ mod configuration;
 mod conformance;
 mod document;
 mod errors;
+mod flags;
+mod links;
 mod scripts;
 mod specification;
 mod tag;
