@@ -22,7 +22,7 @@ use crate::cni::{ContainerId, InterfaceName};
 use crate::console;
 use crate::npwg::ObjectRef;
 
-/// Patches pods to several networks and proves it.
+/// Attaches pods to several networks and verifies the result.
 #[derive(Debug, Parser)]
 #[command(name = "jackfield", version, about, long_about = LONG, after_help = AFTER)]
 struct Cli {
@@ -34,69 +34,70 @@ struct Cli {
 const USAGE: u8 = 2;
 
 const LONG: &str = "Jackfield is a CNI plugin that attaches pods to several networks.\n\n\
-    A container runtime calls it with CNI_COMMAND in the environment; the commands below are for \
-    people. They act as the runtime would, for one pod.";
+    A container runtime calls it with CNI_COMMAND in the environment. The commands below are for \
+    people: attach, detach and check do for one pod what the runtime would do, and gc and status \
+    for the node.";
 
 const AFTER: &str = "Examples:\n  \
     jackfield explain --conf 00-jackfield.conflist --pod demo/web\n  \
     jackfield attach  --conf 00-jackfield.conflist --pod demo/web --netns /run/netns/web\n  \
     jackfield check   --conf 00-jackfield.conflist --pod demo/web --netns /run/netns/web -o json\n  \
     jackfield detach  --conf 00-jackfield.conflist --pod demo/web --netns /run/netns/web\n\n\
-    Exit: 0 done, 1 failed or findings, 2 wrong usage.";
+    Exit status: 0 success, 1 failure or findings, 2 wrong usage.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Attach a pod to its networks (ADD) and show what it got
+    /// Attach a pod to its networks (ADD) and show the result
     Attach(PodArgs),
-    /// Detach a pod from everything it was attached to (DEL)
+    /// Detach a pod from all its networks (DEL)
     Detach(PodArgs),
-    /// Check that every attachment is still as it was (CHECK)
+    /// Check that every attachment of a pod is unchanged (CHECK)
     Check(PodArgs),
-    /// Detach every sandbox on record that is not named by --keep, and have all networks collect (GC)
+    /// Detach every sandbox on record that --keep does not name, and run GC of every network (GC)
     Gc(GcArgs),
-    /// Tell whether a pod could be attached now (STATUS)
+    /// Say whether a pod could be attached now (STATUS)
     Status(StatusArgs),
-    /// Show what an attach would do, and every reason why it would fail; runs nothing
+    /// Show what an ADD would do, and every reason why it would fail; execute nothing
     Explain(ExplainArgs),
-    /// Run the node's agent: answer plugins, tell the cluster what they did
+    /// Run the node's agent: answer plugins, and write status and events to the cluster
     Agent(agent::AgentArgs),
-    /// Put binary and configuration on this node, in front of the cluster network
+    /// Install binary and configuration on this node, in front of the cluster network
     Install(install::InstallArgs),
-    /// Take away what install put there, and put back what was there before
+    /// Remove what install wrote, and restore the replaced files
     Uninstall(install::UninstallArgs),
-    /// Look whether this node is well, and say what helps where it is not; changes nothing
+    /// Check this node, and name a remedy for each finding; change nothing
     Doctor(doctor::DoctorArgs),
-    /// Show this node's network hardware and whose it is: PFs, VFs, representors, vDPA, RDMA
+    /// Show this node's network hardware (PFs, VFs, representors, vDPA, RDMA) and the pods that use it
     Devices(devices::DevicesArgs),
-    /// Describe this node's network hardware, redacted, as a test fixture
+    /// Describe this node's network hardware, redacted, for a report or a test fixture
     Capture,
-    /// Try a detachment again that is owed; the node configuration comes on stdin
+    /// Retry an owed detachment, with the node configuration on stdin
     #[command(hide = true, name = crate::plugin::retry::COMMAND)]
     Retry(RetryArgs),
-    /// Print the completions for a shell
+    /// Print completions for a shell
     Completions(manual::CompletionsArgs),
     /// Print the manual page
     Man,
 }
 
-/// A pod and the configuration that it is attached by.
+/// A pod, and the configuration by which it is attached.
 #[derive(Debug, Args)]
 struct PodArgs {
     #[command(flatten)]
     node: NodeArgs,
-    /// The pod's network namespace, as `/run/netns/NAME` or `/proc/PID/ns/net`
+    /// The pod's network namespace: /run/netns/NAME or /proc/PID/ns/net
     #[arg(long, value_name = "PATH")]
     netns: PathBuf,
     /// The pod
     #[arg(long, value_name = "NS/NAME")]
     pod: PodRef,
-    /// What the runtime calls the sandbox [default: NS-NAME]
+    /// The runtime's ID of the sandbox [default: NS-NAME]
     #[arg(long, value_name = "ID")]
     container_id: Option<ContainerId>,
     /// The cluster network's interface in the pod
     #[arg(long, value_name = "NAME", default_value = "eth0")]
     ifname: InterfaceName,
-    /// How to print the outcome
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
@@ -111,7 +112,7 @@ struct ExplainArgs {
     /// The cluster network's interface in the pod
     #[arg(long, value_name = "NAME", default_value = "eth0")]
     ifname: InterfaceName,
-    /// How to print the plan
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
@@ -120,14 +121,14 @@ struct ExplainArgs {
 struct GcArgs {
     #[command(flatten)]
     node: NodeArgs,
-    /// An attachment that stays, as the runtime knows it; everything else is detached
+    /// An attachment to keep; everything else is detached
     #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1..)]
     keep: Vec<node::Kept>,
 }
 
 #[derive(Debug, Args)]
 struct RetryArgs {
-    /// What the runtime calls the sandbox
+    /// The runtime's ID of the sandbox
     container: ContainerId,
     /// The cluster network's interface in the pod
     ifname: InterfaceName,
@@ -141,10 +142,10 @@ struct StatusArgs {
 
 #[derive(Debug, Args)]
 struct NodeArgs {
-    /// The node configuration: the CNI conf of type jackfield, as the runtime reads it
+    /// The node configuration: the CNI configuration of type jackfield that the runtime reads
     #[arg(long, value_name = "FILE")]
     conf: PathBuf,
-    /// Directories with CNI plugins, besides binDir
+    /// Directories with CNI plugins besides binDir, separated by colons
     #[arg(long, value_name = "DIRS", default_value = "/opt/cni/bin")]
     cni_path: String,
 }

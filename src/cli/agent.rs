@@ -12,25 +12,25 @@ use super::{USAGE, note};
 use crate::agent::{self, Credentials, LogFormat, Options};
 use crate::npwg::object_ref::is_subdomain;
 
-/// How the agent is run.
+/// Options of the agent.
 #[derive(Debug, Args)]
 pub(super) struct AgentArgs {
     /// This node's name in the cluster [default: $NODE_NAME]
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// How to reach the API server [default: as the pod that this is]
+    /// Credentials for the API server [default: those of this pod]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Where plugins ask
+    /// Socket for plugins
     #[arg(long, value_name = "PATH", default_value = "/run/jackfield/agent/agent.sock", value_parser = absolute())]
     socket: PathBuf,
-    /// The journal: what is still to be told lies in there
+    /// The journal, in which plugins leave writes for the API server
     #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield", value_parser = absolute())]
     journal_dir: PathBuf,
-    /// Where /metrics, /healthz and /readyz are served
+    /// Address for /metrics, /healthz and /readyz
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9321")]
     metrics: SocketAddr,
-    /// How to write the log, on stderr
+    /// Log format; the log goes to stderr
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Log::Text)]
     log: Log,
 }
@@ -39,7 +39,7 @@ pub(super) struct AgentArgs {
 enum Log {
     /// For people
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 

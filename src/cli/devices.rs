@@ -18,13 +18,13 @@ mod names;
 mod picture;
 mod usage;
 
-/// How `devices` is run.
+/// Options of `devices`.
 #[derive(Debug, Args)]
 pub(super) struct DevicesArgs {
-    /// How to print the devices
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     output: Form,
-    /// The journal, which says whose they are
+    /// The journal, which says which pod has a device
     #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield")]
     journal_dir: PathBuf,
 }
@@ -35,7 +35,7 @@ enum Form {
     Table,
     /// For programs
     Json,
-    /// A picture, for slides
+    /// A picture for slides
     Svg,
 }
 

@@ -10,21 +10,21 @@ use super::table::table;
 use super::{Output, print, print_json};
 use crate::setup::doctor::{self, Diagnosis, Held, Options};
 
-/// Which node to look at.
+/// Options of the check.
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// The node configuration [default: that of jackfield in --conf-dir]
+    /// The node configuration [default: jackfield's in --conf-dir]
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
-    /// Directories with CNI plugins, besides binDir [default: --bin-dir]
+    /// Directories with CNI plugins besides binDir, separated by colons [default: --bin-dir]
     #[arg(long, value_name = "DIRS")]
     cni_path: Option<String>,
-    /// What the cluster calls this node [default: $NODE_NAME, else the host's name]
+    /// This node's name in the cluster [default: $NODE_NAME, else the host's name]
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// How to print what was found
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }

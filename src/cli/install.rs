@@ -15,16 +15,16 @@ use crate::setup::install::{self, Installed, Options};
 use crate::setup::takeover::FromMultus;
 use crate::setup::{Place, guard, uninstall};
 
-/// Where a node's files are.
+/// The directories of a node.
 #[derive(Debug, Args)]
 pub(super) struct PlaceArgs {
-    /// Where the container runtime looks for its network
+    /// Directory of CNI configurations that the container runtime reads
     #[arg(long, value_name = "DIR", default_value = "/etc/cni/net.d", value_parser = absolute())]
     conf_dir: PathBuf,
-    /// Where plugins' binaries are
+    /// Directory of the CNI plugins
     #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin", value_parser = absolute())]
     bin_dir: PathBuf,
-    /// Below what the host's directories are mounted here
+    /// Where the host's directories are mounted, if this runs in a container
     #[arg(long, value_name = "DIR", default_value = "/", value_parser = absolute())]
     host_root: PathBuf,
 }
@@ -60,18 +60,18 @@ pub(super) fn absolute() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// How to install.
+/// Options of the installation.
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Where the cluster network's configuration comes to [default: --conf-dir]
+    /// Directory to which the cluster network writes its configuration [default: --conf-dir]
     #[arg(long, value_name = "DIR", value_parser = absolute())]
     cluster_conf_dir: Option<PathBuf>,
-    /// A node configuration to install; clusterNetwork is found where it names none
+    /// File with keys of the node configuration; install fills in a missing clusterNetwork
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
-    /// How long to wait for the cluster network's configuration; with --watch as long as it takes
+    /// How long to wait for the cluster network's configuration; no limit with --watch
     #[arg(
         long,
         value_name = "DURATION",
@@ -79,54 +79,54 @@ pub(super) struct InstallArgs {
         overrides_with = "wait"
     )]
     wait: humantime::Duration,
-    /// Stay, and keep binary and configuration as they were installed
+    /// Keep running, and repair binary and configuration
     #[arg(long)]
     watch: bool,
-    /// Replace a newer binary too; pods that it attached may then be unknown
+    /// Replace a newer binary too; its records of attached pods may be unreadable then
     #[arg(long)]
     allow_downgrade: bool,
-    /// Take the place of Multus, with its configuration, once no pod of this node would fail
+    /// Take over from Multus, with its configuration, if no pod of this node would fail
     #[arg(long)]
     from_multus: bool,
     #[command(flatten)]
     multus: MultusArgs,
 }
 
-/// How to take the place of Multus.
+/// Options of the takeover from Multus.
 #[derive(Debug, Args)]
 struct MultusArgs {
-    /// List who would fail and why, and change nothing; exit 1 if somebody would
+    /// List the pods that would fail and why, and change nothing; exit 1 if there are any
     #[arg(long, requires = "from_multus", conflicts_with = "watch")]
     dry_run: bool,
-    /// Take over although pods would fail, or although that cannot be found out
+    /// Take over even if pods would fail, or if jackfield cannot find out
     #[arg(long, requires = "from_multus")]
     force: bool,
-    /// Give the node back to Multus, and stay
+    /// Give the node back to Multus, and keep running
     #[arg(long, requires_all = ["from_multus", "watch"])]
     back: bool,
-    /// Rehearse pods alone
+    /// Rehearse only pods
     #[arg(long, hide = true, requires = "from_multus")]
     pods_alone: bool,
-    /// The configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]
+    /// File with the configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]
     #[arg(long, value_name = "FILE", requires = "from_multus")]
     multus_daemon_config: Option<PathBuf>,
-    /// What the cluster calls this node [default: $NODE_NAME, else the host's name]
+    /// This node's name in the cluster [default: $NODE_NAME, else the host's name]
     #[arg(long, value_name = "NAME", requires = "from_multus")]
     node: Option<String>,
-    /// Directories with CNI plugins, besides binDir [default: --bin-dir]
+    /// Directories with CNI plugins besides binDir, separated by colons [default: --bin-dir]
     #[arg(long, value_name = "DIRS", requires = "from_multus")]
     cni_path: Option<String>,
 }
 
-/// How to uninstall.
+/// Options of the removal.
 #[derive(Debug, Args)]
 pub(super) struct UninstallArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Directories with CNI plugins, besides binDir [default: --bin-dir]
+    /// Directories with CNI plugins besides binDir, separated by colons [default: --bin-dir]
     #[arg(long, value_name = "DIRS")]
     cni_path: Option<String>,
-    /// Detach the pods that still run as well
+    /// Also detach the pods that still run
     #[arg(long)]
     force: bool,
 }

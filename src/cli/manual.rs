@@ -7,10 +7,10 @@ use clap_complete::Shell;
 
 use super::print_document;
 
-/// Which shell.
+/// Options of `completions`.
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
-    /// The shell
+    /// Shell
     shell: Shell,
 }
 
