@@ -47,7 +47,7 @@ pub(crate) use metrics::Exposition;
 use crate::cluster::OwedWrites;
 use crate::cluster::api::ApiError;
 use cache::Cache;
-use connection::Connection;
+use connection::ApiConnection;
 use device_usage::DeviceUsage;
 use durable::Durable;
 use knowledge::Knowledge;
@@ -105,7 +105,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
-    let connection = Rc::new(Connection::open(options.credentials, options.node.clone()).await?);
+    let connection = Rc::new(ApiConnection::open(options.credentials, options.node.clone()).await?);
     let cache = Rc::new(Cache::default());
     let knowledge = Rc::new(Knowledge::new(
         options.node.clone(),

@@ -15,7 +15,7 @@ mod segment;
 mod selected;
 
 pub use attachment::{Attachment, Requested};
-pub use error::{Place, PlanError, Reason};
+pub use error::{NetworkPlace, PlanError, Reason};
 pub use network::{read, read_administrators, read_selected};
 pub use segment::{Segment, Uplink};
 

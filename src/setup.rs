@@ -16,21 +16,21 @@ pub mod directory;
 pub mod doctor;
 pub mod error;
 pub mod guard;
+pub mod host_paths;
 pub mod install;
+mod install_lock;
 pub mod manifest;
 mod notify;
-pub mod place;
 mod plan;
 mod report;
 mod request;
 mod stage;
 mod standby;
 pub mod takeover;
-mod turn;
 pub mod uninstall;
 
-pub use error::NodeError;
-pub use place::Place;
+pub use error::SetupError;
+pub use host_paths::HostPaths;
 
 /// Our name: of the binary, of the plugin's type, of the network.
 pub const NAME: &str = "jackfield";

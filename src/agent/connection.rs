@@ -22,20 +22,20 @@ pub enum Credentials {
 
 /// The API server, by the credentials of now.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct ApiConnection {
     credentials: Credentials,
     node: String,
     server: RefCell<ApiServer>,
 }
 
-impl Connection {
+impl ApiConnection {
     /// Reads the credentials of the agent on `node`; nothing is sent yet.
     pub(super) async fn open(
         credentials: Credentials,
         node: String,
-    ) -> Result<Connection, ApiError> {
+    ) -> Result<ApiConnection, ApiError> {
         let server = RefCell::new(open(&credentials, &node).await?);
-        Ok(Connection {
+        Ok(ApiConnection {
             credentials,
             node,
             server,

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tracing::warn;
 
 use super::cache::Cache;
-use super::connection::Connection;
+use super::connection::ApiConnection;
 use super::errand::{COPIES, ROOM};
 use super::kept::{KEPT_TEXT, Known, Outcome};
 use super::metrics::{Metrics, Origin, What};
@@ -49,7 +49,7 @@ pub(super) struct Knowledge {
     /// Whose turn it is to hold a pod that is not kept.
     pub(super) pod_turns: Semaphore,
     /// Who knows the rest.
-    connection: Rc<Connection>,
+    connection: Rc<ApiConnection>,
     /// What is counted.
     metrics: Rc<Metrics>,
     /// The connection to kubelet, as the last question named it.
@@ -63,7 +63,7 @@ impl Knowledge {
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,
-        connection: Rc<Connection>,
+        connection: Rc<ApiConnection>,
         metrics: Rc<Metrics>,
     ) -> Knowledge {
         Knowledge {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tracing::warn;
 
 use super::cache::Cache;
-use super::connection::Connection;
+use super::connection::ApiConnection;
 use super::knowledge::Knowledge;
 use super::metrics::Metrics;
 use super::pause::Pause;
@@ -39,7 +39,7 @@ const GONE: u16 = 410;
 /// Watches this node's pods, for ever. That it hears something shows that the API server is back:
 /// what is owed is tried then.
 pub(super) async fn pods(
-    connection: Rc<Connection>,
+    connection: Rc<ApiConnection>,
     knowledge: Rc<Knowledge>,
     publisher: Rc<Publisher>,
     metrics: Rc<Metrics>,
@@ -59,7 +59,7 @@ pub(super) async fn pods(
 
 /// Watches what DRA drivers have on this node, for ever.
 pub(super) async fn slices(
-    connection: Rc<Connection>,
+    connection: Rc<ApiConnection>,
     cache: Rc<Cache>,
     metrics: Rc<Metrics>,
     node: String,
@@ -71,7 +71,7 @@ pub(super) async fn slices(
 
 /// Watches the definitions, for ever.
 pub(super) async fn definitions(
-    connection: Rc<Connection>,
+    connection: Rc<ApiConnection>,
     cache: Rc<Cache>,
     metrics: Rc<Metrics>,
 ) {
@@ -102,7 +102,7 @@ trait Watched {
     fn none_served(&self);
 }
 
-async fn watch(connection: &Connection, watched: &impl Watched, failed: impl Fn()) {
+async fn watch(connection: &ApiConnection, watched: &impl Watched, failed: impl Fn()) {
     let kind = watched.objects().kind;
     let pause = Pause::default();
     let mut last = String::new();

@@ -14,7 +14,7 @@ use crate::setup::doctor::{self, Diagnosis, Held, Options};
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    paths: PlaceArgs,
     /// The node configuration [default: jackfield's in --conf-dir]
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
@@ -30,10 +30,10 @@ pub(super) struct DoctorArgs {
 }
 
 pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
-    let place = args.place.place(None);
+    let paths = args.paths.paths(None);
     let options = Options {
-        cni_path: programs(&place, args.cni_path.as_ref()),
-        place,
+        cni_path: programs(&paths, args.cni_path.as_ref()),
+        paths,
         conf: args.conf.clone(),
         node: node_name(args.node.as_deref()),
         is_node_told: told_name(args.node.as_deref()).is_some(),

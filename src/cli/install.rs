@@ -13,7 +13,7 @@ use crate::cni::RawObject;
 use crate::setup::conf::OurConf;
 use crate::setup::install::{self, Installed, Options};
 use crate::setup::takeover::FromMultus;
-use crate::setup::{Place, guard, uninstall};
+use crate::setup::{HostPaths, guard, uninstall};
 
 /// The directories of a node.
 #[derive(Debug, Args)]
@@ -30,14 +30,14 @@ pub(super) struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    pub(super) fn place(&self, cluster_conf_dir: Option<&PathBuf>) -> Place {
+    pub(super) fn paths(&self, cluster_conf_dir: Option<&PathBuf>) -> HostPaths {
         // One directory has one name, whatever links lead to it. In a container they lead elsewhere.
         let is_host = self.host_root == Path::new("/");
         let real = |dir: &PathBuf| match dir.canonicalize() {
             Ok(real) if is_host => real,
             _ => dir.clone(),
         };
-        Place {
+        HostPaths {
             host_root: self.host_root.clone(),
             conf_dir: real(&self.conf_dir),
             cluster_conf_dir: real(cluster_conf_dir.unwrap_or(&self.conf_dir)),
@@ -47,8 +47,8 @@ impl PlaceArgs {
 }
 
 /// Where plugins' binaries are, as this process sees it, unless `cni_path` says otherwise.
-pub(super) fn programs(place: &Place, cni_path: Option<&String>) -> String {
-    let bin_dir = || place.here(&place.bin_dir).display().to_string();
+pub(super) fn programs(paths: &HostPaths, cni_path: Option<&String>) -> String {
+    let bin_dir = || paths.here(&paths.bin_dir).display().to_string();
     cni_path.cloned().unwrap_or_else(bin_dir)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn absolute() -> impl TypedValueParser<Value = PathBuf> {
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    paths: PlaceArgs,
     /// Directory to which the cluster network writes its configuration [default: --conf-dir]
     #[arg(long, value_name = "DIR", value_parser = absolute())]
     cluster_conf_dir: Option<PathBuf>,
@@ -122,7 +122,7 @@ struct MultusArgs {
 #[derive(Debug, Args)]
 pub(super) struct UninstallArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    paths: PlaceArgs,
     /// Directories with CNI plugins besides binDir, separated by colons [default: --bin-dir]
     #[arg(long, value_name = "DIRS")]
     cni_path: Option<String>,
@@ -132,7 +132,7 @@ pub(super) struct UninstallArgs {
 }
 
 pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
-    let place = args.place.place(args.cluster_conf_dir.as_ref());
+    let paths = args.paths.paths(args.cluster_conf_dir.as_ref());
     let template = args.conf.as_ref().map(|file| {
         let text = std::fs::read(file)
             .map_err(|cause| format!("--conf {}: {cause}; name a readable file", file.display()))?;
@@ -153,11 +153,11 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
         pods_alone: args.multus.pods_alone,
         back: args.multus.back,
         node: node_name(args.multus.node.as_deref()),
-        cni_path: programs(&place, args.multus.cni_path.as_ref()),
+        cni_path: programs(&paths, args.multus.cni_path.as_ref()),
         daemon_conf: args.multus.multus_daemon_config.clone(),
     });
     let options = Options {
-        place,
+        paths,
         template: template.transpose()?,
         wait: (!args.watch).then(|| Duration::from(args.wait)),
         allow_downgrade: args.allow_downgrade,
@@ -184,9 +184,9 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
 }
 
 pub(super) fn uninstall(args: &UninstallArgs) -> Result<ExitCode, String> {
-    let place = args.place.place(None);
-    let cni_path = programs(&place, args.cni_path.as_ref());
-    uninstall::uninstall(&place, &cni_path, args.force, &note)
+    let paths = args.paths.paths(None);
+    let cni_path = programs(&paths, args.cni_path.as_ref());
+    uninstall::uninstall(&paths, &cni_path, args.force, &note)
         .map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use connection::{ByDeadline, ConnectError, Connection, For};
+use connection::{AgentConnection, ByDeadline, ConnectError, For};
 
 use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
@@ -38,9 +38,9 @@ pub struct Agent {
     owed: OwedWrites,
     api: Option<Api>,
     /// The connection that the question went over; what is told at the end goes over it too.
-    stream: RefCell<Option<Connection>>,
+    stream: RefCell<Option<AgentConnection>>,
     /// A question that was sent ahead of being asked, and the connection that its answer comes over.
-    announced: RefCell<Option<(ToAgent, Connection)>>,
+    announced: RefCell<Option<(ToAgent, AgentConnection)>>,
     /// Set once the API server has taken the agent's place: it then does for the whole call.
     agent_is_away: OnceCell<()>,
     /// Whether something is owed that the agent has not been reminded of.
@@ -61,7 +61,7 @@ impl Agent {
         }
     }
 
-    fn connect(&self, until: Instant) -> Result<Connection, Attempt> {
+    fn connect(&self, until: Instant) -> Result<AgentConnection, Attempt> {
         connection::open(&self.socket, For::Asking(until)).map_err(|error| match error {
             ConnectError::Io(error) => {
                 use std::io::ErrorKind::{ConnectionRefused, NotFound, TimedOut, WouldBlock};
@@ -98,7 +98,7 @@ impl Agent {
     }
 
     /// Sends a message by `until`, over the open connection or a new one.
-    fn send(&self, message: &ToAgent, until: Instant) -> Result<Connection, Attempt> {
+    fn send(&self, message: &ToAgent, until: Instant) -> Result<AgentConnection, Attempt> {
         let frame = frame::encode(message, MAX_TO_AGENT).map_err(|error| self.failed(error))?;
         let kept = self.stream.borrow_mut().take();
         let stream = match kept {
@@ -369,7 +369,7 @@ impl Cluster for Agent {
 #[derive(Debug)]
 pub struct Informant {
     socket: PathBuf,
-    stream: Option<Connection>,
+    stream: Option<AgentConnection>,
 }
 
 impl Informant {
@@ -386,7 +386,7 @@ impl Informant {
         let Ok(frame) = frame::encode(&ToAgent::Installation(installation), MAX_TO_AGENT) else {
             return false;
         };
-        let tell = |stream: &Connection| connection::send_with(stream, &frame, None).is_ok();
+        let tell = |stream: &AgentConnection| connection::send_with(stream, &frame, None).is_ok();
         self.stream = self.stream.take().filter(tell).or_else(|| {
             let stream = connection::open(&self.socket, For::Telling).ok();
             stream.filter(tell)

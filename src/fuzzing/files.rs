@@ -13,7 +13,7 @@ use crate::journal::{Journal, Key, MultusCache, record};
 use crate::setup::conf::OurConf;
 use crate::setup::manifest::Manifest;
 use crate::setup::takeover::{self, FromMultus};
-use crate::setup::{Place, directory};
+use crate::setup::{HostPaths, directory};
 
 /// A directory with these files; it ends with the value.
 fn dir_with(files: &[(&str, &[u8])]) -> Option<tempfile::TempDir> {
@@ -132,13 +132,13 @@ pub(super) fn installation(bytes: &[u8]) {
         ("net.d/.jackfield/manifest.json", manifest),
     ];
     let Some(dir) = dir_with(&files) else { return };
-    let place = Place {
+    let paths = HostPaths {
         host_root: dir.path().to_owned(),
         conf_dir: "/net.d".into(),
         cluster_conf_dir: "/net.d".into(),
         bin_dir: "/bin".into(),
     };
-    if let Err(error) = Manifest::read(&place) {
+    if let Err(error) = Manifest::read(&paths) {
         said(&error);
     }
     if let directory::Kind::Broken(cause) = directory::kind(&dir.path().join("net.d/00-a.conflist"))
@@ -154,7 +154,7 @@ pub(super) fn installation(bytes: &[u8]) {
         cni_path: String::new(),
         daemon_conf: None,
     };
-    match takeover::read(&place, &from, None) {
+    match takeover::read(&paths, &from, None) {
         Ok(takeover) => {
             takeover.remarks.iter().for_each(|line| said(line));
             written_and_read(&takeover.ours);

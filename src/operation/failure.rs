@@ -7,7 +7,7 @@ use crate::cni;
 use crate::delegate::{ChainError, ChainErrors, DepthError};
 use crate::journal::{JournalError, LockError};
 use crate::kernel::{KernelError, NetnsError};
-use crate::plan::{Attachment, Place, PlanError};
+use crate::plan::{Attachment, NetworkPlace, PlanError};
 use crate::request::{CallError, RequestError};
 use crate::verify::Finding;
 
@@ -108,7 +108,7 @@ pub enum Failure {
     #[error("{place}: {cause}")]
     Delegate {
         /// The network.
-        place: Place,
+        place: NetworkPlace,
         /// The plugin's own words.
         cause: Box<ChainError>,
     },
@@ -116,7 +116,7 @@ pub enum Failure {
     #[error("{place}: {causes}")]
     Delegates {
         /// The network.
-        place: Place,
+        place: NetworkPlace,
         /// The plugins' own words.
         causes: ChainErrors,
     },
@@ -130,7 +130,7 @@ pub enum Failure {
     #[error("{place}: {}", lines(findings))]
     Verification {
         /// The network.
-        place: Place,
+        place: NetworkPlace,
         /// What differs.
         findings: Vec<Finding>,
     },
@@ -138,7 +138,7 @@ pub enum Failure {
     #[error("{place}: {cause}")]
     DeviceInfo {
         /// The network.
-        place: Place,
+        place: NetworkPlace,
         /// What, and the remedy.
         cause: String,
     },
@@ -146,7 +146,7 @@ pub enum Failure {
     #[error("{place}: {cause}")]
     DeviceFile {
         /// The network.
-        place: Place,
+        place: NetworkPlace,
         /// What, and the remedy.
         cause: String,
     },
@@ -164,7 +164,7 @@ pub enum Failure {
     #[error("{place}: default-route {route}: {cause}; name a gateway in reach of the interface")]
     Gateway {
         /// The network.
-        place: Place,
+        place: NetworkPlace,
         /// The route.
         route: String,
         /// The kernel's reason.
@@ -176,7 +176,7 @@ pub enum Failure {
     )]
     Route {
         /// The network.
-        place: Place,
+        place: NetworkPlace,
         /// The route.
         route: String,
         /// What is wrong.

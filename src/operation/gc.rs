@@ -10,7 +10,7 @@ mod networks;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use attached::Attached;
+use attached::LiveAttachments;
 use networks::Networks;
 
 use super::detach::{self, Detachment};
@@ -52,7 +52,7 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     };
     let valid: HashSet<&ValidAttachment> = named.iter().collect();
     let mut failures = Vec::new();
-    let mut attached = Attached::default();
+    let mut attached = LiveAttachments::default();
     let mut networks = Networks::default();
     // Nobody is asked first: whoever does not answer keeps nothing from being detached.
     let until = context.deadline - left(context) / KEPT;
@@ -111,7 +111,7 @@ fn tell_networks(
     context: &Context<'_>,
     named: &[ValidAttachment],
     mut networks: Networks,
-    mut attached: Attached,
+    mut attached: LiveAttachments,
     collected: &mut Collected,
     failures: &mut Vec<Failure>,
 ) {
@@ -210,7 +210,7 @@ fn collect(
 fn forward(
     context: &Context<'_>,
     networks: &[KnownNetwork],
-    attached: &Attached,
+    attached: &LiveAttachments,
     collected: &mut Collected,
     failures: &mut Vec<Failure>,
 ) {

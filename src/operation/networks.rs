@@ -10,7 +10,7 @@ use crate::cluster::{
 use crate::cni::{NetworkConfig, NetworkName, ValidAttachment};
 use crate::delegate::{Binaries, Chain, Ran, Time};
 use crate::npwg::ObjectRef;
-use crate::plan::{self, Attachment, Place, Reason};
+use crate::plan::{self, Attachment, NetworkPlace, Reason};
 
 /// A network with its plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,8 +159,8 @@ impl KnownNetwork {
         })
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> NetworkPlace {
+        NetworkPlace {
             label: self.label.clone(),
             ifname: None,
         }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use device_info::PciAddress;
 
-use super::devices::hardware::{Claim, Hardware, HostLinks};
+use super::devices::hardware::{Claimant, Hardware, HostLinks};
 use super::inquiry::{self, Inquiry};
 use super::pod_facts::PodFacts;
 use super::{Context, Failure};
@@ -131,7 +131,7 @@ fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan
         .iter()
         .filter_map(|attachment| attachment.device.as_ref()?.pci())
         .collect();
-    let claim = Claim {
+    let claim = Claimant {
         journal: &context.host.journal,
         key,
         pod,

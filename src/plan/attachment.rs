@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::error::{Place, PlanError, Reason};
+use super::error::{NetworkPlace, PlanError, Reason};
 use super::segment::Segment;
 use crate::allocation::AllocatedDevice;
 use crate::cni::{
@@ -164,8 +164,8 @@ impl Attachment {
     }
 
     /// The network as messages name it.
-    pub fn place(&self) -> Place {
-        Place {
+    pub fn place(&self) -> NetworkPlace {
+        NetworkPlace {
             label: self.label.clone(),
             ifname: Some(self.ifname.to_string()),
         }

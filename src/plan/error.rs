@@ -8,21 +8,21 @@ use crate::cni::code;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError {
     /// The network and its interface, where one is to blame.
-    pub place: Option<Place>,
+    pub place: Option<NetworkPlace>,
     /// What is wrong.
     pub reason: Reason,
 }
 
 /// A network of a pod, as messages name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct NetworkPlace {
     /// `namespace/definition`, or the cluster network's CNI name.
     pub label: String,
     /// The interface, once it is known.
     pub ifname: Option<String>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for NetworkPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "network {}", self.label)?;
         match &self.ifname {
@@ -116,7 +116,7 @@ impl std::error::Error for PlanError {}
 impl Reason {
     /// The reason, blamed on the network `label` at `ifname`.
     pub fn at(self, label: &str, ifname: Option<&str>) -> PlanError {
-        let place = Place {
+        let place = NetworkPlace {
             label: label.to_owned(),
             ifname: ifname.map(str::to_owned),
         };

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{NodeError, Place};
+use super::{HostPaths, SetupError};
 use crate::cni::NetworkConfig;
 use crate::regular_file;
 
@@ -90,22 +90,22 @@ pub(super) fn wrong_mode(path: &Path) -> Option<String> {
 /// machine starts all the same where the kernel emulates it.
 ///
 /// # Errors
-/// [`NodeError::OtherMachine`].
+/// [`SetupError::OtherMachine`].
 pub(super) fn check_machine(
-    place: &Place,
+    paths: &HostPaths,
     network: Option<&NetworkConfig>,
-) -> Result<(), NodeError> {
+) -> Result<(), SetupError> {
     let Some(ours) = Machine::of(Path::new(OURSELVES)) else {
         return Ok(());
     };
     let plugins = network.iter().flat_map(|network| network.plugins());
     let types =
         plugins.flat_map(|plugin| std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type()));
-    let names = types.map(|name| place.bin_dir.join(name.as_str()));
-    for path in names.chain([place.binary()]) {
-        let path = place.here(&path);
+    let names = types.map(|name| paths.bin_dir.join(name.as_str()));
+    for path in names.chain([paths.binary()]) {
+        let path = paths.here(&path);
         if let Some(theirs) = Machine::of(&path).filter(|theirs| *theirs != ours) {
-            return Err(NodeError::OtherMachine {
+            return Err(SetupError::OtherMachine {
                 path,
                 theirs: theirs.to_string(),
                 ours: ours.to_string(),

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::conf::OurConf;
-use super::{NAME, NodeError, Place};
+use super::{HostPaths, NAME, SetupError};
 use crate::cluster::conf_dir;
 use crate::cni::{NetworkConfig, RawObject};
 
@@ -59,12 +59,12 @@ impl Directory {
     /// Reads a directory of the host.
     ///
     /// # Errors
-    /// [`NodeError::NoConfDir`] and [`NodeError::Io`].
-    pub fn read(place: &Place, path: &Path) -> Result<Directory, NodeError> {
-        let here = place.here(path);
+    /// [`SetupError::NoConfDir`] and [`SetupError::Io`].
+    pub fn read(paths: &HostPaths, path: &Path) -> Result<Directory, SetupError> {
+        let here = paths.here(path);
         let failed = |cause: io::Error| match cause.kind() {
-            io::ErrorKind::NotFound => NodeError::NoConfDir { dir: here.clone() },
-            _ => NodeError::io(&here, "cannot be read", cause),
+            io::ErrorKind::NotFound => SetupError::NoConfDir { dir: here.clone() },
+            _ => SetupError::io(&here, "cannot be read", cause),
         };
         let mut names: Vec<String> = Vec::new();
         for entry in fs::read_dir(&here).map_err(failed)? {
@@ -213,13 +213,13 @@ mod tests {
         for (name, text) in files {
             fs::write(dir.path().join(name), text).unwrap();
         }
-        let place = Place {
+        let paths = HostPaths {
             host_root: dir.path().into(),
             conf_dir: "/".into(),
             cluster_conf_dir: "/".into(),
             bin_dir: "/".into(),
         };
-        Directory::read(&place, Path::new("/")).unwrap()
+        Directory::read(&paths, Path::new("/")).unwrap()
     }
 
     fn candidate(files: &[(&str, &str)]) -> String {

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 pub use finding::{Check, Diagnosis, Finding, Held};
 
-use super::Place;
+use super::HostPaths;
 use crate::kernel::capabilities;
 use crate::operation::Context;
 use crate::plugin::with_host;
@@ -34,7 +34,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The directories.
-    pub place: Place,
+    pub paths: HostPaths,
     /// The node configuration, where it is not the one that the runtime reads.
     pub conf: Option<PathBuf>,
     /// Directories with CNI plugins, besides `binDir`.
@@ -66,7 +66,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
             Vec::new()
         };
         devices::look(&context, &networks, &mut diagnosis);
-        journal::look(&context, &found.file, &options.place, &mut diagnosis);
+        journal::look(&context, &found.file, &options.paths, &mut diagnosis);
         owed::look(&context, census.as_ref(), &mut diagnosis);
         multus::look(&context, &mut diagnosis);
         host.cluster.examined(diagnosis.examination());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What stands in the way. Whatever it is, the node has the network that it had.
 #[derive(Debug, thiserror::Error)]
-pub enum NodeError {
+pub enum SetupError {
     /// A file or directory.
     #[error("{}: {what}: {cause}; {remedy}", path.display())]
     Io {
@@ -165,9 +165,9 @@ pub enum NodeError {
     NotYet(String),
 }
 
-impl NodeError {
+impl SetupError {
     /// A failure of the file system, with the remedy that its kind calls for.
-    pub(super) fn io(path: &Path, what: &'static str, cause: io::Error) -> NodeError {
+    pub(super) fn io(path: &Path, what: &'static str, cause: io::Error) -> SetupError {
         use io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
         let remedy = match cause.kind() {
             StorageFull => "nothing was changed: free space there and run it again",
@@ -177,7 +177,7 @@ impl NodeError {
             NotFound => "make it, or name the right directory",
             _ => "look at the file system",
         };
-        NodeError::Io {
+        SetupError::Io {
             path: path.to_owned(),
             what,
             cause,

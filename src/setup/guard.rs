@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use super::binary::{Content, wrong_mode};
 use super::install::{self, Installed, Options};
+use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
 use super::plan::{self, Outlook, Seen};
 use super::report::Report;
 use super::standby::{self, Outcome};
-use super::turn::Turn;
-use super::{NodeError, Place, Say};
+use super::{HostPaths, Say, SetupError};
 use crate::cluster::InstallationState;
 use crate::cni::RawObject;
 
@@ -32,9 +32,9 @@ const INSTALLED: &str = "jackfield is the node's network";
 /// Installs, then watches until this process is told to end.
 ///
 /// # Errors
-/// [`NodeError::GivenUp`] after three repairs within ten minutes, across restarts too; and those
+/// [`SetupError::GivenUp`] after three repairs within ten minutes, across restarts too; and those
 /// of [`install::install`].
-pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
+pub fn watch(options: &Options, say: Say<'_>) -> Result<(), SetupError> {
     let mut report = Report::new(options);
     let outcome = keep(options, &mut report, say);
     if let Err(error) = &outcome {
@@ -43,7 +43,7 @@ pub fn watch(options: &Options, say: Say<'_>) -> Result<(), NodeError> {
     outcome
 }
 
-fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), NodeError> {
+fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), SetupError> {
     let outcome = standby::wait(options, report, say)?;
     if outcome == Outcome::End {
         return Ok(());
@@ -53,38 +53,38 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Node
         from_multus: None,
         ..options.clone()
     };
-    let mut turn = Turn::take(&options.place)?;
-    let place = &options.place;
-    if let Some(installed) = Manifest::read(place)?.filter(|installed| !installed.is_leaving) {
+    let mut lock = InstallLock::take(&options.paths)?;
+    let paths = &options.paths;
+    if let Some(installed) = Manifest::read(paths)?.filter(|installed| !installed.is_leaving) {
         // Installed before: what is not right now, somebody changed. Another template or release
         // is no repair.
-        match disturbed(place, &installed)? {
-            Some(why) => drop(spend(place, installed, &why, say)?),
+        match disturbed(paths, &installed)? {
+            Some(why) => drop(spend(paths, installed, &why, say)?),
             None if outcome == Outcome::TookOver => {}
             None => report.is_known(InstallationState::Installed, INSTALLED),
         }
     }
     let mut waiting = |reason: &str| report.tell(InstallationState::NoNetwork, reason);
-    match install::held(options, &turn, say, &mut waiting)? {
+    match install::held(options, &lock, say, &mut waiting)? {
         Installed::Done => {}
         Installed::Ended | Installed::Rehearsed(_) => return Ok(()),
     }
-    let mut dirs = vec![place.here(&place.conf_dir), place.here(&place.bin_dir)];
-    if place.is_apart() {
-        dirs.push(place.here(&place.cluster_conf_dir));
+    let mut dirs = vec![paths.here(&paths.conf_dir), paths.here(&paths.bin_dir)];
+    if paths.is_apart() {
+        dirs.push(paths.here(&paths.cluster_conf_dir));
     }
     let mut notify = Notify::new(dirs)?;
     let mut said = String::new();
     let mut known = None;
     loop {
-        let state = look(options, &mut known, &mut turn, &mut said, say)?;
+        let state = look(options, &mut known, &mut lock, &mut said, say)?;
         let words = match state {
             InstallationState::Installed => INSTALLED,
             _ => said.as_str(),
         };
         report.tell(state, words);
         // A directory that is gone tells nobody that it is made anew.
-        let is_gone = !place.here(&place.conf_dir).exists();
+        let is_gone = !paths.here(&paths.conf_dir).exists();
         if notify.wait(if is_gone { SOON } else { LOOK_EVERY }) == Wake::End {
             return Ok(());
         }
@@ -103,15 +103,15 @@ struct Known {
 fn look(
     options: &Options,
     known: &mut Option<Known>,
-    turn: &mut Turn,
+    lock: &mut InstallLock,
     said: &mut String,
     say: Say<'_>,
-) -> Result<InstallationState, NodeError> {
-    let place = &options.place;
-    let read = Manifest::read(place)?;
+) -> Result<InstallationState, SetupError> {
+    let paths = &options.paths;
+    let read = Manifest::read(paths)?;
     let is_there = read.is_some();
     if let Some(manifest) = read {
-        let conf = Manifest::conf(place)?;
+        let conf = Manifest::conf(paths)?;
         let before = known.take().and_then(|known| known.network);
         let network = before.or_else(|| manifest.network.clone());
         *known = Some(Known {
@@ -121,16 +121,16 @@ fn look(
         });
     }
     let Some(known) = known else {
-        return Err(NodeError::NotYet(format!(
+        return Err(SetupError::NotYet(format!(
             "{}: the manifest of the installation is gone; install again",
-            place.conf_dir.display()
+            paths.conf_dir.display()
         )));
     };
     let mut installed = known.manifest.clone();
-    let seen = match Seen::look(place, Some(&installed)) {
+    let seen = match Seen::look(paths, Some(&installed)) {
         Ok(seen) => seen,
         // Nothing can be put into a directory that is gone; whoever makes it anew wakes us.
-        Err(error @ NodeError::NoConfDir { .. }) => {
+        Err(error @ SetupError::NoConfDir { .. }) => {
             once(said, &error.to_string(), say);
             return Ok(InstallationState::NoNetwork);
         }
@@ -148,7 +148,7 @@ fn look(
     let plan = match plan::plan(options.template.as_ref(), Some(&installed), &seen)? {
         Outlook::Ready(plan) => plan,
         Outlook::Waiting(reason) => {
-            let dir = place.cluster_conf_dir.display();
+            let dir = paths.cluster_conf_dir.display();
             let line = format!(
                 "no configuration of the cluster network in {dir}: {reason}; pods wait until it is back"
             );
@@ -159,30 +159,30 @@ fn look(
     let why = plan
         .why
         .clone()
-        .or_else(|| binary_changed(place, &installed))
+        .or_else(|| binary_changed(paths, &installed))
         .or_else(|| (!is_there).then(|| "the manifest of the installation is gone".to_owned()));
-    let before = std::mem::replace(&mut known.network, plan.followed(place));
+    let before = std::mem::replace(&mut known.network, plan.followed(paths));
     let Some(why) = why else {
-        once(said, &remark(place, &seen), say);
+        once(said, &remark(paths, &seen), say);
         return Ok(InstallationState::Installed);
     };
-    turn.renew(place)?;
+    lock.renew(paths)?;
     let is_rename = is_there
         && plan.is_rename(&seen, before.as_ref())
-        && binary_changed(place, &installed).is_none();
+        && binary_changed(paths, &installed).is_none();
     let installed = if is_rename {
         say(&why);
         installed
     } else {
-        spend(place, installed, &why, say)?
+        spend(paths, installed, &why, say)?
     };
     install::put(options, &plan, Some(installed), false, say)?;
     Ok(InstallationState::Installed)
 }
 
 /// What is not as it was installed, whatever is to be installed now.
-fn disturbed(place: &Place, installed: &Manifest) -> Result<Option<String>, NodeError> {
-    let seen = Seen::look(place, Some(installed))?;
+fn disturbed(paths: &HostPaths, installed: &Manifest) -> Result<Option<String>, SetupError> {
+    let seen = Seen::look(paths, Some(installed))?;
     let none: Option<&RawObject> = None;
     Ok(match plan::plan(none, Some(installed), &seen)? {
         Outlook::Ready(plan) if plan.is_rename(&seen, installed.network.as_ref()) => None,
@@ -193,16 +193,16 @@ fn disturbed(place: &Place, installed: &Manifest) -> Result<Option<String>, Node
 
 /// Counts one repair, on disk, so that a restart does not begin anew.
 fn spend(
-    place: &Place,
+    paths: &HostPaths,
     mut installed: Manifest,
     why: &str,
     say: Say<'_>,
-) -> Result<Manifest, NodeError> {
+) -> Result<Manifest, SetupError> {
     let now = manifest::now();
     let recent = |then: &u64| now.saturating_sub(*then) < WINDOW.as_secs();
     installed.repairs.retain(recent);
     if installed.repairs.len() >= REPAIRS {
-        return Err(NodeError::GivenUp {
+        return Err(SetupError::GivenUp {
             what: why.to_owned(),
             remedy: plan::remedy(why),
         });
@@ -212,15 +212,15 @@ fn spend(
         "repairing ({} of {REPAIRS} within 10 minutes): {why}",
         installed.repairs.len()
     ));
-    installed.stage(place)?.put()?;
+    installed.stage(paths)?.put()?;
     Ok(installed)
 }
 
-pub(super) fn binary_changed(place: &Place, installed: &Manifest) -> Option<String> {
+pub(super) fn binary_changed(paths: &HostPaths, installed: &Manifest) -> Option<String> {
     let path = installed.binary.display();
-    match Content::of(&place.here(&installed.binary)) {
+    match Content::of(&paths.here(&installed.binary)) {
         Ok(content) if content == installed.content => {
-            let wrong = wrong_mode(&place.here(&installed.binary));
+            let wrong = wrong_mode(&paths.here(&installed.binary));
             wrong.map(|wrong| format!("{path}: {wrong}"))
         }
         Ok(_) => Some(format!("{path} was replaced")),
@@ -229,7 +229,7 @@ pub(super) fn binary_changed(place: &Place, installed: &Manifest) -> Option<Stri
 }
 
 /// What is accepted, and worth knowing.
-fn remark(place: &Place, seen: &Seen) -> String {
+fn remark(paths: &HostPaths, seen: &Seen) -> String {
     let mut remarks = Vec::new();
     if let Some((name, conf)) = seen.runtime.ours() {
         let followers = conf.follower_types();
@@ -243,7 +243,7 @@ fn remark(place: &Place, seen: &Seen) -> String {
     if let Some(multus) = seen.runtime.multus() {
         remarks.push(format!(
             "{} is there and not used; remove Multus' DaemonSet when it is not needed any more",
-            place.conf_dir.join(&multus.name).display()
+            paths.conf_dir.join(&multus.name).display()
         ));
     }
     remarks.join("; ")

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use super::binary::{self, Content, OURSELVES};
 use super::check;
+use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
-use super::plan::{self, Outlook, Plan, Seen};
+use super::plan::{self, InstallPlan, Outlook, Seen};
 use super::stage::{self, Staged};
 use super::takeover::{self, FromMultus, Rehearsal, rehearse};
-use super::turn::Turn;
-use super::{NodeError, Place, Say};
+use super::{HostPaths, Say, SetupError};
 use crate::cni::RawObject;
 
 /// How often it is said that the cluster network is still waited for.
@@ -29,7 +29,7 @@ const SAID_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The directories.
-    pub place: Place,
+    pub paths: HostPaths,
     /// The keys of our configuration, where the administrator gives any.
     pub template: Option<RawObject>,
     /// How long the cluster network is waited for; for ever where it is none.
@@ -54,50 +54,50 @@ pub enum Installed {
 /// Installs, once there is a cluster network.
 ///
 /// # Errors
-/// [`NodeError`]; nothing was changed then.
-pub fn install(options: &Options, say: Say<'_>) -> Result<Installed, NodeError> {
-    let turn = Turn::take(&options.place)?;
-    held(options, &turn, say, &mut |_| {})
+/// [`SetupError`]; nothing was changed then.
+pub fn install(options: &Options, say: Say<'_>) -> Result<Installed, SetupError> {
+    let lock = InstallLock::take(&options.paths)?;
+    held(options, &lock, say, &mut |_| {})
 }
 
 /// The same for whoever holds the turn already, and is told why there is no cluster network as long
 /// as there is none.
 pub(super) fn held(
     options: &Options,
-    turn: &Turn,
+    lock: &InstallLock,
     say: Say<'_>,
     waiting: &mut dyn FnMut(&str),
-) -> Result<Installed, NodeError> {
+) -> Result<Installed, SetupError> {
     let multus = takeover(options, say)?;
     let rehearsed = options.from_multus.as_ref();
     let rehearsed = rehearsed.filter(|from| multus.is_some() || from.dry_run);
     let outcome = match wait(options, multus.as_ref(), say, waiting) {
         Ok(Some((plan, before))) => match rehearsed {
-            Some(from) => put_rehearsed(options, from, &plan, before, turn.made_dir, say),
-            None => put(options, &plan, before, turn.made_dir, say).map(|()| Installed::Done),
+            Some(from) => put_rehearsed(options, from, &plan, before, lock.made_dir, say),
+            None => put(options, &plan, before, lock.made_dir, say).map(|()| Installed::Done),
         },
         Ok(None) => Ok(Installed::Ended),
         Err(error) => Err(error),
     };
-    if !matches!(outcome, Ok(Installed::Done)) && turn.made_dir {
-        let _ = std::fs::remove_dir(options.place.here(&options.place.conf_dir));
+    if !matches!(outcome, Ok(Installed::Done)) && lock.made_dir {
+        let _ = std::fs::remove_dir(options.paths.here(&options.paths.conf_dir));
     }
     outcome
 }
 
 /// What Multus is configured to do; none where there is nothing to take over, or it was taken over
 /// before and is in the manifest.
-fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, NodeError> {
+fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupError> {
     let Some(from) = &options.from_multus else {
         return Ok(None);
     };
-    let place = &options.place;
-    let found = takeover::read(place, from, options.template.as_ref());
+    let paths = &options.paths;
+    let found = takeover::read(paths, from, options.template.as_ref());
     let takeover = match found {
         Ok(takeover) => takeover,
         // A node that was taken over earlier, or whose pod is started again.
-        Err(NodeError::NoMultus { .. } | NodeError::MultusNotFirst { .. })
-            if Manifest::read(place)?.is_some() =>
+        Err(SetupError::NoMultus { .. } | SetupError::MultusNotFirst { .. })
+            if Manifest::read(paths)?.is_some() =>
         {
             return Ok(None);
         }
@@ -114,13 +114,13 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, NodeEr
 fn put_rehearsed(
     options: &Options,
     from: &FromMultus,
-    plan: &Plan,
+    plan: &InstallPlan,
     before: Option<Manifest>,
     made_dir: bool,
     say: Say<'_>,
-) -> Result<Installed, NodeError> {
+) -> Result<Installed, SetupError> {
     check::conf(plan)?;
-    match rehearse(&options.place, &plan.conf, from) {
+    match rehearse(&options.paths, &plan.conf, from) {
         Ok(rehearsal) if from.dry_run => {
             return Ok(Installed::Rehearsed(Box::new(rehearsal)));
         }
@@ -132,10 +132,10 @@ fn put_rehearsed(
 }
 
 /// Says who would fail; an error where somebody would and nobody insists.
-fn accept(rehearsal: &Rehearsal, from: &FromMultus, say: Say<'_>) -> Result<(), NodeError> {
+fn accept(rehearsal: &Rehearsal, from: &FromMultus, say: Say<'_>) -> Result<(), SetupError> {
     rehearsal.lines().iter().for_each(|line| say(line));
     match rehearsal.failing.len() {
-        count @ 1.. if !from.force => Err(NodeError::DryRun { count }),
+        count @ 1.. if !from.force => Err(SetupError::DryRun { count }),
         _ => Ok(()),
     }
 }
@@ -147,15 +147,15 @@ fn wait(
     multus: Option<&RawObject>,
     say: Say<'_>,
     waiting: &mut dyn FnMut(&str),
-) -> Result<Option<(Plan, Option<Manifest>)>, NodeError> {
-    let place = &options.place;
-    let cluster = place.here(&place.cluster_conf_dir);
+) -> Result<Option<(InstallPlan, Option<Manifest>)>, SetupError> {
+    let paths = &options.paths;
+    let cluster = paths.here(&paths.cluster_conf_dir);
     let since = Instant::now();
     let mut notify = None;
     let mut said: Option<(Instant, String)> = None;
     loop {
-        let before = Manifest::read(place)?;
-        let mut seen = Seen::look(place, before.as_ref())?;
+        let before = Manifest::read(paths)?;
+        let mut seen = Seen::look(paths, before.as_ref())?;
         seen.takes_over = multus.cloned();
         let reason = match plan::plan(options.template.as_ref(), before.as_ref(), &seen)? {
             Outlook::Ready(plan) => return Ok(Some((*plan, before))),
@@ -165,7 +165,7 @@ fn wait(
         if let Some(limit) = options.wait
             && waited >= limit
         {
-            return Err(NodeError::NoClusterNetwork {
+            return Err(SetupError::NoClusterNetwork {
                 dir: cluster,
                 waited: humantime::format_duration(limit).to_string(),
                 hint: format!(" ({reason})"),
@@ -198,28 +198,28 @@ fn wait(
 /// Puts a plan into effect.
 pub(super) fn put(
     options: &Options,
-    plan: &Plan,
+    plan: &InstallPlan,
     before: Option<Manifest>,
     made_dir: bool,
     say: Say<'_>,
-) -> Result<(), NodeError> {
-    let place = &options.place;
+) -> Result<(), SetupError> {
+    let paths = &options.paths;
     check::conf(plan)?;
-    binary::check_machine(place, plan.network.as_ref())?;
+    binary::check_machine(paths, plan.network.as_ref())?;
     check::version(options, before.as_ref())?;
-    check::journal(place, plan)?;
-    stage::sweep(&place.here(&place.conf_dir));
-    stage::sweep(&place.here(&place.bin_dir));
+    check::journal(paths, plan)?;
+    stage::sweep(&paths.here(&paths.conf_dir));
+    stage::sweep(&paths.here(&paths.bin_dir));
     let was_there = before.is_some();
-    let outcome = staged_and_put(place, plan, before, made_dir);
+    let outcome = staged_and_put(paths, plan, before, made_dir);
     if outcome.is_err() && !was_there {
-        manifest::undo_folder(place);
+        manifest::undo_folder(paths);
     }
-    let conf = place.conf_dir.join(&plan.name);
+    let conf = paths.conf_dir.join(&plan.name);
     outcome.inspect(|()| {
         say(&format!(
             "installed {} and {}, in front of {}",
-            place.binary().display(),
+            paths.binary().display(),
             conf.display(),
             plan.conf
                 .cluster_network()
@@ -229,64 +229,64 @@ pub(super) fn put(
 }
 
 fn staged_and_put(
-    place: &Place,
-    plan: &Plan,
+    paths: &HostPaths,
+    plan: &InstallPlan,
     before: Option<Manifest>,
     made_dir: bool,
-) -> Result<(), NodeError> {
+) -> Result<(), SetupError> {
     let own = Path::new(OURSELVES);
-    let failed = |cause| NodeError::io(own, "cannot be read", cause);
+    let failed = |cause| SetupError::io(own, "cannot be read", cause);
     let content = Content::of(own).map_err(failed)?;
-    let conf = place.conf_dir.join(&plan.name);
-    let mut manifest = Manifest::new(place, content.clone(), conf.clone(), plan.follows);
+    let conf = paths.conf_dir.join(&plan.name);
+    let mut manifest = Manifest::new(paths, content.clone(), conf.clone(), plan.follows);
     manifest.made_conf_dir = made_dir;
-    manifest.network = plan.followed(place);
+    manifest.network = plan.followed(paths);
     manifest.taken_over.clone_from(&plan.taken_over);
     let mut put_by_us = Vec::new();
-    let binary = place.binary();
+    let binary = paths.binary();
     if let Some(before) = before {
         put_by_us = vec![before.binary, before.conf];
         manifest.replaced = before.replaced;
         manifest.installed = before.installed;
         manifest.repairs = before.repairs;
         manifest.made_conf_dir |= before.made_conf_dir;
-    } else if Manifest::conf(place)?.is_some() {
+    } else if Manifest::conf(paths)?.is_some() {
         // Installed once, and the manifest was removed.
         put_by_us = vec![binary.clone(), conf.clone()];
     }
     let gone: Vec<_> = plan
         .remove
         .iter()
-        .map(|name| place.conf_dir.join(name))
+        .map(|name| paths.conf_dir.join(name))
         .collect();
     for path in [&binary, &conf].into_iter().chain(&gone) {
         let is_ours = put_by_us.contains(path)
             // A copy of ours under another name, which somebody made by renaming it.
             || put_by_us.iter().any(|ours| path.display().to_string().starts_with(&format!("{}.", ours.display())));
         if !is_ours {
-            manifest.keep(place, path)?;
+            manifest.keep(paths, path)?;
         }
     }
     let stdin = plan.conf.on_stdin().to_string();
-    let mut staged = vec![manifest.stage(place)?, Manifest::stage_conf(place, &stdin)?];
-    let is_there = Content::of(&place.here(&binary)).is_ok_and(|there| there == content);
-    if !is_there || binary::wrong_mode(&place.here(&binary)).is_some() {
+    let mut staged = vec![manifest.stage(paths)?, Manifest::stage_conf(paths, &stdin)?];
+    let is_there = Content::of(&paths.here(&binary)).is_ok_and(|there| there == content);
+    if !is_there || binary::wrong_mode(&paths.here(&binary)).is_some() {
         let mut source = File::open(own).map_err(failed)?;
         staged.push(Staged::copy(
-            &place.here(&binary),
+            &paths.here(&binary),
             &mut source,
             binary::MODE,
         )?);
     }
     if plan.why.is_some() {
         let text = plan.conf.text();
-        staged.push(Staged::text(&place.here(&conf), text.as_bytes(), 0o600)?);
+        staged.push(Staged::text(&paths.here(&conf), text.as_bytes(), 0o600)?);
     }
     for file in staged {
         file.put()?;
     }
     for path in gone {
-        stage::remove(&place.here(&path))?;
+        stage::remove(&paths.here(&path))?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::binary::Content;
 use super::stage::{self, Staged};
-use super::{NodeError, Place};
+use super::{HostPaths, SetupError};
 use crate::cni::RawObject;
 use crate::regular_file;
 
@@ -93,14 +93,19 @@ pub struct Replaced {
 
 impl Manifest {
     /// A manifest of what is about to be put in place.
-    pub(super) fn new(place: &Place, content: Content, conf: PathBuf, follows: bool) -> Manifest {
+    pub(super) fn new(
+        paths: &HostPaths,
+        content: Content,
+        conf: PathBuf,
+        follows: bool,
+    ) -> Manifest {
         Manifest {
             form: FORM,
             version: super::version(),
-            binary: place.binary(),
+            binary: paths.binary(),
             content,
             conf,
-            cluster_conf_dir: place.cluster_conf_dir.clone(),
+            cluster_conf_dir: paths.cluster_conf_dir.clone(),
             follows,
             network: None,
             made_conf_dir: false,
@@ -115,41 +120,41 @@ impl Manifest {
     /// The manifest in the runtime's directory; none when nothing is installed there.
     ///
     /// # Errors
-    /// [`NodeError::Manifest`], [`NodeError::NoManifest`] and [`NodeError::Io`].
-    pub fn read(place: &Place) -> Result<Option<Manifest>, NodeError> {
-        let file = place.here(&folder(place)).join(FILE);
+    /// [`SetupError::Manifest`], [`SetupError::NoManifest`] and [`SetupError::Io`].
+    pub fn read(paths: &HostPaths) -> Result<Option<Manifest>, SetupError> {
+        let file = paths.here(&folder(paths)).join(FILE);
         let text = match regular_file::read(&file, MAX_FILE) {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-                return nothing_lost(place).map(|()| None);
+                return nothing_lost(paths).map(|()| None);
             }
-            Err(cause) => return Err(NodeError::io(&file, "cannot be read", cause)),
+            Err(cause) => return Err(SetupError::io(&file, "cannot be read", cause)),
         };
         let mut manifest: Manifest =
-            serde_json::from_slice(&text).map_err(|cause| NodeError::Manifest {
+            serde_json::from_slice(&text).map_err(|cause| SetupError::Manifest {
                 file: file.clone(),
                 cause: cause.to_string(),
             })?;
         if manifest.form != FORM {
             let cause = format!("its form is {}, this version reads {FORM}", manifest.form);
-            return Err(NodeError::Manifest { file, cause });
+            return Err(SetupError::Manifest { file, cause });
         }
-        manifest.as_called_in(place);
+        manifest.as_called_in(paths);
         Ok(Some(manifest))
     }
 
-    /// Gives every path the name that its directory has in `place`: links lead the host to a directory
+    /// Gives every path the name that its directory has in `paths`: links lead the host to a directory
     /// that a container knows by the name that it was told.
-    fn as_called_in(&mut self, place: &Place) {
+    fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
         // This file was found there.
-        let mut names = vec![(dir(&self.conf), place.conf_dir.clone())];
+        let mut names = vec![(dir(&self.conf), paths.conf_dir.clone())];
         let bin_dir = dir(&self.binary);
-        if place.is_host() {
+        if paths.is_host() {
             let real = bin_dir.canonicalize();
             names.push((bin_dir.clone(), real.unwrap_or(bin_dir)));
-        } else if self.is_our_binary(&place.here(&self.binary), &place.here(&place.binary())) {
-            names.push((bin_dir, place.bin_dir.clone()));
+        } else if self.is_our_binary(&paths.here(&self.binary), &paths.here(&paths.binary())) {
+            names.push((bin_dir, paths.bin_dir.clone()));
         }
         let replaced = self.replaced.iter_mut().map(|kept| &mut kept.path);
         for path in replaced.chain([&mut self.binary, &mut self.conf]) {
@@ -175,8 +180,8 @@ impl Manifest {
     }
 
     /// Writes it beside its place.
-    pub(super) fn stage(&self, place: &Place) -> Result<Staged, NodeError> {
-        let folder = place.here(&folder(place));
+    pub(super) fn stage(&self, paths: &HostPaths) -> Result<Staged, SetupError> {
+        let folder = paths.here(&folder(paths));
         make_folder(&folder)?;
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
@@ -184,23 +189,23 @@ impl Manifest {
     }
 
     /// Keeps a copy of what stands at `path` of the host, if it is there and not kept yet.
-    pub(super) fn keep(&mut self, place: &Place, path: &Path) -> Result<(), NodeError> {
+    pub(super) fn keep(&mut self, paths: &HostPaths, path: &Path) -> Result<(), SetupError> {
         use std::os::unix::fs::MetadataExt;
-        let here = place.here(path);
+        let here = paths.here(path);
         if self.replaced.iter().any(|kept| kept.path == path) {
             return Ok(());
         }
         let mut file = match regular_file::open(&here) {
             Ok(file) => file,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(cause) => return Err(NodeError::io(&here, "cannot be read", cause)),
+            Err(cause) => return Err(SetupError::io(&here, "cannot be read", cause)),
         };
-        let folder = place.here(&folder(place)).join(BEFORE);
+        let folder = paths.here(&folder(paths)).join(BEFORE);
         make_folder(&folder)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let kept = format!("{}-{name}", self.replaced.len());
         let found = file.metadata();
-        let found = found.map_err(|cause| NodeError::io(&here, "cannot be read", cause))?;
+        let found = found.map_err(|cause| SetupError::io(&here, "cannot be read", cause))?;
         Staged::copy(&folder.join(&kept), &mut file, 0o600)?.put()?;
         self.replaced.push(Replaced {
             path: path.to_owned(),
@@ -214,47 +219,47 @@ impl Manifest {
 
     /// Puts back what was kept of a path of the host, byte for byte; tells whether there was
     /// anything.
-    pub(super) fn restore(&self, place: &Place, path: &Path) -> Result<bool, NodeError> {
+    pub(super) fn restore(&self, paths: &HostPaths, path: &Path) -> Result<bool, SetupError> {
         let Some(replaced) = self.replaced.iter().find(|kept| kept.path == path) else {
             return Ok(false);
         };
-        let kept = place.here(&folder(place)).join(BEFORE).join(&replaced.kept);
+        let kept = paths.here(&folder(paths)).join(BEFORE).join(&replaced.kept);
         let mut file = regular_file::open(&kept)
-            .map_err(|cause| NodeError::io(&kept, "cannot be read", cause))?;
-        let staged = Staged::copy(&place.here(path), &mut file, replaced.mode & 0o777)?;
+            .map_err(|cause| SetupError::io(&kept, "cannot be read", cause))?;
+        let staged = Staged::copy(&paths.here(path), &mut file, replaced.mode & 0o777)?;
         staged.owned_by(replaced.owner.unwrap_or((0, 0)))?.put()?;
         Ok(true)
     }
 
     /// Writes our configuration beside the manifest: detaching needs to know where everything is,
     /// also when somebody took the configuration itself away.
-    pub(super) fn stage_conf(place: &Place, text: &str) -> Result<Staged, NodeError> {
-        let folder = place.here(&folder(place));
+    pub(super) fn stage_conf(paths: &HostPaths, text: &str) -> Result<Staged, SetupError> {
+        let folder = paths.here(&folder(paths));
         make_folder(&folder)?;
         Staged::text(&folder.join(CONF), text.as_bytes(), 0o600)
     }
 
     /// The configuration beside the manifest.
-    pub(super) fn conf(place: &Place) -> Result<Option<RawObject>, NodeError> {
-        let file = place.here(&folder(place)).join(CONF);
+    pub(super) fn conf(paths: &HostPaths) -> Result<Option<RawObject>, SetupError> {
+        let file = paths.here(&folder(paths)).join(CONF);
         match regular_file::read(&file, MAX_FILE) {
             Ok(text) => RawObject::parse(&text)
                 .map(Some)
-                .map_err(|cause| NodeError::Manifest {
+                .map_err(|cause| SetupError::Manifest {
                     file,
                     cause: cause.to_string(),
                 }),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(cause) => Err(NodeError::io(&file, "cannot be read", cause)),
+            Err(cause) => Err(SetupError::io(&file, "cannot be read", cause)),
         }
     }
 
     /// Takes the folder away with everything in it.
-    pub(super) fn forget(place: &Place) -> Result<(), NodeError> {
-        let folder = place.here(&folder(place));
+    pub(super) fn forget(paths: &HostPaths) -> Result<(), SetupError> {
+        let folder = paths.here(&folder(paths));
         match fs::remove_dir_all(&folder) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                Err(NodeError::io(&folder, "cannot be removed", cause))
+                Err(SetupError::io(&folder, "cannot be removed", cause))
             }
             _ => {
                 stage::sync_dir_of(&folder);
@@ -266,10 +271,10 @@ impl Manifest {
 
 /// Without a manifest nobody knows any more where the copies in the folder belong. An installation
 /// that was ended before it began has made some of what still stands where it did.
-fn nothing_lost(place: &Place) -> Result<(), NodeError> {
-    let folder = place.here(&folder(place));
+fn nothing_lost(paths: &HostPaths) -> Result<(), SetupError> {
+    let folder = paths.here(&folder(paths));
     let before = folder.join(BEFORE);
-    let unreadable = |path: &Path, cause| NodeError::io(path, "cannot be read", cause);
+    let unreadable = |path: &Path, cause| SetupError::io(path, "cannot be read", cause);
     let copies = match fs::read_dir(&before) {
         Ok(copies) => copies,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -286,32 +291,32 @@ fn nothing_lost(place: &Place) -> Result<(), NodeError> {
             continue;
         };
         let text = fs::read(&kept).map_err(|cause| unreadable(&kept, cause))?;
-        let stands = [&place.conf_dir, &place.bin_dir]
+        let stands = [&paths.conf_dir, &paths.bin_dir]
             .iter()
-            .any(|dir| fs::read(place.here(dir).join(name)).is_ok_and(|there| there == text));
+            .any(|dir| fs::read(paths.here(dir).join(name)).is_ok_and(|there| there == text));
         if !stands {
-            return Err(NodeError::NoManifest { kept, folder });
+            return Err(SetupError::NoManifest { kept, folder });
         }
     }
     Ok(())
 }
 
 /// Takes the folder away when an installation that failed made it and there is no manifest.
-pub(super) fn undo_folder(place: &Place) {
-    let folder = place.here(&folder(place));
+pub(super) fn undo_folder(paths: &HostPaths) {
+    let folder = paths.here(&folder(paths));
     if !folder.join(FILE).exists() {
         let _ = fs::remove_dir_all(folder);
     }
 }
 
 /// The file that is locked while an installation changes.
-pub(super) fn lock(place: &Place) -> PathBuf {
-    place.here(&folder(place)).join(LOCK)
+pub(super) fn lock(paths: &HostPaths) -> PathBuf {
+    paths.here(&folder(paths)).join(LOCK)
 }
 
 /// Makes the folder, for root alone.
-pub(super) fn make_folder_of(place: &Place) -> Result<(), NodeError> {
-    make_folder(&place.here(&folder(place)))
+pub(super) fn make_folder_of(paths: &HostPaths) -> Result<(), SetupError> {
+    make_folder(&paths.here(&folder(paths)))
 }
 
 /// Takes the lock's file away with its folder, where nothing is installed.
@@ -323,17 +328,17 @@ pub(super) fn forget_lock(lock: &Path) {
     }
 }
 
-fn folder(place: &Place) -> PathBuf {
-    place.conf_dir.join(FOLDER)
+fn folder(paths: &HostPaths) -> PathBuf {
+    paths.conf_dir.join(FOLDER)
 }
 
-fn make_folder(folder: &Path) -> Result<(), NodeError> {
+fn make_folder(folder: &Path) -> Result<(), SetupError> {
     use std::os::unix::fs::DirBuilderExt;
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder
         .create(folder)
-        .map_err(|cause| NodeError::io(folder, "cannot be made", cause))
+        .map_err(|cause| SetupError::io(folder, "cannot be made", cause))
 }
 
 /// Seconds since the epoch.

@@ -10,7 +10,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use super::NodeError;
+use super::SetupError;
 
 /// What is a change: names that come and go, and contents once their writer is done.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
@@ -48,9 +48,9 @@ pub(super) enum Wake {
 impl Notify {
     /// Watches `dirs`. SIGTERM and SIGINT are held back from now on, and end the waiting: as the
     /// first process of a container this would not be ended by them otherwise.
-    pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, NodeError> {
+    pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, SetupError> {
         let first = dirs.first().cloned().unwrap_or_default();
-        let failed = |cause: nix::Error| NodeError::Watch {
+        let failed = |cause: nix::Error| SetupError::Watch {
             dir: first.clone(),
             cause: cause.into(),
         };
@@ -66,7 +66,7 @@ impl Notify {
             dirs,
             watched: HashSet::new(),
         };
-        notify.watch().map_err(|(dir, cause)| NodeError::Watch {
+        notify.watch().map_err(|(dir, cause)| SetupError::Watch {
             dir,
             cause: cause.into(),
         })?;

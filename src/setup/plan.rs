@@ -11,12 +11,12 @@ use super::binary::Content;
 use super::conf::OurConf;
 use super::directory::{Candidate, Directory, Kind, NAMES};
 use super::manifest::Manifest;
-use super::{NodeError, Place};
+use super::{HostPaths, SetupError};
 use crate::cni::{NetworkConfig, RawObject};
 
 /// The directories as they are.
 pub(super) struct Seen {
-    place: Place,
+    paths: HostPaths,
     /// What the runtime reads.
     pub(super) runtime: Directory,
     /// What the cluster network comes to, where that is another directory.
@@ -30,16 +30,16 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn look(place: &Place, manifest: Option<&Manifest>) -> Result<Seen, NodeError> {
-        let runtime = Directory::read(place, &place.conf_dir)?;
-        let apart = match place.is_apart() {
-            true => Some(Directory::read(place, &place.cluster_conf_dir)?),
+    pub(super) fn look(paths: &HostPaths, manifest: Option<&Manifest>) -> Result<Seen, SetupError> {
+        let runtime = Directory::read(paths, &paths.conf_dir)?;
+        let apart = match paths.is_apart() {
+            true => Some(Directory::read(paths, &paths.cluster_conf_dir)?),
             false => None,
         };
         let name = manifest.and_then(|manifest| manifest.conf.file_name()?.to_str());
         let lost = name.and_then(|name| {
             runtime.aside.iter().find_map(|aside| {
-                let file = place.here(&runtime.file(aside));
+                let file = paths.here(&runtime.file(aside));
                 match super::directory::kind(&file) {
                     Kind::Ours(conf) if aside.starts_with(name) => Some((aside.clone(), *conf)),
                     _ => None,
@@ -47,13 +47,13 @@ impl Seen {
             })
         });
         Ok(Seen {
-            place: place.clone(),
+            paths: paths.clone(),
             runtime,
             apart,
             takes_over: None,
             lost,
             kept: match manifest {
-                Some(_) => Manifest::conf(place)?.as_ref().and_then(OurConf::read),
+                Some(_) => Manifest::conf(paths)?.as_ref().and_then(OurConf::read),
                 None => None,
             },
         })
@@ -73,7 +73,7 @@ impl Seen {
 
 /// What is to be.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct InstallPlan {
     /// Our configuration.
     pub(super) conf: OurConf,
     /// Its file's name.
@@ -90,11 +90,11 @@ pub(super) struct Plan {
     pub(super) why: Option<String>,
 }
 
-impl Plan {
+impl InstallPlan {
     /// What the file of the network that is followed holds.
-    pub(super) fn followed(&self, place: &Place) -> Option<Content> {
+    pub(super) fn followed(&self, paths: &HostPaths) -> Option<Content> {
         let file = self.conf.cluster_network().filter(|_| self.follows)?;
-        Content::of(&place.here(Path::new(&file))).ok()
+        Content::of(&paths.here(Path::new(&file))).ok()
     }
 
     /// Whether nothing is to be done but to follow the network to another name of its file, which
@@ -110,7 +110,7 @@ impl Plan {
         name == self.name
             && is_followed
             && self.remove.is_empty()
-            && self.followed(&seen.place).as_ref() == Some(before)
+            && self.followed(&seen.paths).as_ref() == Some(before)
     }
 }
 
@@ -118,7 +118,7 @@ impl Plan {
 #[derive(Debug)]
 pub(super) enum Outlook {
     /// This is to be.
-    Ready(Box<Plan>),
+    Ready(Box<InstallPlan>),
     /// There is no network yet to stand in front of.
     Waiting(String),
 }
@@ -128,7 +128,7 @@ pub(super) fn plan(
     template: Option<&RawObject>,
     manifest: Option<&Manifest>,
     seen: &Seen,
-) -> Result<Outlook, NodeError> {
+) -> Result<Outlook, SetupError> {
     let runtime = &seen.runtime;
     let there = runtime.ours();
     let is_installed = manifest.is_some_and(|manifest| !manifest.is_leaving);
@@ -152,8 +152,8 @@ pub(super) fn plan(
     };
     let pinned = base.names_a_network() && !follows;
     let (conf, network) = if pinned {
-        named::not_ourselves(&base, &seen.place)?;
-        match named::network(&base, &seen.place) {
+        named::not_ourselves(&base, &seen.paths)?;
+        match named::network(&base, &seen.paths) {
             Ok(network) => (base, network),
             Err(reason) => return Ok(Outlook::Waiting(reason)),
         }
@@ -192,7 +192,7 @@ pub(super) fn plan(
         .chain(seen.lost.iter().map(|(name, _)| name.clone()))
         .collect();
     let why = difference::find(manifest, seen, &conf, &name);
-    Ok(Outlook::Ready(Box::new(Plan {
+    Ok(Outlook::Ready(Box::new(InstallPlan {
         conf,
         name,
         follows: !pinned,
@@ -218,7 +218,7 @@ fn wanted(
 }
 
 /// A name before all that stays and is not ours.
-fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, NodeError> {
+fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let first = runtime.files.iter().find(|file| {
         let goes = match file.kind {
             Kind::Ours(_) => true,
@@ -234,15 +234,15 @@ fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, NodeError
     };
     let free = NAMES.iter().find(|name| **name < first.name.as_str());
     free.map(|name| (*name).to_owned())
-        .ok_or_else(|| NodeError::NotFirst {
+        .ok_or_else(|| SetupError::NotFirst {
             file: runtime.file(&first.name),
         })
 }
 
 /// Multus in front is for `--from-multus`: we would stand one before the other.
-fn no_multus(runtime: &Directory) -> Result<(), NodeError> {
+fn no_multus(runtime: &Directory) -> Result<(), SetupError> {
     match runtime.multus() {
-        Some(multus) => Err(NodeError::Multus {
+        Some(multus) => Err(SetupError::Multus {
             file: runtime.file(&multus.name),
         }),
         None => Ok(()),

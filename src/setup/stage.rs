@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::NodeError;
+use super::SetupError;
 
 /// What a file on its way is called.
 const PREFIX: &str = ".jackfield-";
@@ -27,12 +27,12 @@ pub(super) struct Staged {
 
 impl Staged {
     /// Writes `bytes` beside `target`.
-    pub(super) fn text(target: &Path, bytes: &[u8], mode: u32) -> Result<Staged, NodeError> {
+    pub(super) fn text(target: &Path, bytes: &[u8], mode: u32) -> Result<Staged, SetupError> {
         Staged::with(target, mode, |file| file.write_all(bytes))
     }
 
     /// Copies an open file beside `target`.
-    pub(super) fn copy(target: &Path, source: &mut File, mode: u32) -> Result<Staged, NodeError> {
+    pub(super) fn copy(target: &Path, source: &mut File, mode: u32) -> Result<Staged, SetupError> {
         Staged::with(target, mode, |file| io::copy(source, file).map(drop))
     }
 
@@ -40,7 +40,7 @@ impl Staged {
         target: &Path,
         mode: u32,
         write: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> Result<Staged, NodeError> {
+    ) -> Result<Staged, SetupError> {
         let dir = target.parent().unwrap_or(Path::new("/"));
         let stage = || -> io::Result<NamedTempFile> {
             let mut file = tempfile::Builder::new()
@@ -54,33 +54,33 @@ impl Staged {
             Ok(file)
         };
         Ok(Staged {
-            file: stage().map_err(|cause| NodeError::io(target, "cannot be written", cause))?,
+            file: stage().map_err(|cause| SetupError::io(target, "cannot be written", cause))?,
             target: target.to_owned(),
         })
     }
 
     /// Gives it to a user and a group.
-    pub(super) fn owned_by(self, (user, group): (u32, u32)) -> Result<Staged, NodeError> {
+    pub(super) fn owned_by(self, (user, group): (u32, u32)) -> Result<Staged, SetupError> {
         fchown(self.file.as_file(), Some(user), Some(group))
-            .map_err(|cause| NodeError::io(&self.target, "cannot be given to its owner", cause))?;
+            .map_err(|cause| SetupError::io(&self.target, "cannot be given to its owner", cause))?;
         Ok(self)
     }
 
     /// Puts it in its place.
-    pub(super) fn put(self) -> Result<(), NodeError> {
+    pub(super) fn put(self) -> Result<(), SetupError> {
         let Staged { file, target } = self;
         file.persist(&target)
-            .map_err(|error| NodeError::io(&target, "cannot be put in place", error.error))?;
+            .map_err(|error| SetupError::io(&target, "cannot be put in place", error.error))?;
         sync_dir_of(&target);
         Ok(())
     }
 }
 
 /// Takes a file away; one that is gone is no error.
-pub(super) fn remove(path: &Path) -> Result<(), NodeError> {
+pub(super) fn remove(path: &Path) -> Result<(), SetupError> {
     match fs::remove_file(path) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-            Err(NodeError::io(path, "cannot be removed", cause))
+            Err(SetupError::io(path, "cannot be removed", cause))
         }
         _ => {
             sync_dir_of(path);

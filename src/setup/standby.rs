@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use super::binary::OURSELVES;
 use super::directory::Directory;
 use super::install::Options;
+use super::install_lock::InstallLock;
 use super::manifest::Manifest;
 use super::notify::{Notify, Wake};
 use super::report::Report;
 use super::takeover;
-use super::turn::Turn;
 use super::uninstall;
-use super::{NodeError, Place, Say};
+use super::{HostPaths, Say, SetupError};
 use crate::cluster::InstallationState;
 
 /// How soon taking over is tried again where nothing has changed: at first, and at most.
@@ -45,8 +45,8 @@ pub(super) fn wait(
     options: &Options,
     report: &mut Report,
     say: Say<'_>,
-) -> Result<Outcome, NodeError> {
-    let place = &options.place;
+) -> Result<Outcome, SetupError> {
+    let paths = &options.paths;
     let mut notify = None;
     let mut said = String::new();
     let mut tries = Tries::default();
@@ -56,7 +56,7 @@ pub(super) fn wait(
         };
         let Some(notify) = &mut notify else {
             // What comes between a look and the watch wakes nobody.
-            notify = Some(Notify::new(vec![place.here(&place.conf_dir)])?);
+            notify = Some(Notify::new(vec![paths.here(&paths.conf_dir)])?);
             continue;
         };
         let mut limit = LOOK_EVERY;
@@ -132,28 +132,30 @@ enum Standing {
 }
 
 /// How the node is Multus'; `None` where it is not.
-fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<Standing>, NodeError> {
-    let place = &options.place;
+fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<Standing>, SetupError> {
+    let paths = &options.paths;
     let from = options.from_multus.as_ref();
     if from.is_some_and(|from| from.back) {
-        return go_back(place, say);
+        return go_back(paths, say);
     }
-    let runtime = match Directory::read(place, &place.conf_dir) {
+    let runtime = match Directory::read(paths, &paths.conf_dir) {
         // A directory of its own is made when it is needed.
-        Err(NodeError::NoConfDir { .. }) if place.is_apart() => return Ok(None),
+        Err(SetupError::NoConfDir { .. }) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };
     let is_ours = runtime.ours().is_some()
-        || Manifest::read(place)?.is_some_and(|manifest| !manifest.is_leaving);
+        || Manifest::read(paths)?.is_some_and(|manifest| !manifest.is_leaving);
     let Some(multus) = runtime.multus().filter(|_| !is_ours) else {
         return Ok(None);
     };
     let Some(from) = from else {
         let file = runtime.file(&multus.name);
-        return Ok(Some(Standing::Kept(NodeError::Multus { file }.to_string())));
+        return Ok(Some(Standing::Kept(
+            SetupError::Multus { file }.to_string(),
+        )));
     };
     Ok(Some(
-        match takeover::read(place, from, options.template.as_ref()) {
+        match takeover::read(paths, from, options.template.as_ref()) {
             Ok(_) => Standing::ToBeTaken,
             Err(error) => Standing::InTheWay(error.to_string()),
         },
@@ -161,10 +163,10 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<Standing>, NodeEr
 }
 
 /// Gives the node back to Multus, where there is a configuration to give it back to.
-fn go_back(place: &Place, say: Say<'_>) -> Result<Option<Standing>, NodeError> {
-    let _turn = Turn::take(place)?;
-    let runtime = Directory::read(place, &place.conf_dir)?;
-    let manifest = Manifest::read(place)?;
+fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<Standing>, SetupError> {
+    let _turn = InstallLock::take(paths)?;
+    let runtime = Directory::read(paths, &paths.conf_dir)?;
+    let manifest = Manifest::read(paths)?;
     let Some(manifest) = manifest else {
         let reason = "jackfield is not installed; the node stays as it is";
         return Ok(Some(Standing::Kept(reason.to_owned())));
@@ -174,7 +176,7 @@ fn go_back(place: &Place, say: Say<'_>) -> Result<Option<Standing>, NodeError> {
         return Ok(None);
     }
     if !manifest.is_leaving || runtime.ours().is_some() {
-        uninstall::give_back(place, &manifest, say)?;
+        uninstall::give_back(paths, &manifest, say)?;
     }
     Ok(Some(Standing::Kept(format!(
         "Multus has the node back; binary and journal stay for the pods that jackfield attached: run \
@@ -194,8 +196,8 @@ enum Attempt {
 }
 
 /// Takes over in a process of its own, which says why it cannot; not again what was `said` before.
-fn attempt(notify: &mut Notify, said: &str, say: Say<'_>) -> Result<Attempt, NodeError> {
-    let failed = |cause| NodeError::io(OURSELVES.as_ref(), "cannot be started", cause);
+fn attempt(notify: &mut Notify, said: &str, say: Say<'_>) -> Result<Attempt, SetupError> {
+    let failed = |cause| SetupError::io(OURSELVES.as_ref(), "cannot be started", cause);
     let arguments = std::env::args_os().skip(1).filter(|it| it != "--watch");
     let mut child = Command::new(OURSELVES)
         .args(arguments)

@@ -17,7 +17,7 @@ pub use rehearsal::{Rehearsal, rehearse};
 
 use super::conf::OurConf;
 use super::directory::{Directory, Kind};
-use super::{NodeError, Place};
+use super::{HostPaths, SetupError};
 use crate::cluster::conf_dir;
 use crate::cni::RawObject;
 
@@ -57,16 +57,16 @@ pub struct Takeover {
 /// Reads the configuration of Multus that the runtime uses; `template` is what is laid over it.
 ///
 /// # Errors
-/// [`NodeError::NoMultus`], [`NodeError::MultusNotFirst`], [`NodeError::MultusConf`].
+/// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusConf`].
 pub fn read(
-    place: &Place,
+    paths: &HostPaths,
     from: &FromMultus,
     template: Option<&RawObject>,
-) -> Result<Takeover, NodeError> {
-    let runtime = Directory::read(place, &place.conf_dir)?;
+) -> Result<Takeover, SetupError> {
+    let runtime = Directory::read(paths, &paths.conf_dir)?;
     let Some(multus) = runtime.multus() else {
-        return Err(NodeError::NoMultus {
-            dir: place.here(&place.conf_dir),
+        return Err(SetupError::NoMultus {
+            dir: paths.here(&paths.conf_dir),
         });
     };
     let file = runtime.file(&multus.name);
@@ -75,26 +75,26 @@ pub fn read(
         .iter()
         .find(|file| !matches!(file.kind, Kind::Loopback));
     if let Some(first) = first.filter(|first| first.name != multus.name) {
-        return Err(NodeError::MultusNotFirst {
+        return Err(SetupError::MultusNotFirst {
             first: runtime.file(&first.name),
             multus: file,
         });
     }
-    let here = place.here(&file);
+    let here = paths.here(&file);
     let conf = object(&here)?;
     let daemon = match &from.daemon_conf {
         Some(file) => Some(object(file)?),
         None => {
-            let usual = place.here(&place.conf_dir).join(DAEMON_CONF);
+            let usual = paths.here(&paths.conf_dir).join(DAEMON_CONF);
             match usual.exists() {
                 true => Some(object(&usual)?),
                 false => None,
             }
         }
     };
-    let converted = convert::convert(place, &runtime, &conf, daemon.as_ref());
+    let converted = convert::convert(paths, &runtime, &conf, daemon.as_ref());
     let (ours, mut remarks) =
-        converted.map_err(|cause| NodeError::MultusConf { file: here, cause })?;
+        converted.map_err(|cause| SetupError::MultusConf { file: here, cause })?;
     let installed = OurConf::over(template.unwrap_or(&RawObject::new()), &ours).on_stdin();
     if let Some(kubeconfig) = installed.read::<String>("kubeconfig").ok().flatten() {
         remarks.push(format!(
@@ -109,8 +109,8 @@ pub fn read(
 }
 
 /// The object in a file.
-fn object(path: &Path) -> Result<RawObject, NodeError> {
-    let failed = |cause: &dyn std::fmt::Display| NodeError::MultusConf {
+fn object(path: &Path) -> Result<RawObject, SetupError> {
+    let failed = |cause: &dyn std::fmt::Display| SetupError::MultusConf {
         file: path.to_owned(),
         cause: cause.to_string(),
     };

@@ -27,7 +27,7 @@ use rustix::net::{
 /// SO_LINGER waits, a file without a name is freed block by block). At the end of a process a socket
 /// does not wait any more. A file still does: an agent can delay the end of a call that asks it,
 /// which it can do by not answering too. A call that only tells takes no descriptor at all.
-pub(super) type Connection = ManuallyDrop<UnixStream>;
+pub(super) type AgentConnection = ManuallyDrop<UnixStream>;
 
 /// How many descriptors come with one message at most (`SCM_MAX_FD`).
 const MOST_DESCRIPTORS: usize = 253;
@@ -61,7 +61,7 @@ impl From<io::Error> for ConnectError {
 ///
 /// A link of that name is refused: the agent may write to the socket's directory, and root does not
 /// go where the agent points. The listener has to be root, since its answers decide what runs.
-pub(super) fn open(path: &Path, purpose: For) -> Result<Connection, ConnectError> {
+pub(super) fn open(path: &Path, purpose: For) -> Result<AgentConnection, ConnectError> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let named = File::from(nix::fcntl::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
@@ -86,7 +86,7 @@ pub(super) fn open(path: &Path, purpose: For) -> Result<Connection, ConnectError
     if peer.uid() != nix::unistd::geteuid().as_raw() {
         return Err(ConnectError::Untrusted(peer.uid()));
     }
-    Ok(Connection::new(stream))
+    Ok(AgentConnection::new(stream))
 }
 
 /// Sends bytes without waiting, and a descriptor with the first of them.

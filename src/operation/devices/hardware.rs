@@ -11,7 +11,7 @@ mod uplink;
 
 use std::path::PathBuf;
 
-pub(in crate::operation) use safety::Claim;
+pub(in crate::operation) use safety::Claimant;
 pub(in crate::operation) use state::States;
 pub(in crate::operation) use uplink::HostLinks;
 

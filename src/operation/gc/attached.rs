@@ -7,13 +7,13 @@ use crate::journal::{Journal, Key, MultusCache, Sandbox};
 
 /// Attachments that live, by network. Definitions may share a CNI name: each is told of them all.
 #[derive(Debug, Default)]
-pub(super) struct Attached {
+pub(super) struct LiveAttachments {
     by_network: HashMap<NetworkName, BTreeSet<ValidAttachment>>,
     containers: HashSet<ContainerId>,
     damaged: Vec<ContainerId>,
 }
 
-impl Attached {
+impl LiveAttachments {
     /// Everything that a sandbox on record has.
     pub(super) fn keep(&mut self, sandbox: &Sandbox) {
         let container = &sandbox.header.container;

@@ -51,7 +51,7 @@ pub(super) fn read(options: &Options, diagnosis: &mut Diagnosis) -> Option<Found
             Err(cause) => diagnosis.error(Check::Configuration, file.display(), &cause),
         }
     }
-    let kept = Manifest::conf(&options.place).ok().flatten();
+    let kept = Manifest::conf(&options.paths).ok().flatten();
     let left = [kept.as_ref(), conf.as_ref()].into_iter().flatten();
     let left = left.map(places).chain([RawObject::new()]);
     let mut requests =
@@ -65,7 +65,7 @@ pub(super) fn read(options: &Options, diagnosis: &mut Diagnosis) -> Option<Found
 
 /// The file, and what we would get of it on stdin.
 fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObject>) {
-    let place = &options.place;
+    let paths = &options.paths;
     if let Some(file) = &options.conf {
         let read = conf_dir::read(file).map_err(|cause| cause.to_string());
         let read = read.and_then(|found| {
@@ -81,8 +81,8 @@ fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObj
         };
         return (file.clone(), conf);
     }
-    let usual = place.conf_dir.join("00-jackfield.conflist");
-    match Directory::read(place, &place.conf_dir) {
+    let usual = paths.conf_dir.join("00-jackfield.conflist");
+    match Directory::read(paths, &paths.conf_dir) {
         Ok(directory) => match directory.ours() {
             Some((name, conf)) => (directory.file(name), Some(conf.on_stdin())),
             None => {
@@ -93,7 +93,7 @@ fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObj
                         "correct it, or run jackfield install, which writes it anew",
                     ),
                     None => (
-                        place.conf_dir.clone(),
+                        paths.conf_dir.clone(),
                         "no configuration of jackfield is there, so the runtime does not call it",
                         "run jackfield install, or name the runtime's directory with --conf-dir",
                     ),
@@ -105,7 +105,7 @@ fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObj
         Err(error) => {
             diagnosis.error(
                 Check::Configuration,
-                place.conf_dir.display(),
+                paths.conf_dir.display(),
                 &error.to_string(),
             );
             (usual, None)

@@ -6,39 +6,39 @@ use super::{Check, Diagnosis, Options};
 use crate::setup::guard::{REPAIRS, WINDOW, binary_changed};
 use crate::setup::manifest::{self, Manifest};
 use crate::setup::plan::{self, Outlook, Seen};
-use crate::setup::{NodeError, Place, binary, version};
+use crate::setup::{HostPaths, SetupError, binary, version};
 
 /// Looks at the runtime's directory and at the binary.
 pub(super) fn look(options: &Options, diagnosis: &mut Diagnosis) {
-    let place = &options.place;
-    let manifest = match Manifest::read(place) {
+    let paths = &options.paths;
+    let manifest = match Manifest::read(paths) {
         Ok(manifest) => manifest,
         Err(error) => {
             diagnosis.error(
                 Check::Installation,
-                place.conf_dir.display(),
+                paths.conf_dir.display(),
                 &error.to_string(),
             );
             None
         }
     };
-    let place = &Place {
+    let paths = &HostPaths {
         cluster_conf_dir: manifest.as_ref().map_or_else(
-            || place.cluster_conf_dir.clone(),
+            || paths.cluster_conf_dir.clone(),
             |manifest| manifest.cluster_conf_dir.clone(),
         ),
-        ..place.clone()
+        ..paths.clone()
     };
-    directories(place, manifest.as_ref(), diagnosis);
-    private(place, manifest.as_ref(), diagnosis);
+    directories(paths, manifest.as_ref(), diagnosis);
+    private(paths, manifest.as_ref(), diagnosis);
     match &manifest {
-        Some(manifest) => installed(place, manifest, diagnosis),
-        None => program(place, diagnosis),
+        Some(manifest) => installed(paths, manifest, diagnosis),
+        None => program(paths, diagnosis),
     }
-    if let Err(error) = binary::check_machine(place, None) {
+    if let Err(error) = binary::check_machine(paths, None) {
         diagnosis.error(
             Check::Installation,
-            place.binary().display(),
+            paths.binary().display(),
             &error.to_string(),
         );
     }
@@ -51,20 +51,20 @@ pub(super) fn look(options: &Options, diagnosis: &mut Diagnosis) {
             Check::Installation,
             format!(
                 "{}, {by}, first in {}",
-                place.binary().display(),
-                place.conf_dir.display()
+                paths.binary().display(),
+                paths.conf_dir.display()
             ),
         );
     }
 }
 
 /// Who comes first, and who renames what is ours.
-fn directories(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagnosis) {
-    let dir = place.conf_dir.display();
-    let seen = match Seen::look(place, manifest) {
+fn directories(paths: &HostPaths, manifest: Option<&Manifest>, diagnosis: &mut Diagnosis) {
+    let dir = paths.conf_dir.display();
+    let seen = match Seen::look(paths, manifest) {
         Ok(seen) => seen,
         // The configuration's own look has said so.
-        Err(NodeError::NoConfDir { .. }) if !place.is_apart() => return,
+        Err(SetupError::NoConfDir { .. }) if !paths.is_apart() => return,
         Err(error) => return diagnosis.error(Check::Installation, dir, &error.to_string()),
     };
     if seen.runtime.ours().is_none() && manifest.is_none() {
@@ -88,7 +88,7 @@ fn directories(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagn
         }
         Ok(Outlook::Waiting(reason)) => diagnosis.find(
             Check::Installation,
-            place.cluster_conf_dir.display(),
+            paths.cluster_conf_dir.display(),
             format!("no configuration of the cluster network: {reason}"),
             "install the cluster's network again; pods wait until it is back",
         ),
@@ -97,7 +97,7 @@ fn directories(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagn
     if let (Some(multus), Some(_)) = (seen.runtime.multus(), manifest) {
         diagnosis.find(
             Check::Installation,
-            place.conf_dir.join(&multus.name).display(),
+            paths.conf_dir.join(&multus.name).display(),
             "the configuration of Multus is there again, and not used",
             "remove Multus' DaemonSet, then the file",
         );
@@ -105,13 +105,13 @@ fn directories(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagn
 }
 
 /// What root runs is root's alone to change.
-fn private(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagnosis) {
+fn private(paths: &HostPaths, manifest: Option<&Manifest>, diagnosis: &mut Diagnosis) {
     let conf = manifest.map(|manifest| &manifest.conf);
-    for path in [Some(&place.conf_dir), Some(&place.bin_dir), conf]
+    for path in [Some(&paths.conf_dir), Some(&paths.bin_dir), conf]
         .into_iter()
         .flatten()
     {
-        let mode = place.here(path).metadata().map_or(0, |found| found.mode());
+        let mode = paths.here(path).metadata().map_or(0, |found| found.mode());
         if mode & 0o022 != 0 {
             diagnosis.find(
                 Check::Installation,
@@ -123,9 +123,9 @@ fn private(place: &Place, manifest: Option<&Manifest>, diagnosis: &mut Diagnosis
     }
 }
 
-fn installed(place: &Place, manifest: &Manifest, diagnosis: &mut Diagnosis) {
+fn installed(paths: &HostPaths, manifest: &Manifest, diagnosis: &mut Diagnosis) {
     let about = manifest.binary.display().to_string();
-    if let Some(why) = binary_changed(place, manifest) {
+    if let Some(why) = binary_changed(paths, manifest) {
         diagnosis.find(
             Check::Installation,
             &about,
@@ -154,15 +154,15 @@ fn installed(place: &Place, manifest: &Manifest, diagnosis: &mut Diagnosis) {
         };
         diagnosis.find(
             Check::Installation,
-            place.conf_dir.display(),
+            paths.conf_dir.display(),
             format!("repaired {repairs} times within the last 10 minutes{given_up}"),
             "find out in the log of install --watch who changes it, and stop that",
         );
     }
 }
 
-fn program(place: &Place, diagnosis: &mut Diagnosis) {
-    let binary = place.here(&place.binary());
+fn program(paths: &HostPaths, diagnosis: &mut Diagnosis) {
+    let binary = paths.here(&paths.binary());
     if !binary.is_file() {
         diagnosis.find(
             Check::Installation,

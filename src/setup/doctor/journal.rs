@@ -10,7 +10,7 @@ use crate::journal::{Exclusive, Header, Key, Sandbox};
 use crate::kernel::PodNetns;
 use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
-use crate::setup::Place;
+use crate::setup::HostPaths;
 
 /// A path at which no network namespace is: a DEL is to enter none.
 const NO_NETNS: &str = "/run/netns/gone";
@@ -19,7 +19,12 @@ const NO_NETNS: &str = "/run/netns/gone";
 pub(super) const NAMED: usize = 5;
 
 /// Looks at every record.
-pub(super) fn look(context: &Context<'_>, conf: &Path, place: &Place, diagnosis: &mut Diagnosis) {
+pub(super) fn look(
+    context: &Context<'_>,
+    conf: &Path,
+    paths: &HostPaths,
+    diagnosis: &mut Diagnosis,
+) {
     let journal = &context.host.journal;
     let dir = context.request.config.journal_dir.display().to_string();
     if let Err(error) = journal.check_writable() {
@@ -45,7 +50,7 @@ pub(super) fn look(context: &Context<'_>, conf: &Path, place: &Place, diagnosis:
         diagnosis.held.extend(held(&record.sandbox));
         examine(context, conf, record, diagnosis);
     }
-    namespaces::look(place, &survey.records, diagnosis);
+    namespaces::look(paths, &survey.records, diagnosis);
     let at_work = context.request.config.deadlines.add;
     let is_damaged = |it: &&Damaged| !it.may_be_unfinished || it.age > at_work;
     for damaged in survey.damaged.iter().filter(is_damaged) {

@@ -4,13 +4,13 @@ use super::journal::first_few;
 use super::{Check, Diagnosis};
 use crate::journal::survey::Surveyed;
 use crate::kernel::{ContainerNetns, container_namespaces};
-use crate::setup::Place;
+use crate::setup::HostPaths;
 use crate::setup::manifest::Manifest;
 
 /// Names those made since Jackfield was installed: the runtime has called it for each of them, so
 /// their records were lost.
-pub(super) fn look(place: &Place, records: &[Surveyed], diagnosis: &mut Diagnosis) {
-    let manifest = Manifest::read(place).ok().flatten();
+pub(super) fn look(paths: &HostPaths, records: &[Surveyed], diagnosis: &mut Diagnosis) {
+    let manifest = Manifest::read(paths).ok().flatten();
     let installed = manifest.map(|manifest| manifest.installed);
     let Some(installed) = installed.filter(|seconds| *seconds > 0) else {
         return;

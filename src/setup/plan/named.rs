@@ -6,17 +6,17 @@ use crate::cluster::conf_dir;
 use crate::cni::{NetworkConfig, RawObject};
 use crate::setup::conf::OurConf;
 use crate::setup::directory::NAMES;
-use crate::setup::{NAME, NodeError, Place};
+use crate::setup::{HostPaths, NAME, SetupError};
 
 /// The network in the file that is named, where it is a file that this process sees; else why it
 /// is none, and every pod would fail.
-pub(super) fn network(conf: &OurConf, place: &Place) -> Result<Option<NetworkConfig>, String> {
+pub(super) fn network(conf: &OurConf, paths: &HostPaths) -> Result<Option<NetworkConfig>, String> {
     let Some(named) = conf.cluster_network().map(PathBuf::from) else {
         return Ok(None);
     };
-    let dirs = [&place.conf_dir, &place.cluster_conf_dir];
-    let is_seen = place.is_host() || dirs.iter().any(|dir| named.starts_with(dir));
-    let here = place.here(&named);
+    let dirs = [&paths.conf_dir, &paths.cluster_conf_dir];
+    let is_seen = paths.is_host() || dirs.iter().any(|dir| named.starts_with(dir));
+    let here = paths.here(&named);
     if !named.is_absolute() || !is_seen || here.is_dir() {
         return Ok(None);
     }
@@ -40,7 +40,7 @@ pub(super) fn network(conf: &OurConf, place: &Place) -> Result<Option<NetworkCon
 }
 
 /// What is named is not Jackfield, which would call itself.
-pub(super) fn not_ourselves(conf: &OurConf, place: &Place) -> Result<(), NodeError> {
+pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), SetupError> {
     let stdin = conf.on_stdin();
     let is_ours = |object: &RawObject| {
         let plugins: Vec<RawObject> = object.read("plugins").ok().flatten().unwrap_or_default();
@@ -55,7 +55,7 @@ pub(super) fn not_ourselves(conf: &OurConf, place: &Place) -> Result<(), NodeErr
     let is_ourselves = match named.as_deref().map(Path::new) {
         None => delegates.iter().any(is_ours),
         Some(file) if file.is_absolute() => {
-            let here = place.here(file);
+            let here = paths.here(file);
             let found = match here.is_dir() {
                 true => conf_dir::first(&here),
                 false if here.exists() && !here.is_file() => return Ok(()),
@@ -64,13 +64,13 @@ pub(super) fn not_ourselves(conf: &OurConf, place: &Place) -> Result<(), NodeErr
             let object = found
                 .ok()
                 .and_then(|found| RawObject::parse(found.text.as_bytes()).ok());
-            let is_to_be = NAMES.iter().any(|name| *file == place.conf_dir.join(name));
-            is_to_be || *file == place.conf_dir || object.is_some_and(|object| is_ours(&object))
+            let is_to_be = NAMES.iter().any(|name| *file == paths.conf_dir.join(name));
+            is_to_be || *file == paths.conf_dir || object.is_some_and(|object| is_ours(&object))
         }
         Some(name) => {
             let dir: Option<PathBuf> = stdin.read("confDir").ok().flatten();
             let own: Option<String> = stdin.read("name").ok().flatten();
-            dir.as_ref() == Some(&place.conf_dir) && own.as_deref().map(Path::new) == Some(name)
+            dir.as_ref() == Some(&paths.conf_dir) && own.as_deref().map(Path::new) == Some(name)
         }
     };
     if !is_ourselves {
@@ -80,7 +80,7 @@ pub(super) fn not_ourselves(conf: &OurConf, place: &Place) -> Result<(), NodeErr
         || "delegates".to_owned(),
         |it| format!("clusterNetwork {it}"),
     );
-    Err(NodeError::Conf {
+    Err(SetupError::Conf {
         file: "the configuration to install".to_owned(),
         cause: format!(
             "{which} is {NAME} itself, which would call itself; name the cluster network"

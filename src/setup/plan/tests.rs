@@ -7,12 +7,12 @@ const BRIDGE: &str = r#"{"name":"b","type":"bridge"}"#;
 const MULTUS: &str = r#"{"name":"m","type":"multus"}"#;
 
 /// A runtime's directory with these files, and the plan for it.
-fn planned(files: &[(&str, &str)], manifest: Option<&str>) -> Result<Outlook, NodeError> {
+fn planned(files: &[(&str, &str)], manifest: Option<&str>) -> Result<Outlook, SetupError> {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
         fs::write(dir.path().join(name), text).unwrap();
     }
-    let place = Place {
+    let paths = HostPaths {
         host_root: dir.path().into(),
         conf_dir: "/".into(),
         cluster_conf_dir: "/".into(),
@@ -20,12 +20,12 @@ fn planned(files: &[(&str, &str)], manifest: Option<&str>) -> Result<Outlook, No
     };
     let content = super::super::binary::Content::of(Path::new("/proc/self/exe")).unwrap();
     let manifest =
-        manifest.map(|name| Manifest::new(&place, content, Path::new("/").join(name), true));
-    let seen = Seen::look(&place, manifest.as_ref())?;
+        manifest.map(|name| Manifest::new(&paths, content, Path::new("/").join(name), true));
+    let seen = Seen::look(&paths, manifest.as_ref())?;
     plan(None, manifest.as_ref(), &seen)
 }
 
-fn ready(files: &[(&str, &str)], manifest: Option<&str>) -> Plan {
+fn ready(files: &[(&str, &str)], manifest: Option<&str>) -> InstallPlan {
     match planned(files, manifest).unwrap() {
         Outlook::Ready(plan) => *plan,
         Outlook::Waiting(reason) => panic!("{reason}"),

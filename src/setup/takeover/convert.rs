@@ -7,7 +7,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::super::conf::put;
 use super::super::directory::{Candidate, Directory, MULTUS};
-use super::super::{NAME, Place};
+use super::super::{HostPaths, NAME};
 use crate::cni::RawObject;
 use crate::request::log::Level;
 use crate::request::node_config::{ACCEPTED, KEYS};
@@ -47,7 +47,7 @@ const HOST: [&str; 2] = ["/host", "/hostroot"];
 /// # Errors
 /// Why Multus' cannot be understood.
 pub(super) fn convert(
-    place: &Place,
+    paths: &HostPaths,
     runtime: &Directory,
     conf: &RawObject,
     daemon: Option<&RawObject>,
@@ -72,14 +72,14 @@ pub(super) fn convert(
     }
     let chroot = daemon.and_then(|daemon| daemon.read::<String>("chrootDir").ok().flatten());
     for key in PATHS {
-        on_host(place, &mut ours, key, chroot.as_deref());
+        on_host(paths, &mut ours, key, chroot.as_deref());
     }
     log_level(&mut ours, &mut remarks);
     default(&mut ours, "namespaceIsolation", &false);
     default(&mut ours, "undeclared", &"args");
     default(&mut ours, "invalidAnnotation", &"fail");
     cluster_network(&mut ours, &mut remarks);
-    follow(&mut ours, runtime, place);
+    follow(&mut ours, runtime, paths);
     if !followers.is_empty() {
         ours = listed(ours, followers);
     }
@@ -151,11 +151,11 @@ fn log_level(ours: &mut RawObject, remarks: &mut Vec<String>) {
 }
 
 /// Writes a path as the host has it. One that is there as it is written is the host's already.
-fn on_host(place: &Place, ours: &mut RawObject, key: &str, chroot: Option<&str>) {
+fn on_host(paths: &HostPaths, ours: &mut RawObject, key: &str, chroot: Option<&str>) {
     let Some(path) = ours.read::<String>(key).ok().flatten() else {
         return;
     };
-    if place.here(Path::new(&path)).exists() {
+    if paths.here(Path::new(&path)).exists() {
         return;
     }
     let roots = chroot.into_iter().chain(HOST);
@@ -188,12 +188,12 @@ fn named(ours: &RawObject) -> Option<String> {
 }
 
 /// Where Multus took the first network of the directory, so do we, whichever that becomes.
-fn follow(ours: &mut RawObject, runtime: &Directory, place: &Place) {
+fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Candidate::Found(first, _) = runtime.cluster_network() else {
         return;
     };
-    if !place.is_apart() && named.is_some_and(|named| runtime.file(first) == Path::new(&named)) {
+    if !paths.is_apart() && named.is_some_and(|named| runtime.file(first) == Path::new(&named)) {
         ours.remove("clusterNetwork");
     }
 }
@@ -208,22 +208,22 @@ mod tests {
         daemon: Option<&str>,
     ) -> Result<(serde_json::Value, Vec<String>), String> {
         let root = tempfile::tempdir().unwrap();
-        let place = Place {
+        let paths = HostPaths {
             host_root: root.path().into(),
             conf_dir: "/etc/cni/net.d".into(),
             cluster_conf_dir: "/etc/cni/net.d".into(),
             bin_dir: "/opt/cni/bin".into(),
         };
-        std::fs::create_dir_all(place.here(&place.conf_dir)).unwrap();
+        std::fs::create_dir_all(paths.here(&paths.conf_dir)).unwrap();
         std::fs::write(
-            place.here(&place.conf_dir).join("10-a.conflist"),
+            paths.here(&paths.conf_dir).join("10-a.conflist"),
             r#"{"name":"a","plugins":[{"type":"bridge"}]}"#,
         )
         .unwrap();
-        let runtime = Directory::read(&place, &place.conf_dir).unwrap();
+        let runtime = Directory::read(&paths, &paths.conf_dir).unwrap();
         let object = |text: &str| RawObject::parse(text.as_bytes()).unwrap();
         let daemon = daemon.map(object);
-        let (ours, remarks) = convert(&place, &runtime, &object(conf), daemon.as_ref())?;
+        let (ours, remarks) = convert(&paths, &runtime, &object(conf), daemon.as_ref())?;
         Ok((serde_json::from_str(&ours.to_string()).unwrap(), remarks))
     }
 

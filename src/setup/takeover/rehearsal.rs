@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::conf::OurConf;
 use super::super::request::about_the_node;
-use super::super::{NodeError, Place};
+use super::super::{HostPaths, SetupError};
 use super::FromMultus;
 use crate::cluster::{Census, ClusterError, PodName};
 use crate::cni::{InterfaceName, RawObject};
@@ -69,13 +69,17 @@ impl Rehearsal {
 /// Rehearses the ADD of every pod of the node with a configuration that is not installed yet.
 ///
 /// # Errors
-/// [`NodeError::NoDryRun`] when nobody tells which pods there are.
-pub fn rehearse(place: &Place, conf: &OurConf, from: &FromMultus) -> Result<Rehearsal, NodeError> {
-    let impossible = |cause: String| NodeError::NoDryRun { cause };
+/// [`SetupError::NoDryRun`] when nobody tells which pods there are.
+pub fn rehearse(
+    paths: &HostPaths,
+    conf: &OurConf,
+    from: &FromMultus,
+) -> Result<Rehearsal, SetupError> {
+    let impossible = |cause: String| SetupError::NoDryRun { cause };
     let stdin = conf.on_stdin();
     let request = about_the_node(stdin.clone(), &from.cni_path).map_err(impossible)?;
     let request = Request {
-        config: seen_from_here(place, request.config),
+        config: seen_from_here(paths, request.config),
         ..request
     };
     let rehearsal = with_host(&request.config, |host| {
@@ -101,7 +105,7 @@ pub fn rehearse(place: &Place, conf: &OurConf, from: &FromMultus) -> Result<Rehe
         }
         let Census { pods, .. } = census;
         for pod in pods {
-            let problems = of_pod(host, place, &stdin, &from.cni_path, &pod);
+            let problems = of_pod(host, paths, &stdin, &from.cni_path, &pod);
             if !problems.is_empty() {
                 rehearsal.failing.push((pod, problems));
             }
@@ -115,12 +119,12 @@ pub fn rehearse(place: &Place, conf: &OurConf, from: &FromMultus) -> Result<Rehe
 /// refuses the pod, and Jackfield would start it without its networks.
 fn of_pod(
     host: &Host<'_>,
-    place: &Place,
+    paths: &HostPaths,
     stdin: &RawObject,
     cni_path: &str,
     pod: &PodName,
 ) -> Vec<String> {
-    let request = match add(place, stdin, cni_path, pod) {
+    let request = match add(paths, stdin, cni_path, pod) {
         Ok(request) => request,
         Err(cause) => return vec![cause],
     };
@@ -136,7 +140,12 @@ fn of_pod(
 }
 
 /// The call that the runtime would make.
-fn add(place: &Place, stdin: &RawObject, cni_path: &str, pod: &PodName) -> Result<Request, String> {
+fn add(
+    paths: &HostPaths,
+    stdin: &RawObject,
+    cni_path: &str,
+    pod: &PodName,
+) -> Result<Request, String> {
     let PodName {
         namespace,
         name,
@@ -160,29 +169,29 @@ fn add(place: &Place, stdin: &RawObject, cni_path: &str, pod: &PodName) -> Resul
     .map_err(|error| error.to_string())?;
     let request = Request::for_people(call, stdin.clone()).map_err(|error| error.to_string())?;
     Ok(Request {
-        config: seen_from_here(place, request.config),
+        config: seen_from_here(paths, request.config),
         ..request
     })
 }
 
 /// The configuration with paths as this process finds them: in a container the host's directories
 /// are elsewhere. Whether the cluster network is ready is no matter of a pod.
-fn seen_from_here(place: &Place, mut node: NodeConfig) -> NodeConfig {
+fn seen_from_here(paths: &HostPaths, mut node: NodeConfig) -> NodeConfig {
     node.readiness_indicator = None;
-    if place.is_host() {
+    if paths.is_host() {
         return node;
     }
     for path in [&mut node.bin_dir, &mut node.conf_dir, &mut node.cni_dir] {
-        *path = place.here(path);
+        *path = paths.here(path);
     }
     if let ClusterNetwork::Named(name) = &mut node.cluster_network
         && name.starts_with('/')
     {
-        *name = place.here(name.as_ref()).display().to_string();
+        *name = paths.here(name.as_ref()).display().to_string();
     }
     // Not everything that answers is the host's: a socket may be mounted where the host has it.
     let below_its_root = |path: &mut PathBuf| {
-        let there = place.here(path);
+        let there = paths.here(path);
         if there.exists() {
             *path = there;
         }

@@ -8,7 +8,7 @@ use super::super::conf::OurConf;
 use super::super::directory::Directory;
 use super::super::manifest::Manifest;
 use super::super::request::about_the_node;
-use super::super::{NodeError, Place, Say};
+use super::super::{HostPaths, Say, SetupError};
 use crate::cni::RawObject;
 use crate::journal::{Journal, MultusCache};
 use crate::operation::recovery::retire::{Retired, Which, retire};
@@ -31,20 +31,24 @@ const JOURNAL: [&str; 7] = [
 
 /// What a damaged record was about only the DEL of its pod can find out, and that comes to us as
 /// long as our configuration is there.
-pub(super) fn nothing_unknown(place: &Place, force: bool, say: Say<'_>) -> Result<(), NodeError> {
-    let standing = Directory::read(place, &place.conf_dir);
+pub(super) fn nothing_unknown(
+    paths: &HostPaths,
+    force: bool,
+    say: Say<'_>,
+) -> Result<(), SetupError> {
+    let standing = Directory::read(paths, &paths.conf_dir);
     let standing = standing
         .ok()
         .and_then(|runtime| Some(runtime.ours()?.1.on_stdin()));
     let conf = match standing {
         Some(conf) => conf,
-        None => Manifest::conf(place)?.unwrap_or_else(|| usual(place)),
+        None => Manifest::conf(paths)?.unwrap_or_else(|| usual(paths)),
     };
     let Ok(node) = NodeConfig::parse(&conf) else {
         return Ok(());
     };
-    let survey = Journal::new(&place.here(&node.journal_dir)).survey();
-    let survey = survey.map_err(|cause| NodeError::NotYet(cause.to_string()))?;
+    let survey = Journal::new(&paths.here(&node.journal_dir)).survey();
+    let survey = survey.map_err(|cause| SetupError::NotYet(cause.to_string()))?;
     let unknown = survey.unknown();
     let Some(first) = unknown.first() else {
         return Ok(());
@@ -58,7 +62,7 @@ pub(super) fn nothing_unknown(place: &Place, force: bool, say: Say<'_>) -> Resul
         say(&format!("{line}; what it has is left where it is"));
         return Ok(());
     }
-    Err(NodeError::NotYet(format!(
+    Err(SetupError::NotYet(format!(
         "{line}; delete its pod, whose DEL detaches what can be known, then run uninstall again, or \
          with --force to leave it; nothing was changed"
     )))
@@ -66,29 +70,29 @@ pub(super) fn nothing_unknown(place: &Place, force: bool, say: Say<'_>) -> Resul
 
 /// Detaches what may be detached, and takes the journal away when nothing is on record any more.
 pub(super) fn clear(
-    place: &Place,
+    place: &HostPaths,
     manifest: &Manifest,
     conf: Option<RawObject>,
     cni_path: &str,
     force: bool,
     say: Say<'_>,
-) -> Result<(), NodeError> {
+) -> Result<(), SetupError> {
     let conf = conf.unwrap_or_else(|| {
-        say("the configuration that was installed is gone; the journal is looked for in its usual place");
+        say("the configuration that was installed is gone; the journal is looked for in its usual paths");
         usual(place)
     });
     let request = about_the_node(conf, cni_path)
-        .map_err(|cause| NodeError::NotYet(format!("the installed configuration: {cause}")))?;
+        .map_err(|cause| SetupError::NotYet(format!("the installed configuration: {cause}")))?;
     let dir = place.here(&request.config.journal_dir);
     if !dir.exists() {
         return Ok(());
     }
     let journal = Journal::new(&dir);
-    let unreadable = |cause: &dyn std::fmt::Display| NodeError::NotYet(format!("{cause}"));
+    let unreadable = |cause: &dyn std::fmt::Display| SetupError::NotYet(format!("{cause}"));
     let on_record = journal.keys().map_err(|cause| unreadable(&cause))?;
     if !on_record.is_empty() {
         if !place.is_host() {
-            return Err(NodeError::NotYet(format!(
+            return Err(SetupError::NotYet(format!(
                 "{} sandboxes are on record in {}; run {} uninstall on the host itself, where they can be detached",
                 on_record.len(),
                 request.config.journal_dir.display(),
@@ -117,7 +121,7 @@ pub(super) fn clear(
 }
 
 /// Our configuration without any key of the administrator's.
-fn usual(place: &Place) -> RawObject {
+fn usual(place: &HostPaths) -> RawObject {
     let usual = OurConf::from_template(&RawObject::new());
     usual.in_front_of(&place.cluster_conf_dir).on_stdin()
 }
@@ -136,14 +140,14 @@ fn forget_cached(journal: &Journal, cni_dir: &Path, say: Say<'_>) {
 }
 
 /// Says what was detached; an error when something is left.
-fn finish(retired: &Retired, manifest: &Manifest, say: Say<'_>) -> Result<(), NodeError> {
+fn finish(retired: &Retired, manifest: &Manifest, say: Say<'_>) -> Result<(), SetupError> {
     for key in &retired.detached {
         say(&format!("detached {}:{}", key.container, key.ifname));
     }
     let binary = manifest.binary.display();
     if !retired.failed.is_empty() {
         let lines: Vec<String> = retired.failed.iter().map(Failure::to_string).collect();
-        return Err(NodeError::NotYet(format!(
+        return Err(SetupError::NotYet(format!(
             "{} sandboxes could not be detached: {}; {binary} and the journal stay, run uninstall again",
             lines.len(),
             lines.join("; also ")
@@ -155,7 +159,7 @@ fn finish(retired: &Retired, manifest: &Manifest, say: Say<'_>) -> Result<(), No
             None => key.container.to_string(),
         });
         let names: Vec<String> = names.collect();
-        return Err(NodeError::NotYet(format!(
+        return Err(SetupError::NotYet(format!(
             "pods that jackfield attached still run: {}; {binary} and the journal stay for them, new \
              pods get what was there before; run uninstall again when they are gone, or with --force \
              to detach them now",

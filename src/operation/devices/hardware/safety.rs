@@ -13,7 +13,7 @@ use crate::plan::{Attachment, Reason};
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 
 /// Who asks, and what else it gets.
-pub(in crate::operation) struct Claim<'a> {
+pub(in crate::operation) struct Claimant<'a> {
     /// The journal, which knows whose other devices are.
     pub(in crate::operation) journal: &'a Journal,
     /// The sandbox.
@@ -33,7 +33,7 @@ impl Hardware<'_> {
     pub(in crate::operation) fn can_be_given(
         &self,
         attachment: &Attachment,
-        claim: &Claim<'_>,
+        claim: &Claimant<'_>,
         host: &mut HostLinks<'_>,
     ) -> Result<(), Reason> {
         self.rdma_mode(attachment)?;
@@ -70,7 +70,7 @@ impl Hardware<'_> {
     }
 
     /// Why a function cannot be driven by a program: others of its IOMMU group are in use.
-    fn shares_group(&self, function: &PciFunction, claim: &Claim<'_>) -> Option<String> {
+    fn shares_group(&self, function: &PciFunction, claim: &Claimant<'_>) -> Option<String> {
         function.driver().filter(|it| drives_user_space(it))?;
         let group = function.iommu_group()?;
         let directory = format!(

@@ -94,7 +94,7 @@ impl Case<'_> {
             .chain(self.more)
             .map(|id| id.parse().unwrap())
             .collect();
-        let claim = Claim {
+        let claim = Claimant {
             journal: &journal,
             key: &key("ours"),
             pod: None,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 
-use super::{NodeError, Place, manifest};
+use super::{HostPaths, SetupError, manifest};
 
 /// How long somebody else's turn is waited for: a pod that is being replaced ends within this.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,26 +19,26 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// It is a file in the folder of the manifest, which only root can enter: a lock on the runtime's own
 /// directory would be anybody's, who can read it.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct InstallLock {
     lock: File,
     path: PathBuf,
     /// Whether the runtime's directory was made just now.
     pub(super) made_dir: bool,
 }
 
-impl Turn {
+impl InstallLock {
     /// Takes the turn. A directory of our own is made where it is missing; one that the cluster
     /// network shares is somebody else's to make.
-    pub(super) fn take(place: &Place) -> Result<Turn, NodeError> {
-        let dir = place.here(&place.conf_dir);
-        let made_dir = make_sure_of(&dir, place)?;
-        let path = manifest::lock(place);
+    pub(super) fn take(paths: &HostPaths) -> Result<InstallLock, SetupError> {
+        let dir = paths.here(&paths.conf_dir);
+        let made_dir = make_sure_of(&dir, paths)?;
+        let path = manifest::lock(paths);
         let until = Instant::now() + PATIENCE;
         loop {
-            let lock = open(&path, place)?;
+            let lock = open(&path, paths)?;
             match lock.try_lock() {
                 Ok(()) if is_at(&lock, &path) => {
-                    return Ok(Turn {
+                    return Ok(InstallLock {
                         lock,
                         path,
                         made_dir,
@@ -49,24 +49,24 @@ impl Turn {
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(PAUSE);
                 }
-                Err(TryLockError::WouldBlock) => return Err(NodeError::Busy { dir }),
+                Err(TryLockError::WouldBlock) => return Err(SetupError::Busy { dir }),
                 Err(TryLockError::Error(cause)) => {
-                    return Err(NodeError::io(&path, "cannot be locked", cause));
+                    return Err(SetupError::io(&path, "cannot be locked", cause));
                 }
             }
         }
     }
 
     /// Takes it again where the folder was made anew: the lock is on the one that is gone.
-    pub(super) fn renew(&mut self, place: &Place) -> Result<(), NodeError> {
+    pub(super) fn renew(&mut self, paths: &HostPaths) -> Result<(), SetupError> {
         if !is_at(&self.lock, &self.path) {
-            *self = Turn::take(place)?;
+            *self = InstallLock::take(paths)?;
         }
         Ok(())
     }
 }
 
-impl Drop for Turn {
+impl Drop for InstallLock {
     /// Where nothing is installed, nothing stays.
     fn drop(&mut self) {
         if is_at(&self.lock, &self.path) {
@@ -76,32 +76,32 @@ impl Drop for Turn {
 }
 
 /// Makes sure that the runtime's directory is there, and returns whether it was made.
-fn make_sure_of(dir: &Path, place: &Place) -> Result<bool, NodeError> {
+fn make_sure_of(dir: &Path, paths: &HostPaths) -> Result<bool, SetupError> {
     match fs::metadata(dir) {
         Ok(found) if found.is_dir() => Ok(false),
         Ok(_) => {
             let cause = io::Error::from(io::ErrorKind::NotADirectory);
-            Err(NodeError::io(dir, "cannot be read", cause))
+            Err(SetupError::io(dir, "cannot be read", cause))
         }
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound && place.is_apart() => {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound && paths.is_apart() => {
             let made = DirBuilder::new().create(dir);
-            made.map_err(|cause| NodeError::io(dir, "cannot be made", cause))?;
+            made.map_err(|cause| SetupError::io(dir, "cannot be made", cause))?;
             Ok(true)
         }
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(NodeError::NoConfDir {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(SetupError::NoConfDir {
             dir: dir.to_owned(),
         }),
-        Err(cause) => Err(NodeError::io(dir, "cannot be read", cause)),
+        Err(cause) => Err(SetupError::io(dir, "cannot be read", cause)),
     }
 }
 
-fn open(path: &Path, place: &Place) -> Result<File, NodeError> {
-    manifest::make_folder_of(place)?;
+fn open(path: &Path, paths: &HostPaths) -> Result<File, SetupError> {
+    manifest::make_folder_of(paths)?;
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     let opened = options.custom_flags(flags.bits()).open(path);
-    opened.map_err(|cause| NodeError::io(path, "cannot be opened", cause))
+    opened.map_err(|cause| SetupError::io(path, "cannot be opened", cause))
 }
 
 /// Whether the file that is open is the one at the path.

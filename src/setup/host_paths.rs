@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// In a container the host's directories are mounted below `host_root`; what is written into
 /// configurations is always the host's name, since the runtime reads them there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct HostPaths {
     /// Below what the host's directories are found here; `/` on the host itself.
     pub host_root: PathBuf,
     /// Where the runtime looks for its network: ours goes there.
@@ -19,7 +19,7 @@ pub struct Place {
     pub bin_dir: PathBuf,
 }
 
-impl Place {
+impl HostPaths {
     /// Where this process finds a path of the host's.
     pub fn here(&self, on_host: &Path) -> PathBuf {
         match on_host.strip_prefix("/") {
@@ -51,20 +51,20 @@ mod tests {
 
     #[test]
     fn a_path_of_the_host_is_found_below_its_root() {
-        let mut place = Place {
+        let mut paths = HostPaths {
             host_root: "/host".into(),
             conf_dir: "/etc/cni/net.d".into(),
             cluster_conf_dir: "/etc/cni/net.d".into(),
             bin_dir: "/opt/cni/bin".into(),
         };
         assert_eq!(
-            place.here(&place.conf_dir),
+            paths.here(&paths.conf_dir),
             Path::new("/host/etc/cni/net.d")
         );
-        assert!(!place.is_apart() && !place.is_host());
-        place.host_root = "/".into();
+        assert!(!paths.is_apart() && !paths.is_host());
+        paths.host_root = "/".into();
         assert_eq!(
-            place.here(&place.binary()),
+            paths.here(&paths.binary()),
             Path::new("/opt/cni/bin/jackfield")
         );
     }
