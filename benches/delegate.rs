@@ -19,7 +19,7 @@ use std::{env, fs, process};
 
 use jackfield::cni::Verb;
 use jackfield::cni::{CniArgs, ContainerId, InterfaceName, PluginType};
-use jackfield::delegate::{Call, DelegateExec, Depth, Ours, Processes, find};
+use jackfield::delegate::{DelegateCall, DelegateExec, Depth, Ours, Processes, find};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -72,7 +72,7 @@ fn measure(dir: &PathBuf) -> Result<(), Failure> {
         bare.push(start.elapsed());
 
         let start = Instant::now();
-        processes.exec(&Call {
+        processes.exec(&DelegateCall {
             verb: Verb::Add,
             binary: &binary,
             container_id: Some(&container_id),

@@ -25,11 +25,11 @@ pub mod version;
 
 pub use args::{ArgsError, CniArgs};
 pub use error::Error;
-pub use invocation::{CapabilityArgs, Invocation, RequestError, ValidAttachment};
+pub use invocation::{CapabilityArgs, Invocation, InvocationError, ValidAttachment};
 pub use json::{JsonError, RawObject};
 pub use names::{ContainerId, InterfaceName, NameError, NetworkName, PluginType};
-pub use network_config::{ConfigError, NetworkConfig};
-pub use plugin_config::{PluginConfig, PluginError};
+pub use network_config::{NetworkConfig, NetworkConfigError};
+pub use plugin_config::{PluginConfig, PluginConfigError};
 pub use result::{CniResult, Dns, Interface, IpConfig, ResultError, Route};
 pub use verb::Verb;
 pub use version::{Version, VersionError};

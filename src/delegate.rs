@@ -2,7 +2,7 @@
 //! answer.
 //!
 //! ```text
-//! NetworkConfig ─▶ Binaries ─▶ Chain ─▶ Call ─▶ DelegateExec ─▶ process ─▶ answer ─▶ CniResult
+//! NetworkConfig ─▶ Binaries ─▶ Chain ─▶ DelegateCall ─▶ DelegateExec ─▶ process ─▶ answer ─▶ CniResult
 //! ```
 //!
 //! A delegate may be anything: it may hang, crash, flood, or leave children behind. None of that
@@ -28,17 +28,17 @@ mod remedy;
 mod search;
 
 pub use binaries::Binaries;
-pub use call::{Call, DelegateExec};
+pub use call::{DelegateCall, DelegateExec};
 pub use chain::{Chain, ChainError, ChainErrors, Parameters, Ran, Time};
 pub use depth::{DEPTH_VARIABLE, Depth, DepthError, MAX_DEPTH};
-pub use error::{CallError, Said};
+pub use error::{DelegateError, LastLine};
 pub use processes::Processes;
 pub use search::{Binary, FindError, Ours, find};
 
 /// What is made of a plugin's exit status and standard output, for [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) fn judged(status: i32, stdout: &[u8]) -> Result<Vec<u8>, CallError> {
-    let ended = process::Ended {
+pub(crate) fn judged(status: i32, stdout: &[u8]) -> Result<Vec<u8>, DelegateError> {
+    let ended = process::ProcessOutput {
         ending: process::Ending::Exited(status),
         stdout: stdout.to_vec(),
         stderr: stdout.to_vec(),

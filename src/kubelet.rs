@@ -18,7 +18,7 @@ mod usage;
 
 use std::path::Path;
 
-pub use devices::{ContainerDevices, DynamicDevice, Identity, PodDevices, Resource};
+pub use devices::{ContainerDevices, DynamicDevice, PodDevices, Resource, SliceIdentity};
 pub use error::KubeletError;
 pub use pod_resources::PodResources;
 pub use usage::Usage;
@@ -36,7 +36,7 @@ pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> Po
             let kubelet = PodResources::at(socket);
             kubelet.devices_of(namespace, name, resources).await
         }),
-        Err(cause) => PodDevices::unknown(&KubeletError::of(socket, grpc::CallError::Io(cause))),
+        Err(cause) => PodDevices::unknown(&KubeletError::of(socket, grpc::GrpcError::Io(cause))),
     }
 }
 

@@ -15,10 +15,10 @@ pub mod node_config;
 pub mod policy;
 pub mod stdin;
 
-pub use call::{Call, CallError};
+pub use call::{Call, EnvironmentError};
 pub use deadlines::Deadlines;
 pub use node_config::{
-    ClusterNetwork, ConfigError, NodeConfig, Source, Strictness, Undeclared, version,
+    ClusterNetwork, NodeConfig, NodeConfigError, Source, Strictness, Undeclared, version,
 };
 pub use policy::{Policy, Rule};
 pub use stdin::{StdinError, read_stdin};
@@ -71,7 +71,7 @@ impl Request {
 pub enum RequestError {
     /// The environment is wrong.
     #[error(transparent)]
-    Call(#[from] CallError),
+    Environment(#[from] EnvironmentError),
     /// The configuration is no JSON object.
     #[error("stdin: {0}; the runtime must hand over one JSON object")]
     Decode(#[source] cni::JsonError),
@@ -83,7 +83,7 @@ pub enum RequestError {
     Stdin(#[from] StdinError),
     /// The configuration has a wrong value.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] NodeConfigError),
 }
 
 impl RequestError {
@@ -98,7 +98,7 @@ impl RequestError {
     /// The CNI code (CNI 1.1.0 §5 Error).
     pub fn code(&self) -> u32 {
         match self {
-            RequestError::Call(error) => error.code(),
+            RequestError::Environment(error) => error.code(),
             RequestError::Decode(_) => cni::code::DECODING_FAILURE,
             RequestError::Ambiguous(_) => cni::code::INVALID_NETWORK_CONFIG,
             RequestError::Stdin(_) => cni::code::IO_FAILURE,

@@ -194,7 +194,7 @@ impl ValidAttachment {
 
 /// Why a plugin's stdin cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum RequestError {
+pub enum InvocationError {
     /// `args` of the definition cannot be merged with those of the pod.
     #[error(transparent)]
     Json(#[from] JsonError),
@@ -224,9 +224,9 @@ impl PluginConfig {
     ///
     /// # Errors
     ///
-    /// [`RequestError`] when `args` is no object but has to be merged, or the previous result
+    /// [`InvocationError`] when `args` is no object but has to be merged, or the previous result
     /// cannot be converted.
-    pub fn request(&self, invocation: &Invocation<'_>) -> Result<String, RequestError> {
+    pub fn request(&self, invocation: &Invocation<'_>) -> Result<String, InvocationError> {
         let body = self.body();
         let prev_result = invocation
             .prev_result

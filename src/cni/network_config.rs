@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::json::{JsonError, RawObject};
 use super::names::{NameError, NetworkName};
-use super::plugin_config::{PluginConfig, PluginError};
+use super::plugin_config::{PluginConfig, PluginConfigError};
 use super::version::{Version, VersionError};
 
 /// How many plugins a chain may have.
@@ -41,8 +41,8 @@ impl NetworkConfig {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`], which knows its CNI code.
-    pub fn parse(text: &[u8]) -> Result<Self, ConfigError> {
+    /// [`NetworkConfigError`], which knows its CNI code.
+    pub fn parse(text: &[u8]) -> Result<Self, NetworkConfigError> {
         let raw = text_of(text)?;
         super::json::unambiguous(raw, &[])?;
         Self::read(raw)
@@ -54,14 +54,14 @@ impl NetworkConfig {
     /// # Errors
     ///
     /// As [`Self::parse`], but for ambiguous keys.
-    pub fn recorded(text: &[u8]) -> Result<Self, ConfigError> {
+    pub fn recorded(text: &[u8]) -> Result<Self, NetworkConfigError> {
         Self::read(text_of(text)?)
     }
 
-    fn read(raw: &str) -> Result<Self, ConfigError> {
+    fn read(raw: &str) -> Result<Self, NetworkConfigError> {
         let object: RawObject = serde_json::from_str(raw).map_err(JsonError::from)?;
         let name = match object.read::<String>("name")? {
-            Some(text) if !text.is_empty() => Some(text.parse().map_err(ConfigError::Name)?),
+            Some(text) if !text.is_empty() => Some(text.parse().map_err(NetworkConfigError::Name)?),
             _ => None,
         };
         let version = version(&object)?;
@@ -133,20 +133,20 @@ impl NetworkConfig {
     }
 }
 
-fn text_of(text: &[u8]) -> Result<&str, ConfigError> {
+fn text_of(text: &[u8]) -> Result<&str, NetworkConfigError> {
     if text.len() > MAX_BYTES {
-        return Err(ConfigError::TooLarge(text.len()));
+        return Err(NetworkConfigError::TooLarge(text.len()));
     }
     Ok(super::json::check(text)?)
 }
 
-fn version(object: &RawObject) -> Result<Version, ConfigError> {
+fn version(object: &RawObject) -> Result<Version, NetworkConfigError> {
     let one = object
         .read::<String>("cniVersion")
-        .map_err(ConfigError::VersionType)?;
+        .map_err(NetworkConfigError::VersionType)?;
     let many: Vec<Option<String>> = object
         .read("cniVersions")
-        .map_err(ConfigError::VersionType)?
+        .map_err(NetworkConfigError::VersionType)?
         .unwrap_or_default();
     let many: Vec<String> = many.into_iter().flatten().collect();
     Ok(Version::negotiate(one.as_deref(), &many)?)
@@ -170,10 +170,10 @@ fn flag(object: &RawObject, key: &str) -> Result<bool, JsonError> {
     }
 }
 
-fn plugins(object: RawObject) -> Result<Vec<PluginConfig>, ConfigError> {
+fn plugins(object: RawObject) -> Result<Vec<PluginConfig>, NetworkConfigError> {
     let is_single = object.get("type").is_some_and(|name| name.get() != "\"\"");
     if is_single {
-        let plugin = PluginConfig::new(object).map_err(|source| ConfigError::Plugin {
+        let plugin = PluginConfig::new(object).map_err(|source| NetworkConfigError::Plugin {
             position: 1,
             source,
         })?;
@@ -181,14 +181,14 @@ fn plugins(object: RawObject) -> Result<Vec<PluginConfig>, ConfigError> {
     }
     let list = object.read::<Vec<RawObject>>("plugins")?;
     let list = list.filter(|list| !list.is_empty());
-    let list = list.ok_or(ConfigError::NoPlugins)?;
+    let list = list.ok_or(NetworkConfigError::NoPlugins)?;
     if list.len() > MAX_PLUGINS {
-        return Err(ConfigError::TooManyPlugins(list.len()));
+        return Err(NetworkConfigError::TooManyPlugins(list.len()));
     }
     list.into_iter()
         .enumerate()
         .map(|(index, body)| {
-            PluginConfig::new(body).map_err(|source| ConfigError::Plugin {
+            PluginConfig::new(body).map_err(|source| NetworkConfigError::Plugin {
                 position: index + 1,
                 source,
             })
@@ -198,7 +198,7 @@ fn plugins(object: RawObject) -> Result<Vec<PluginConfig>, ConfigError> {
 
 /// Why a network configuration cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
+pub enum NetworkConfigError {
     /// It is not JSON, or a key has a value of a wrong type.
     #[error(transparent)]
     Json(#[from] JsonError),
@@ -227,11 +227,11 @@ pub enum ConfigError {
         position: usize,
         /// What is wrong with it.
         #[source]
-        source: PluginError,
+        source: PluginConfigError,
     },
 }
 
-impl ConfigError {
+impl NetworkConfigError {
     /// The CNI code, where the configuration is the one on stdin.
     #[must_use]
     pub fn code(&self) -> u32 {

@@ -25,12 +25,12 @@ impl PluginConfig {
     ///
     /// # Errors
     ///
-    /// [`PluginError`] when `type` is missing, or it or `ipam.type` is no name of a binary, or
+    /// [`PluginConfigError`] when `type` is missing, or it or `ipam.type` is no name of a binary, or
     /// `capabilities` is no object of booleans.
-    pub fn new(body: RawObject) -> Result<Self, PluginError> {
+    pub fn new(body: RawObject) -> Result<Self, PluginConfigError> {
         let plugin_type = match body.read::<String>("type")? {
-            Some(text) if !text.is_empty() => text.parse().map_err(PluginError::Type)?,
-            _ => return Err(PluginError::NoType),
+            Some(text) if !text.is_empty() => text.parse().map_err(PluginConfigError::Type)?,
+            _ => return Err(PluginConfigError::NoType),
         };
         let mut capabilities: Vec<Box<str>> = Vec::new();
         if let Some(declared) = body.read::<RawObject>("capabilities")? {
@@ -84,13 +84,15 @@ impl PluginConfig {
     }
 }
 
-fn ipam_type(body: &RawObject) -> Result<Option<PluginType>, PluginError> {
+fn ipam_type(body: &RawObject) -> Result<Option<PluginType>, PluginConfigError> {
     // An `ipam` that is no object is for the plugin to judge.
     let Ok(Some(ipam)) = body.read::<RawObject>("ipam") else {
         return Ok(None);
     };
     match ipam.read::<String>("type") {
-        Ok(Some(text)) if !text.is_empty() => text.parse().map(Some).map_err(PluginError::IpamType),
+        Ok(Some(text)) if !text.is_empty() => {
+            text.parse().map(Some).map_err(PluginConfigError::IpamType)
+        }
         Ok(_) => Ok(None),
         Err(JsonError::Key { value, reason, .. }) => Err(JsonError::Key {
             key: "ipam.type".to_owned(),
@@ -117,7 +119,7 @@ fn boolean(outer: &str, inner: &str, value: &RawValue) -> Result<bool, JsonError
 
 /// Why an object is no plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PluginError {
+pub enum PluginConfigError {
     /// A key has a wrong value.
     #[error(transparent)]
     Json(#[from] JsonError),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::de::IgnoredAny;
 
-use super::error::{CallError, Said};
-use super::process::{Ended, Ending};
+use super::error::{DelegateError, LastLine};
+use super::process::{Ending, ProcessOutput};
 use crate::cni;
 use crate::cni::Verb;
 
@@ -51,39 +51,43 @@ fn cut(stdout: &[u8]) -> bool {
 }
 
 /// The answer of an ended plugin: CNI 1.1.0 §2 "Errors", §5.
-pub(super) fn judge(verb: Verb, after: Duration, ended: Ended) -> Result<Vec<u8>, CallError> {
-    let said = || Said::last_line(&ended.stderr);
+pub(super) fn judge(
+    verb: Verb,
+    after: Duration,
+    ended: ProcessOutput,
+) -> Result<Vec<u8>, DelegateError> {
+    let said = || LastLine::last_line(&ended.stderr);
     match ended.ending {
         Ending::Exited(0) if !verb.has_answer() => Ok(ended.stdout),
         Ending::Exited(0) => match Documents::count(&ended.stdout) {
             Documents::One => Ok(ended.stdout),
-            Documents::None => Err(CallError::Silent { said: said() }),
-            Documents::Several => Err(CallError::Twice),
-            Documents::NotJson => Err(CallError::NotJson {
-                said: Said::last_line(&ended.stdout).or(said),
+            Documents::None => Err(DelegateError::Silent { said: said() }),
+            Documents::Several => Err(DelegateError::Twice),
+            Documents::NotJson => Err(DelegateError::NotJson {
+                said: LastLine::last_line(&ended.stdout).or(said),
             }),
         },
         Ending::Exited(status) => Err(match cni::Error::parse(&ended.stdout) {
-            Some(error) => CallError::Refused(error),
-            None => CallError::Failed {
+            Some(error) => DelegateError::Refused(error),
+            None => DelegateError::Failed {
                 status,
-                said: said().or(|| Said::last_line(&ended.stdout)),
+                said: said().or(|| LastLine::last_line(&ended.stdout)),
             },
         }),
-        Ending::Signalled(signal) => Err(CallError::Crashed {
+        Ending::Signalled(signal) => Err(DelegateError::Crashed {
             signal,
             said: said(),
         }),
-        Ending::Flooded => Err(CallError::Flooded),
-        Ending::Hung => Err(CallError::Hung {
+        Ending::Flooded => Err(DelegateError::Flooded),
+        Ending::Hung => Err(DelegateError::Hung {
             after,
             said: said(),
         }),
-        Ending::Unkillable => Err(CallError::Unkillable {
+        Ending::Unkillable => Err(DelegateError::Unkillable {
             after,
             said: said(),
         }),
-        Ending::Lost => Err(CallError::Lost),
+        Ending::Lost => Err(DelegateError::Lost),
     }
 }
 
@@ -93,7 +97,7 @@ mod tests {
 
     fn answer(verb: Verb, ending: Ending, stdout: &str) -> Result<Vec<u8>, String> {
         let stderr = b"first\nlast\n".to_vec();
-        let ended = Ended {
+        let ended = ProcessOutput {
             ending,
             stdout: stdout.into(),
             stderr,

@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use super::error::CallError;
+use super::error::DelegateError;
 use super::search::Binary;
 use crate::cni::Verb;
 use crate::cni::{CniArgs, ContainerId, InterfaceName};
 
 /// Everything that one call of a plugin needs: CNI 1.1.0 §2.
 #[derive(Clone, Copy, Debug)]
-pub struct Call<'a> {
+pub struct DelegateCall<'a> {
     /// What it is to do.
     pub verb: Verb,
     /// What is executed.
@@ -37,6 +37,6 @@ pub trait DelegateExec {
     ///
     /// # Errors
     ///
-    /// [`CallError`], one variant per cause.
-    fn exec(&self, call: &Call<'_>) -> Result<Vec<u8>, CallError>;
+    /// [`DelegateError`], one variant per cause.
+    fn exec(&self, call: &DelegateCall<'_>) -> Result<Vec<u8>, DelegateError>;
 }

@@ -8,8 +8,8 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 
 use super::binaries::Binaries;
-use super::call::{Call, DelegateExec};
-use super::error::CallError;
+use super::call::{DelegateCall, DelegateExec};
+use super::error::DelegateError;
 use crate::cni::Verb;
 use crate::cni::{
     self, CapabilityArgs, CniArgs, CniResult, ContainerId, InterfaceName, Invocation,
@@ -84,7 +84,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn error(self, verb: Verb, cause: CallError) -> ChainError {
+    fn error(self, verb: Verb, cause: DelegateError) -> ChainError {
         let body = self.plugin.body();
         let named = INTERFACES.iter().find_map(|key| {
             let name: Option<String> = body.read(key).ok().flatten();
@@ -191,7 +191,7 @@ impl<'c> Chain<'c> {
             return Ok(Ran::Disabled);
         }
         for step in self.steps() {
-            let result = result.ok_or_else(|| step.error(Verb::Check, CallError::NoResult))?;
+            let result = result.ok_or_else(|| step.error(Verb::Check, DelegateError::NoResult))?;
             let subject = Subject::Attachment(parameters, Some(result));
             self.call(exec, Verb::Check, step, self.time.next(), subject)
                 .map_err(|cause| step.error(Verb::Check, cause))?;
@@ -262,7 +262,7 @@ impl<'c> Chain<'c> {
     }
 
     /// The result of one plugin's ADD.
-    fn result(&self, answer: &[u8]) -> Result<CniResult, CallError> {
+    fn result(&self, answer: &[u8]) -> Result<CniResult, DelegateError> {
         let result = CniResult::parse(answer, self.config.version())?;
         result.within_limits()?;
         // Scripts forget `exit 1`: an error document has none of a result's keys.
@@ -270,7 +270,7 @@ impl<'c> Chain<'c> {
             && result.ips.is_empty()
             && let Some(error) = cni::Error::parse(answer)
         {
-            return Err(CallError::Refused(error));
+            return Err(DelegateError::Refused(error));
         }
         Ok(result)
     }
@@ -282,7 +282,7 @@ impl<'c> Chain<'c> {
         step: Step<'_>,
         deadline: Instant,
         subject: Subject<'_>,
-    ) -> Result<Vec<u8>, CallError> {
+    ) -> Result<Vec<u8>, DelegateError> {
         let binary = self.binaries.get(step.place, step.plugin.plugin_type())?;
         let (parameters, prev_result, valid_attachments) = match subject {
             Subject::Attachment(parameters, result) => (Some(parameters), result, None),
@@ -298,7 +298,7 @@ impl<'c> Chain<'c> {
             inject: parameters.map_or(&[], |given| given.inject),
             valid_attachments,
         })?;
-        exec.exec(&Call {
+        exec.exec(&DelegateCall {
             verb,
             binary,
             container_id: parameters.map(|given| given.container_id),

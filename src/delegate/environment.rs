@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use super::call::Call;
+use super::call::DelegateCall;
 use super::depth::{DEPTH_VARIABLE, Depth};
 
 /// Variables of the call itself: never inherited, or the container of a runtime's DEL would reach
@@ -59,7 +59,7 @@ impl Environment {
     ///
     /// The program is an absolute path; a name to be searched for in the `PATH` that is set here
     /// would cost a `fork`.
-    pub(super) fn command(&self, call: &Call<'_>) -> Command {
+    pub(super) fn command(&self, call: &DelegateCall<'_>) -> Command {
         let mut command = Command::new(call.binary.path());
         command
             .env_clear()

@@ -10,20 +10,20 @@ use thiserror::Error;
 
 use super::process::STDOUT_CAP;
 use super::search::FindError;
-use crate::cni::{self, RequestError, ResultError};
+use crate::cni::{self, InvocationError, ResultError};
 
 /// One call of one plugin that failed, by its cause.
 ///
 /// The messages are the end of a sentence that begins with the plugin and what it was asked
 /// (`plugin sriov: ADD: …`).
 #[derive(Debug, Error)]
-pub enum CallError {
+pub enum DelegateError {
     /// There is nothing to execute.
     #[error(transparent)]
     Missing(#[from] FindError),
     /// Its configuration cannot be written.
     #[error("its configuration: {0}")]
-    Request(#[from] RequestError),
+    Request(#[from] InvocationError),
     /// CHECK without the result of the ADD.
     #[error("the result of its ADD is not on record, so nothing can be compared; recreate the pod")]
     NoResult,
@@ -63,7 +63,7 @@ pub enum CallError {
         /// How long it had.
         after: Duration,
         /// Its last words.
-        said: Said,
+        said: LastLine,
     },
     /// It gave no answer in time, and nothing can end it.
     #[error(
@@ -74,7 +74,7 @@ pub enum CallError {
         /// How long it had.
         after: Duration,
         /// Its last words.
-        said: Said,
+        said: LastLine,
     },
     /// It wrote without end.
     #[error("wrote more than {STDOUT_CAP} bytes to stdout and was ended; see what it prints")]
@@ -85,7 +85,7 @@ pub enum CallError {
         /// The signal.
         signal: i32,
         /// Its last words.
-        said: Said,
+        said: LastLine,
     },
     /// It failed as plugins do, and says why: code, message, details.
     #[error("{0}")]
@@ -96,19 +96,19 @@ pub enum CallError {
         /// The exit status.
         status: i32,
         /// Its last words, on stderr or stdout.
-        said: Said,
+        said: LastLine,
     },
     /// It said that all is well, but gave no result.
     #[error("exit status 0 and no result on stdout{said}; the plugin must print one, be it {{}}")]
     Silent {
         /// Its last words on stderr.
-        said: Said,
+        said: LastLine,
     },
     /// Its result is not JSON, or not all of it came.
     #[error("stdout is not JSON{said}; the plugin must print its result there and nothing else")]
     NotJson {
         /// What stands there.
-        said: Said,
+        said: LastLine,
     },
     /// It answered more than once.
     #[error("more than one JSON document on stdout; the plugin must print its result once")]
@@ -124,7 +124,7 @@ pub enum CallError {
     Lost,
 }
 
-impl CallError {
+impl DelegateError {
     /// Whether the plugin was not asked at all, since the record does not say what it answered.
     #[must_use]
     pub fn is_of_record(&self) -> bool {
@@ -152,9 +152,9 @@ fn signal_name(signal: i32) -> String {
 /// The last line that a failed plugin wrote, which mostly tells why; without it the message would
 /// send people to a log that the runtime dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said(Option<String>);
+pub struct LastLine(Option<String>);
 
-impl Said {
+impl LastLine {
     /// As much of a line is quoted, in characters.
     const LONGEST: usize = 300;
 
@@ -175,7 +175,7 @@ impl Said {
     }
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for LastLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(line) => write!(f, ", it wrote {line:?}"),
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_last_line_with_something_in_it_is_quoted() {
-        let quoted = |bytes: &[u8]| Said::last_line(bytes).to_string();
+        let quoted = |bytes: &[u8]| LastLine::last_line(bytes).to_string();
         assert_eq!(quoted(b""), "");
         assert_eq!(quoted(b"\n \n"), "");
         assert_eq!(quoted(b"a\nb\r\n\n"), ", it wrote \"b\"");
@@ -204,9 +204,9 @@ mod tests {
 
     #[test]
     fn a_signal_has_its_name() {
-        let crashed = CallError::Crashed {
+        let crashed = DelegateError::Crashed {
             signal: 11,
-            said: Said::default(),
+            said: LastLine::default(),
         };
         assert!(
             crashed

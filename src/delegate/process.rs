@@ -28,7 +28,7 @@ const ORPHAN_GRACE: Duration = Duration::from_millis(250);
 const TICK: Duration = Duration::from_millis(1);
 
 /// What became of a process, with what it wrote.
-pub(super) struct Ended {
+pub(super) struct ProcessOutput {
     /// How it ended.
     pub(super) ending: Ending,
     /// Its standard output, at most [`STDOUT_CAP`] bytes.
@@ -57,7 +57,7 @@ pub(super) enum Ending {
 }
 
 /// A process that runs, with its pipes.
-struct Running<'a> {
+struct RunningProcess<'a> {
     child: Child,
     pid: Pid,
     /// Readable when the process is dead; none before Linux 5.3 and behind some seccomp filters.
@@ -85,19 +85,19 @@ pub(super) fn run(
     stdin: &[u8],
     deadline: Instant,
     complete: impl Fn(Ending, &[u8]) -> bool,
-) -> io::Result<Ended> {
+) -> io::Result<ProcessOutput> {
     let child = command
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    let mut running = Running::new(child, stdin);
+    let mut running = RunningProcess::new(child, stdin);
     let ending = running.wait(deadline, &complete);
     Ok(running.end(ending, &complete))
 }
 
-impl<'a> Running<'a> {
+impl<'a> RunningProcess<'a> {
     fn new(mut child: Child, stdin: &'a [u8]) -> Self {
         let pid = Pid::from_child(&child);
         Self {
@@ -242,7 +242,7 @@ impl<'a> Running<'a> {
     }
 
     /// Kills what is left of the group unless all went well, and reaps the process.
-    fn end(mut self, ending: Ending, complete: &impl Fn(Ending, &[u8]) -> bool) -> Ended {
+    fn end(mut self, ending: Ending, complete: &impl Fn(Ending, &[u8]) -> bool) -> ProcessOutput {
         match ending {
             // Nobody keeps the number of a process whose status was thrown away.
             Ending::Unkillable | Ending::Lost => {}
@@ -254,7 +254,7 @@ impl<'a> Running<'a> {
         }
         let (stdout, _) = self.stdout.into_kept();
         let (stderr, stderr_cut) = self.stderr.into_kept();
-        Ended {
+        ProcessOutput {
             ending,
             stdout,
             stderr,

@@ -10,11 +10,11 @@ use nix::errno::Errno;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::answer::{complete, judge};
-use super::call::{Call, DelegateExec};
+use super::call::{DelegateCall, DelegateExec};
 use super::depth::Depth;
 use super::environment::Environment;
-use super::error::CallError;
-use super::process::{self, Ended, STDERR_CAP};
+use super::error::DelegateError;
+use super::process::{self, ProcessOutput, STDERR_CAP};
 use crate::console;
 
 /// How long a binary may be busy: an installer that writes it in place takes this long at most.
@@ -42,7 +42,7 @@ impl Processes {
     }
 
     /// Starts the plugin, again and again while its binary is being written.
-    fn run(&self, call: &Call<'_>) -> Result<Ended, CallError> {
+    fn run(&self, call: &DelegateCall<'_>) -> Result<ProcessOutput, DelegateError> {
         let give_up = call.deadline.min(Instant::now() + BUSY_PATIENCE);
         let mut pause = BUSY_PAUSE;
         loop {
@@ -56,16 +56,16 @@ impl Processes {
                 Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
                     let now = Instant::now();
                     if now + pause >= give_up {
-                        return Err(CallError::Busy { path: path() });
+                        return Err(DelegateError::Busy { path: path() });
                     }
                     thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_secs(1));
                 }
                 Err(source) if is_want_of_room(&source) => {
-                    return Err(CallError::NoRoom { source });
+                    return Err(DelegateError::NoRoom { source });
                 }
                 Err(source) => {
-                    return Err(CallError::NotStarted {
+                    return Err(DelegateError::NotStarted {
                         path: path(),
                         source,
                     });
@@ -84,10 +84,10 @@ fn is_want_of_room(error: &io::Error) -> bool {
 }
 
 impl DelegateExec for Processes {
-    fn exec(&self, call: &Call<'_>) -> Result<Vec<u8>, CallError> {
+    fn exec(&self, call: &DelegateCall<'_>) -> Result<Vec<u8>, DelegateError> {
         let after = call.deadline.saturating_duration_since(Instant::now());
         if after.is_zero() {
-            return Err(CallError::NoTime);
+            return Err(DelegateError::NoTime);
         }
         let ended = self.run(call)?;
         pass_on(&ended);
@@ -102,7 +102,7 @@ impl DelegateExec for Processes {
 /// procedure".
 ///
 /// It goes line by line, escaped: a plugin's log quotes what pods ask for. A runtime that does not read would block us, so what it does not take in time is dropped.
-fn pass_on(ended: &Ended) {
+fn pass_on(ended: &ProcessOutput) {
     if ended.stderr.is_empty() {
         return;
     }

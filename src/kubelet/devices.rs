@@ -77,13 +77,13 @@ pub struct DynamicDevice {
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub device: String,
     /// What its ResourceSlice says that it is on the node; `None` where no slice has it.
-    pub identity: Option<Identity>,
+    pub identity: Option<SliceIdentity>,
 }
 
 /// What a device of a ResourceSlice is on the node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Identity {
+pub struct SliceIdentity {
     /// The resource by which definitions mean it: its attribute `k8s.cni.cncf.io/resourceName`.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub resource: Option<String>,
@@ -171,8 +171,8 @@ impl PodDevices {
     }
 }
 
-impl From<message::PodResources> for PodDevices {
-    fn from(pod: message::PodResources) -> PodDevices {
+impl From<message::Pod> for PodDevices {
+    fn from(pod: message::Pod) -> PodDevices {
         PodDevices {
             containers: pod.containers.into_iter().map(Into::into).collect(),
             ..PodDevices::default()

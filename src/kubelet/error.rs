@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::grpc::CallError;
+use super::grpc::GrpcError;
 
 /// The API could not be asked, or did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,9 +18,9 @@ pub struct KubeletError {
 }
 
 impl KubeletError {
-    pub(super) fn of(socket: &Path, error: CallError) -> KubeletError {
+    pub(super) fn of(socket: &Path, error: GrpcError) -> KubeletError {
         let remedy = match &error {
-            CallError::Io(cause) => match cause.kind() {
+            GrpcError::Io(cause) => match cause.kind() {
                 io::ErrorKind::NotFound => {
                     "start kubelet, correct podResourcesSocket, or mount its directory into the agent"
                 }
@@ -29,15 +29,15 @@ impl KubeletError {
             error if error.is_rate_limit() => {
                 "others on this node ask it too often; find them and slow them down"
             }
-            CallError::Http2(_) | CallError::Late(_) => "look into kubelet's log",
-            CallError::Status { .. } => "look into kubelet's log for the reason",
-            CallError::Answer(_) => "correct podResourcesSocket",
+            GrpcError::Http2(_) | GrpcError::Late(_) => "look into kubelet's log",
+            GrpcError::Status { .. } => "look into kubelet's log for the reason",
+            GrpcError::Answer(_) => "correct podResourcesSocket",
         };
         let cause = match &error {
-            CallError::Io(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            GrpcError::Io(cause) if cause.kind() == io::ErrorKind::NotFound => {
                 "there is no such socket".to_owned()
             }
-            CallError::Io(cause) if cause.kind() == io::ErrorKind::ConnectionRefused => {
+            GrpcError::Io(cause) if cause.kind() == io::ErrorKind::ConnectionRefused => {
                 "nobody listens there".to_owned()
             }
             error => error.to_string(),

@@ -35,7 +35,7 @@ pub(super) struct Channel {
 
 impl Channel {
     /// Connects to the server behind a socket.
-    pub(super) async fn open(socket: &Path) -> Result<Channel, CallError> {
+    pub(super) async fn open(socket: &Path) -> Result<Channel, GrpcError> {
         let stream = UnixStream::connect(socket).await?;
         let (requests, connection) = h2::client::handshake(stream).await?;
         // Its end shows in the next call.
@@ -50,7 +50,7 @@ impl Channel {
         &self,
         method: &str,
         question: &Q,
-    ) -> Result<A, CallError> {
+    ) -> Result<A, GrpcError> {
         let request = Request::builder()
             .method(Method::POST)
             .version(Version::HTTP_2)
@@ -60,14 +60,14 @@ impl Channel {
             .header(header::TE, "trailers")
             .header(header::USER_AGENT, "jackfield")
             .body(())
-            .map_err(|cause| CallError::Answer(cause.to_string()))?;
+            .map_err(|cause| GrpcError::Answer(cause.to_string()))?;
         let mut ready = self.requests.clone().ready().await?;
         let (response, mut body) = ready.send_request(request, false)?;
         body.send_data(framed(question), true)?;
         let (head, mut body) = response.await?.into_parts();
         if head.status != StatusCode::OK {
             let cause = format!("it is no gRPC server: HTTP status {}", head.status);
-            return Err(CallError::Answer(cause));
+            return Err(GrpcError::Answer(cause));
         }
         // A refusal comes without a body.
         if head.headers.contains_key("grpc-status") {
@@ -79,7 +79,7 @@ impl Channel {
             body.flow_control().release_capacity(piece.len())?;
             if answer.len() + piece.len() > MAX_ANSWER {
                 let cause = format!("it answers with more than {MAX_ANSWER} bytes");
-                return Err(CallError::Answer(cause));
+                return Err(GrpcError::Answer(cause));
             }
             answer.put(piece);
         }
@@ -99,8 +99,8 @@ fn framed(message: &impl Message) -> Bytes {
     frame.freeze()
 }
 
-pub(super) fn unframed<A: Message + Default>(frame: &[u8]) -> Result<A, CallError> {
-    let broken = |cause: &str| CallError::Answer(format!("its answer is broken: {cause}"));
+pub(super) fn unframed<A: Message + Default>(frame: &[u8]) -> Result<A, GrpcError> {
+    let broken = |cause: &str| GrpcError::Answer(format!("its answer is broken: {cause}"));
     let Some(([compressed, l0, l1, l2, l3], message)) = frame.split_first_chunk::<PREFIX>() else {
         return Err(broken("it is cut off"));
     };
@@ -114,7 +114,7 @@ pub(super) fn unframed<A: Message + Default>(frame: &[u8]) -> Result<A, CallErro
 }
 
 /// The outcome of a call, as its headers or trailers have it.
-fn status(headers: &HeaderMap) -> Result<(), CallError> {
+fn status(headers: &HeaderMap) -> Result<(), GrpcError> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let code = text("grpc-status").and_then(|code| code.parse().ok());
     match code {
@@ -122,12 +122,12 @@ fn status(headers: &HeaderMap) -> Result<(), CallError> {
         Some(code) => {
             let message = text("grpc-message").unwrap_or_default();
             let message = percent_encoding::percent_decode_str(message).decode_utf8_lossy();
-            Err(CallError::Status {
+            Err(GrpcError::Status {
                 code,
                 message: message.split_whitespace().collect::<Vec<_>>().join(" "),
             })
         }
-        None => Err(CallError::Answer(
+        None => Err(GrpcError::Answer(
             "it ends without a grpc-status".to_owned(),
         )),
     }
@@ -135,7 +135,7 @@ fn status(headers: &HeaderMap) -> Result<(), CallError> {
 
 /// Why a call brought no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CallError {
+pub(super) enum GrpcError {
     /// The socket.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -158,30 +158,30 @@ pub(super) enum CallError {
     Late(u128),
 }
 
-impl CallError {
+impl GrpcError {
     /// Whether the server only has too much to do.
     pub(super) fn is_rate_limit(&self) -> bool {
-        matches!(self, CallError::Status { code, .. } if *code == RESOURCE_EXHAUSTED)
+        matches!(self, GrpcError::Status { code, .. } if *code == RESOURCE_EXHAUSTED)
     }
 
     /// Whether the server does not offer the method: older ones do not know it, others have it
     /// switched off and say so under a code that means nothing.
     pub(super) fn is_not_offered(&self) -> bool {
         match self {
-            CallError::Status { code, .. } if *code == UNIMPLEMENTED => true,
-            CallError::Status { code, message } => *code == UNKNOWN && message.contains("disabled"),
+            GrpcError::Status { code, .. } if *code == UNIMPLEMENTED => true,
+            GrpcError::Status { code, message } => *code == UNKNOWN && message.contains("disabled"),
             _ => false,
         }
     }
 
     /// Whether the server does not know what it was asked for.
     pub(super) fn is_not_found(&self) -> bool {
-        matches!(self, CallError::Status { code, message }
+        matches!(self, GrpcError::Status { code, message }
             if *code == UNKNOWN && message.ends_with("not found"))
     }
 
     /// Whether the connection, and not the call, is at fault.
     pub(super) fn is_of_connection(&self) -> bool {
-        matches!(self, CallError::Io(_) | CallError::Http2(_))
+        matches!(self, GrpcError::Io(_) | GrpcError::Http2(_))
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct GetRequest {
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct GetResponse {
     #[prost(message, optional, tag = "1")]
-    pub(super) pod_resources: Option<PodResources>,
+    pub(super) pod_resources: Option<Pod>,
 }
 
 /// A request that says nothing.
@@ -25,12 +25,12 @@ pub(super) struct Empty {}
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ListResponse {
     #[prost(message, repeated, tag = "1")]
-    pub(super) pod_resources: Vec<PodResources>,
+    pub(super) pod_resources: Vec<Pod>,
 }
 
 /// One pod.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct PodResources {
+pub(super) struct Pod {
     #[prost(string, tag = "1")]
     pub(super) name: String,
     #[prost(string, tag = "2")]

@@ -8,10 +8,8 @@ use std::time::{Duration, Instant};
 
 use prost::Message;
 
-use super::grpc::{CallError, Channel};
-use super::message::{
-    AllocatableResponse, Empty, GetRequest, GetResponse, ListResponse, PodResources as Pod,
-};
+use super::grpc::{Channel, GrpcError};
+use super::message::{AllocatableResponse, Empty, GetRequest, GetResponse, ListResponse, Pod};
 use super::usage::{Usage, count};
 use super::{KubeletError, PodDevices};
 
@@ -132,7 +130,7 @@ impl PodResources {
         method: &str,
         question: &Q,
         until: Instant,
-    ) -> Result<A, CallError> {
+    ) -> Result<A, GrpcError> {
         let mut longest = FIRST_PAUSE;
         loop {
             let kept = self.channel.borrow().clone();
@@ -152,7 +150,7 @@ impl PodResources {
             let error = match tokio::time::timeout(left, call).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(error)) => error,
-                Err(_) => CallError::Late(WITHIN.as_millis()),
+                Err(_) => GrpcError::Late(WITHIN.as_millis()),
             };
             if error.is_rate_limit() {
                 let pause = random_up_to(longest);
@@ -163,7 +161,7 @@ impl PodResources {
                 longest = (longest * 2).min(LONGEST_PAUSE);
                 continue;
             }
-            if error.is_of_connection() || matches!(error, CallError::Late(_)) {
+            if error.is_of_connection() || matches!(error, GrpcError::Late(_)) {
                 self.channel.borrow_mut().take();
             }
             if !(was_kept && error.is_of_connection()) {
@@ -172,7 +170,7 @@ impl PodResources {
         }
     }
 
-    fn error(&self, error: CallError) -> KubeletError {
+    fn error(&self, error: GrpcError) -> KubeletError {
         KubeletError::of(&self.socket, error)
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::{ContainerResources, DevicesOfResource, PodResources};
+    use super::super::message::{ContainerResources, DevicesOfResource, Pod};
     use super::*;
 
     fn devices(resource: &str, ids: &[&str]) -> DevicesOfResource {
@@ -58,9 +58,9 @@ mod tests {
             devices: ids.iter().map(|id| devices("a/vf", &[id])).collect(),
             ..ContainerResources::default()
         };
-        let pod = PodResources {
+        let pod = Pod {
             containers: vec![container(&["1", "2"]), container(&["2"])],
-            ..PodResources::default()
+            ..Pod::default()
         };
         let list = ListResponse {
             pod_resources: vec![pod],

@@ -110,7 +110,7 @@ impl<'a> Delegates<'a> {
 }
 
 /// Some plugins answer CHECK with words instead of leaving it out (whereabouts is one).
-fn has_no_check(cause: &crate::delegate::CallError) -> bool {
+fn has_no_check(cause: &crate::delegate::DelegateError) -> bool {
     let Some(error) = cause.delegate_error() else {
         return false;
     };

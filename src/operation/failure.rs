@@ -8,7 +8,7 @@ use crate::delegate::{ChainError, ChainErrors, DepthError};
 use crate::journal::{JournalError, LockError};
 use crate::kernel::{KernelError, NetnsError};
 use crate::plan::{Attachment, NetworkPlace, PlanError};
-use crate::request::{CallError, RequestError};
+use crate::request::{EnvironmentError, RequestError};
 use crate::verify::Finding;
 
 /// A verb that failed. Its `Display` is the one line that the runtime gets.
@@ -207,9 +207,9 @@ pub enum Failure {
     },
 }
 
-impl From<CallError> for Failure {
-    fn from(error: CallError) -> Self {
-        Failure::Request(RequestError::Call(error))
+impl From<EnvironmentError> for Failure {
+    fn from(error: EnvironmentError) -> Self {
+        Failure::Request(RequestError::Environment(error))
     }
 }
 

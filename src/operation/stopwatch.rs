@@ -7,7 +7,7 @@ use crate::cluster::figures::{
     Figures, NetworkFigure, Phase, PhaseFigure, PluginFigure, microseconds,
 };
 use crate::cni;
-use crate::delegate::{Call, CallError, DelegateExec};
+use crate::delegate::{DelegateCall, DelegateError, DelegateExec};
 use crate::journal::Key;
 use crate::request;
 
@@ -125,7 +125,7 @@ pub struct Timed<'a> {
 }
 
 impl DelegateExec for Timed<'_> {
-    fn exec(&self, call: &Call<'_>) -> Result<Vec<u8>, CallError> {
+    fn exec(&self, call: &DelegateCall<'_>) -> Result<Vec<u8>, DelegateError> {
         let since = Instant::now();
         let outcome = self.exec.exec(call);
         let took = microseconds(since.elapsed());

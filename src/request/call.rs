@@ -38,9 +38,9 @@ impl Call {
     ///
     /// # Errors
     /// Code 4 for an unknown verb and for missing variables, all of them named.
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Call, CallError> {
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Call, EnvironmentError> {
         let text = variable("CNI_COMMAND").unwrap_or_default();
-        let verb = Verb::named(&text).ok_or(CallError::Verb(text))?;
+        let verb = Verb::named(&text).ok_or(EnvironmentError::Verb(text))?;
         let present = |name: &str| variable(name).filter(|value| !value.is_empty());
         let missing: Vec<&'static str> = required(verb)
             .iter()
@@ -48,7 +48,7 @@ impl Call {
             .filter(|name| present(name).is_none())
             .collect();
         if !missing.is_empty() {
-            return Err(CallError::Missing(missing.join(",")));
+            return Err(EnvironmentError::Missing(missing.join(",")));
         }
         Ok(Call {
             verb,
@@ -68,26 +68,26 @@ impl Call {
     ///
     /// # Errors
     /// Code 4 when either is no valid name.
-    pub fn attachment(&self) -> Result<(ContainerId, InterfaceName), CallError> {
+    pub fn attachment(&self) -> Result<(ContainerId, InterfaceName), EnvironmentError> {
         let container = self
             .container_id
             .parse()
-            .map_err(|cause| CallError::Variable("CNI_CONTAINERID", format!("{cause}")))?;
+            .map_err(|cause| EnvironmentError::Variable("CNI_CONTAINERID", format!("{cause}")))?;
         let ifname = self
             .ifname
             .parse()
-            .map_err(|cause| CallError::Variable("CNI_IFNAME", format!("{cause}")))?;
+            .map_err(|cause| EnvironmentError::Variable("CNI_IFNAME", format!("{cause}")))?;
         Ok((container, ifname))
     }
 
-    pub(super) fn require_attachment(&self) -> Result<(), CallError> {
+    pub(super) fn require_attachment(&self) -> Result<(), EnvironmentError> {
         if self.verb.has_attachment() {
             self.attachment()?;
         }
         Ok(())
     }
 
-    pub(super) fn require_version(&self, version: Version) -> Result<(), CallError> {
+    pub(super) fn require_version(&self, version: Version) -> Result<(), EnvironmentError> {
         let spoken = match self.verb {
             Verb::Check => version.has_check(),
             Verb::Gc => version.has_gc(),
@@ -97,7 +97,7 @@ impl Call {
         if spoken {
             Ok(())
         } else {
-            Err(CallError::TooOld {
+            Err(EnvironmentError::TooOld {
                 verb: self.verb,
                 version,
             })
@@ -114,16 +114,16 @@ impl Call {
 }
 
 /// CNI_ARGS. A DEL needs none of them and fails for none of them.
-fn args(verb: Verb, text: Option<String>) -> Result<CniArgs, CallError> {
+fn args(verb: Verb, text: Option<String>) -> Result<CniArgs, EnvironmentError> {
     match CniArgs::parse(&text.unwrap_or_default()) {
         Err(_) if verb == Verb::Del => Ok(CniArgs::default()),
-        parsed => parsed.map_err(|error| CallError::Variable("CNI_ARGS", error.to_string())),
+        parsed => parsed.map_err(|error| EnvironmentError::Variable("CNI_ARGS", error.to_string())),
     }
 }
 
 /// What is wrong with the environment.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum CallError {
+pub enum EnvironmentError {
     /// No such verb.
     #[error("unknown CNI_COMMAND: {0:?}; use ADD, DEL, CHECK, GC, STATUS or VERSION")]
     Verb(String),
@@ -145,11 +145,11 @@ pub enum CallError {
     },
 }
 
-impl CallError {
+impl EnvironmentError {
     /// The CNI code.
     pub fn code(&self) -> u32 {
         match self {
-            CallError::TooOld { .. } => cni::code::INCOMPATIBLE_VERSION,
+            EnvironmentError::TooOld { .. } => cni::code::INCOMPATIBLE_VERSION,
             _ => cni::code::INVALID_ENVIRONMENT,
         }
     }
@@ -159,7 +159,7 @@ impl CallError {
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&str, &str)]) -> Result<Call, CallError> {
+    fn read(pairs: &[(&str, &str)]) -> Result<Call, EnvironmentError> {
         Call::read(|name| {
             pairs
                 .iter()
@@ -181,7 +181,7 @@ mod tests {
     fn a_verb_is_upper_case_and_known() {
         for verb in ["add", "", "ATTACH", "GET"] {
             let error = read(&[("CNI_COMMAND", verb)]).unwrap_err();
-            assert_eq!(error, CallError::Verb(verb.to_owned()));
+            assert_eq!(error, EnvironmentError::Verb(verb.to_owned()));
             assert_eq!(error.code(), 4);
         }
     }

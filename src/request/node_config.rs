@@ -19,7 +19,7 @@ use super::policy::Policy;
 use crate::cni::{self, NetworkName, RawObject, Version};
 use crate::npwg::{Dialect, StatusAddresses};
 
-pub use error::ConfigError;
+pub use error::NodeConfigError;
 pub use known::{ACCEPTED, KEYS, MULTUS_ONLY};
 
 use keys::{Keys, wrong};
@@ -153,7 +153,7 @@ impl NodeConfig {
     ///
     /// # Errors
     /// Codes 1, 6 and 7 of CNI 1.1.0 §5 Error; each error names key, value and remedy.
-    pub fn parse(conf: &RawObject) -> Result<NodeConfig, ConfigError> {
+    pub fn parse(conf: &RawObject) -> Result<NodeConfig, NodeConfigError> {
         let version = version(conf)?;
         let keys = Keys { conf };
         let name: String = keys.required(
@@ -243,7 +243,7 @@ const STRICTNESS: [(&str, Strictness); 3] = [
 /// # Errors
 /// Code 6 when it is no string, 7 when `cniVersions` is no list of strings, 1 when no version is
 /// ours.
-pub fn version(conf: &RawObject) -> Result<Version, ConfigError> {
+pub fn version(conf: &RawObject) -> Result<Version, NodeConfigError> {
     let (supplied, highest) = versions(conf)?;
     Ok(supplied.unwrap_or(highest))
 }
@@ -252,17 +252,17 @@ pub fn version(conf: &RawObject) -> Result<Version, ConfigError> {
 ///
 /// # Errors
 /// As [`version`].
-pub(super) fn highest_version(conf: &RawObject) -> Result<Version, ConfigError> {
+pub(super) fn highest_version(conf: &RawObject) -> Result<Version, NodeConfigError> {
     Ok(versions(conf)?.1)
 }
 
-fn versions(conf: &RawObject) -> Result<(Option<Version>, Version), ConfigError> {
-    let not_text = |error: cni::JsonError| ConfigError::VersionType(error.to_string());
+fn versions(conf: &RawObject) -> Result<(Option<Version>, Version), NodeConfigError> {
+    let not_text = |error: cni::JsonError| NodeConfigError::VersionType(error.to_string());
     let version: Option<String> = conf.read("cniVersion").map_err(not_text)?;
     let versions: Option<Vec<String>> = conf
         .read("cniVersions")
-        .map_err(|error| ConfigError::VersionList(error.to_string()))?;
+        .map_err(|error| NodeConfigError::VersionList(error.to_string()))?;
     let supplied = version.as_deref().and_then(|version| version.parse().ok());
     let highest = Version::negotiate(version.as_deref(), &versions.unwrap_or_default());
-    Ok((supplied, highest.map_err(ConfigError::Version)?))
+    Ok((supplied, highest.map_err(NodeConfigError::Version)?))
 }

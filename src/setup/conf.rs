@@ -208,7 +208,7 @@ impl OurConf {
     ///
     /// # Errors
     /// As [`request::version`] and [`NodeConfig::parse`].
-    pub fn node_config(&self) -> Result<NodeConfig, request::ConfigError> {
+    pub fn node_config(&self) -> Result<NodeConfig, request::NodeConfigError> {
         let stdin = self.on_stdin();
         request::version(&stdin)?;
         NodeConfig::parse(&stdin)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::cluster::Container;
-use crate::kubelet::{ContainerDevices, DynamicDevice, Identity, Resource};
+use crate::kubelet::{ContainerDevices, DynamicDevice, Resource, SliceIdentity};
 
 const DRIVER: &str = "vf.example.com";
 
@@ -199,7 +199,7 @@ fn dynamic(devices: &[(&str, Sliced<'_>)]) -> PodDevices {
         driver: DRIVER.to_owned(),
         pool: "pool".to_owned(),
         device: (*name).to_owned(),
-        identity: identity.map(|(resource, id)| Identity {
+        identity: identity.map(|(resource, id)| SliceIdentity {
             resource: resource.map(str::to_owned),
             id: id.map(str::to_owned),
         }),
@@ -540,7 +540,7 @@ fn of_drivers(count: usize) -> PodDevices {
     let device = |number: usize| DynamicDevice {
         driver: format!("{number}"),
         device: format!("device-{number}"),
-        identity: Some(Identity::default()),
+        identity: Some(SliceIdentity::default()),
         ..DynamicDevice::default()
     };
     PodDevices {

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::kubelet::{DynamicDevice, Identity, PodDevices};
+use crate::kubelet::{DynamicDevice, PodDevices, SliceIdentity};
 
 const RESOURCE_NAME: &str = "k8s.cni.cncf.io/resourceName";
 const DEVICE_ID: &str = "k8s.cni.cncf.io/deviceID";
@@ -55,7 +55,7 @@ pub struct SliceView {
     driver: String,
     pool: String,
     generation: i64,
-    devices: Vec<(String, Identity)>,
+    devices: Vec<(String, SliceIdentity)>,
 }
 
 impl SliceView {
@@ -88,12 +88,12 @@ impl From<SliceObject> for SliceView {
     }
 }
 
-fn identity(attributes: &BTreeMap<String, Value>) -> Identity {
+fn identity(attributes: &BTreeMap<String, Value>) -> SliceIdentity {
     let text = |name: &str| {
         let value = attributes.get(name)?.get("string")?.as_str()?;
         Some(value.to_owned()).filter(|value| !value.is_empty())
     };
-    Identity {
+    SliceIdentity {
         resource: text(RESOURCE_NAME),
         id: text(DEVICE_ID).or_else(|| text(PCI_BUS_ID)),
     }
@@ -126,7 +126,7 @@ pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bo
 
 /// A driver that changes its pool writes slices of a higher generation first: those of an older
 /// one count no longer.
-fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a Identity> {
+fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a SliceIdentity> {
     let of_pool = || {
         slices
             .iter()
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    fn identities(devices: &PodDevices) -> Vec<Option<Identity>> {
+    fn identities(devices: &PodDevices) -> Vec<Option<SliceIdentity>> {
         devices.dynamic().map(|it| it.identity.clone()).collect()
     }
 
@@ -194,7 +194,7 @@ mod tests {
         let mut found = claimed(&["vf0", "vf1", "vf2", "vf3"]);
         assert!(concern(&found) && identify(&[slice(1, &devices)], &mut found));
         let identity = |resource: Option<&str>, id: Option<&str>| {
-            Some(Identity {
+            Some(SliceIdentity {
                 resource: resource.map(str::to_owned),
                 id: id.map(str::to_owned),
             })

@@ -17,7 +17,7 @@ fn raw(text: &str) -> Box<RawValue> {
 
 /// One call, with nothing in it but what a test gives it.
 #[derive(Default)]
-struct Call {
+struct Case {
     version: Option<Version>,
     prev_result: Option<CniResult>,
     capability_args: CapabilityArgs,
@@ -26,8 +26,8 @@ struct Call {
     valid_attachments: Option<Vec<ValidAttachment>>,
 }
 
-impl Call {
-    fn of(&self, plugin: &PluginConfig) -> Result<String, RequestError> {
+impl Case {
+    fn of(&self, plugin: &PluginConfig) -> Result<String, InvocationError> {
         plugin.request(&Invocation {
             name: &"dbnet".parse().unwrap(),
             version: self.version.unwrap_or(Version::V1_1_0),
@@ -62,7 +62,7 @@ const CHAIN: &str = r#"{"name":"x","cniVersion":"1.1.0","plugins":[
 #[test]
 fn each_plugin_gets_its_own_configuration_as_the_specification_shows_it() {
     let chain = plugins(CHAIN);
-    let mut call = Call::default();
+    let mut call = Case::default();
     call.capability_args
         .insert("mac", "00:11:22:33:44:66")
         .unwrap();
@@ -90,7 +90,7 @@ fn what_only_a_runtime_may_set_is_not_taken_from_a_definition() {
     let single = plugins(
         r#"{"type":"a","Name":"mine","CNIVERSION":"0.3.1","cniVersions":["1.0.0"],"capabilities":{"mac":true},"runtimeConfig":{"mac":"x"},"prevReſult":{},"cni.dev/attachments":[],"CNI.dev/x":1,"cni.devx":2,"disableCheck":true}"#,
     );
-    let call = Call::default();
+    let call = Case::default();
     assert_eq!(
         call.of(&single[0]).unwrap(),
         r#"{"cniVersion":"1.1.0","name":"dbnet","type":"a","cni.devx":2,"disableCheck":true}"#
@@ -123,9 +123,9 @@ fn the_pods_arguments_win_key_by_key() {
             r#"{"cni":{"c":3,"b":{"y":2.50},"d":4}}"#,
         ),
     ];
-    let call = Call {
+    let call = Case {
         cni_args: Some(RawObject::parse(br#"{"b":{"y":2.50},"c":3}"#).unwrap()),
-        ..Call::default()
+        ..Case::default()
     };
     for (args, merged) in table {
         let plugin = &plugins(&format!(r#"{{{args}"type":"a"}}"#))[0];
@@ -143,19 +143,19 @@ fn the_pods_arguments_win_key_by_key() {
                 .contains("is not valid")
         );
         // Left alone, it is for the plugin to judge.
-        assert!(Call::default().of(plugin).unwrap().contains(args));
+        assert!(Case::default().of(plugin).unwrap().contains(args));
     }
 }
 
 #[test]
 fn an_injected_key_replaces_the_definitions() {
     let plugin = &plugins(r#"{"DeviceID":"0000:09:00.0","type":"sriov"}"#)[0];
-    let call = Call {
+    let call = Case {
         inject: vec![
             ("deviceID".to_owned(), raw(r#""0000:01:10.0""#)),
             ("pciBusID".to_owned(), raw(r#""0000:01:10.0""#)),
         ],
-        ..Call::default()
+        ..Case::default()
     };
     assert_eq!(
         call.of(plugin).unwrap(),
@@ -172,9 +172,9 @@ fn a_collection_names_who_is_still_attached_under_both_keys() {
         ifname: "net1".parse().unwrap(),
     }];
     let list = r#"[{"containerID":"c1","ifname":"net1"}]"#;
-    let call = Call {
+    let call = Case {
         valid_attachments: Some(attachments.clone()),
-        ..Call::default()
+        ..Case::default()
     };
     let text = call.of(plugin).unwrap();
     assert_eq!(
@@ -185,9 +185,9 @@ fn a_collection_names_who_is_still_attached_under_both_keys() {
     );
     let read = ValidAttachment::read_list(&RawObject::parse(text.as_bytes()).unwrap());
     assert_eq!(read, Ok(Some(attachments)));
-    let none = Call {
+    let none = Case {
         valid_attachments: Some(Vec::new()),
-        ..Call::default()
+        ..Case::default()
     };
     assert!(
         none.of(plugin)
@@ -223,13 +223,13 @@ fn no_list_of_attachments_is_not_an_empty_one() {
 
 #[test]
 fn a_result_that_the_version_cannot_say_is_an_error() {
-    let call = Call {
+    let call = Case {
         version: Some(Version::V0_2_0),
         prev_result: Some(CniResult {
             interfaces: vec![crate::cni::Interface::default()],
             ..CniResult::default()
         }),
-        ..Call::default()
+        ..Case::default()
     };
     let error = call
         .of(&plugins(r#"{"type":"a"}"#)[0])
@@ -269,10 +269,10 @@ fn what_a_plugin_is_told_costs_no_more_than_its_size() {
     );
     let request = linear(|| {
         let runtime = RawObject::parse(object(60_000, "1").as_bytes()).unwrap();
-        let call = Call {
+        let call = Case {
             capability_args: CapabilityArgs::from(&runtime),
             cni_args: Some(RawObject::parse(object(28_000, "2").as_bytes()).unwrap()),
-            ..Call::default()
+            ..Case::default()
         };
         let plugin = &plugins(&config)[0];
         plugin.check_args(call.cni_args.as_ref().unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn plugin(text: &str) -> Result<PluginConfig, PluginError> {
+fn plugin(text: &str) -> Result<PluginConfig, PluginConfigError> {
     PluginConfig::new(RawObject::parse(text.as_bytes()).unwrap())
 }
 

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::cni::PluginType;
 use crate::cni::Verb;
-use crate::delegate::CallError;
+use crate::delegate::DelegateError;
 use crate::delegate::remedy::remedy;
 
 /// A plugin of a chain that failed.
@@ -23,7 +23,7 @@ pub struct ChainError {
     pub interface: Option<Box<(&'static str, String)>>,
     /// Why it failed.
     #[source]
-    pub cause: CallError,
+    pub cause: DelegateError,
 }
 
 impl ChainError {

@@ -11,7 +11,7 @@ use crate::delegate::{FindError, Ours};
 /// Plays plugins that answer from a list, and notes how they were called.
 #[derive(Default)]
 struct Script {
-    answers: RefCell<Vec<Result<&'static str, CallError>>>,
+    answers: RefCell<Vec<Result<&'static str, DelegateError>>>,
     calls: RefCell<Vec<Called>>,
 }
 
@@ -25,7 +25,7 @@ struct Called {
 
 impl Script {
     /// Each call takes the next answer; after the last one every call gets `{}`.
-    fn answering(answers: impl IntoIterator<Item = Result<&'static str, CallError>>) -> Self {
+    fn answering(answers: impl IntoIterator<Item = Result<&'static str, DelegateError>>) -> Self {
         let mut answers: Vec<_> = answers.into_iter().collect();
         answers.reverse();
         Self {
@@ -48,7 +48,7 @@ impl Script {
 }
 
 impl DelegateExec for Script {
-    fn exec(&self, call: &Call<'_>) -> Result<Vec<u8>, CallError> {
+    fn exec(&self, call: &DelegateCall<'_>) -> Result<Vec<u8>, DelegateError> {
         self.calls.borrow_mut().push(Called {
             verb: call.verb,
             plugin: call
@@ -114,8 +114,8 @@ fn with_parameters<T>(story: impl FnOnce(&Parameters<'_>) -> T) -> T {
     })
 }
 
-fn refused(code: u32) -> CallError {
-    CallError::Refused(cni::Error::new(code, "refused"))
+fn refused(code: u32) -> DelegateError {
+    DelegateError::Refused(cni::Error::new(code, "refused"))
 }
 
 const ONE: &str = r#"{"ips":[{"address":"10.0.0.1/24"}]}"#;
@@ -200,7 +200,10 @@ fn an_add_runs_nothing_unless_every_binary_is_there() {
     });
     assert!(script.plugins().is_empty());
     assert!(
-        matches!(error.cause, CallError::Missing(FindError::NotFound { .. })),
+        matches!(
+            error.cause,
+            DelegateError::Missing(FindError::NotFound { .. })
+        ),
         "{error}"
     );
     assert_eq!(error.index, 2);
@@ -333,7 +336,7 @@ fn a_check_without_a_result_on_record_fails() {
     let error = with_chain(&three("1.0.0"), &[], |chain| {
         with_parameters(|parameters| chain.check(&script, parameters, None)).unwrap_err()
     });
-    assert!(matches!(error.cause, CallError::NoResult));
+    assert!(matches!(error.cause, DelegateError::NoResult));
     assert!(script.plugins().is_empty());
 }
 

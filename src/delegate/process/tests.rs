@@ -10,7 +10,7 @@ fn without_pidfd(script: &str, time: Duration) -> (Ending, Vec<u8>) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut running = Running::new(child, b"");
+    let mut running = RunningProcess::new(child, b"");
     running.pidfd = None;
     let complete = |_: Ending, _: &[u8]| true;
     let ending = running.wait(Instant::now() + time, &complete);

@@ -46,8 +46,8 @@ impl Plugin {
         Self { dir, binary }
     }
 
-    fn exec(&self, verb: Verb, stdin: &str, time: Duration) -> Result<String, CallError> {
-        let answer = Processes::new(Depth::parse(None).unwrap()).exec(&Call {
+    fn exec(&self, verb: Verb, stdin: &str, time: Duration) -> Result<String, DelegateError> {
+        let answer = Processes::new(Depth::parse(None).unwrap()).exec(&DelegateCall {
             verb,
             binary: &self.binary,
             container_id: Some(&"pod-1".parse().unwrap()),
@@ -61,7 +61,7 @@ impl Plugin {
         answer.map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
-    fn add(&self) -> Result<String, CallError> {
+    fn add(&self) -> Result<String, DelegateError> {
         self.exec(Verb::Add, "{}", LONG)
     }
 
@@ -211,7 +211,7 @@ fn a_plugin_that_answers_and_hangs_has_not_answered() {
         .exec(Verb::Add, "{}", Duration::from_millis(300))
         .unwrap_err();
     plugin.nobody_is_left();
-    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+    assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
 // Injects a fault: SIGTERM is ignored, by the plugin and its child.
@@ -227,7 +227,7 @@ fn a_plugin_that_ignores_sigterm_is_killed() {
         .unwrap_err();
     let took = start.elapsed();
     plugin.nobody_is_left();
-    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+    assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
     assert!(
         took >= Duration::from_millis(400) && took < Duration::from_secs(2),
         "{took:?}"
@@ -242,7 +242,7 @@ fn a_child_in_a_session_of_its_own_is_ended_too() {
         .exec(Verb::Add, "{}", Duration::from_millis(400))
         .unwrap_err();
     plugin.nobody_is_left();
-    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+    assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
 // Injects a fault: the plugin is stopped, so it can neither go on nor take a SIGTERM.
@@ -253,7 +253,7 @@ fn a_stopped_plugin_is_killed() {
         .exec(Verb::Add, "{}", Duration::from_millis(200))
         .unwrap_err();
     plugin.nobody_is_left();
-    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+    assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
 // Injects a fault: stdout without end.
@@ -263,7 +263,7 @@ fn a_plugin_that_floods_stdout_is_ended_long_before_its_deadline() {
     let start = Instant::now();
     let error = plugin.add().unwrap_err();
     plugin.nobody_is_left();
-    assert!(matches!(error, CallError::Flooded), "{error}");
+    assert!(matches!(error, DelegateError::Flooded), "{error}");
     assert!(start.elapsed() < LONG / 2);
 }
 
@@ -284,7 +284,7 @@ fn a_flood_on_stderr_does_not_outlast_the_deadline() {
         .exec(Verb::Add, "{}", Duration::from_millis(300))
         .unwrap_err();
     plugin.nobody_is_left();
-    assert!(matches!(error, CallError::Hung { .. }), "{error}");
+    assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
     assert!(start.elapsed() < Duration::from_secs(3));
 }
 
@@ -341,7 +341,7 @@ fn children_of_a_plugin_that_never_answered_are_ended() {
     let start = Instant::now();
     let error = plugin.add().unwrap_err();
     plugin.nobody_is_left();
-    assert!(matches!(error, CallError::Silent { .. }), "{error}");
+    assert!(matches!(error, DelegateError::Silent { .. }), "{error}");
     assert!(start.elapsed() < Duration::from_secs(2));
 }
 
@@ -448,7 +448,7 @@ fn a_binary_that_stays_busy_is_named_before_the_deadline() {
     let error = plugin
         .exec(Verb::Add, "{}", Duration::from_millis(300))
         .unwrap_err();
-    assert!(matches!(error, CallError::Busy { .. }), "{error}");
+    assert!(matches!(error, DelegateError::Busy { .. }), "{error}");
     assert!(start.elapsed() < Duration::from_secs(1));
     assert!(!plugin.path("pids").exists());
 }
@@ -457,7 +457,7 @@ fn a_binary_that_stays_busy_is_named_before_the_deadline() {
 fn nothing_starts_when_no_time_is_left() {
     let plugin = Plugin::script("echo {}");
     let error = plugin.exec(Verb::Add, "{}", Duration::ZERO).unwrap_err();
-    assert!(matches!(error, CallError::NoTime), "{error}");
+    assert!(matches!(error, DelegateError::NoTime), "{error}");
     assert!(!plugin.path("pids").exists());
 }
 
@@ -495,7 +495,7 @@ fn an_exit_status_that_the_kernel_drops_is_an_error() {
 fn ignores_sigchld() {
     let plugin = Plugin::script("echo {}");
     let error = plugin.add().unwrap_err();
-    assert!(matches!(error, CallError::Lost), "{error}");
+    assert!(matches!(error, DelegateError::Lost), "{error}");
     plugin.nobody_is_left();
 }
 

@@ -3,7 +3,7 @@
 
 use super::Failure;
 use crate::cni::{self, code};
-use crate::delegate::CallError;
+use crate::delegate::DelegateError;
 use crate::journal::LockError;
 
 impl Failure {
@@ -36,7 +36,9 @@ impl Failure {
             Failure::Delegates { .. } => code::DELEGATE,
             Failure::Result(_) => code::INCOMPATIBLE_VERSION,
             Failure::Delegate { cause, .. } if cause.cause.is_of_record() => code::JOURNAL,
-            Failure::Delegate { cause, .. } if matches!(cause.cause, CallError::NoRoom { .. }) => {
+            Failure::Delegate { cause, .. }
+                if matches!(cause.cause, DelegateError::NoRoom { .. }) =>
+            {
                 code::TRY_AGAIN_LATER
             }
             Failure::Delegate { .. } => match self.delegates_code() {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::PodName;
 use crate::cni::{NetworkConfig, PluginType};
-use crate::delegate::CallError;
+use crate::delegate::DelegateError;
 use crate::journal::Sandbox;
 use crate::operation::detach::detach_one;
 use crate::operation::devices::hardware::Hardware;
@@ -75,7 +75,7 @@ fn is_refusal(debt: &Failure) -> bool {
     };
     let mut causes = causes.iter();
     causes.all(|it| {
-        use CallError::{Failed, NotStarted, Refused};
+        use DelegateError::{Failed, NotStarted, Refused};
         matches!(it.cause, Refused(_) | Failed { .. } | NotStarted { .. })
     })
 }

@@ -5,7 +5,7 @@ use crate::request::deadlines::DeadlineError;
 
 /// What is wrong with the node configuration.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
+pub enum NodeConfigError {
     /// No version that we speak.
     #[error(transparent)]
     Version(cni::VersionError),
@@ -38,12 +38,12 @@ pub enum ConfigError {
     Deadline(#[source] DeadlineError),
 }
 
-impl ConfigError {
+impl NodeConfigError {
     /// The CNI code.
     pub fn code(&self) -> u32 {
         match self {
-            ConfigError::Version(_) => cni::code::INCOMPATIBLE_VERSION,
-            ConfigError::VersionType(_) => cni::code::DECODING_FAILURE,
+            NodeConfigError::Version(_) => cni::code::INCOMPATIBLE_VERSION,
+            NodeConfigError::VersionType(_) => cni::code::DECODING_FAILURE,
             _ => cni::code::INVALID_NETWORK_CONFIG,
         }
     }

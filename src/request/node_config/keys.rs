@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 
-use super::ConfigError;
+use super::NodeConfigError;
 use crate::cni::RawObject;
 use crate::cni::json::excerpt;
 
@@ -18,13 +18,13 @@ impl Keys<'_> {
     pub(super) fn read<T: DeserializeOwned>(
         &self,
         key: &'static str,
-    ) -> Result<Option<T>, ConfigError> {
+    ) -> Result<Option<T>, NodeConfigError> {
         self.conf.read(key).map_err(|cause| {
             let value = self
                 .conf
                 .get(key)
                 .map_or_else(String::new, |raw| excerpt(raw.get()).into_owned());
-            ConfigError::Value {
+            NodeConfigError::Value {
                 key,
                 value,
                 cause: format!("{cause}; correct its type"),
@@ -33,12 +33,12 @@ impl Keys<'_> {
     }
 
     /// An object; an empty one where there is none.
-    pub(super) fn object(&self, key: &'static str) -> Result<RawObject, ConfigError> {
+    pub(super) fn object(&self, key: &'static str) -> Result<RawObject, NodeConfigError> {
         Ok(self.read(key)?.unwrap_or_default())
     }
 
     /// A string; an empty one is as good as none, as Go has it.
-    pub(super) fn text(&self, key: &'static str) -> Result<Option<String>, ConfigError> {
+    pub(super) fn text(&self, key: &'static str) -> Result<Option<String>, NodeConfigError> {
         Ok(self.read::<String>(key)?.filter(|text| !text.is_empty()))
     }
 
@@ -46,19 +46,23 @@ impl Keys<'_> {
         &self,
         key: &'static str,
         remedy: &'static str,
-    ) -> Result<String, ConfigError> {
-        self.text(key)?.ok_or(ConfigError::Missing { key, remedy })
+    ) -> Result<String, NodeConfigError> {
+        self.text(key)?
+            .ok_or(NodeConfigError::Missing { key, remedy })
     }
 
-    pub(super) fn flag(&self, key: &'static str) -> Result<Option<bool>, ConfigError> {
+    pub(super) fn flag(&self, key: &'static str) -> Result<Option<bool>, NodeConfigError> {
         self.read(key)
     }
 
-    pub(super) fn list(&self, key: &'static str) -> Result<Option<Vec<String>>, ConfigError> {
+    pub(super) fn list(&self, key: &'static str) -> Result<Option<Vec<String>>, NodeConfigError> {
         self.read(key)
     }
 
-    pub(super) fn optional_path(&self, key: &'static str) -> Result<Option<PathBuf>, ConfigError> {
+    pub(super) fn optional_path(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<PathBuf>, NodeConfigError> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
@@ -68,7 +72,11 @@ impl Keys<'_> {
         Ok(Some(PathBuf::from(text)))
     }
 
-    pub(super) fn path(&self, key: &'static str, default: &str) -> Result<PathBuf, ConfigError> {
+    pub(super) fn path(
+        &self,
+        key: &'static str,
+        default: &str,
+    ) -> Result<PathBuf, NodeConfigError> {
         Ok(self
             .optional_path(key)?
             .unwrap_or_else(|| PathBuf::from(default)))
@@ -78,7 +86,7 @@ impl Keys<'_> {
         &self,
         key: &'static str,
         choices: &[(&str, T)],
-    ) -> Result<Option<T>, ConfigError> {
+    ) -> Result<Option<T>, NodeConfigError> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
@@ -98,8 +106,8 @@ impl Keys<'_> {
 }
 
 /// A value that is wrong, and why.
-pub(super) fn wrong(key: &'static str, value: &str, cause: &dyn fmt::Display) -> ConfigError {
-    ConfigError::Value {
+pub(super) fn wrong(key: &'static str, value: &str, cause: &dyn fmt::Display) -> NodeConfigError {
+    NodeConfigError::Value {
         key,
         value: excerpt(value).into_owned(),
         cause: cause.to_string(),

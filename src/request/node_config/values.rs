@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::value::RawValue;
 
 use super::keys::{Keys, wrong};
-use super::{ClusterNetwork, ConfigError, Source};
+use super::{ClusterNetwork, NodeConfigError, Source};
 use crate::cni::{NetworkConfig, NetworkName};
 use crate::npwg::ObjectRef;
 use crate::request::deadlines::Deadlines;
@@ -16,7 +16,7 @@ use crate::request::policy::Policy;
 const MAX_DEFAULT_NETWORKS: usize = 32;
 
 /// A name that no namespace can have would allow or look up nothing.
-fn namespace(key: &'static str, name: &str) -> Result<(), ConfigError> {
+fn namespace(key: &'static str, name: &str) -> Result<(), NodeConfigError> {
     // Any name will do for the object: what is asked is whether the namespace can be one.
     match ObjectRef::new(name, "any") {
         Ok(_) => Ok(()),
@@ -31,7 +31,7 @@ impl Keys<'_> {
     /// The cluster network, and what `delegates` has besides it.
     pub(super) fn cluster_network(
         &self,
-    ) -> Result<(ClusterNetwork, Vec<Box<RawValue>>), ConfigError> {
+    ) -> Result<(ClusterNetwork, Vec<Box<RawValue>>), NodeConfigError> {
         let named = self.text("clusterNetwork")?;
         let delegates: Option<Vec<Box<RawValue>>> = self.read("delegates")?;
         let mut delegates = delegates.unwrap_or_default();
@@ -52,7 +52,7 @@ impl Keys<'_> {
         }
         match named {
             Some(name) => Ok((ClusterNetwork::Named(name), delegates)),
-            None if delegates.is_empty() => Err(ConfigError::Missing {
+            None if delegates.is_empty() => Err(NodeConfigError::Missing {
                 key: "clusterNetwork",
                 remedy: "name the cluster network's configuration, or put it first in delegates",
             }),
@@ -63,14 +63,14 @@ impl Keys<'_> {
         }
     }
 
-    pub(super) fn auxiliary_chain(&self) -> Result<Option<NetworkName>, ConfigError> {
+    pub(super) fn auxiliary_chain(&self) -> Result<Option<NetworkName>, NodeConfigError> {
         const KEY: &str = "auxiliaryCNIChainName";
         let name = self.text(KEY)?;
         name.map(|name| name.parse().map_err(|cause| wrong(KEY, &name, &cause)))
             .transpose()
     }
 
-    pub(super) fn default_networks(&self) -> Result<Vec<String>, ConfigError> {
+    pub(super) fn default_networks(&self) -> Result<Vec<String>, NodeConfigError> {
         let networks = self.list("defaultNetworks")?.unwrap_or_default();
         if networks.len() > MAX_DEFAULT_NETWORKS {
             let count = networks.len().to_string();
@@ -87,7 +87,7 @@ impl Keys<'_> {
         Ok(networks)
     }
 
-    pub(super) fn system_namespaces(&self) -> Result<Vec<String>, ConfigError> {
+    pub(super) fn system_namespaces(&self) -> Result<Vec<String>, NodeConfigError> {
         const KEY: &str = "systemNamespaces";
         let names = self.list(KEY)?;
         let names = names.unwrap_or_else(|| vec!["kube-system".into()]);
@@ -95,14 +95,14 @@ impl Keys<'_> {
         Ok(names)
     }
 
-    pub(super) fn multus_namespace(&self) -> Result<String, ConfigError> {
+    pub(super) fn multus_namespace(&self) -> Result<String, NodeConfigError> {
         const KEY: &str = "multusNamespace";
         let name = self.text(KEY)?.unwrap_or_else(|| "kube-system".into());
         namespace(KEY, &name)?;
         Ok(name)
     }
 
-    pub(super) fn global_namespaces(&self) -> Result<Vec<String>, ConfigError> {
+    pub(super) fn global_namespaces(&self) -> Result<Vec<String>, NodeConfigError> {
         const KEY: &str = "globalNamespaces";
         let text = self.text(KEY)?.unwrap_or_else(|| "default".into());
         let names = text.split(',').map(str::trim);
@@ -112,7 +112,7 @@ impl Keys<'_> {
             .collect()
     }
 
-    pub(super) fn source(&self) -> Result<Source, ConfigError> {
+    pub(super) fn source(&self) -> Result<Source, NodeConfigError> {
         let folder = self.optional_path("manifestDir")?;
         let socket = self.optional_path("agentSocket")?;
         let kubeconfig = self.optional_path("kubeconfig")?;
@@ -131,7 +131,7 @@ impl Keys<'_> {
         }
     }
 
-    pub(super) fn log(&self) -> Result<Log, ConfigError> {
+    pub(super) fn log(&self) -> Result<Log, NodeConfigError> {
         let options = self.object("logOptions")?;
         Ok(Log {
             file: self.optional_path("logFile")?,
@@ -144,13 +144,13 @@ impl Keys<'_> {
         })
     }
 
-    pub(super) fn policy(&self) -> Result<Policy, ConfigError> {
+    pub(super) fn policy(&self) -> Result<Policy, NodeConfigError> {
         let wire = self.object("policy")?;
         Policy::try_from(&wire).map_err(|cause| wrong("policy", &wire.to_string(), &cause))
     }
 
-    pub(super) fn deadlines(&self) -> Result<Deadlines, ConfigError> {
+    pub(super) fn deadlines(&self) -> Result<Deadlines, NodeConfigError> {
         let wire = self.object("deadlines")?;
-        Deadlines::try_from(&wire).map_err(ConfigError::Deadline)
+        Deadlines::try_from(&wire).map_err(NodeConfigError::Deadline)
     }
 }

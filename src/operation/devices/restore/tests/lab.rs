@@ -14,7 +14,7 @@ use crate::baseline::DeviceState;
 use crate::boot::boot_id;
 use crate::cluster::{Answer, Census, Cluster, ClusterError, Publication, Question};
 use crate::cni::RawObject;
-use crate::delegate::{Call as Delegate, CallError, DelegateExec, Ours};
+use crate::delegate::{DelegateCall, DelegateError, DelegateExec, Ours};
 use crate::journal::{Exclusive, Header, Journal, Key, Sandbox, Turn, Unrestored};
 use crate::kernel::fake::FakeDevices;
 use crate::kernel::{DeviceLinks, Link, PodNetns, VfState, VfVlan};
@@ -46,7 +46,7 @@ impl Cluster for Nobody {
 }
 
 impl DelegateExec for Nobody {
-    fn exec(&self, _: &Delegate<'_>) -> Result<Vec<u8>, CallError> {
+    fn exec(&self, _: &DelegateCall<'_>) -> Result<Vec<u8>, DelegateError> {
         Ok(Vec::new())
     }
 }
