@@ -1,4 +1,4 @@
-//! The CNI protocol itself, without any I/O: what a runtime and a plugin say to each other.
+//! The CNI protocol without any I/O: the messages between a runtime and a plugin.
 //!
 //! ```text
 //! bytes ─▶ json::RawObject ─▶ NetworkConfig ─▶ PluginConfig ──request──▶ stdin of a delegate
@@ -6,10 +6,10 @@
 //!                                               CniResult ◀──── its stdout ────┘
 //! ```
 //!
-//! Jackfield stands on both sides: it is a plugin to the container runtime and a runtime to its
-//! delegates. Everything here is written for the two at once. JSON that belongs to others is kept
-//! as the text it was written in (CNI 1.1.0 §1 "The runtime MUST pass through these fields,
-//! unchanged"), and read as the reference library reads it: keys in any case, `null` for absent.
+//! Jackfield is a plugin to the container runtime and a runtime to its delegates, and this module
+//! serves both roles. JSON that belongs to others is kept as the text it was written in (CNI 1.1.0
+//! §1 "The runtime MUST pass through these fields, unchanged"). It is read as the reference library
+//! reads it: keys in any case, and `null` as absent.
 
 pub mod args;
 pub mod code;
@@ -26,7 +26,7 @@ pub mod version;
 pub use args::{ArgsError, CniArgs};
 pub use error::Error;
 pub use invocation::{CapabilityArgs, Invocation, InvocationError, ValidAttachment};
-pub use json::{JsonError, RawObject};
+pub use json::{InvalidValue, JsonError, ParserError, RawObject};
 pub use names::{ContainerId, InterfaceName, NameError, NetworkName, PluginType};
 pub use network_config::{NetworkConfig, NetworkConfigError};
 pub use plugin_config::{PluginConfig, PluginConfigError};

@@ -1,4 +1,4 @@
-//! `CNI_ARGS`: what the runtime tells every plugin about a pod.
+//! `CNI_ARGS`: the arguments that the runtime passes to every plugin of a pod.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use super::json::excerpt;
 
 /// The pairs of `CNI_ARGS` in their order (CNI 1.1.0 §2 "Parameters"): `K=V;K=V`.
 ///
-/// containerd writes them in another order with each call, so nothing may depend on it; they are
-/// handed on in the order in which they came.
+/// Plugins get the pairs in the order in which they came. Nothing else may depend on the order,
+/// since containerd changes it with each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CniArgs {
     pairs: Vec<(Box<str>, Box<str>)>,
 }
 
 impl CniArgs {
-    /// Reads the variable. Empty pairs, as after a last `;`, count for nothing.
+    /// Reads the variable. Empty pairs, such as after a final `;`, are ignored.
     ///
     /// # Errors
     ///
-    /// [`ArgsError`] with the pair that has no `=` or nothing before it.
+    /// [`ArgsError`] with the first pair that has no `=` or an empty key.
     pub fn parse(text: &str) -> Result<Self, ArgsError> {
         let mut args = Self::default();
         for pair in text.split(';').filter(|pair| !pair.is_empty()) {
@@ -34,7 +34,7 @@ impl CniArgs {
         Ok(args)
     }
 
-    /// The value of a key; the last one where it stands twice.
+    /// The value of a key; the last one if the key occurs more than once.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.iter()
@@ -43,12 +43,12 @@ impl CniArgs {
             .map(|(_, value)| value)
     }
 
-    /// Gives a key a value, at the end if it is new.
+    /// Sets the value of a key, at the end if the key is new.
     ///
     /// # Errors
     ///
-    /// [`ArgsError`] when key or value hold what separates pairs: the format has no quoting, and a
-    /// `;` in a value would become a pair of its own.
+    /// [`ArgsError`] when key or value contain a separator. The format has no quoting, so a `;` in a
+    /// value would begin another pair.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ArgsError> {
         if key.is_empty() || key.contains(['=', ';', '\0']) || value.contains([';', '\0']) {
             let pair = format!("{key}={value}");
@@ -70,7 +70,7 @@ impl CniArgs {
         Ok(())
     }
 
-    /// Takes a key out, however often it stands there.
+    /// Removes every occurrence of a key.
     pub fn remove(&mut self, key: &str) {
         self.pairs.retain(|(name, _)| **name != *key);
     }
@@ -110,10 +110,10 @@ impl std::str::FromStr for CniArgs {
 /// `CNI_ARGS` that cannot be read or written; CNI error code 4.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArgsError {
-    /// A pair that is none.
-    #[error("CNI_ARGS: {0:?} is no pair; write KEY=VALUE;KEY=VALUE")]
+    /// A pair without `=` or without a key.
+    #[error("CNI_ARGS: {0:?} is not a pair; write KEY=VALUE;KEY=VALUE")]
     Pair(String),
-    /// A key or value that cannot be written.
+    /// A key or value that contains a separator.
     #[error(
         "CNI_ARGS: {0:?} cannot be passed on; use no ';' or '=' in a key and no ';' in a value"
     )]
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pair_is_named() {
+    fn an_error_names_the_invalid_pair() {
         let table = [
             ("", Ok("")),
             (";", Ok("")),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_set_has_one_value() {
+    fn setting_a_key_leaves_one_value() {
         let mut args = CniArgs::parse("A=1;B=2;A=3").unwrap();
         assert_eq!(args.get("A"), Some("3"));
         args.set("A", "4").unwrap();
@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsing_never_fails_hard_and_reads_back(text in "[A-C=;x]{0,24}|\\PC{0,24}") {
+        fn parsing_never_panics_and_reads_back(text in "[A-C=;x]{0,24}|\\PC{0,24}") {
             if let Ok(args) = CniArgs::parse(&text) {
                 prop_assert_eq!(CniArgs::parse(&args.to_string()).unwrap(), args);
             }

@@ -1,9 +1,9 @@
-//! The error codes that Jackfield answers with, CNI's and its own.
+//! The error codes of CNI and of Jackfield.
 
-/// One error code: what it is called, what it means and what to do about it.
+/// One error code: its name, its meaning and the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The number that stands in `code`.
+    /// The value of `code`.
     pub number: u32,
     /// A short name.
     pub name: &'static str,
@@ -28,7 +28,7 @@ macro_rules! codes {
             pub const $constant: u32 = $number;
         )*
 
-        /// Every code in ascending order; the documentation is made from it.
+        /// Every code in ascending order. `docs/errors.md` is generated from this table.
         ///
         /// 1 to 99 are CNI's (CNI 1.1.0 §5 "Error" and §2 "STATUS"), 100 and above are Jackfield's.
         pub const TABLE: &[Code] = &[$(Code {
@@ -43,67 +43,67 @@ macro_rules! codes {
 codes! {
     INCOMPATIBLE_VERSION = 1, "incompatible CNI version",
         "The configuration asks for a CNI version, or a command for one, that is not supported",
-        "set cniVersion to one of those that the message lists";
+        "set cniVersion to a version that the message lists";
     UNSUPPORTED_FIELD = 2, "unsupported field",
         "A key of the configuration has a value that is not supported",
         "change the key that the message names";
     UNKNOWN_CONTAINER = 3, "unknown container",
-        "The container is unknown and nothing of it is left to clean up",
-        "none is needed";
+        "The container is unknown and there is nothing to clean up",
+        "nothing";
     INVALID_ENVIRONMENT = 4, "invalid environment",
         "A variable of the call is missing or invalid",
-        "look at how the container runtime calls its plugins";
+        "check how the container runtime calls its plugins";
     IO_FAILURE = 5, "I/O failure",
         "Reading or writing failed",
-        "look at the file that the message names";
+        "check the file that the message names";
     DECODING_FAILURE = 6, "decoding failure",
-        "The configuration on stdin is no JSON, or its cniVersion is no string",
+        "The configuration on stdin is not JSON, or its cniVersion is not a string",
         "correct the configuration file";
     INVALID_NETWORK_CONFIG = 7, "invalid network configuration",
-        "A key of the configuration has a wrong value",
+        "A key of the configuration has an invalid value",
         "correct the key that the message names";
     INVALID_NETNS = 8, "invalid network namespace",
         "The network namespace is the host's own",
         "give the sandbox a network namespace of its own";
     TRY_AGAIN_LATER = 11, "try again later",
-        "What the call needs is not ready yet",
-        "none is needed, the runtime calls again; look at the agent if it stays";
+        "Something that the call needs is not ready yet",
+        "wait, the runtime calls again; check the agent if the error persists";
     NOT_AVAILABLE = 50, "plugin not available",
         "No pod can be attached now",
-        "look at the agent and at the plugin that the message names";
+        "check the agent and the plugin that the message names";
     LIMITED_CONNECTIVITY = 51, "limited connectivity",
-        "No pod can be attached now, and those that are may have lost connectivity",
-        "look at the plugin that the message names";
+        "No pod can be attached now, and attached pods may have lost connectivity",
+        "check the plugin that the message names";
     DELEGATE = 100, "delegate failed",
         "A delegate failed; its own code is in details",
-        "look at what the delegate says";
+        "follow the delegate's message";
     SELECTION = 101, "invalid selection",
-        "What the pod asks for in its annotation is invalid or contradicts itself",
+        "The networks annotation of the pod is invalid or contradicts itself",
         "correct the annotation of the pod";
     NETWORK = 102, "network not usable",
         "A definition is missing or unreadable, or its configuration is invalid",
         "create or correct the NetworkAttachmentDefinition that the message names";
     CAPABILITY = 103, "capability not declared",
-        "The pod asks for something that no plugin of the network declares",
+        "The pod requests a capability that no plugin of the network declares",
         "declare the capability in the definition, or set undeclared to args";
     DEVICES = 104, "devices",
-        "The devices that kubelet allocated are too few, unknown, in use, or cannot be spared",
-        "compare the pod's resource requests with the resourceName of its networks, and look at the device that the message names";
+        "The devices that kubelet allocated are too few, unknown, in use, or needed by the node itself",
+        "compare the pod's resource requests with the resourceName of its networks, and check the device that the message names";
     VERIFICATION = 105, "verification failed",
-        "The kernel does not show what was asked for or answered",
-        "look at the delegate that answered otherwise";
+        "The kernel does not show what the pod requested or what the delegate reported",
+        "check the delegate that the message names";
     TEARDOWN_INCOMPLETE = 106, "teardown incomplete",
-        "Something could not be detached, or a device not be put back as it was, and is still owed",
-        "none is needed, it is tried again; jackfield doctor lists what is owed";
+        "An attachment could not be removed, or a device could not be restored; Jackfield still owes it",
+        "wait, Jackfield retries; jackfield doctor lists what is owed";
     CLUSTER = 107, "cluster",
-        "The pod is unknown, has another UID, or neither agent nor API can be reached",
-        "look at the agent and at the API server";
+        "The pod is unknown, has another UID, or neither agent nor API server can be reached",
+        "check the agent and the API server";
     RESTRICTED = 108, "restricted",
         "The pod may not use this network, or not in this way",
         "ask for the network in the pod's namespace, or extend policy";
     JOURNAL = 109, "journal",
         "The record of what is attached cannot be read or written",
-        "look at the directory that journalDir names";
+        "check the directory that journalDir names";
 }
 
 #[cfg(test)]

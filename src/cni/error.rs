@@ -7,16 +7,16 @@ use super::code;
 use super::json::{Members, RawObject};
 use crate::console;
 
-/// What a plugin says when it fails: CNI 1.1.0 §5 "Error".
+/// The error document of a plugin: CNI 1.1.0 §5 "Error".
 ///
-/// It is what Jackfield answers to the runtime, and what it reads from a delegate.
+/// Jackfield writes it for the runtime and reads it from delegates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The number: see [`super::code`]. A delegate that gave none has 0.
+    /// The error code: see [`super::code`]. It is 0 when a delegate gave none.
     pub code: u32,
     /// What happened, in one line.
     pub msg: String,
-    /// More about it; may be empty.
+    /// Details; may be empty.
     pub details: String,
 }
 
@@ -30,14 +30,14 @@ impl Error {
         }
     }
 
-    /// The same error with details.
+    /// Sets the details.
     #[must_use]
     pub fn with_details(mut self, details: impl Into<String>) -> Self {
         self.details = details.into();
         self
     }
 
-    /// The document for stdout: one object on one line, its texts on one line too.
+    /// The document for stdout: one object on one line, with line breaks in its texts escaped.
     #[must_use]
     pub fn to_json(&self, version: Version) -> String {
         let mut out = String::with_capacity(64 + self.msg.len() + self.details.len());
@@ -52,10 +52,10 @@ impl Error {
         out
     }
 
-    /// Reads a delegate's document; `None` when it is none.
+    /// Reads a delegate's document; `None` when the bytes are not an error document.
     ///
-    /// Lenient, since the message is all there is to go by: `cniVersion` may be missing, and a
-    /// code or a message is enough.
+    /// Reading is lenient, since the message is often the only hint at the cause: `cniVersion` may
+    /// be missing, and a code or a message is enough.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let object = RawObject::parse(bytes).ok()?;
@@ -76,9 +76,9 @@ impl fmt::Display for Error {
         match (self.msg.as_str(), self.details.as_str()) {
             ("", "") => {
                 write!(f, "code {}", self.code)?;
-                // From 100 on each plugin has its own.
-                if let Some(known) = code::lookup(self.code).filter(|it| it.number < 100) {
-                    write!(f, " ({})", known.name)?;
+                // Each plugin has its own codes from 100 on.
+                if let Some(code) = code::lookup(self.code).filter(|code| code.number < 100) {
+                    write!(f, " ({})", code.name)?;
                 }
                 f.write_str(" without a message")
             }
@@ -116,25 +116,25 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_quotes_without_end_is_cut() {
+    fn a_long_message_is_cut() {
         let json = Error::new(100, "é".repeat(100_000)).to_json(Version::LATEST);
         assert!(json.len() < 17_000, "{}", json.len());
         assert!(Error::parse(json.as_bytes()).unwrap().msg.contains('…'));
     }
 
     #[test]
-    fn an_error_without_words_is_told_by_its_code() {
-        let words = |code| Error::new(code, "").to_string();
+    fn an_error_without_a_message_shows_its_code() {
+        let text = |code| Error::new(code, "").to_string();
         assert_eq!(
-            words(7),
+            text(7),
             "code 7 (invalid network configuration) without a message"
         );
-        assert_eq!(words(102), "code 102 without a message");
+        assert_eq!(text(102), "code 102 without a message");
         assert_eq!(Error::new(7, "").with_details("d").to_string(), "d");
     }
 
     #[test]
-    fn a_delegates_error_is_read_as_far_as_it_goes() {
+    fn a_delegates_error_is_read_leniently() {
         let table = [
             (
                 r#"{"code":11,"msg":"later"}"#,

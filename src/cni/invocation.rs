@@ -1,4 +1,4 @@
-//! What one plugin gets on stdin.
+//! The configuration that a plugin reads from stdin.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,28 +14,28 @@ use super::plugin_config::PluginConfig;
 use super::result::{CniResult, ResultError};
 use super::version::Version;
 
-/// One call of a plugin, as far as its configuration on stdin goes: CNI 1.1.0 §3 "Deriving
-/// request configuration from plugin configuration".
+/// What a call adds to a plugin's configuration: CNI 1.1.0 §3 "Deriving request configuration from
+/// plugin configuration".
 #[derive(Clone, Copy, Debug)]
 pub struct Invocation<'a> {
     /// The network's name.
     pub name: &'a NetworkName,
-    /// The version that is spoken.
+    /// The protocol version.
     pub version: Version,
-    /// The result of the plugin before, or of the whole ADD; none on the first ADD of a chain.
+    /// The result of the previous plugin or of the whole ADD; `None` for the first plugin of an ADD.
     pub prev_result: Option<&'a CniResult>,
-    /// What the runtime or the pod gives; a plugin sees what it declares.
+    /// The values from the runtime and the pod. A plugin gets those that it declares.
     pub capability_args: &'a CapabilityArgs,
-    /// The pod's `cni-args`: laid over `args.cni` of the definition key by key, and stronger
-    /// (NPWG 1.3 §4.1.2.1.6.2).
+    /// The pod's `cni-args`, which override `args.cni` of the definition key by key (NPWG 1.3
+    /// §4.1.2.1.6.2).
     pub cni_args: Option<&'a RawObject>,
     /// Top-level keys that every plugin gets: `deviceID` and `pciBusID`.
     pub inject: &'a [(String, Box<RawValue>)],
-    /// Who is still attached; on GC only.
+    /// The attachments that GC must keep; `None` for other verbs.
     pub valid_attachments: Option<&'a [ValidAttachment]>,
 }
 
-/// Values for capabilities, by name, in the order in which they were given.
+/// Values for capabilities, by name, in the order in which they were set.
 #[derive(Clone, Debug, Default)]
 pub struct CapabilityArgs {
     entries: Vec<(Box<str>, Box<RawValue>)>,
@@ -50,15 +50,15 @@ impl CapabilityArgs {
         }
     }
 
-    /// Gives a capability a value, as it was written; the latest one counts.
+    /// Sets the value of a capability to a JSON text, replacing an earlier one.
     pub fn set(&mut self, name: &str, value: Box<RawValue>) {
-        match self.entries.iter_mut().find(|(known, _)| **known == *name) {
+        match self.entries.iter_mut().find(|(key, _)| **key == *name) {
             Some(entry) => entry.1 = value,
             None => self.entries.push((name.into(), value)),
         }
     }
 
-    /// Gives a capability a value.
+    /// Sets the value of a capability.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl CapabilityArgs {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         self.iter()
-            .find(|(known, _)| *known == name)
+            .find(|(key, _)| *key == name)
             .map(|(_, value)| value)
     }
 
@@ -85,14 +85,14 @@ impl CapabilityArgs {
         self.entries.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
 
-/// The values of a runtime's `runtimeConfig`; `null` counts as not given.
+/// The values of a runtime's `runtimeConfig`; `null` is absent.
 impl From<&RawObject> for CapabilityArgs {
     fn from(object: &RawObject) -> Self {
         let given = object.iter().filter(|(_, value)| value.get() != "null");
@@ -102,7 +102,7 @@ impl From<&RawObject> for CapabilityArgs {
     }
 }
 
-/// As [`CapabilityArgs::set`] does one after the other, at a cost that grows linearly.
+/// Like repeated calls of [`CapabilityArgs::set`], but in linear time.
 impl FromIterator<(Box<str>, Box<RawValue>)> for CapabilityArgs {
     fn from_iter<I: IntoIterator<Item = (Box<str>, Box<RawValue>)>>(given: I) -> Self {
         let mut places: HashMap<Box<str>, usize> = HashMap::new();
@@ -160,7 +160,7 @@ impl<'de> Deserialize<'de> for CapabilityArgs {
     }
 }
 
-/// An attachment that GC must leave alone: CNI 1.1.0 §2 "GC".
+/// An attachment that GC must keep: CNI 1.1.0 §2 "GC".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ValidAttachment {
     /// `CNI_CONTAINERID` of its ADD.
@@ -171,17 +171,17 @@ pub struct ValidAttachment {
 }
 
 impl ValidAttachment {
-    /// The two spellings of the key: the specification's, and what the reference library wrote
-    /// before it.
+    /// The two names of the key: that of the specification, and an earlier one of the reference
+    /// library.
     pub const KEYS: [&str; 2] = ["cni.dev/valid-attachments", "cni.dev/attachments"];
 
-    /// The attachments that a runtime names in a GC's configuration.
+    /// The attachments in the configuration of a GC.
     ///
-    /// `None` when it names no list, so that nothing may be collected; `null` is an empty list.
+    /// `None` without the key, in which case GC must not remove anything; `null` is an empty list.
     ///
     /// # Errors
     ///
-    /// [`JsonError::Key`] when an element is none: better to collect nothing than too much.
+    /// [`JsonError::Key`] when an element is invalid, so that GC does not remove too much.
     pub fn read_list(config: &RawObject) -> Result<Option<Vec<Self>>, JsonError> {
         for key in Self::KEYS {
             if config.contains(key) {
@@ -192,40 +192,39 @@ impl ValidAttachment {
     }
 }
 
-/// Why a plugin's stdin cannot be written.
+/// Why the configuration for a plugin's stdin cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvocationError {
     /// `args` of the definition cannot be merged with those of the pod.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// The previous result cannot be said in the version that is spoken.
+    /// The version cannot express the previous result.
     #[error("prevResult: {0}")]
     PrevResult(#[from] ResultError),
 }
 
-/// Keys of a plugin's object that are not passed on as they are: what the runtime sets itself,
-/// and what only a runtime may set.
-const OURS: [&str; 7] = [
+/// Keys that are dropped from a plugin's object, because only the runtime sets them.
+const RUNTIME_KEYS: [&str; 7] = [
     "cniVersion",
     "name",
     "cniVersions",
     "capabilities",
     "runtimeConfig",
     "prevResult",
-    // A path that a definition brings along would let it write anywhere as root: plugins get the
-    // one that is theirs by capability (DEVINFO 1.1.0 §5.1.1).
+    // A path from a definition could point anywhere, and the plugin writes to it as root. Plugins
+    // get their path as a capability (DEVINFO 1.1.0 §5.1.1).
     "CNIDeviceInfoFile",
 ];
 
 impl PluginConfig {
     /// The text for the plugin's stdin.
     ///
-    /// Everything that is the plugin's own goes out byte for byte as it was written.
+    /// The plugin's own keys are written byte for byte as they came.
     ///
     /// # Errors
     ///
-    /// [`InvocationError`] when `args` is no object but has to be merged, or the previous result
-    /// cannot be converted.
+    /// [`InvocationError`] when `args` must be merged and is not an object, or when the previous
+    /// result cannot be converted.
     pub fn request(&self, invocation: &Invocation<'_>) -> Result<String, InvocationError> {
         let body = self.body();
         let prev_result = invocation
@@ -241,7 +240,7 @@ impl PluginConfig {
         members.push_text("cniVersion", invocation.version.as_str());
         members.push_text("name", invocation.name.as_str());
         for (key, value) in body.iter() {
-            let replaced = OURS.iter().any(|ours| same_key(key, ours))
+            let replaced = RUNTIME_KEYS.iter().any(|name| same_key(key, name))
                 || key
                     .get(..8)
                     .is_some_and(|start| start.eq_ignore_ascii_case("cni.dev/"))
@@ -249,7 +248,7 @@ impl PluginConfig {
                 || invocation
                     .inject
                     .iter()
-                    .any(|(ours, _)| same_key(key, ours));
+                    .any(|(name, _)| same_key(key, name));
             if !replaced {
                 members.push(key, value.get());
             }
@@ -286,11 +285,11 @@ impl PluginConfig {
 }
 
 impl PluginConfig {
-    /// Whether what a pod puts into `args.cni` has a place in this plugin's.
+    /// Checks that the pod's `cni-args` can be merged into this plugin's `args.cni`.
     ///
     /// # Errors
     ///
-    /// [`JsonError`] when `args`, or `cni` in it, is no object.
+    /// [`JsonError`] when `args` or `args.cni` is not an object.
     pub fn check_args(&self, pods: &RawObject) -> Result<(), JsonError> {
         if pods.is_empty() {
             return Ok(());
@@ -299,14 +298,14 @@ impl PluginConfig {
     }
 }
 
-/// The definition's `args`, and `cni` in it.
+/// The definition's `args` and `args.cni`.
 fn args_of(body: &RawObject) -> Result<(RawObject, RawObject), JsonError> {
     let args = body.read::<RawObject>("args")?.unwrap_or_default();
     let cni = args.read::<RawObject>("cni")?.unwrap_or_default();
     Ok((args, cni))
 }
 
-/// The value of `args` when the pod has a say in it; `None` leaves that of the definition alone.
+/// The value of `args` with the pod's `cni-args`; `None` when the pod has none.
 fn merged_args(body: &RawObject, pods: Option<&RawObject>) -> Result<Option<String>, JsonError> {
     let Some(pods) = pods.filter(|pods| !pods.is_empty()) else {
         return Ok(None);

@@ -1,123 +1,33 @@
-//! JSON that belongs to somebody else: read where it must be, passed on as it was written.
+//! JSON that belongs to others: read where Jackfield needs it, passed on as it was written.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use thiserror::Error;
 
+mod error;
 mod keys;
 mod raw_object;
 
+pub use error::{InvalidValue, JsonError, ParserError};
 pub(crate) use keys::{Key, each_key, folded, same_key, unambiguous};
 pub use raw_object::RawObject;
 pub(crate) use raw_object::{Members, POD_ANNOTATIONS};
 
-/// How deep arrays and objects may nest.
-///
-/// The same as what the usual parsers of delegates bear; deeper is an attack or an accident.
+/// How deep arrays and objects may nest: as deep as the usual parsers of delegates accept.
 pub const MAX_DEPTH: usize = 128;
 
-/// Why JSON could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum JsonError {
-    /// Nothing but white space.
-    #[error("empty input where a JSON object was expected")]
-    Empty,
-    /// Not JSON, or not of the shape that was expected.
-    #[error("invalid JSON: {0}")]
-    Syntax(String),
-    /// Nested beyond [`MAX_DEPTH`].
-    #[error("JSON nests deeper than {MAX_DEPTH} levels at byte {offset}; flatten it")]
-    TooDeep {
-        /// Where the first level too many begins.
-        offset: usize,
-    },
-    /// A key that must be there is not.
-    #[error("key {key:?} is missing: {reason}")]
-    Missing {
-        /// The key, as it is documented.
-        key: String,
-        /// What was expected.
-        reason: String,
-    },
-    /// A key is there twice, in whatever case; parsers read that differently.
-    #[error(
-        "key {key:?} occurs more than once in its object, which plugins read regardless of case; \
-         keep one"
-    )]
-    Ambiguous {
-        /// The path of the key.
-        key: String,
-    },
-    /// The value of one key is not what it must be.
-    #[error("key {key:?}: {value} is not valid: {reason}")]
-    Key {
-        /// The key, as it is documented.
-        key: String,
-        /// The value as it was written, cut where it is long.
-        value: String,
-        /// What was expected.
-        reason: String,
-    },
-}
-
-impl JsonError {
-    /// An error about the value of `key`, which stands as `value` in the text.
-    pub(crate) fn key(key: &str, value: &str, reason: &str) -> Self {
-        Self::Key {
-            key: key.to_owned(),
-            value: excerpt(value).into_owned(),
-            reason: reason.to_owned(),
-        }
-    }
-
-    /// An error about `key`, which is not there.
-    pub(crate) fn missing(key: &str, reason: &str) -> Self {
-        Self::Missing {
-            key: key.to_owned(),
-            reason: reason.to_owned(),
-        }
-    }
-
-    /// Says in which element of which list the key is: `ips[1].address`.
-    pub(crate) fn within(self, list: &str, index: usize) -> Self {
-        match self {
-            Self::Key { key, value, reason } => Self::Key {
-                key: format!("{list}[{index}].{key}"),
-                value,
-                reason,
-            },
-            Self::Missing { key, reason } => Self::Missing {
-                key: format!("{list}[{index}].{key}"),
-                reason,
-            },
-            other => other,
-        }
-    }
-
-    /// The error of a parser that read the value of `key`.
-    pub(crate) fn of_key(key: &str, value: &RawValue, error: &serde_json::Error) -> Self {
-        Self::key(key, value.get(), &without_position(error))
-    }
-}
-
-impl From<serde_json::Error> for JsonError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Syntax(shortened(&error.to_string(), LONGEST_REASON).into_owned())
-    }
-}
-
-/// Text in UTF-8 that nests no deeper than [`MAX_DEPTH`], so any parser may have it.
+/// Checks that bytes are UTF-8 and nest no deeper than [`MAX_DEPTH`], so that any parser can read
+/// them.
 ///
-/// The check is a loop over bytes and needs no stack, whatever it is given.
+/// The check is a loop over the bytes, so deep input does not exhaust the stack.
 ///
 /// # Errors
 ///
-/// [`JsonError::Empty`], [`JsonError::TooDeep`], or [`JsonError::Syntax`] when it is not UTF-8.
+/// [`JsonError::Empty`], [`JsonError::TooDeep`] or [`JsonError::NotUtf8`].
 pub fn check(bytes: &[u8]) -> Result<&str, JsonError> {
-    let text = str::from_utf8(bytes).map_err(|error| {
-        JsonError::Syntax(format!("not UTF-8 after byte {}", error.valid_up_to()))
+    let text = str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 {
+        valid_up_to: error.valid_up_to(),
     })?;
     let mut depth = 0_usize;
     let mut in_string = false;
@@ -153,9 +63,9 @@ pub fn check(bytes: &[u8]) -> Result<&str, JsonError> {
     Ok(text)
 }
 
-/// Reads one value, with an error that does not speak of lines and columns.
+/// Reads the value of `key`; an error names the key, not line and column.
 pub(crate) fn read<'a, T: Deserialize<'a>>(key: &str, value: &'a RawValue) -> Result<T, JsonError> {
-    serde_json::from_str(value.get()).map_err(|error| JsonError::of_key(key, value, &error))
+    serde_json::from_str(value.get()).map_err(|error| JsonError::of_key(key, value, error))
 }
 
 /// Appends `text` as a JSON string.
@@ -172,28 +82,17 @@ pub(crate) fn push_string(out: &mut String, text: &str) {
     }
 }
 
-/// A parser's words quote the whole value that it did not expect.
-const LONGEST_REASON: usize = 200;
-
-/// A value in a message: whole when it is short.
+/// A value for a message, cut if it is long.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
     shortened(text, 80)
 }
 
-/// As many characters of a text.
-pub(super) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
+/// A text cut to `longest` characters.
+fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     match text.char_indices().nth(longest) {
         Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
         None => Cow::Borrowed(text),
     }
-}
-
-fn without_position(error: &serde_json::Error) -> String {
-    let mut message = error.to_string();
-    if let Some(end) = message.rfind(" at line ") {
-        message.truncate(end);
-    }
-    shortened(&message, LONGEST_REASON).into_owned()
 }
 
 #[cfg(test)]

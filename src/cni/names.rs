@@ -1,4 +1,4 @@
-//! The names that a call is made of, each checked once.
+//! The names in a call, each checked once.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::json::excerpt;
 
-/// A name that breaks the rules of its kind.
+/// An invalid name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{kind} {value:?} is not valid; {rule}")]
 pub struct NameError {
@@ -82,39 +82,39 @@ macro_rules! name {
 }
 
 name! {
-    /// What the runtime calls a sandbox: `CNI_CONTAINERID`.
+    /// The runtime's ID of a sandbox: `CNI_CONTAINERID` (CNI 1.1.0 §2 "Parameters").
     ///
-    /// CNI 1.1.0 §2 "Parameters". Since it begins with a letter or digit and holds no slash, it
-    /// leads to no other directory; the specification sets no limit to its length.
+    /// It begins with a letter or digit and contains no slash, so a path made of it stays in its
+    /// directory. The specification does not limit its length.
     ContainerId, "container ID", plain
 }
 
 name! {
     /// The name of a network: the key `name` of a configuration, CNI 1.1.0 §1.
     ///
-    /// Plugins keep state in directories of that name, hence the rules of a container ID.
+    /// Plugins keep state in directories of that name, so the rules of a container ID apply.
     NetworkName, "network name", plain
 }
 
 name! {
     /// The name of an interface in the pod: `CNI_IFNAME`.
     ///
-    /// What the kernel lets an interface be called (NPWG 1.3 §4.1.2.1.5): 1 to 15 bytes, no `/`,
-    /// `:`, white space, not `.` or `..`. `%` is refused too, since the kernel takes it for a
-    /// pattern and never for a letter; so are control characters, which would end up on terminals.
+    /// It is a name that the kernel accepts (NPWG 1.3 §4.1.2.1.5): 1 to 15 bytes, no `/`, `:` or
+    /// white space, not `.` or `..`. `%` is refused, since the kernel reads it as a pattern. Control
+    /// characters are refused, since they would reach terminals.
     InterfaceName, "interface name", interface
 }
 
 name! {
-    /// The name of a plugin's binary: the key `type` of a plugin, or of its `ipam`.
+    /// The name of a plugin's binary: the key `type` of a plugin or of its `ipam` (CNI 1.1.0 §1
+    /// "Plugin configuration objects").
     ///
-    /// CNI 1.1.0 §1 "Plugin configuration objects". It is joined to a directory and executed as
-    /// root, so it must not lead out of there.
+    /// It is joined to a directory and executed as root, so it must not lead out of that directory.
     PluginType, "plugin type", file_name
 }
 
 impl InterfaceName {
-    /// What every runtime of Kubernetes calls a pod's first interface.
+    /// The name that every Kubernetes runtime gives to a pod's first interface.
     #[must_use]
     pub(crate) fn first() -> Self {
         Self("eth0".into())
@@ -122,7 +122,7 @@ impl InterfaceName {
 
     /// The name of a numbered interface: `net1`, `net2`, … (NPWG 1.3 §4.2.1).
     ///
-    /// The prefix is one of our own and short; the number is a position, so the name fits.
+    /// The prefix is short and the number is a position in a list, so the name is valid.
     #[must_use]
     pub(crate) fn numbered(prefix: &'static str, number: usize) -> Self {
         Self(format!("{prefix}{number}").into())
@@ -144,14 +144,14 @@ fn plain(text: &str) -> Result<(), &'static str> {
 }
 
 fn interface(text: &str) -> Result<(), &'static str> {
-    // The kernel counts and classifies bytes: 0xa0 is white space to it, also inside of a letter.
+    // The kernel looks at bytes: to it 0xa0 is white space, even inside a multi-byte character.
     const LONGEST: usize = 15;
     if text.is_empty() || text.len() > LONGEST {
         Err("use 1 to 15 bytes")
     } else if matches!(text, "." | "..") {
         Err("'.' and '..' are reserved")
     } else if matches!(text, "all" | "default") {
-        Err("'all' and 'default' are the kernel's, for all interfaces at once")
+        Err("the kernel reserves 'all' and 'default'")
     } else if text
         .bytes()
         .any(|byte| matches!(byte, b'/' | b':' | b'%' | 0xa0))

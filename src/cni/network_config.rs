@@ -10,18 +10,17 @@ use super::version::{Version, VersionError};
 
 /// How many plugins a chain may have.
 ///
-/// Real ones have fewer than ten; each is a process with a deadline of its own.
+/// Real chains have fewer than ten. Each plugin is a process with a deadline of its own.
 pub const MAX_PLUGINS: usize = 64;
 
-/// How large the text of a configuration may be, in bytes: more than an object in the cluster.
+/// How large a configuration may be, in bytes: larger than any object in the cluster.
 pub const MAX_BYTES: usize = 2 * 1024 * 1024;
 
-/// A network configuration: CNI 1.1.0 §1 "Configuration format", or a single plugin as it was
+/// A network configuration: CNI 1.1.0 §1 "Configuration format", or a single plugin in the format
 /// before 1.0.0, which definitions still use (NPWG 1.3 §3.2.1).
 ///
-/// It keeps its own text, since the configuration that attached a pod has to detach it, whatever
-/// was written into the definition since (CNI 1.1.0 §3 "should not change between add and
-/// delete").
+/// It keeps its text, since the configuration that attached a pod must also detach it, even if the
+/// definition has changed (CNI 1.1.0 §3 "should not change between add and delete").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkConfig {
     name: Option<NetworkName>,
@@ -33,27 +32,27 @@ pub struct NetworkConfig {
 }
 
 impl NetworkConfig {
-    /// Reads a configuration of either form. One with `type` is a single plugin, as Multus has it, whose
-    /// own key `plugins` then is; else one with `plugins` is a list.
+    /// Reads a configuration of either form. As in Multus, a configuration with `type` is a single
+    /// plugin, and `plugins` is then a key of that plugin. Otherwise `plugins` is the list.
     ///
-    /// Keys are found in any case and may be there once, `null` is absent, `cniVersions` counts, and `disableCheck` and
-    /// `disableGC` may be strings, all as in the reference library.
+    /// As in the reference library, keys are found in any case, `null` is absent, `cniVersions`
+    /// counts, and `disableCheck` and `disableGC` may be strings. A key may occur only once.
     ///
     /// # Errors
     ///
-    /// [`NetworkConfigError`], which knows its CNI code.
+    /// [`NetworkConfigError`], which has a CNI code.
     pub fn parse(text: &[u8]) -> Result<Self, NetworkConfigError> {
         let raw = text_of(text)?;
         super::json::unambiguous(raw, &[])?;
         Self::read(raw)
     }
 
-    /// Reads a configuration that has attached a pod: one with a key twice was still executed by
-    /// releases that did not refuse it, and detaches the pod as it attached it.
+    /// Reads a configuration that has attached a pod. Earlier releases executed configurations with
+    /// a key that occurs twice, so such a configuration must still be able to detach its pod.
     ///
     /// # Errors
     ///
-    /// As [`Self::parse`], but for ambiguous keys.
+    /// As [`Self::parse`], except for ambiguous keys.
     pub fn recorded(text: &[u8]) -> Result<Self, NetworkConfigError> {
         Self::read(text_of(text)?)
     }
@@ -77,22 +76,22 @@ impl NetworkConfig {
         })
     }
 
-    /// The name that the configuration gives itself; an empty one is none.
+    /// The key `name`; `None` when it is missing or empty.
     #[must_use]
     pub fn name(&self) -> Option<&NetworkName> {
         self.name.as_ref()
     }
 
-    /// The same configuration under a name, be it that it has none (NPWG 1.3 §3.4.2).
+    /// Gives the configuration a name, whether or not it has one (NPWG 1.3 §3.4.2).
     ///
-    /// [`Self::raw`] stays what it was.
+    /// [`Self::raw`] does not change.
     #[must_use]
     pub fn with_name(mut self, name: NetworkName) -> Self {
         self.name = Some(name);
         self
     }
 
-    /// The version that is spoken with the plugins: [`Version::negotiate`].
+    /// The protocol version for the plugins: see [`Version::negotiate`].
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
@@ -110,15 +109,14 @@ impl NetworkConfig {
         self.disable_gc
     }
 
-    /// The chain in the order of ADD; there is one plugin at least.
+    /// The plugins in the order of ADD, at least one.
     #[must_use]
     pub fn plugins(&self) -> &[PluginConfig] {
         &self.plugins
     }
 
-    /// Whether any plugin of the chain declares a capability.
-    ///
-    /// What NPWG 1.3 §4.1.2.1.3.2 and its siblings want to be verified before an attachment.
+    /// Whether any plugin of the chain declares a capability, which NPWG 1.3 §4.1.2.1.3.2 and
+    /// similar clauses require before an attachment.
     #[must_use]
     pub fn declares(&self, capability: &str) -> bool {
         self.plugins
@@ -126,7 +124,7 @@ impl NetworkConfig {
             .any(|plugin| plugin.declares(capability))
     }
 
-    /// The text it was read from; [`Self::parse`] gives it back, without [`Self::with_name`].
+    /// The text that the configuration was read from, without the name of [`Self::with_name`].
     #[must_use]
     pub fn raw(&self) -> &str {
         &self.raw
@@ -199,48 +197,51 @@ fn plugins(object: RawObject) -> Result<Vec<PluginConfig>, NetworkConfigError> {
 /// Why a network configuration cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NetworkConfigError {
-    /// It is not JSON, or a key has a value of a wrong type.
+    /// The text is not JSON, or a value has the wrong type.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// `cniVersion` or `cniVersions` has a wrong type.
+    /// `cniVersion` or `cniVersions` has the wrong type.
     #[error(transparent)]
     VersionType(JsonError),
-    /// No version that it names is known.
+    /// Jackfield supports none of the versions.
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// It is larger than [`MAX_BYTES`].
+    /// The text is larger than [`MAX_BYTES`].
     #[error("the configuration has {0} bytes; {MAX_BYTES} are allowed")]
     TooLarge(usize),
-    /// `name` breaks the rules.
+    /// `name` is not a valid network name.
     #[error("key \"name\": {0}")]
     Name(#[source] NameError),
-    /// There is nothing to execute.
+    /// The configuration names no plugin.
     #[error("no plugin is given; name one with the key \"type\", or several in \"plugins\"")]
     NoPlugins,
-    /// There is more to execute than [`MAX_PLUGINS`].
+    /// The chain is longer than [`MAX_PLUGINS`].
     #[error("key \"plugins\" lists {0} plugins; {MAX_PLUGINS} are allowed")]
     TooManyPlugins(usize),
-    /// One of the plugins is no plugin.
+    /// The configuration of one plugin is invalid.
     #[error("plugin {position} of the chain: {source}")]
     Plugin {
-        /// Its place in the chain, from 1.
+        /// The plugin's place in the chain, from 1.
         position: usize,
-        /// What is wrong with it.
+        /// What is wrong.
         #[source]
         source: PluginConfigError,
     },
 }
 
 impl NetworkConfigError {
-    /// The CNI code, where the configuration is the one on stdin.
+    /// The CNI code for a configuration that came on stdin.
     #[must_use]
     pub fn code(&self) -> u32 {
         use super::code;
         match self {
             Self::VersionType(_)
-            | Self::Json(JsonError::Empty | JsonError::Syntax(_) | JsonError::TooDeep { .. }) => {
-                code::DECODING_FAILURE
-            }
+            | Self::Json(
+                JsonError::Empty
+                | JsonError::NotUtf8 { .. }
+                | JsonError::Syntax(_)
+                | JsonError::TooDeep { .. },
+            ) => code::DECODING_FAILURE,
             Self::Version(_) => code::INCOMPATIBLE_VERSION,
             _ => code::INVALID_NETWORK_CONFIG,
         }

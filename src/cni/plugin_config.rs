@@ -10,8 +10,8 @@ use super::names::{NameError, PluginType};
 
 /// One plugin of a chain: CNI 1.1.0 §1 "Plugin configuration objects".
 ///
-/// What the protocol needs of it is read once; everything is kept as it was written, for the
-/// plugin to see.
+/// The keys that the protocol needs are read once. The whole object is kept as it was written, for
+/// the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginConfig {
     plugin_type: PluginType,
@@ -21,12 +21,12 @@ pub struct PluginConfig {
 }
 
 impl PluginConfig {
-    /// Takes an object for a plugin.
+    /// Reads a plugin's object.
     ///
     /// # Errors
     ///
-    /// [`PluginConfigError`] when `type` is missing, or it or `ipam.type` is no name of a binary, or
-    /// `capabilities` is no object of booleans.
+    /// [`PluginConfigError`] when `type` is missing, when `type` or `ipam.type` is not the name of a
+    /// binary, or when `capabilities` is not an object of booleans.
     pub fn new(body: RawObject) -> Result<Self, PluginConfigError> {
         let plugin_type = match body.read::<String>("type")? {
             Some(text) if !text.is_empty() => text.parse().map_err(PluginConfigError::Type)?,
@@ -35,7 +35,7 @@ impl PluginConfig {
         let mut capabilities: Vec<Box<str>> = Vec::new();
         if let Some(declared) = body.read::<RawObject>("capabilities")? {
             let mut seen = HashSet::new();
-            // The last of several wins, as everywhere.
+            // The last of several equal keys wins, as in RawObject.
             for (name, value) in declared.iter().rev() {
                 let is_declared = boolean("capabilities", name, value)?;
                 if seen.insert(name) && is_declared {
@@ -58,15 +58,15 @@ impl PluginConfig {
         &self.plugin_type
     }
 
-    /// The binary that the plugin will execute for its addresses, if it names one.
+    /// The binary that the plugin executes for its addresses, if it names one.
     ///
-    /// Jackfield never runs it, but a policy that allows some binaries has to know.
+    /// Jackfield never runs it, but the policy must allow it.
     #[must_use]
     pub fn ipam_type(&self) -> Option<&PluginType> {
         self.ipam_type.as_ref()
     }
 
-    /// The capabilities that the plugin declares, that is, sets to `true`.
+    /// The capabilities that the plugin declares by setting them to `true`.
     pub fn capabilities(&self) -> impl Iterator<Item = &str> {
         self.capabilities.iter().map(AsRef::as_ref)
     }
@@ -85,7 +85,7 @@ impl PluginConfig {
 }
 
 fn ipam_type(body: &RawObject) -> Result<Option<PluginType>, PluginConfigError> {
-    // An `ipam` that is no object is for the plugin to judge.
+    // The plugin judges an `ipam` that is not an object.
     let Ok(Some(ipam)) = body.read::<RawObject>("ipam") else {
         return Ok(None);
     };
@@ -104,7 +104,7 @@ fn ipam_type(body: &RawObject) -> Result<Option<PluginType>, PluginConfigError> 
     }
 }
 
-/// `true` or `false`, for a key within a key; `null` is `false`.
+/// Reads the boolean `outer.inner`; `null` is `false`.
 fn boolean(outer: &str, inner: &str, value: &RawValue) -> Result<bool, JsonError> {
     match value.get() {
         "true" => Ok(true),
@@ -117,19 +117,19 @@ fn boolean(outer: &str, inner: &str, value: &RawValue) -> Result<bool, JsonError
     }
 }
 
-/// Why an object is no plugin.
+/// Why a plugin's object is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PluginConfigError {
-    /// A key has a wrong value.
+    /// A value has the wrong type.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// There is no `type`.
+    /// `type` is missing.
     #[error("key \"type\" is missing; name the plugin's binary")]
     NoType,
-    /// `type` is no name of a binary.
+    /// `type` is not the name of a binary.
     #[error("key \"type\": {0}")]
     Type(#[source] NameError),
-    /// `ipam.type` is no name of a binary.
+    /// `ipam.type` is not the name of a binary.
     #[error("key \"ipam.type\": {0}")]
     IpamType(#[source] NameError),
 }

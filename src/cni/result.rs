@@ -1,4 +1,4 @@
-//! What a plugin answers to ADD.
+//! The result of a plugin's ADD.
 
 use std::net::IpAddr;
 
@@ -13,70 +13,70 @@ mod write;
 
 /// How many interfaces a result may have.
 pub const MAX_INTERFACES: usize = 256;
-/// How many addresses.
+/// How many addresses a result may have.
 pub const MAX_IPS: usize = 1024;
-/// How many routes.
+/// How many routes a result may have.
 pub const MAX_ROUTES: usize = 4096;
 
-/// The result of an ADD, whatever version it was written in: CNI 1.1.0 §5 "ADD Success".
+/// The result of an ADD in any version: CNI 1.1.0 §5 "ADD Success".
 ///
-/// It is kept in the shape of 1.1.0, the richest, and converted where it comes in and goes out.
-/// Keys that CNI does not know are not kept. What may be zero is told from what is not there:
+/// It has the shape of 1.1.0, the richest version, and is converted when it is read and written.
+/// Keys that CNI does not define are dropped. A value of zero differs from a missing value:
 /// `interface: 0`, `table: 0`, `scope: 0`.
 ///
-/// In the journal it stands in its 1.1.0 form.
+/// The journal holds it in the 1.1.0 form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CniResult {
-    /// The interfaces that the attachment made, on the host and in the pod.
+    /// The interfaces that the attachment created, on the host and in the pod.
     pub interfaces: Vec<Interface>,
-    /// The addresses that it assigned.
+    /// The addresses that the attachment assigned.
     pub ips: Vec<IpConfig>,
-    /// The routes that it made.
+    /// The routes that the attachment created.
     pub routes: Vec<Route>,
-    /// What it knows about name resolution; an empty object is none.
+    /// Name resolution; `None` for an empty object.
     pub dns: Option<Dns>,
 }
 
-/// An interface that an attachment made; strings that are empty are absent.
+/// An interface that an attachment created; empty strings are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its hardware address, as the plugin wrote it.
+    /// The hardware address, as the plugin wrote it.
     pub mac: Option<String>,
-    /// Its MTU in bytes; since 1.1.0.
+    /// The MTU in bytes; since 1.1.0.
     pub mtu: Option<u32>,
-    /// The network namespace it is in, none on the host.
+    /// The path of the interface's network namespace; `None` on the host.
     pub sandbox: Option<String>,
-    /// A socket that stands for it (vhost-user, memif); since 1.1.0.
+    /// The socket of a vhost-user or memif interface; since 1.1.0.
     pub socket_path: Option<String>,
-    /// The PCI device behind it; since 1.1.0.
+    /// The PCI device of the interface; since 1.1.0.
     pub pci_id: Option<String>,
 }
 
 /// An address that an attachment assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpConfig {
-    /// The address with the length of its prefix.
+    /// The address with its prefix length.
     pub address: IpNet,
-    /// The gateway of its subnet.
+    /// The gateway of the subnet.
     pub gateway: Option<IpAddr>,
-    /// Where its interface is in [`CniResult::interfaces`], which has one there.
+    /// The index of the interface in [`CniResult::interfaces`], always a valid one.
     pub interface: Option<usize>,
 }
 
-/// A route that an attachment made.
+/// A route that an attachment created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The destination.
     pub dst: IpNet,
-    /// The next hop; where there is none, the gateway of an address may serve.
+    /// The next hop; without one, the gateway of an address may apply.
     pub gw: Option<IpAddr>,
-    /// The MTU along the path in bytes; since 1.1.0, like all that follows.
+    /// The path MTU in bytes; since 1.1.0, like all keys below.
     pub mtu: Option<u32>,
     /// The MSS to advertise, in bytes.
     pub advmss: Option<u32>,
-    /// The metric, lower is stronger.
+    /// The metric; a lower one is preferred.
     pub priority: Option<u32>,
     /// The routing table.
     pub table: Option<u32>,
@@ -84,45 +84,44 @@ pub struct Route {
     pub scope: Option<u32>,
 }
 
-/// What an attachment knows about name resolution.
+/// Name resolution of an attachment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dns {
-    /// Servers, the preferred first.
+    /// Name servers, the preferred one first.
     pub nameservers: Vec<String>,
     /// The local domain.
     pub domain: Option<String>,
-    /// Domains to search, the preferred first.
+    /// Search domains, the preferred one first.
     pub search: Vec<String>,
-    /// Options of the resolver.
+    /// Resolver options.
     pub options: Vec<String>,
 }
 
 impl CniResult {
-    /// Reads what a plugin wrote, in the version that it names itself, else in that of the
-    /// configuration.
+    /// Reads a plugin's result, in its own `cniVersion` or else in the configuration's.
     ///
-    /// `{}` is a result; no text at all is none.
+    /// `{}` is a valid result, empty text is not.
     ///
     /// # Errors
     ///
-    /// [`ResultError`] when it is empty, not JSON, of an unknown version, or when a key has a
-    /// value that it cannot have.
+    /// [`ResultError`] when the text is empty, not JSON, of an unsupported version, or when a key
+    /// has an invalid value.
     pub fn parse(text: &[u8], config_version: Version) -> Result<Self, ResultError> {
         read::parse(text, config_version)
     }
 
-    /// Writes it in a version, without what that version cannot say.
+    /// Writes the result in a version, without the keys that the version lacks.
     ///
     /// # Errors
     ///
-    /// [`ResultError::NoAddress`] before 0.3.0, when there are interfaces or routes and no address: such
-    /// a result consists of nothing else.
+    /// [`ResultError::NoAddress`] before 0.3.0, when the result has interfaces or routes but no
+    /// address, since those versions express addresses only.
     pub fn to_json(&self, version: Version) -> Result<String, ResultError> {
         write::to_json(self, version)
     }
 
-    /// Refuses lists of a length that no pod has a use for: each element is verified, recorded
-    /// and written.
+    /// Refuses lists that are longer than any pod needs, since each element costs time to verify,
+    /// record and write.
     ///
     /// # Errors
     ///
@@ -140,22 +139,21 @@ impl CniResult {
         Ok(())
     }
 
-    /// Whether a version can say it: what it is about, if it is about anything.
+    /// Checks that a version can express the result.
     ///
     /// # Errors
     ///
     /// As [`CniResult::to_json`].
     pub fn fits(&self, version: Version) -> Result<(), ResultError> {
-        let says_nothing = self.interfaces.is_empty() && self.routes.is_empty();
-        if version.has_legacy_result() && self.ips.is_empty() && !says_nothing {
+        let needs_address = !self.interfaces.is_empty() || !self.routes.is_empty();
+        if version.has_legacy_result() && self.ips.is_empty() && needs_address {
             return Err(ResultError::NoAddress(version));
         }
         Ok(())
     }
 
-    /// The first interface that is in a sandbox, with its index.
-    ///
-    /// It is what the attachment is about (NPWG 1.3 §5.1.1).
+    /// The first interface in a sandbox, with its index: the interface of the attachment (NPWG 1.3
+    /// §5.1.1).
     #[must_use]
     pub fn sandbox_interface(&self) -> Option<(usize, &Interface)> {
         self.interfaces
@@ -168,26 +166,26 @@ impl CniResult {
 /// Why a result cannot be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ResultError {
-    /// Nothing was written.
-    #[error("the result is empty; a plugin has to print one, be it {{}}")]
+    /// The text is empty.
+    #[error("the result is empty; the plugin must print one, at least {{}}")]
     Empty,
-    /// It is not JSON, or a key has a value that it cannot have.
+    /// The text is not JSON, or a key has an invalid value.
     #[error("the result cannot be read: {0}")]
     Json(#[from] JsonError),
-    /// Its own version is unknown.
+    /// Jackfield does not support the result's version.
     #[error("the result cannot be read: {0}")]
     Version(#[from] VersionError),
     /// A list is longer than its limit.
     #[error("the result has {count} {list}; {limit} are allowed")]
     TooMany {
-        /// The list.
+        /// The key of the list.
         list: &'static str,
-        /// How long it is.
+        /// The length of the list.
         count: usize,
         /// The limit.
         limit: usize,
     },
-    /// There is nothing that the version could say.
+    /// The version expresses addresses only, and the result has none.
     #[error(
         "the result has no address, which CNI version {0} cannot express; raise cniVersion to 0.3.1"
     )]

@@ -1,21 +1,21 @@
-//! What a plugin is asked to do.
+//! The operations of a plugin.
 
 use std::fmt;
 
 /// The value of `CNI_COMMAND`: CNI 1.1.0 §2 "CNI operations".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Attach.
+    /// Attaches a sandbox.
     Add,
-    /// Detach.
+    /// Detaches a sandbox.
     Del,
-    /// See whether it is still attached.
+    /// Checks that a sandbox is still attached.
     Check,
-    /// Forget everybody who is not named.
+    /// Removes every attachment that the runtime does not list.
     Gc,
-    /// See whether ADD would work.
+    /// Checks whether ADD would succeed.
     Status,
-    /// List the versions that the plugin speaks.
+    /// Lists the versions that the plugin supports.
     Version,
 }
 
@@ -30,13 +30,13 @@ impl Verb {
         Self::Version,
     ];
 
-    /// The verb of that name; names are upper case and no other.
+    /// The verb with a name, which must be in upper case.
     #[must_use]
     pub fn named(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verb| verb.as_str() == text)
     }
 
-    /// As it is written in the environment.
+    /// The verb as the environment has it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,14 +49,14 @@ impl Verb {
         }
     }
 
-    /// Whether it is about one attachment, so that container, netns and interface are said
-    /// (CNI 1.1.0 §3 "Attachment Parameters": always, be it empty).
+    /// Whether the verb acts on one attachment, so that container, netns and interface are set, even
+    /// if empty (CNI 1.1.0 §3 "Attachment Parameters").
     #[must_use]
     pub const fn has_attachment(self) -> bool {
         matches!(self, Self::Add | Self::Del | Self::Check)
     }
 
-    /// Whether success comes with a document on standard output.
+    /// Whether a successful call writes a document to standard output.
     #[must_use]
     pub const fn has_answer(self) -> bool {
         matches!(self, Self::Add | Self::Version)

@@ -1,4 +1,4 @@
-//! Versions of the CNI protocol and how one is agreed upon.
+//! Versions of the CNI protocol and how they are negotiated.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,26 +6,26 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// A released version of the CNI specification; a later one compares as greater.
+/// A released version of the CNI specification; a later version compares as greater.
 ///
-/// Jackfield speaks all of them (CNI 1.1.0 "Released versions"), because the runtime, the node's
-/// configuration and every definition each bring their own.
+/// Jackfield supports all of them (CNI 1.1.0 "Released versions"), because the runtime, the node
+/// configuration and each definition may use different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "&'static str", try_from = "String")]
 pub enum Version {
-    /// 0.1.0: `ip4` and `ip6` results; what a configuration without `cniVersion` means.
+    /// 0.1.0: `ip4` and `ip6` results; the version of a configuration without `cniVersion`.
     V0_1_0,
     /// 0.2.0: the VERSION command.
     V0_2_0,
     /// 0.3.0: rich results and chains.
     V0_3_0,
-    /// 0.3.1: 0.3.0 with a typing error mended.
+    /// 0.3.1: 0.3.0 with a typing error corrected.
     V0_3_1,
     /// 0.4.0: CHECK, and `prevResult` on DEL.
     V0_4_0,
     /// 1.0.0: lists only; `ips[].version` is gone.
     V1_0_0,
-    /// 1.1.0: GC, STATUS, and more about interfaces and routes.
+    /// 1.1.0: GC, STATUS, and more keys for interfaces and routes.
     V1_1_0,
 }
 
@@ -64,14 +64,14 @@ impl Version {
         Self::ALL.map(Self::as_str).join(", ")
     }
 
-    /// The highest version that both a configuration and Jackfield know.
+    /// The highest version that both a configuration and Jackfield support.
     ///
-    /// Versions that are unknown are passed over as long as one is known, as CNI 1.1.0 §1 "Version
-    /// considerations" wants it. A configuration that names none (or an empty one) speaks 0.1.0.
+    /// Unsupported versions are skipped if at least one is supported (CNI 1.1.0 §1 "Version
+    /// considerations"). A configuration without a version, or with an empty one, uses 0.1.0.
     ///
     /// # Errors
     ///
-    /// When versions are named and none of them is known.
+    /// When the configuration names versions and none of them is supported.
     pub fn negotiate(
         cni_version: Option<&str>,
         cni_versions: &[String],
@@ -111,13 +111,13 @@ impl Version {
         self >= Self::V1_1_0
     }
 
-    /// Whether a runtime hands the ADD's result to DEL (0.4.0 and later).
+    /// Whether a runtime passes the ADD's result to DEL (0.4.0 and later).
     #[must_use]
     pub fn passes_prev_result_on_del(self) -> bool {
         self >= Self::V0_4_0
     }
 
-    /// Whether results have the `ip4`/`ip6` shape that 0.3.0 did away with.
+    /// Whether results have the `ip4`/`ip6` shape, which 0.3.0 removed.
     #[must_use]
     pub fn has_legacy_result(self) -> bool {
         self < Self::V0_3_0
@@ -155,7 +155,7 @@ impl TryFrom<String> for Version {
     }
 }
 
-/// A CNI version that Jackfield does not know; CNI error code 1.
+/// A CNI version that Jackfield does not support; CNI error code 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("CNI version {0:?} is not supported; use one of {supported}", supported = Version::supported())]
 pub struct VersionError(String);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_version_is_told_with_what_is_supported() {
+    fn an_unknown_version_is_refused_with_the_supported_ones() {
         let error = Version::negotiate(Some("1.2.0"), &[]).unwrap_err();
         assert_eq!(
             error.to_string(),

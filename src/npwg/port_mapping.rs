@@ -1,4 +1,4 @@
-//! A port of the host that leads into the pod.
+//! A port of the host that is forwarded to the pod.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -10,7 +10,7 @@ use crate::cni::{JsonError, RawObject};
 
 /// One element of `portMappings`: NPWG 1.3 §4.1.2.1.7.
 ///
-/// It is written as the convention of the capability has it.
+/// It is written in the format of CNI's capability `portMappings`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PortMapping {
@@ -18,15 +18,15 @@ pub struct PortMapping {
     pub host_port: NonZeroU16,
     /// The port in the pod.
     pub container_port: NonZeroU16,
-    /// What travels.
+    /// The protocol of both ports.
     pub protocol: Protocol,
-    /// The host's address to listen on; no key of the specification, but one that the portmap
-    /// plugin and Multus' users know.
+    /// The host's address to listen on. The specification does not define this key, but the portmap
+    /// plugin and Multus do.
     #[serde(rename = "hostIP", skip_serializing_if = "Option::is_none")]
     pub host_ip: Option<IpAddr>,
 }
 
-/// The protocol of a port, in any case; TCP where none is given.
+/// The protocol of a port, read in any case; TCP by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -40,7 +40,7 @@ pub enum Protocol {
 }
 
 impl PortMapping {
-    /// Its keys.
+    /// The keys of an element.
     pub(crate) const KEYS: [&str; 4] = ["hostPort", "containerPort", "protocol", "hostIP"];
 
     /// Reads one element.
@@ -54,7 +54,7 @@ impl PortMapping {
                 .read::<NonZeroU16>(key)?
                 .ok_or_else(|| JsonError::missing(key, "expected a port between 1 and 65535"))
         };
-        // No address at all, for Multus and for the plugin.
+        // Multus and the plugin take an empty address for an absent one.
         let host_ip = object.read::<String>("hostIP")?;
         let host_ip = host_ip.filter(|address| !address.is_empty());
         Ok(Self {
@@ -74,7 +74,7 @@ impl PortMapping {
 fn text<T: FromStr>(
     key: &str,
     text: Option<String>,
-    expected: &str,
+    expected: &'static str,
 ) -> Result<Option<T>, JsonError> {
     text.map(|text| match text.parse() {
         Ok(value) => Ok(value),
@@ -94,9 +94,9 @@ impl FromStr for Protocol {
     }
 }
 
-/// A protocol that cannot be mapped.
+/// A protocol whose ports cannot be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the protocol is not known; use TCP, UDP or SCTP")]
+#[error("unknown protocol; use TCP, UDP or SCTP")]
 pub struct UnknownProtocol;
 
 #[cfg(test)]

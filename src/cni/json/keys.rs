@@ -1,4 +1,4 @@
-//! Keys as plugins written in Go see them: folded, and in the order of the text.
+//! Keys as plugins written in Go see them: case-folded, in the order of the text.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,15 +7,16 @@ use std::ops::Range;
 
 use super::{JsonError, excerpt};
 
-/// Whether two spellings are one key to Go's decoder.
+/// Whether Go's decoder takes two spellings for the same key.
 ///
-/// It folds by Unicode, so plugins find `type` under `Type` and `sysctl` under `ſysctl`.
+/// The decoder folds case by Unicode, so plugins find `type` under `Type` and `sysctl` under
+/// `ſysctl`.
 pub(crate) fn same_key(written: &str, meant: &str) -> bool {
     written.eq_ignore_ascii_case(meant)
         || (!written.is_ascii() && written.chars().map(fold).eq(meant.chars().map(fold)))
 }
 
-/// The one spelling that stands for all that Go's decoder takes for the same key.
+/// The spelling that all keys share which Go's decoder takes for the same.
 pub(crate) fn folded(key: &str) -> Cow<'_, str> {
     if key.is_ascii() && !key.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Borrowed(key);
@@ -23,8 +24,8 @@ pub(crate) fn folded(key: &str) -> Cow<'_, str> {
     Cow::Owned(key.chars().map(fold).collect())
 }
 
-/// Unicode's simple case folding, as Go's `unicode.SimpleFold` has it. The dotless `ı` has an
-/// upper case and folds to itself all the same.
+/// Unicode's simple case folding, as in Go's `unicode.SimpleFold`. The dotless `ı` has an upper
+/// case, but folds to itself.
 fn fold(letter: char) -> char {
     if letter.is_ascii() {
         return letter.to_ascii_lowercase();
@@ -40,11 +41,11 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
     letters.next().filter(|_| letters.next().is_none())
 }
 
-/// Refuses an object that has a key twice, in whatever case.
+/// Refuses an object in which a key occurs twice when case is ignored.
 ///
-/// Two parsers read such a text differently: Go merges the values and skips a `null`, others take
-/// the first or the last. `names` is the path of an object whose keys are no keys of a
-/// configuration but names that may differ in their case alone.
+/// Parsers read such a text differently: Go merges the values and skips a `null`, others take the
+/// first or the last value. `names` is the path of an object whose keys are names, not keys of a
+/// configuration. Names may differ only in case.
 ///
 /// # Errors
 ///
@@ -68,29 +69,29 @@ pub(crate) fn unambiguous(text: &str, names: &[&str]) -> Result<(), JsonError> {
 
 /// Calls `found` for every key of a text, at every depth, in their order.
 pub(crate) fn each_key<'t>(text: &'t str, mut found: impl FnMut(&Key<'_, 't>)) {
-    // A key that cannot be read stops every parser there.
+    // Every parser stops at a key that cannot be read.
     let _ = visit(text, &mut |key| {
         found(key);
         Ok(())
     });
 }
 
-/// A key at its place in a text.
+/// A key at its position in a text.
 pub(crate) struct Key<'v, 't> {
     pub(crate) name: &'v Cow<'t, str>,
-    /// The number of its object.
+    /// The number of the key's object.
     pub(crate) object: usize,
-    /// Where its text ends.
+    /// Where the key ends, in bytes.
     end: usize,
     text: &'t str,
-    levels: &'v [Level],
+    levels: &'v [Nesting],
 }
 
-/// An object or a list that is open.
-enum Level {
+/// An object or a list that has begun and not ended.
+enum Nesting {
     Object {
         number: usize,
-        /// The text of the last key, with its quotes.
+        /// The last key, with its quotes.
         key: Range<usize>,
         /// Whether the next string is a key.
         at_key: bool,
@@ -101,22 +102,26 @@ enum Level {
 }
 
 impl Key<'_, '_> {
-    /// Its value, where that is a text.
+    /// The value, if it is a string.
     pub(crate) fn text(&self) -> Option<String> {
         let mut values = serde_json::Deserializer::from_str(self.value()).into_iter::<String>();
         values.next()?.ok()
     }
 
-    /// Whether its value is `true`.
+    /// Whether the value is `true`.
     pub(crate) fn is_true(&self) -> bool {
         self.value().starts_with("true")
     }
 
-    /// The number of the object that has the list in which this key's object stands, where that list
-    /// stands under the key `meant`.
+    /// The number of the outer object, if this key's object is an element of its list `meant`.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
         match self.levels {
-            [.., Level::Object { number, key, .. }, Level::List { .. }, _] => {
+            [
+                ..,
+                Nesting::Object { number, key, .. },
+                Nesting::List { .. },
+                _,
+            ] => {
                 let name = name(self.text, key).ok()?;
                 same_key(&name, meant).then_some(*number)
             }
@@ -124,33 +129,33 @@ impl Key<'_, '_> {
         }
     }
 
-    /// The text from its value on.
+    /// The text from the value on.
     fn value(&self) -> &str {
         let value = self.text.get(self.end..).unwrap_or_default();
         let value = value.trim_start().strip_prefix(':').unwrap_or_default();
         value.trim_start()
     }
 
-    /// Whether its object stands at `path`; no object stands at the empty path.
+    /// Whether the key's object is at `path`. The empty path matches no object.
     fn is_in(&self, path: &[&str]) -> bool {
         let above = self.levels.len().saturating_sub(1);
         let mut outer = self.levels.iter().take(above).zip(path);
-        let is_on_path = |(level, meant): (&Level, &&str)| match level {
-            Level::Object { key, .. } => {
+        let is_on_path = |(level, meant): (&Nesting, &&str)| match level {
+            Nesting::Object { key, .. } => {
                 name(self.text, key).is_ok_and(|name| same_key(&name, meant))
             }
-            Level::List { .. } => false,
+            Nesting::List { .. } => false,
         };
         !path.is_empty() && above == path.len() && outer.all(is_on_path)
     }
 
-    /// `plugins[0].ipam.type`.
+    /// The path of the key, such as `plugins[0].ipam.type`.
     fn path(&self) -> String {
         let mut path = String::new();
         for level in self.levels {
             let _ = match level {
-                Level::List { index } => write!(path, "[{index}]"),
-                Level::Object { key, .. } => {
+                Nesting::List { index } => write!(path, "[{index}]"),
+                Nesting::Object { key, .. } => {
                     let name = name(self.text, key).unwrap_or_default();
                     let period = if path.is_empty() { "" } else { "." };
                     write!(path, "{period}{}", excerpt(&name))
@@ -166,19 +171,19 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
     let bare = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
     match bare {
         Some(bare) if !bare.contains('\\') => Ok(Cow::Borrowed(bare)),
-        // Half of a surrogate pair is no text to us, and to Go the same as any other half.
+        // serde_json refuses half of a surrogate pair; Go reads every half as the same character.
         _ => Ok(Cow::Owned(serde_json::from_str(quoted)?)),
     }
 }
 
-/// Calls `found` for every key of a text, in one pass that needs no stack. What is no JSON is for
-/// its parser to refuse.
+/// Calls `found` for every key of a text, in one pass and without recursion. Invalid JSON is left
+/// to the parser.
 fn visit<'t>(
     text: &'t str,
     found: &mut dyn FnMut(&Key<'_, 't>) -> Result<(), JsonError>,
 ) -> Result<(), JsonError> {
     let bytes = text.as_bytes();
-    let mut levels: Vec<Level> = Vec::new();
+    let mut levels: Vec<Nesting> = Vec::new();
     let (mut objects, mut at) = (0, 0);
     while let Some(byte) = bytes.get(at) {
         let begin = at;
@@ -186,22 +191,22 @@ fn visit<'t>(
         match byte {
             b'{' => {
                 objects += 1;
-                levels.push(Level::Object {
+                levels.push(Nesting::Object {
                     number: objects,
                     key: 0..0,
                     at_key: true,
                 });
             }
-            b'[' => levels.push(Level::List { index: 0 }),
+            b'[' => levels.push(Nesting::List { index: 0 }),
             b'}' | b']' => drop(levels.pop()),
             b',' => match levels.last_mut() {
-                Some(Level::Object { at_key, .. }) => *at_key = true,
-                Some(Level::List { index }) => *index += 1,
+                Some(Nesting::Object { at_key, .. }) => *at_key = true,
+                Some(Nesting::List { index }) => *index += 1,
                 None => {}
             },
             b'"' => {
                 at = end_of_string(bytes, at);
-                if let Some(Level::Object {
+                if let Some(Nesting::Object {
                     number,
                     key,
                     at_key: at_key @ true,
@@ -225,7 +230,7 @@ fn visit<'t>(
     Ok(())
 }
 
-/// Where a string ends, behind its closing quote, that begins before `at`.
+/// The position after the closing quote of the string that contains `at`.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         at += match byte {

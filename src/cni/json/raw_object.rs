@@ -1,4 +1,4 @@
-//! A JSON object that stays as it was written.
+//! A JSON object that keeps its text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,21 +11,21 @@ use serde_json::value::RawValue;
 
 use super::{JsonError, check, folded, push_string, read, same_key, unambiguous};
 
-/// The capability by which a runtime hands over the pod's annotations.
+/// The capability in which a runtime passes the pod's annotations.
 pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 
 /// A JSON object as the list of its keys, each with the text of its value.
 ///
-/// A configuration passes through Jackfield on its way to a delegate, and may hold what no
-/// number type can: `9007199254740993`, `1.10`, `1e400`. So a value is text until somebody asks
-/// for it, and goes out byte for byte as it came in (CNI 1.1.0 §3 "passed through unaltered").
+/// A configuration passes through Jackfield to a delegate, and may hold numbers that no number type
+/// can represent: `9007199254740993`, `1.10`, `1e400`. A value therefore stays text until it is
+/// read, and is written byte for byte as it came (CNI 1.1.0 §3 "passed through unaltered").
 ///
-/// Keys are found as Go's decoder finds them, since most delegates are written in Go: in any
-/// case, and `null` is the same as nothing. Of several the last wins, where they are not refused
-/// ([`Self::parse_configuration`]).
+/// Keys are found as Go's decoder finds them, since most delegates are written in Go: in any case,
+/// with `null` as absent. The last of several equal keys wins, unless
+/// [`Self::parse_configuration`] refuses them.
 ///
-/// It reads itself from `serde_json` only, and then without the check of [`super::check`], which
-/// is the business of who holds the whole text.
+/// `Deserialize` works with `serde_json` only and skips [`super::check`], which the caller must do
+/// on the whole text.
 #[derive(Clone, Debug, Default)]
 pub struct RawObject {
     entries: Vec<(Box<str>, Box<RawValue>)>,
@@ -44,12 +44,12 @@ impl RawObject {
     ///
     /// # Errors
     ///
-    /// [`JsonError`] when it is empty, not JSON, not an object, or nests too deep.
+    /// [`JsonError`] when the text is empty, not JSON, not an object, or nests too deeply.
     pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
         Ok(serde_json::from_str(check(bytes)?)?)
     }
 
-    /// Reads an object that says what is executed: no two parsers may read it differently.
+    /// Reads an object that decides what is executed, so that all parsers must read it alike.
     ///
     /// # Errors
     ///
@@ -60,8 +60,8 @@ impl RawObject {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Reads what a runtime hands over on stdin: a configuration, and in it the pod's annotations,
-    /// whose names may differ in their case alone.
+    /// Reads a runtime's stdin: a configuration that contains the pod's annotations, whose names
+    /// may differ only in case.
     ///
     /// # Errors
     ///
@@ -72,16 +72,16 @@ impl RawObject {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The value of a key; `None` when it is `null` or not there.
+    /// The value of a key; `None` when it is `null` or missing.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&RawValue> {
         self.last(key).filter(|value| value.get() != "null")
     }
 
-    /// Whether a key is there, be it `null`.
+    /// Whether the object has a key, even if its value is `null`.
     ///
-    /// The difference matters once: a `cni.dev/valid-attachments` that is `null` is an empty list,
-    /// one that is not there is no list.
+    /// This matters for `cni.dev/valid-attachments`: `null` is an empty list, a missing key is no
+    /// list.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.last(key).is_some()
@@ -94,19 +94,19 @@ impl RawObject {
             .map(|(_, value)| value)
     }
 
-    /// The value of a key as a `T`; `None` when it is `null` or not there.
+    /// The value of a key as a `T`; `None` when it is `null` or missing.
     ///
     /// # Errors
     ///
-    /// [`JsonError::Key`] with the key and the value when it is no `T`.
+    /// [`JsonError::Key`] with the key and the value when the value is not a `T`.
     pub fn read<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Result<Option<T>, JsonError> {
         self.get(key).map(|value| read(key, value)).transpose()
     }
 
-    /// Gives a key a value, where it stood if it was there, else at the end.
+    /// Sets the value of a key, in its place if the object has the key, otherwise at the end.
     ///
-    /// The key is meant exactly as it is written; call [`Self::remove`] first where a delegate
-    /// would take another spelling for the same.
+    /// The spelling of the key must match exactly. Call [`Self::remove`] first if a delegate would
+    /// take another spelling for the same key.
     pub fn set(&mut self, key: &str, value: Box<RawValue>) {
         let Some(first) = self
             .entries
@@ -126,8 +126,8 @@ impl RawObject {
         }
     }
 
-    /// Lays the keys of `over` over these, whatever case they are written in, so that no key is
-    /// there twice. A key that was there keeps its place.
+    /// Replaces and adds the keys of `over`, ignoring case, so that no key occurs twice. An
+    /// existing key keeps its place.
     pub fn overlay(&mut self, over: &Self) {
         let mut new: HashMap<Cow<'_, str>, usize> = HashMap::new();
         for (place, (key, _)) in over.entries.iter().enumerate() {
@@ -146,31 +146,31 @@ impl RawObject {
         self.entries.extend(rest.cloned());
     }
 
-    /// Takes a key away, however it is spelt and however often; tells whether it was there.
+    /// Removes a key in every spelling and returns whether the object had it.
     pub fn remove(&mut self, key: &str) -> bool {
         let before = self.entries.len();
         self.entries.retain(|(written, _)| !same_key(written, key));
         self.entries.len() < before
     }
 
-    /// Keys and values in the order in which they were written, duplicates and `null` included.
+    /// Keys and values in the order of the text, including duplicates and `null`.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &RawValue)> {
         self.entries.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// Whether there is no key at all.
+    /// Whether the object has no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How many keys there are, duplicates counted.
+    /// The number of keys, including duplicates.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many bytes [`fmt::Display`] will write, give or take escapes.
+    /// How many bytes [`fmt::Display`] writes, apart from escapes.
     pub(crate) fn size_hint(&self) -> usize {
         self.entries
             .iter()
@@ -189,7 +189,7 @@ impl RawObject {
     }
 }
 
-/// Compares the text: `1.0` and `1.00` differ, as do keys in another order.
+/// Compares the text: `1.0` and `1.00` differ, and so does another order of keys.
 impl PartialEq for RawObject {
     fn eq(&self, other: &Self) -> bool {
         self.iter()
@@ -200,7 +200,7 @@ impl PartialEq for RawObject {
 
 impl Eq for RawObject {}
 
-/// The object on as few lines as its values take, these as they were written.
+/// The object without white space between its members; values are written as they came.
 impl fmt::Display for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = String::with_capacity(self.size_hint());
@@ -241,7 +241,7 @@ impl<'de> Deserialize<'de> for RawObject {
     }
 }
 
-/// Writes an object member by member into a string that somebody else holds.
+/// Writes an object member by member into a caller's string.
 pub(crate) struct Members<'a> {
     out: &'a mut String,
     first: bool,
@@ -253,17 +253,17 @@ impl<'a> Members<'a> {
         Self { out, first: true }
     }
 
-    /// One member, its value being JSON already.
+    /// Writes a member whose value is JSON.
     pub(crate) fn push(&mut self, key: &str, value: &str) {
         self.key(key).push_str(value);
     }
 
-    /// One member whose value is a string.
+    /// Writes a member whose value is a string.
     pub(crate) fn push_text(&mut self, key: &str, text: &str) {
         push_string(self.key(key), text);
     }
 
-    /// The key of a member; its value is for the caller to append.
+    /// Writes the key of a member, to which the caller appends the value.
     pub(crate) fn key(&mut self, key: &str) -> &mut String {
         if !self.first {
             self.out.push(',');

@@ -1,4 +1,4 @@
-//! Results of any version, leniently.
+//! Reads results of any version, leniently.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -26,12 +26,12 @@ pub(super) fn parse(text: &[u8], config_version: Version) -> Result<CniResult, R
     }
 }
 
-/// 0.3.0 and later; what a later version added is taken wherever it stands.
+/// Reads 0.3.0 and later; keys of later versions are accepted in earlier ones.
 fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
     let interfaces = list(object, "interfaces", interface)?;
     let mut ips = list(object, "ips", ip_config)?;
     for ip in &mut ips {
-        // Runtimes look it up without a check of their own.
+        // Runtimes use the index without checking it.
         ip.interface = ip.interface.filter(|index| *index < interfaces.len());
     }
     Ok(CniResult {
@@ -42,7 +42,7 @@ fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
     })
 }
 
-/// 0.1.0 and 0.2.0: an address per family, each with its routes.
+/// Reads 0.1.0 and 0.2.0: one address per family, each with its routes.
 fn legacy(object: &RawObject) -> Result<CniResult, JsonError> {
     let mut result = CniResult {
         dns: dns(object)?,
@@ -74,7 +74,7 @@ fn interface(object: &RawObject) -> Result<Interface, JsonError> {
 }
 
 fn ip_config(object: &RawObject) -> Result<IpConfig, JsonError> {
-    // Old results say with -1 that it is no interface's.
+    // In old results -1 means that the address belongs to no interface.
     let interface = object.read::<i64>("interface")?;
     Ok(IpConfig {
         address: required(object, "address")?,
@@ -114,7 +114,7 @@ fn list<T>(
     key: &str,
     element: fn(&RawObject) -> Result<T, JsonError>,
 ) -> Result<Vec<T>, JsonError> {
-    // The reference types hold pointers, so an element may be null; it then says nothing.
+    // The reference types hold pointers, so an element may be null; such an element is skipped.
     let list = object.read::<Vec<Option<RawObject>>>(key)?;
     list.unwrap_or_default()
         .iter()
@@ -124,7 +124,7 @@ fn list<T>(
         .collect()
 }
 
-/// A string that is not empty.
+/// A string; `None` when it is empty.
 fn text(object: &RawObject, key: &str) -> Result<Option<String>, JsonError> {
     Ok(object.read::<String>(key)?.filter(|text| !text.is_empty()))
 }
@@ -154,7 +154,7 @@ fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {
     }
 }
 
-/// The form that the journal keeps.
+/// The form in the journal.
 impl<'de> Deserialize<'de> for CniResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let object = RawObject::deserialize(deserializer)?;

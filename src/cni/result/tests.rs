@@ -291,7 +291,7 @@ fn what_is_no_result_is_named() {
     let table = [
         (
             "",
-            "the result is empty; a plugin has to print one, be it {}",
+            "the result is empty; the plugin must print one, at least {}",
         ),
         ("\n", "the result is empty"),
         ("null", "expected an object"),

@@ -1,4 +1,4 @@
-//! Results in any version, as far as it can say them.
+//! Writes results in any version, without the keys that the version lacks.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub(super) fn to_json(result: &CniResult, version: Version) -> Result<String, Re
     Ok(text.map_err(JsonError::from)?)
 }
 
-/// The form that the journal keeps.
+/// The form in the journal.
 impl Serialize for CniResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Modern::new(self, Version::V1_1_0).serialize(serializer)
