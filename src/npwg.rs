@@ -1,14 +1,14 @@
-//! The NPWG multi-network specification, without any I/O: what pods ask for, how networks are
-//! defined, and what is told about them.
+//! The NPWG multi-network specification without any I/O: selections of pods, definitions of
+//! networks, IPAM claims and status entries.
 //!
 //! ```text
 //! annotation of a pod ──▶ Selection ──┐
-//! NetworkAttachmentDefinition ──▶ Definition ──▶ (attached) ──▶ StatusEntry ──▶ annotation
+//! NetworkAttachmentDefinition ──▶ Definition ──▶ attachment ──▶ StatusEntry ──▶ annotation
 //! IPAMClaim ──▶ IpamClaim ────────────┘
 //! ```
 //!
-//! What others write is read leniently where the specification is silent, and refused with the
-//! key and the value where it calls them invalid (NPWG 1.3 §4.1.2.1).
+//! Reading is lenient where the specification is silent. A value that the specification calls
+//! invalid is refused with its key (NPWG 1.3 §4.1.2.1).
 
 pub mod bandwidth;
 pub mod definition;
@@ -35,21 +35,21 @@ pub use status::{StatusAddresses, StatusDns, StatusEntry, StatusSource, merge_st
 /// The annotation that selects a pod's networks: NPWG 1.3 §4.1.
 pub const NETWORKS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
 
-/// The annotation that says what came of it: NPWG 1.3 §5.
+/// The annotation that reports a pod's attachments: NPWG 1.3 §5.
 pub const STATUS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/network-status";
 
-/// The annotation that replaces the cluster network of one pod, as Multus knows it.
+/// Multus' annotation that replaces the cluster network of one pod.
 pub const DEFAULT_NETWORK_ANNOTATION: &str = "v1.multus-cni.io/default-network";
 
 /// The annotation of a definition that names the resource whose devices it uses.
 pub const RESOURCE_NAME_ANNOTATION: &str = "k8s.v1.cni.cncf.io/resourceName";
 
-/// Which of the specification's versions a node follows where they differ.
+/// The version of the specification that a node follows where versions differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Dialect {
     /// 1.0: `mac` may be an IPoIB address of 20 bytes (NPWG 1.0 §4.1.2.1.4).
     V1_0,
-    /// 1.3: `mac` has 6 bytes, IPoIB has a key of its own.
+    /// 1.3: `mac` has 6 bytes, and IPoIB has its own key.
     #[default]
     V1_3,
 }

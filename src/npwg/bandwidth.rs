@@ -1,4 +1,4 @@
-//! How fast an attachment may be.
+//! Rate limits of an attachment.
 
 use std::num::NonZeroU64;
 
@@ -9,11 +9,11 @@ use thiserror::Error;
 use crate::cni::json::same_key;
 use crate::cni::{JsonError, RawObject};
 
-/// The value of `bandwidth`: NPWG 1.3 §4.1.2.1.8. One direction at least is limited; a value that
-/// limits none is as one that is absent.
+/// The value of `bandwidth`: NPWG 1.3 §4.1.2.1.8. It limits at least one direction; a value that
+/// limits neither is absent.
 ///
-/// It is written as the convention of the capability has it, always with bursts: the reference
-/// plugin wants one with every rate.
+/// It is written in the format of CNI's capability `bandwidth`, always with a burst, since the
+/// reference plugin requires one with each rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
     ingress: Option<Shape>,
@@ -28,10 +28,10 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The smallest burst that is assumed, in bits: 64 KiB, the largest packet there is.
+    /// The smallest default burst in bits: 64 KiB, the largest possible packet.
     pub const LEAST_BURST: u64 = 64 * 1024 * 8;
 
-    /// The largest burst that is assumed, in bits: what runtimes give the cluster network.
+    /// The largest default burst in bits, which runtimes use for the cluster network.
     pub const MOST_BURST: u64 = i32::MAX as u64;
 
     /// The rate in bits per second.
@@ -40,10 +40,10 @@ impl Shape {
         self.rate.get()
     }
 
-    /// The burst in bits: as it was asked for, else a tenth of a second at the full rate, within
+    /// The burst in bits. The default is a tenth of a second at the full rate, between
     /// [`Self::LEAST_BURST`] and [`Self::MOST_BURST`].
     ///
-    /// A bucket that is smaller than a packet drops it, a larger one does not limit short flows.
+    /// A burst smaller than a packet drops the packet; a large burst does not limit short flows.
     #[must_use]
     pub fn burst(&self) -> u64 {
         self.burst.map_or_else(
@@ -54,13 +54,13 @@ impl Shape {
 }
 
 impl Bandwidth {
-    /// What may come into the pod.
+    /// The limit of traffic into the pod.
     #[must_use]
     pub const fn ingress(&self) -> Option<Shape> {
         self.ingress
     }
 
-    /// What may leave the pod.
+    /// The limit of traffic out of the pod.
     #[must_use]
     pub const fn egress(&self) -> Option<Shape> {
         self.egress
@@ -70,12 +70,12 @@ impl Bandwidth {
     ///
     /// # Errors
     ///
-    /// [`BandwidthError`] when it holds a key that is not defined, a value that is no integer above
-    /// zero, or a burst without its rate.
+    /// [`BandwidthError`] for a key that the specification does not define, a value that is not an
+    /// integer above zero, or a burst without its rate.
     pub(crate) fn read(object: &RawObject) -> Result<Option<Self>, BandwidthError> {
         const KEYS: [&str; 4] = ["ingressRate", "ingressBurst", "egressRate", "egressBurst"];
         for (key, _) in object.iter() {
-            // A key with a period is somebody's own (§4.1.2.1).
+            // A key with a period belongs to an implementation (§4.1.2.1).
             if !key.contains('.') && !KEYS.iter().any(|known| same_key(key, known)) {
                 return Err(BandwidthError::UnknownKey(key.to_owned()));
             }
@@ -116,18 +116,18 @@ impl Serialize for Bandwidth {
 /// Why a `bandwidth` is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BandwidthError {
-    /// A value is no integer above zero.
+    /// A value is not an integer above zero.
     #[error("{0}; give bits as an integer above zero")]
     Json(#[from] JsonError),
     /// A key that the specification does not define.
-    #[error("{0:?} is not known; use ingressRate, ingressBurst, egressRate, egressBurst")]
+    #[error("unknown key {0:?}; use ingressRate, ingressBurst, egressRate, egressBurst")]
     UnknownKey(String),
     /// A burst without a rate.
     #[error("{burst} needs {rate}; give both")]
     BurstAlone {
-        /// The key that is there.
+        /// The key of the burst.
         burst: &'static str,
-        /// The key that is missing.
+        /// The missing key.
         rate: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! How to attach a pod to a network.
+//! The definition of a network.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,14 +6,15 @@ use serde_json::Value;
 use super::manifest::{Manifest, ManifestError};
 use super::object_ref::ObjectRef;
 
-/// A NetworkAttachmentDefinition, as far as attaching goes: NPWG 1.3 §3.2.
+/// The parts of a NetworkAttachmentDefinition that an attachment needs: NPWG 1.3 §3.2.
 ///
-/// Its configuration is not read here: a broken one is the fault of that one attachment.
+/// The configuration is not parsed here, so that an invalid one fails only its own attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// The object's name.
     pub object: ObjectRef,
-    /// `spec.config`; where it is absent, a file of that name on the node (NPWG 1.3 §3.4.1).
+    /// `spec.config`; when absent, a file on the node with the object's name has the configuration
+    /// (NPWG 1.3 §3.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
     /// The resource whose devices the network uses: the annotation
@@ -23,19 +24,19 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Takes what matters from the object. One without a namespace is in `default`.
+    /// Reads an object; without a namespace, it is in `default`.
     ///
     /// # Errors
     ///
-    /// [`ManifestError`] when it is another kind of object, has no possible name, or
-    /// `spec.config` is no string.
+    /// [`ManifestError`] when the object is of another kind, has no valid name, or its `spec.config`
+    /// is not a string.
     pub fn from_json(object: &Value) -> Result<Self, ManifestError> {
         let config = object.pointer("/spec/config").cloned();
         Self::from_parts(object, config.unwrap_or_default())
     }
 
-    /// The same of an object whose `spec.config` was taken out of it: it may be large, and is not
-    /// copied.
+    /// Reads an object whose `spec.config` the caller has taken out, which avoids copying a large
+    /// configuration.
     ///
     /// # Errors
     ///
@@ -48,9 +49,9 @@ impl Definition {
             object: manifest.object()?,
             config: match config {
                 Value::Null => None,
-                // The API server takes one of white space alone for none, too.
+                // Like the API server, this takes white space for an absent configuration.
                 Value::String(text) => Some(text).filter(|text| !text.trim().is_empty()),
-                _ => return Err(ManifestError::NoString("spec.config".to_owned())),
+                _ => return Err(ManifestError::NotString("spec.config".to_owned())),
             },
             resource_name: resource.map(str::to_owned),
         })
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_definition_is_named() {
+    fn an_error_names_what_is_wrong_with_an_object() {
         let table = [
             (json!({}), "metadata.name is missing"),
             (json!(null), "metadata.name is missing"),
@@ -115,15 +116,15 @@ mod tests {
             ),
             (
                 json!({"metadata": {"name": 7}}),
-                "metadata.name is no string",
+                "metadata.name is not a string",
             ),
             (
                 json!({"metadata": {"name": "a"}, "spec": {"config": {"type": "x"}}}),
-                "spec.config is no string",
+                "spec.config is not a string",
             ),
             (
                 json!({"metadata": {"name": "a", "annotations": {"k8s.v1.cni.cncf.io/resourceName": 1}}}),
-                "metadata.annotations.k8s.v1.cni.cncf.io/resourceName is no string",
+                "metadata.annotations.k8s.v1.cni.cncf.io/resourceName is not a string",
             ),
         ];
         for (object, expected) in table {

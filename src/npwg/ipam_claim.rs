@@ -9,17 +9,18 @@ use super::requested_ip::RequestedIp;
 use super::selection::MAX_IPS;
 use crate::bounded;
 
-/// An IPAMClaim, as far as attaching goes: NPWG 1.3 §8.
+/// The parts of an IPAMClaim that an attachment needs: NPWG 1.3 §8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IpamClaim {
     /// The object's name.
     pub object: ObjectRef,
-    /// The network it is for: `spec.network`.
+    /// The claim's network: `spec.network`.
     pub network: String,
-    /// The interface it is for: `spec.interface`.
+    /// The claim's interface: `spec.interface`.
     pub interface: String,
-    /// The addresses that a plugin has put into `status.ips`; none before the first attachment. Of the
-    /// agent's answer one more is read than a network may have.
+    /// The addresses that a plugin wrote to `status.ips`; empty before the first attachment.
+    ///
+    /// From the agent's answer at most `MAX_IPS + 1` are read, so that the limit still takes effect.
     #[serde(deserialize_with = "ips")]
     pub ips: Vec<RequestedIp>,
 }
@@ -29,13 +30,12 @@ fn ips<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<RequestedIp>, D::Error
 }
 
 impl IpamClaim {
-    /// Takes what matters from the object, in either API group that the specification names
-    /// (NPWG 1.3 §8.1 and §8.2.1).
+    /// Reads an object of either API group of the specification (NPWG 1.3 §8.1 and §8.2.1).
     ///
     /// # Errors
     ///
-    /// [`ManifestError`] when it is another kind of object, has no possible name, or an address
-    /// is none.
+    /// [`ManifestError`] when the object is of another kind, has no valid name, or has an invalid
+    /// address.
     pub fn from_json(object: &Value) -> Result<Self, ManifestError> {
         let manifest = Manifest(object);
         manifest.is(
@@ -54,9 +54,9 @@ impl IpamClaim {
                 .into_iter()
                 .map(str::parse)
                 .collect::<Result<_, _>>()
-                .map_err(|error: super::RequestedIpError| ManifestError::Value {
+                .map_err(|source| ManifestError::Ip {
                     key: "status.ips",
-                    reason: error.to_string(),
+                    source,
                 })?,
         })
     }
@@ -94,21 +94,21 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_without_addresses_has_none_and_a_broken_one_is_named() {
+    fn an_empty_claim_is_read_and_an_invalid_one_is_refused() {
         let claim = json!({"metadata": {"name": "a"}, "spec": {}, "status": null});
         assert!(IpamClaim::from_json(&claim).unwrap().ips.is_empty());
         let table = [
             (
                 json!({"metadata": {"name": "a"}, "status": {"ips": ["x"]}}),
-                "status.ips: \"x\" is no IP",
+                "status.ips: \"x\" is not an IP",
             ),
             (
                 json!({"metadata": {"name": "a"}, "status": {"ips": "x"}}),
-                "status.ips is no list",
+                "status.ips is not a list",
             ),
             (
                 json!({"metadata": {"name": "a"}, "status": {"ips": [1]}}),
-                "status.ips is no list",
+                "status.ips is not a list",
             ),
             (
                 json!({"apiVersion": "x/v1", "kind": "IPAMClaim", "metadata": {"name": "a"}}),

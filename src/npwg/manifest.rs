@@ -1,23 +1,24 @@
-//! An object of the cluster as it is written down.
+//! A Kubernetes object as JSON.
 
 use serde_json::Value;
 use thiserror::Error;
 
 use super::object_ref::{ObjectRef, ObjectRefError};
+use super::requested_ip::RequestedIpError;
 
 /// An object as JSON, read leniently: `null` and `""` are absent.
 #[derive(Clone, Copy)]
 pub(crate) struct Manifest<'a>(pub(crate) &'a Value);
 
 impl<'a> Manifest<'a> {
-    /// The object's name; `default` is the namespace that is meant where none is written.
+    /// The object's name; without a namespace, the object is in `default`.
     pub(crate) fn object(self) -> Result<ObjectRef, ManifestError> {
         let name = self.text("/metadata/name")?.ok_or(ManifestError::NoName)?;
         let namespace = self.text("/metadata/namespace")?.unwrap_or("default");
         Ok(ObjectRef::new(namespace, name)?)
     }
 
-    /// Refuses what says of itself that it is something else.
+    /// Refuses an object whose `kind` or API group differs. Both may be absent.
     pub(crate) fn is(self, kind: &'static str, groups: &[&str]) -> Result<(), ManifestError> {
         let group = self
             .text("/apiVersion")?
@@ -37,25 +38,25 @@ impl<'a> Manifest<'a> {
         match self.0.pointer(pointer) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
-            Some(_) => Err(ManifestError::NoString(path(pointer))),
+            Some(_) => Err(ManifestError::NotString(path(pointer))),
         }
     }
 
     /// The strings of the list at a JSON pointer.
     pub(crate) fn texts(self, pointer: &str) -> Result<Vec<&'a str>, ManifestError> {
-        let no_list = || ManifestError::NoList(path(pointer));
+        let not_list = || ManifestError::NotList(path(pointer));
         match self.0.pointer(pointer) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(list)) => list
                 .iter()
-                .map(|element| element.as_str().ok_or_else(no_list))
+                .map(|element| element.as_str().ok_or_else(not_list))
                 .collect(),
-            Some(_) => Err(no_list()),
+            Some(_) => Err(not_list()),
         }
     }
 }
 
-/// A JSON pointer as people write it.
+/// A JSON pointer as a path with periods.
 fn path(pointer: &str) -> String {
     pointer
         .trim_start_matches('/')
@@ -66,32 +67,32 @@ fn path(pointer: &str) -> String {
 /// Why an object cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ManifestError {
-    /// It is something else.
+    /// The object is of another kind.
     #[error("expected an object of kind {expected}, found {found:?}")]
     Kind {
-        /// What it should be.
+        /// The expected kind.
         expected: &'static str,
-        /// What it is.
+        /// The object's group and kind.
         found: String,
     },
-    /// It has no name.
+    /// The object has no name.
     #[error("metadata.name is missing; every object needs one")]
     NoName,
-    /// Its name cannot be one.
+    /// The object's name is invalid.
     #[error(transparent)]
     Name(#[from] ObjectRefError),
-    /// A value is no string.
-    #[error("{0} is no string; write its value in quotes")]
-    NoString(String),
-    /// A value is no list of strings.
-    #[error("{0} is no list of strings")]
-    NoList(String),
-    /// A value is not what it has to be.
-    #[error("{key}: {reason}")]
-    Value {
-        /// Where it stands.
+    /// The value at a path is not a string.
+    #[error("{0} is not a string; write its value in quotes")]
+    NotString(String),
+    /// The value at a path is not a list of strings.
+    #[error("{0} is not a list of strings")]
+    NotList(String),
+    /// An address is invalid.
+    #[error("{key}: {source}")]
+    Ip {
+        /// The path of the list.
         key: &'static str,
         /// What is wrong.
-        reason: String,
+        source: RequestedIpError,
     },
 }

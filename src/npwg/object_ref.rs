@@ -10,8 +10,8 @@ use crate::cni::json::excerpt;
 
 /// A namespaced object: `namespace/name`.
 ///
-/// The namespace is a DNS-1123 label; the name consists of such labels with periods between them
-/// (NPWG 1.3 §3.3, which recommends 63 characters a label; Kubernetes allows 253 in all).
+/// The namespace is a DNS-1123 label. The name consists of such labels, separated by periods (NPWG
+/// 1.3 §3.3). The specification recommends 63 characters per label; Kubernetes allows 253 in all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ObjectRef {
@@ -20,11 +20,11 @@ pub struct ObjectRef {
 }
 
 impl ObjectRef {
-    /// An object by its two names.
+    /// An object by namespace and name.
     ///
     /// # Errors
     ///
-    /// [`ObjectRefError`] when one of them cannot be the name of an object.
+    /// [`ObjectRefError`] when either is not a valid name.
     pub fn new(namespace: &str, name: &str) -> Result<Self, ObjectRefError> {
         if !is_label(namespace) {
             return Err(ObjectRefError::new(Part::Namespace, namespace));
@@ -38,12 +38,11 @@ impl ObjectRef {
         })
     }
 
-    /// Reads `namespace/name`, or `name` in a namespace that is known otherwise: NPWG 1.3
-    /// §4.1.1.
+    /// Reads `namespace/name`, or `name` in the given namespace: NPWG 1.3 §4.1.1.
     ///
     /// # Errors
     ///
-    /// [`ObjectRefError`] when a part cannot be the name of an object.
+    /// [`ObjectRefError`] when a part is not a valid name.
     pub fn with_default_namespace(text: &str, namespace: &str) -> Result<Self, ObjectRefError> {
         match text.split_once('/') {
             Some((namespace, name)) => Self::new(namespace, name),
@@ -95,12 +94,13 @@ impl From<ObjectRef> for String {
     }
 }
 
-/// A DNS-1123 label of at most 63 characters, which a namespace has to be.
+/// Whether a text is a DNS-1123 label of at most 63 characters, as a namespace must be.
 fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_unit(text)
 }
 
-/// DNS-1123 labels with periods between them, which the name of a custom object has to be.
+/// Whether a text consists of DNS-1123 labels separated by periods, as the name of a custom object
+/// must.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_unit)
 }
@@ -135,7 +135,7 @@ impl fmt::Display for Part {
 /// A text that cannot name an object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{value:?} cannot be {part}; use lower-case letters, digits and '-' (namespace/name, where one is given)"
+    "{value:?} cannot be {part}; use lower-case letters, digits and '-', and write a namespace as namespace/name"
 )]
 pub struct ObjectRefError {
     part: Part,
@@ -212,8 +212,8 @@ mod tests {
     fn an_error_names_part_value_and_remedy() {
         assert_eq!(
             "ns/Net".parse::<ObjectRef>().unwrap_err().to_string(),
-            "\"Net\" cannot be the name of an object; use lower-case letters, digits and '-' \
-             (namespace/name, where one is given)"
+            "\"Net\" cannot be the name of an object; use lower-case letters, digits and '-', \
+             and write a namespace as namespace/name"
         );
     }
 

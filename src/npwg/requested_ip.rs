@@ -1,4 +1,4 @@
-//! An address that somebody asks for.
+//! A requested IP address.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,10 +9,9 @@ use thiserror::Error;
 
 use crate::cni::json::excerpt;
 
-/// An address with or without the length of its prefix: one element of `ips`, NPWG 1.3
-/// §4.1.2.1.3.
+/// An address with an optional prefix length: one element of `ips`, NPWG 1.3 §4.1.2.1.3.
 ///
-/// Whether a length is needed is for the plugin to say, so it is kept as it was given.
+/// It stays as the pod wrote it, since only the plugin knows whether it needs a prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RequestedIp {
@@ -27,7 +26,7 @@ impl RequestedIp {
         self.addr
     }
 
-    /// The length of the prefix in bits, where one was given.
+    /// The prefix length in bits, if the pod gave one.
     #[must_use]
     pub const fn prefix(&self) -> Option<u8> {
         self.prefix
@@ -75,7 +74,7 @@ fn parse(text: &str) -> Option<RequestedIp> {
     };
     let addr: IpAddr = addr.parse().ok()?;
     let longest = if addr.is_ipv4() { 32 } else { 128 };
-    // `u8` alone would take "+8" and "008".
+    // `u8` alone would accept "+8" and "008".
     let prefix: u8 = prefix
         .parse()
         .ok()
@@ -100,10 +99,10 @@ impl From<RequestedIp> for String {
     }
 }
 
-/// A text that is no address.
+/// A text that is not an IP address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{0:?} is no IP address; write one as 192.0.2.1 or 2001:db8::1, with /24 or /64 where the plugin needs it"
+    "{0:?} is not an IP address; write one as 192.0.2.1 or 2001:db8::1, with /24 or /64 if the plugin needs it"
 )]
 pub struct RequestedIpError(String);
 

@@ -1,4 +1,4 @@
-//! A hardware address that somebody asks for.
+//! A requested hardware address.
 
 use std::fmt;
 
@@ -17,15 +17,15 @@ pub enum RequestedMac {
     Ipoib(IpoibAddr),
 }
 
-/// A text that is no hardware address of the dialect.
+/// A text that is not a hardware address of the dialect.
 pub type RequestedMacError = MacError;
 
 impl RequestedMac {
-    /// Reads an address as a dialect allows it.
+    /// Reads an address in the format of a dialect.
     ///
     /// # Errors
     ///
-    /// [`MacError`] when it is none that an interface could be given.
+    /// [`MacError`] when the text is not an address that an interface can have.
     pub fn parse(text: &str, dialect: Dialect) -> Result<Self, RequestedMacError> {
         if dialect == Dialect::V1_0
             && let Ok(address) = text.parse()

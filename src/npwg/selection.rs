@@ -1,4 +1,4 @@
-//! What a pod asks for.
+//! The networks that a pod selects, and its requests for each.
 
 use std::net::IpAddr;
 
@@ -16,61 +16,61 @@ use crate::cni::{CapabilityArgs, InterfaceName, JsonError, NameError, RawObject}
 mod element;
 mod list;
 
-/// How large the annotation may be, in bytes: all annotations of a pod together have no more.
+/// How large the annotation may be, in bytes. Kubernetes allows no more for all annotations of a
+/// pod together.
 pub const MAX_BYTES: usize = 256 * 1024;
 
 /// How many networks a pod may select.
 ///
-/// They are attached one after the other within the deadline of one ADD.
+/// One ADD attaches them serially within its deadline.
 pub const MAX_NETWORKS: usize = 64;
 
-/// How many addresses a pod may ask for on one network: in `ips`, or by a claim.
+/// How many addresses a pod may request on one network, in `ips` or by a claim.
 pub const MAX_IPS: usize = 256;
 
-/// How many `portMappings` a pod may ask for on one network.
+/// How many `portMappings` a pod may request on one network.
 pub const MAX_PORT_MAPPINGS: usize = 4096;
 
-/// How many keys `cni-args` of one network may have: each of its plugins gets them all.
+/// How many keys `cni-args` of one network may have. Each plugin of the network gets all of them.
 pub const MAX_CNI_ARGS: usize = 1024;
 
 /// How many gateways `default-route` may name.
 pub const MAX_GATEWAYS: usize = 64;
 
-/// One network that a pod selects, and what it asks of it: NPWG 1.3 §4.1.2.1.
+/// One network that a pod selects, with the pod's requests: NPWG 1.3 §4.1.2.1.
 ///
-/// Whatever is in here is valid by itself. What contradicts something else (an interface name
-/// used twice, `ips` beside a claim, a capability that nobody declares) is judged with the whole
-/// pod in view.
+/// Each value is valid by itself. `plan` checks what takes the whole pod: an interface name that is
+/// used twice, `ips` beside a claim, a capability that no plugin declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The definition.
     pub network: ObjectRef,
-    /// `interface`: how the interface is to be called in the pod.
+    /// `interface`: the name of the interface in the pod.
     pub interface: Option<InterfaceName>,
-    /// `ips`: the addresses that must be assigned; empty when none was asked for.
+    /// `ips`: the addresses that the interface must have; empty without a request.
     pub ips: Vec<RequestedIp>,
-    /// `mac`: the hardware address that must be assigned.
+    /// `mac`: the hardware address that the interface must have.
     pub mac: Option<RequestedMac>,
-    /// `infiniband-guid`: the GUID that must be assigned.
+    /// `infiniband-guid`: the GUID that the interface must have.
     pub infiniband_guid: Option<Guid>,
-    /// `portMappings`: one at least where there are any.
+    /// `portMappings`; never an empty list.
     pub port_mappings: Option<Vec<PortMapping>>,
     /// `bandwidth`.
     pub bandwidth: Option<Bandwidth>,
-    /// `cni-args`, as they were written.
+    /// `cni-args`, as the pod wrote them.
     pub cni_args: Option<RawObject>,
-    /// `default-route`: the gateways; an empty list takes the default routes away.
+    /// `default-route`: the gateways. An empty list removes the default routes.
     pub default_route: Option<Vec<IpAddr>>,
     /// `ipam-claim-reference`: the name of an IPAMClaim in the pod's namespace.
     pub ipam_claim: Option<String>,
-    /// `deviceID`, which Multus knows and the specification does not.
+    /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
-    /// Keys that the specification reserves and does not define; a typing error, as a rule.
+    /// Keys that the specification reserves but does not define, which are mostly typing errors.
     pub unknown_keys: Vec<String>,
 }
 
 impl Selection {
-    /// A network of which nothing is asked.
+    /// A network without further requests.
     #[must_use]
     pub const fn of(network: ObjectRef) -> Self {
         Self {
@@ -89,15 +89,15 @@ impl Selection {
         }
     }
 
-    /// Reads the annotation in either form: names with commas between them, or a JSON list.
+    /// Reads the annotation in either form: comma-separated names or a JSON list.
     ///
-    /// The first form takes `namespace/name@interface`, as Multus does. An empty annotation
-    /// selects nothing.
+    /// As in Multus, a name has the form `namespace/name@interface`. An empty annotation selects
+    /// no network.
     ///
     /// # Errors
     ///
-    /// [`SelectionError`] when it is invalid in the sense of NPWG 1.3 §4.1.2.1, with the network,
-    /// the key and the value.
+    /// [`SelectionError`] with network, key and value when the annotation is invalid by NPWG 1.3
+    /// §4.1.2.1.
     pub fn parse_list(
         annotation: &str,
         pod_namespace: &str,
@@ -111,7 +111,7 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// As [`Self::parse_list`], and when it selects none or several.
+    /// As [`Self::parse_list`], and when the annotation does not select exactly one network.
     pub fn parse_default_network(
         annotation: &str,
         namespace: &str,
@@ -124,12 +124,12 @@ impl Selection {
         }
     }
 
-    /// What is asked for, as capabilities: NPWG 1.3 §4.1.2.1.3.2 and its siblings, each in the
-    /// form that CNI's conventions give it.
+    /// The requests as capabilities, in the formats of CNI's conventions: NPWG 1.3 §4.1.2.1.3.2 and
+    /// similar clauses.
     ///
     /// # Errors
     ///
-    /// None that could occur; JSON's writer has one in its signature.
+    /// Never in practice: the error comes from the signature of the JSON writer.
     pub fn capability_args(&self) -> Result<CapabilityArgs, JsonError> {
         let mut args = CapabilityArgs::new();
         if !self.ips.is_empty() {
@@ -154,43 +154,43 @@ impl Selection {
 /// Why an annotation is invalid; CNI error code 101.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SelectionError {
-    /// It is larger than [`MAX_BYTES`].
+    /// The annotation is larger than [`MAX_BYTES`].
     #[error("the annotation has {0} bytes; {MAX_BYTES} are allowed")]
     TooLarge(usize),
-    /// It selects more than [`MAX_NETWORKS`].
+    /// The annotation selects more networks than [`MAX_NETWORKS`].
     #[error("the annotation selects {0} networks; {MAX_NETWORKS} are allowed")]
     TooMany(usize),
-    /// It looks like JSON and is no list.
+    /// The annotation looks like JSON but is not a list.
     #[error(
-        "the annotation is no JSON list: {0}; write [{{\"name\": \"net-a\"}}], or names with commas between them"
+        "the annotation is not a JSON list: {0}; write [{{\"name\": \"net-a\"}}], or comma-separated names"
     )]
-    NoList(JsonError),
-    /// One network is described invalidly.
+    NotList(#[source] JsonError),
+    /// One network is invalid.
     #[error("network {position}{name}: {source}")]
     Element {
-        /// Its place in the list, from 1.
+        /// The network's place in the list, from 1.
         position: usize,
-        /// Its name in parentheses, if it has one.
+        /// The network's name in parentheses, if it has one.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong.
         #[source]
         source: ElementError,
     },
     /// Two networks have the key `default-route`.
-    #[error("networks {first} and {second} both have the key \"default-route\"; only one may")]
+    #[error("networks {first} and {second} both have the key \"default-route\"; keep it in one")]
     DefaultRouteTwice {
-        /// The place of the first of them, from 1.
+        /// The place of the first network, from 1.
         first: usize,
-        /// The place of the second.
+        /// The place of the second network, from 1.
         second: usize,
     },
-    /// So have the network that replaces the cluster network and another one.
+    /// A network and the one that replaces the cluster network have the key `default-route`.
     #[error(
-        "network {0} has the key \"default-route\", and so has the network of the annotation \
-         v1.multus-cni.io/default-network; only one may"
+        "network {0} and the network of the annotation v1.multus-cni.io/default-network both have \
+         the key \"default-route\"; keep it in one"
     )]
     DefaultRouteOfBoth(usize),
-    /// The annotation for the default network selects another number than one.
+    /// The annotation for the default network does not select exactly one network.
     #[error("the annotation selects {0} networks; select exactly one")]
     NotOne(usize),
 }
@@ -198,19 +198,19 @@ pub enum SelectionError {
 /// What is wrong with one network of an annotation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ElementError {
-    /// It is no object, or a value has a wrong type.
+    /// The element is not an object, or a value has the wrong type.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// It has no name.
+    /// The network has no name.
     #[error("key \"name\" is missing; name a NetworkAttachmentDefinition")]
     NoName,
-    /// It cannot be the name of a definition.
+    /// The name cannot be that of a definition.
     #[error(transparent)]
     Name(#[from] ObjectRefError),
-    /// `interface` cannot be the name of one.
+    /// `interface` is not a valid interface name.
     #[error("key \"interface\": {0}")]
     Interface(#[source] NameError),
-    /// An element of `ips` is no address.
+    /// An element of `ips` is not an address.
     #[error("key \"ips\": {0}")]
     Ip(#[source] RequestedIpError),
     /// A value has too many elements or keys.
@@ -218,24 +218,24 @@ pub enum ElementError {
     TooMany {
         /// The key.
         key: &'static str,
-        /// How many there are.
+        /// The number of elements.
         count: usize,
         /// The limit.
         limit: usize,
     },
-    /// `mac` is no hardware address.
+    /// `mac` is not a hardware address.
     #[error("key \"mac\": {0}")]
     Mac(#[source] RequestedMacError),
-    /// `infiniband-guid` is no GUID.
+    /// `infiniband-guid` is not a GUID.
     #[error("key \"infiniband-guid\": {0}")]
     Guid(#[source] device_info::GuidError),
     /// `bandwidth` is invalid.
     #[error("key \"bandwidth\": {0}")]
     Bandwidth(#[source] BandwidthError),
-    /// An element of `default-route` is no address that a gateway may have.
+    /// An element of `default-route` is not an address that a gateway can have.
     #[error(
-        "key \"default-route\": {0:?} is no IP address of a gateway; write it as 192.0.2.1, \
-         or [] for no default route at all"
+        "key \"default-route\": {0:?} is not the IP address of a gateway; write it as 192.0.2.1, \
+         or [] to have no default route"
     )]
     Gateway(String),
     /// `ipam-claim-reference` cannot be the name of an object.

@@ -1,4 +1,4 @@
-//! What is told about an attachment.
+//! The status of an attachment.
 
 use std::net::IpAddr;
 
@@ -11,8 +11,8 @@ mod merge;
 
 pub use merge::merge_status;
 
-/// The key, in the first of our entries, that names the others: by it a later ADD of the same pod
-/// knows what is ours of what it finds.
+/// The key in our first entry that lists our other entries. A later ADD of the same pod finds our
+/// entries by it.
 const ATTACHED: &str = "io.jackfield.attached";
 
 /// One element of the status annotation: NPWG 1.3 §5.3.
@@ -20,16 +20,16 @@ const ATTACHED: &str = "io.jackfield.attached";
 pub struct StatusEntry {
     /// `name`: the definition as `namespace/name`, or the name of the cluster network.
     pub name: String,
-    /// `interface`: its name in the pod.
+    /// `interface`: the name of the interface in the pod.
     #[serde(default)]
     pub interface: Option<String>,
-    /// `ips`: the addresses of that interface.
+    /// `ips`: the addresses of the interface.
     #[serde(default, deserialize_with = "null_is_default")]
     pub ips: Vec<String>,
-    /// `mac`: its hardware address, of 6 or 20 bytes.
+    /// `mac`: the hardware address of the interface, 6 or 20 bytes.
     #[serde(default)]
     pub mac: Option<String>,
-    /// `mtu`: its MTU in bytes; Multus writes it, and its users read it.
+    /// `mtu`: the MTU of the interface in bytes, a key of Multus.
     #[serde(default)]
     pub mtu: Option<u32>,
     /// `default`: whether this is the cluster network; always written.
@@ -38,13 +38,13 @@ pub struct StatusEntry {
     /// `dns`.
     #[serde(default)]
     pub dns: Option<StatusDns>,
-    /// `default-route`: the gateways, where the pod had asked for them.
+    /// `default-route`: the gateways that the pod requested.
     #[serde(default, rename = "default-route")]
     pub default_route: Option<Vec<String>>,
     /// `device-info`: the object of the Device Information Specification.
     #[serde(default, rename = "device-info")]
     pub device_info: Option<Value>,
-    /// `io.jackfield.attached`: the entries that were made with this one, which is the first.
+    /// `io.jackfield.attached`: the other entries of the same ADD; only in its first entry.
     #[serde(
         default,
         rename = "io.jackfield.attached",
@@ -53,55 +53,55 @@ pub struct StatusEntry {
     pub attached: Vec<String>,
 }
 
-/// The key `dns` of a status entry: NPWG 1.3 §5.3.6, which has no place for options.
+/// The key `dns` of a status entry: NPWG 1.3 §5.3.6. It has no resolver options.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct StatusDns {
-    /// The servers.
+    /// The name servers.
     #[serde(default, deserialize_with = "null_is_default")]
     pub nameservers: Vec<String>,
     /// The local domain.
     #[serde(default)]
     pub domain: Option<String>,
-    /// The domains to search.
+    /// The search domains.
     #[serde(default, deserialize_with = "null_is_default")]
     pub search: Vec<String>,
 }
 
-/// How addresses are written.
+/// The format of addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatusAddresses {
-    /// `10.1.1.5`, as those who read Multus' status expect it.
+    /// `10.1.1.5`, as Multus writes it.
     #[default]
     Address,
-    /// `10.1.1.5/24`, as the specification's examples have it.
+    /// `10.1.1.5/24`, as in the specification's examples.
     Prefix,
 }
 
-/// What a status entry is made of.
+/// The inputs of a status entry.
 #[derive(Clone, Debug)]
 pub struct StatusSource<'a> {
-    /// The name to show.
+    /// The value of `name`.
     pub name: &'a str,
-    /// Whether it is the cluster network.
+    /// Whether the network is the cluster network.
     pub is_default: bool,
-    /// What the delegates answered; none gives a minimal entry.
+    /// The result of the delegates; `None` gives a minimal entry.
     pub result: Option<&'a CniResult>,
-    /// The name under which the interface was asked for.
+    /// The requested name of the interface.
     pub ifname: &'a InterfaceName,
-    /// The gateways, if the pod's selection had `default-route`.
+    /// The gateways, if the pod's selection has `default-route`.
     pub requested_default_route: Option<&'a [IpAddr]>,
-    /// What is known about the device.
+    /// The device information.
     pub device_info: Option<Value>,
-    /// How addresses are written.
+    /// The format of addresses.
     pub addresses: StatusAddresses,
 }
 
 impl StatusEntry {
-    /// Makes the entry of one attachment: NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1.
+    /// The entry of one attachment: NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1.
     ///
-    /// Interface, MAC and MTU are those of the first interface in a sandbox. A result that lists
-    /// no interface at all (0.1.0 and 0.2.0 could not) gets the name that was asked for; one that
-    /// lists only the host's gets none.
+    /// Interface, MAC and MTU are those of the first interface in a sandbox. A result without
+    /// interfaces, as in 0.1.0 and 0.2.0, gets the requested name. A result that lists only host
+    /// interfaces gets no interface.
     #[must_use]
     pub fn from_result(source: StatusSource<'_>) -> Self {
         let nothing = CniResult::default();
@@ -116,7 +116,7 @@ impl StatusEntry {
             name: source.name.to_owned(),
             ips: addresses(result, sandbox.map(|(index, _)| index), source.addresses),
             mac: sandbox.and_then(|(_, interface)| interface.mac.clone()),
-            // 0 is Go's way to say nothing.
+            // Plugins in Go write 0 for an absent MTU.
             mtu: sandbox
                 .and_then(|(_, interface)| interface.mtu)
                 .filter(|mtu| *mtu != 0),
@@ -131,14 +131,15 @@ impl StatusEntry {
         }
     }
 
-    /// Has the first of the entries of one ADD name the others.
+    /// Lists the other entries of one ADD in the first one.
     pub fn sign(entries: &mut [StatusEntry]) {
         if let [first, others @ ..] = entries {
             first.attached = others.iter().map(StatusEntry::mark).collect();
         }
     }
 
-    /// What it is about, as pods select it: `namespace/name@interface`.
+    /// The network and interface of the entry, in the format of a selection:
+    /// `namespace/name@interface`.
     fn mark(&self) -> String {
         match &self.interface {
             Some(interface) => format!("{}@{interface}", self.name),
@@ -196,11 +197,11 @@ fn list(texts: &[String]) -> Option<Value> {
     (!texts.is_empty()).then(|| texts.to_vec().into())
 }
 
-/// The addresses that are in the pod.
+/// The addresses in the pod: those of the interface in the sandbox.
 ///
-/// Those of the interface in the sandbox; where none is said to be there, those that belong to no
-/// interface. The second holds also for a result that names an interface in the sandbox and gives
-/// none of its addresses an index: runtimes take these for the pod's.
+/// Without such addresses, they are those that have no interface index. This also covers a result
+/// that lists an interface in the sandbox but gives no address an index: runtimes take such
+/// addresses for the pod's.
 fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
     let of = |belongs: &dyn Fn(Option<usize>) -> bool| -> Vec<String> {
         result

@@ -1062,7 +1062,7 @@ fn the_cluster_networks_replacement_and_another_may_not_both_have_the_default_ro
     let plan = story.plan();
     assert_eq!((plan.attachments.len(), plan.problems.len()), (1, 0));
     assert!(
-        plan.events[0].message.contains("only one may"),
+        plan.events[0].message.contains("keep it in one"),
         "{:?}",
         plan.events
     );

@@ -303,7 +303,7 @@ mod tests {
             let object = json!({"metadata": {"name": "a"}, "spec": spec});
             let text = object.to_string();
             let error = Unread::of(text.as_bytes()).unwrap_err();
-            assert!(error.contains("spec.config is no string"), "{error}");
+            assert!(error.contains("spec.config is not a string"), "{error}");
         }
     }
 
@@ -313,6 +313,10 @@ mod tests {
         let Read::Whole { definition, .. } = read(&object) else {
             panic!("it is there");
         };
-        assert!(definition.unwrap_err().contains("spec.config is no string"));
+        assert!(
+            definition
+                .unwrap_err()
+                .contains("spec.config is not a string")
+        );
     }
 }

@@ -14,7 +14,7 @@ use crate::npwg::port_mapping::PortMapping;
 use crate::npwg::requested_ip::RequestedIp;
 use crate::npwg::requested_mac::RequestedMac;
 
-/// The keys of NPWG 1.3 §4.1.2.1, and those that Multus knows besides.
+/// The keys of NPWG 1.3 §4.1.2.1 and of Multus.
 const KEYS: [&str; 13] = [
     "name",
     "namespace",
@@ -32,7 +32,7 @@ const KEYS: [&str; 13] = [
 ];
 
 impl Selection {
-    /// Reads one element, and its name as far as it has one, for the message.
+    /// Reads one element. The first value is its name for messages, if it has one.
     pub(super) fn read(
         raw: &RawValue,
         namespace: &str,
@@ -88,14 +88,16 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
     })
 }
 
-/// A text. Programs write `""`, `[]` and `{}` for what they do not ask for, and Multus takes them
-/// so; only `default-route` means something by an empty list.
+/// A string; `None` when it is empty.
+///
+/// Programs write `""`, `[]` and `{}` for an absent request, and Multus reads them so. Only an empty
+/// `default-route` has a meaning.
 fn text(object: &RawObject, key: &str) -> Result<Option<String>, ElementError> {
     Ok(object.read::<String>(key)?.filter(|text| !text.is_empty()))
 }
 
-/// Keys that are reserved and not known, those of a port among them. Who writes `proto` for
-/// `protocol` should know why it is TCP.
+/// Keys that the specification reserves but does not define, including those of `portMappings`: a
+/// user who writes `proto` for `protocol` should learn why the protocol is TCP.
 fn unknown_keys(object: &RawObject) -> Result<Vec<String>, ElementError> {
     let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|known| same_key(key, known));
     let own = object.iter().map(|(key, _)| key);
@@ -175,7 +177,7 @@ fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError
         .transpose()
 }
 
-/// Whether an address can be that of another machine, as a gateway's must be.
+/// Whether an address can belong to another machine, as a gateway's must.
 fn is_of_a_host(address: &IpAddr) -> bool {
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || is_broadcast)

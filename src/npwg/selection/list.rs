@@ -9,8 +9,8 @@ use crate::cni::json::check;
 use crate::npwg::Dialect;
 use crate::npwg::object_ref::ObjectRef;
 
-/// How much of a name a message shows, in bytes.
-const SHOWN: usize = 96;
+/// The longest name in a message, in bytes.
+const LONGEST_NAME: usize = 96;
 
 pub(super) fn parse(
     annotation: &str,
@@ -23,7 +23,7 @@ pub(super) fn parse(
     if annotation.trim().is_empty() {
         return Ok(Vec::new());
     }
-    // None of these can be in a name, so their user meant JSON.
+    // A name contains none of these characters, so the annotation is meant as JSON.
     let list = if annotation.contains(['[', '{', '"']) {
         json(annotation, namespace, dialect)?
     } else {
@@ -33,15 +33,15 @@ pub(super) fn parse(
     Ok(list)
 }
 
-/// NPWG 1.3 §4.1.2.
+/// Reads the JSON list of NPWG 1.3 §4.1.2.
 fn json(
     annotation: &str,
     namespace: &str,
     dialect: Dialect,
 ) -> Result<Vec<Selection>, SelectionError> {
-    let text = check(annotation.as_bytes()).map_err(SelectionError::NoList)?;
+    let text = check(annotation.as_bytes()).map_err(SelectionError::NotList)?;
     let list: Vec<&RawValue> = serde_json::from_str(text)
-        .map_err(|error| SelectionError::NoList(JsonError::from(error)))?;
+        .map_err(|error| SelectionError::NotList(JsonError::from(error)))?;
     few(list.len())?;
     list.iter()
         .enumerate()
@@ -52,8 +52,8 @@ fn json(
         .collect()
 }
 
-/// NPWG 1.3 §4.1.1, with Multus' `@interface`, and white space where Multus bears it. An empty
-/// interface or namespace is as one that is absent, as in Multus.
+/// Reads the comma-separated names of NPWG 1.3 §4.1.1, with Multus' `@interface`. As in Multus,
+/// white space is ignored, and an empty interface or namespace is absent.
 fn names(annotation: &str, namespace: &str) -> Result<Vec<Selection>, SelectionError> {
     few(annotation.split(',').count())?;
     annotation
@@ -96,13 +96,14 @@ fn element(index: usize, name: Option<&str>, source: ElementError) -> SelectionE
         position: index + 1,
         name: name
             .filter(|name| !name.is_empty())
-            .map(|name| format!(" ({})", printable(name, SHOWN)))
+            .map(|name| format!(" ({})", printable(name, LONGEST_NAME)))
             .unwrap_or_default(),
         source,
     }
 }
 
-/// NPWG 1.3 §4.1.2.1.9: "Only one network attachment may specify the key".
+/// Refuses a second `default-route` (NPWG 1.3 §4.1.2.1.9: "Only one network attachment may specify
+/// the key").
 fn one_default_route(list: &[Selection]) -> Result<(), SelectionError> {
     let mut with_route = list
         .iter()

@@ -1,4 +1,4 @@
-//! Our entries among those of others.
+//! Merges our entries with those that others wrote.
 
 use std::collections::HashSet;
 
@@ -6,19 +6,19 @@ use super::{ATTACHED, StatusEntry};
 use crate::cni::RawObject;
 use crate::cni::json::{Members, check};
 
-/// The annotation's new value: our entries, with what others wrote beside and into them.
+/// The new value of the status annotation: our entries, and what other writers added.
 ///
-/// Others may write status too (NPWG 1.3 §5.1): a controller that plugs in an interface adds an
-/// entry, another adds keys of its own, with a period in their names, to ours. Both survive, the
-/// entries byte for byte. An entry is ours when it is about an interface that one of ours has, or
-/// has no interface and the name of one of ours; and since there is one default network, an
-/// earlier one is replaced by ours.
+/// Other components may write status too (NPWG 1.3 §5.1). A controller that plugs in an interface
+/// adds an entry, which survives byte for byte. Another may add keys with a period in their names
+/// to our entries, which survive as well.
 ///
-/// A pod whose sandbox is made anew may select other networks than before: what an earlier ADD
-/// told, and named as its own, goes, since a status is made of what was attached (NPWG 1.3 §5).
+/// An existing entry is ours if one of our new entries has its interface, or, for an entry without
+/// interface, its name. Our default network replaces an existing one, since a pod has only one.
 ///
-/// A value that is no list of objects was written by nobody who follows the specification, and is
-/// replaced.
+/// A pod may select other networks when its sandbox is recreated. Entries that an earlier ADD listed
+/// as its own are dropped then, since the status reports what is attached (NPWG 1.3 §5).
+///
+/// A value that is not a list of objects violates the specification and is replaced.
 #[must_use]
 pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     let existing: Vec<RawObject> = existing
@@ -62,7 +62,7 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     out
 }
 
-/// What an entry is about, read once.
+/// The keys that identify an existing entry, read once.
 struct Subject {
     name: Option<String>,
     interface: Option<String>,
@@ -79,7 +79,7 @@ impl Subject {
         }
     }
 
-    /// As an entry of ours is marked.
+    /// The same mark as [`StatusEntry::mark`].
     fn mark(self) -> String {
         let entry = StatusEntry {
             name: self.name.unwrap_or_default(),
