@@ -1,12 +1,11 @@
-//! What the runtime asks: environment and stdin become a [`Request`] and a [`NodeConfig`].
+//! The runtime's request: environment and stdin become a [`Request`].
 //!
 //! ```text
 //! CNI_* variables ──▶ Call   (verb, container, netns, interface, CNI_ARGS, CNI_PATH)
-//! stdin ────────────▶ NodeConfig + what travels with one call (prevResult, runtimeConfig, …)
+//! stdin ────────────▶ NodeConfig + the keys of one call (prevResult, runtimeConfig, …)
 //! ```
 //!
-//! Everything is checked here, in the order of the reference skeleton, before anything is done:
-//! past this module there are no strings left that nobody has looked at.
+//! This module checks all values before a verb runs, in the order of CNI's reference skeleton.
 
 pub mod call;
 pub mod deadlines;
@@ -18,28 +17,29 @@ pub mod stdin;
 pub use call::{Call, EnvironmentError};
 pub use deadlines::Deadlines;
 pub use node_config::{
-    ClusterNetwork, NodeConfig, NodeConfigError, Source, Strictness, Undeclared, version,
+    ClusterNetwork, NodeConfig, NodeConfigError, Source, Strictness, Undeclared, ValueError,
+    version,
 };
-pub use policy::{Policy, Rule};
+pub use policy::{Policy, PolicyError, Rule, RuleError, RuleName};
 pub use stdin::{StdinError, read_stdin};
 
 use crate::cni;
 use crate::cni::RawObject;
 
-/// One call of the runtime, understood and checked.
+/// One call of the runtime, parsed and checked.
 #[derive(Debug)]
 pub struct Request {
-    /// What the environment said.
+    /// The environment.
     pub call: Call,
-    /// What the configuration on stdin said.
+    /// The node configuration from stdin.
     pub config: NodeConfig,
-    /// The configuration as it came: `prevResult`, `runtimeConfig` and the attachments that GC
-    /// keeps are read from it when a verb needs them.
+    /// The text from stdin. Verbs read `prevResult`, `runtimeConfig` and the attachments that GC
+    /// keeps from it.
     pub stdin: RawObject,
 }
 
 impl Request {
-    /// Puts environment and configuration together.
+    /// Combines environment and configuration.
     ///
     /// # Errors
     /// As [`Call::read`] and [`NodeConfig::parse`]: codes 1, 4, 5, 6, 7 of CNI 1.1.0 §2 Errors.
@@ -50,11 +50,11 @@ impl Request {
         Ok(request)
     }
 
-    /// The same for a call that no runtime makes: people may use every verb, whatever version the
-    /// configuration is in.
+    /// Like [`Request::new`] for a command line, where every verb works with every version of the
+    /// configuration.
     ///
     /// # Errors
-    /// As [`Request::new`], but for the version.
+    /// As [`Request::new`], except for the version.
     pub fn for_people(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let config = NodeConfig::parse(&stdin)?;
         call.require_attachment()?;
@@ -66,28 +66,28 @@ impl Request {
     }
 }
 
-/// Why a call was not understood.
+/// Why a call of the runtime is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// The environment is wrong.
+    /// The environment is invalid.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
-    /// The configuration is no JSON object.
-    #[error("stdin: {0}; the runtime must hand over one JSON object")]
+    /// The configuration is not a JSON object.
+    #[error("stdin: {0}; the runtime must pass one JSON object")]
     Decode(#[source] cni::JsonError),
-    /// The configuration has a key twice.
+    /// A key of the configuration occurs twice.
     #[error("node configuration: {0}")]
     Ambiguous(#[source] cni::JsonError),
-    /// The configuration could not be read.
+    /// The configuration cannot be read from stdin.
     #[error(transparent)]
     Stdin(#[from] StdinError),
-    /// The configuration has a wrong value.
+    /// A value of the configuration is invalid.
     #[error(transparent)]
     Config(#[from] NodeConfigError),
 }
 
 impl RequestError {
-    /// The error of what came on stdin.
+    /// The error of parsing stdin.
     pub fn of_stdin(error: cni::JsonError) -> RequestError {
         match error {
             ambiguous @ cni::JsonError::Ambiguous { .. } => RequestError::Ambiguous(ambiguous),

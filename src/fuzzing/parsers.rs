@@ -116,7 +116,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/request/call.rs", "read", By("environment")),
     ("src/request/deadlines.rs", "try_from", By("node-config")),
     ("src/request/node_config.rs", "parse", By("node-config")),
-    ("src/request/node_config/known.rs", "warnings", By("node-config")),
+    ("src/request/node_config/schema.rs", "warnings", By("node-config")),
     ("src/request/policy.rs", "read", By("node-config")),
     ("src/request/stdin.rs", "read_stdin", No(PASSES)),
     ("src/verify/hardware.rs", "parse", By("words")),

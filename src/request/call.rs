@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::cni::{self, CniArgs, ContainerId, InterfaceName, Verb, Version};
+use crate::cni::{self, ArgsError, CniArgs, ContainerId, InterfaceName, NameError, Verb, Version};
 
-/// The variables without which a verb means nothing.
+/// The variables that a verb requires.
 const fn required(verb: Verb) -> &'static [&'static str] {
     match verb {
         Verb::Add | Verb::Check => &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"],
@@ -17,19 +17,19 @@ const fn required(verb: Verb) -> &'static [&'static str] {
 /// The environment of one call, checked.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// What is to be done.
+    /// `CNI_COMMAND`.
     pub verb: Verb,
-    /// `CNI_CONTAINERID` as it came; see [`Call::attachment`].
+    /// `CNI_CONTAINERID`, unchecked; see [`Call::attachment`].
     container_id: String,
-    /// `CNI_IFNAME` as it came; see [`Call::attachment`].
+    /// `CNI_IFNAME`, unchecked; see [`Call::attachment`].
     ifname: String,
-    /// `CNI_NETNS`; absent and empty are the same (a DEL after the netns is gone).
+    /// `CNI_NETNS`; `None` when it is missing or empty, as in a DEL after the netns is gone.
     pub netns: Option<PathBuf>,
     /// `CNI_ARGS`.
     pub args: CniArgs,
-    /// `CNI_PATH` as it came; it is handed on to delegates.
+    /// `CNI_PATH`, which delegates get unchanged.
     pub cni_path: String,
-    /// `CNI_NETNS_OVERRIDE`: the runtime really means our own network namespace.
+    /// `CNI_NETNS_OVERRIDE`: the netns may be the one that the plugin runs in.
     pub netns_override: bool,
 }
 
@@ -37,7 +37,7 @@ impl Call {
     /// Reads the environment through `variable`.
     ///
     /// # Errors
-    /// Code 4 for an unknown verb and for missing variables, all of them named.
+    /// Code 4 for an unknown verb, and for missing variables with the names of all of them.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Call, EnvironmentError> {
         let text = variable("CNI_COMMAND").unwrap_or_default();
         let verb = Verb::named(&text).ok_or(EnvironmentError::Verb(text))?;
@@ -48,7 +48,7 @@ impl Call {
             .filter(|name| present(name).is_none())
             .collect();
         if !missing.is_empty() {
-            return Err(EnvironmentError::Missing(missing.join(",")));
+            return Err(EnvironmentError::Missing(missing));
         }
         Ok(Call {
             verb,
@@ -64,19 +64,15 @@ impl Call {
         })
     }
 
-    /// Container and interface: what names an attachment (CNI 1.1.0 §3).
+    /// Container and interface, which identify an attachment (CNI 1.1.0 §3).
     ///
     /// # Errors
-    /// Code 4 when either is no valid name.
+    /// Code 4 when either is not a valid name.
     pub fn attachment(&self) -> Result<(ContainerId, InterfaceName), EnvironmentError> {
-        let container = self
-            .container_id
-            .parse()
-            .map_err(|cause| EnvironmentError::Variable("CNI_CONTAINERID", format!("{cause}")))?;
-        let ifname = self
-            .ifname
-            .parse()
-            .map_err(|cause| EnvironmentError::Variable("CNI_IFNAME", format!("{cause}")))?;
+        let error = |variable| move |source| EnvironmentError::Name { variable, source };
+        let container = self.container_id.parse();
+        let container = container.map_err(error("CNI_CONTAINERID"))?;
+        let ifname = self.ifname.parse().map_err(error("CNI_IFNAME"))?;
         Ok((container, ifname))
     }
 
@@ -88,13 +84,13 @@ impl Call {
     }
 
     pub(super) fn require_version(&self, version: Version) -> Result<(), EnvironmentError> {
-        let spoken = match self.verb {
+        let has_verb = match self.verb {
             Verb::Check => version.has_check(),
             Verb::Gc => version.has_gc(),
             Verb::Status => version.has_status(),
             Verb::Add | Verb::Del | Verb::Version => true,
         };
-        if spoken {
+        if has_verb {
             Ok(())
         } else {
             Err(EnvironmentError::TooOld {
@@ -113,34 +109,42 @@ impl Call {
     }
 }
 
-/// CNI_ARGS. A DEL needs none of them and fails for none of them.
+/// Reads `CNI_ARGS`. A DEL does not need them, so it ignores invalid ones.
 fn args(verb: Verb, text: Option<String>) -> Result<CniArgs, EnvironmentError> {
     match CniArgs::parse(&text.unwrap_or_default()) {
         Err(_) if verb == Verb::Del => Ok(CniArgs::default()),
-        parsed => parsed.map_err(|error| EnvironmentError::Variable("CNI_ARGS", error.to_string())),
+        args => Ok(args?),
     }
 }
 
 /// What is wrong with the environment.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum EnvironmentError {
-    /// No such verb.
+    /// The verb does not exist.
     #[error("unknown CNI_COMMAND: {0:?}; use ADD, DEL, CHECK, GC, STATUS or VERSION")]
     Verb(String),
-    /// Variables that the verb needs are missing or empty.
-    #[error("required env variables [{0}] missing; the runtime must set them")]
-    Missing(String),
-    /// A variable has an impossible value.
-    #[error("invalid {0}: {1}")]
-    Variable(&'static str, String),
-    /// The configuration's version does not know the verb.
+    /// Variables that the verb requires are missing or empty.
+    #[error("required env variables [{}] missing; the runtime must set them", .0.join(","))]
+    Missing(Vec<&'static str>),
+    /// A variable does not contain a valid name.
+    #[error("invalid {variable}: {source}")]
+    Name {
+        /// The variable.
+        variable: &'static str,
+        /// What is wrong.
+        source: NameError,
+    },
+    /// `CNI_ARGS` are not pairs.
+    #[error("invalid CNI_ARGS: {0}")]
+    Args(#[from] ArgsError),
+    /// The configuration's version does not have the verb.
     #[error(
         "config version {version} does not allow {verb}; raise cniVersion in the configuration"
     )]
     TooOld {
         /// The verb.
         verb: Verb,
-        /// The version that does not have it.
+        /// The configuration's version.
         version: Version,
     },
 }

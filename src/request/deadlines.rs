@@ -1,13 +1,13 @@
-//! How long each verb may take (key `deadlines`).
+//! Time limits of the verbs: the key `deadlines`.
 
 use std::time::Duration;
 
 use crate::cni::RawObject;
 
-/// Upper bounds for the verbs and for one call of one plugin.
+/// The time limits of each verb and of one call of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// ADD, the unwinding included.
+    /// ADD, including its rollback.
     pub add: Duration,
     /// DEL.
     pub del: Duration,
@@ -17,7 +17,7 @@ pub struct Deadlines {
     pub gc: Duration,
     /// STATUS.
     pub status: Duration,
-    /// One call of one plugin; past it the plugin is ended with all its children.
+    /// One call of a plugin, after which the plugin and all its children are killed.
     pub delegate: Duration,
 }
 
@@ -34,16 +34,16 @@ impl Default for Deadlines {
     }
 }
 
-/// The longest that anything may take: no runtime waits as long.
+/// The longest deadline; no runtime waits that long.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The verbs that have a deadline, and the call of a plugin.
+/// The keys of `deadlines`.
 pub(super) const KEYS: [&str; 6] = ["add", "del", "check", "gc", "status", "delegate"];
 
 impl TryFrom<&RawObject> for Deadlines {
     type Error = DeadlineError;
 
-    /// Each entry is optional, `null` as good as absent.
+    /// Each entry is optional, and `null` is absent.
     fn try_from(wire: &RawObject) -> Result<Self, Self::Error> {
         let default = Deadlines::default();
         let read = |key: &'static str, default| match wire.get(key) {
@@ -73,10 +73,10 @@ fn duration(text: &str) -> Option<Duration> {
         .filter(|duration| !duration.is_zero() && *duration <= LONGEST)
 }
 
-/// A deadline that is no duration.
+/// An invalid deadline.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "{key}: {value} is no duration above zero and of one day at most; \
+    "{key}: {value} is not a duration above zero and of at most one day; \
      write it as \"500ms\", \"2s\" or \"1m30s\""
 )]
 pub struct DeadlineError {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_keeps_its_default() {
+    fn an_absent_deadline_keeps_its_default() {
         let wire = RawObject::parse(br#"{"Add": "9s", "gc": null}"#).unwrap();
         let deadlines = Deadlines::try_from(&wire).unwrap();
         assert_eq!(

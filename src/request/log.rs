@@ -1,29 +1,28 @@
-//! Where a call writes what it did (keys `logFile`, `logLevel`, `logToStderr`, `logOptions`; as
-//! Multus has them).
+//! The log of a call: the keys `logFile`, `logLevel`, `logToStderr` and `logOptions`, as in Multus.
 
 use std::path::PathBuf;
 
 use crate::cni::{JsonError, RawObject};
 
-/// The log besides the answer.
+/// The log of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// `logFile`: lines are appended to it.
+    /// `logFile`: the file to append to.
     pub file: Option<PathBuf>,
-    /// `logLevel`: what the file gets.
+    /// `logLevel`: the level of the file.
     pub level: Level,
-    /// `logToStderr`: whether warnings go to stderr, where the runtime keeps or drops them.
+    /// `logToStderr`: whether warnings go to stderr, which the runtime may drop.
     pub to_stderr: bool,
-    /// `logOptions`: when a new file is begun.
+    /// `logOptions`: when to begin a new file.
     pub rotation: Rotation,
 }
 
-/// What is worth a line; each level has what those before it have.
+/// What the log contains; each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Defects of ours.
+    /// Defects of Jackfield.
     Panic,
-    /// Calls that failed, and what was ignored.
+    /// Failed calls, and ignored keys.
     Error,
     /// Every call.
     Verbose,
@@ -32,7 +31,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The levels by the names that `logLevel` has for them.
+    /// The levels by their names in `logLevel`.
     pub const NAMES: [(&str, Level); 4] = [
         ("panic", Level::Panic),
         ("error", Level::Error),
@@ -40,7 +39,7 @@ impl Level {
         ("debug", Level::Debug),
     ];
 
-    /// Its name.
+    /// The name in `logLevel`.
     pub fn name(self) -> &'static str {
         let mut names = Level::NAMES.iter();
         names
@@ -49,14 +48,14 @@ impl Level {
     }
 }
 
-/// When a new log file is begun, and how long old ones are kept.
+/// When to begin a new log file, and how long to keep old ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotation {
-    /// `maxSize`: megabytes.
+    /// `maxSize`: the largest file, in megabytes.
     pub max_size: u64,
-    /// `maxAge`: days that old files are kept; 0 is for ever.
+    /// `maxAge`: how many days to keep old files; 0 keeps them for ever.
     pub max_age: u64,
-    /// `maxBackups`: how many old files are kept; 0 is all.
+    /// `maxBackups`: how many old files to keep; 0 keeps all.
     pub max_backups: u64,
 }
 
@@ -80,7 +79,7 @@ impl TryFrom<&RawObject> for Rotation {
         let default = Rotation::default();
         let read = |key, default| Ok::<_, JsonError>(wire.read::<u64>(key)?.unwrap_or(default));
         Ok(Rotation {
-            // As for Multus, 0 is no size.
+            // As in Multus, 0 means the default.
             max_size: match read("maxSize", default.max_size)? {
                 0 => default.max_size,
                 size => size,

@@ -1,12 +1,13 @@
-//! The node configuration: the CNI conf that the runtime hands over on stdin (`docs/configuration.md`).
+//! The node configuration: the CNI configuration that the runtime passes on stdin
+//! (`docs/configuration.md`).
 //!
-//! It is lenient where Multus is, since Multus' configurations move over by a change of `type`:
-//! keys in any case, `null` for absent, unknown keys warned about and ignored. A wrong value is
-//! an error that names key, value and remedy.
+//! Reading is as lenient as in Multus, so that changing `type` is enough to migrate a Multus
+//! configuration: keys in any case, `null` as absent, and unknown keys ignored with a warning. An
+//! invalid value is an error that names key, value and remedy.
 
 mod error;
 mod keys;
-mod known;
+mod schema;
 mod values;
 
 use std::path::PathBuf;
@@ -16,48 +17,50 @@ use serde_json::value::RawValue;
 use super::deadlines::Deadlines;
 use super::log::Log;
 use super::policy::Policy;
-use crate::cni::{self, NetworkName, RawObject, Version};
+use crate::cni::{NetworkName, RawObject, Version};
 use crate::npwg::{Dialect, StatusAddresses};
 
-pub use error::NodeConfigError;
-pub use known::{ACCEPTED, KEYS, MULTUS_ONLY};
+pub use error::{NodeConfigError, ValueError};
+pub use schema::{ACCEPTED, KEYS, MULTUS_ONLY};
 
-use keys::{Keys, wrong};
+use keys::{Keys, invalid};
 
-/// The node configuration, every key checked. Keys without a note mean what they mean in Multus.
+/// The node configuration with all keys checked. A key without a description has the same meaning as
+/// in Multus.
 #[derive(Debug)]
 pub struct NodeConfig {
-    /// The protocol version spoken with the runtime: the highest of `cniVersion`, `cniVersions`.
+    /// The protocol version for the runtime: the highest of `cniVersion` and `cniVersions`.
     pub version: Version,
-    /// `name`: the network's name as the runtime knows it.
+    /// `name`: the network's name in the runtime.
     pub name: NetworkName,
-    /// `clusterNetwork` or the first of `delegates`.
+    /// `clusterNetwork` or the first element of `delegates`.
     pub cluster_network: ClusterNetwork,
-    /// What follows the first of `delegates`: every pod gets these too, also those of the system
+    /// The other elements of `delegates`, which every pod gets, including pods of the system
     /// namespaces.
     pub further_delegates: Vec<Box<RawValue>>,
-    /// `defaultNetworks`: what every pod gets besides, but pods of the system namespaces.
+    /// `defaultNetworks`: additional networks of every pod, except for pods of the system namespaces.
     pub default_networks: Vec<String>,
     /// `systemNamespaces`.
     pub system_namespaces: Vec<String>,
-    /// Where definitions and pods come from.
+    /// The source of definitions and pods.
     pub source: Source,
-    /// `confDir`: network configurations on disk.
+    /// `confDir`: the directory of network configurations.
     pub conf_dir: PathBuf,
-    /// `binDir`: searched before `CNI_PATH`.
+    /// `binDir`: the directory that is searched before `CNI_PATH`.
     pub bin_dir: PathBuf,
-    /// `cniDir`: Multus' cache, read only.
+    /// `cniDir`: Multus' cache, which is only read.
     pub cni_dir: PathBuf,
-    /// `multusNamespace`: where a bare name in `clusterNetwork` or `defaultNetworks` is looked up.
+    /// `multusNamespace`: the namespace of a bare name in `clusterNetwork` or `defaultNetworks`.
     pub multus_namespace: String,
-    /// `namespaceIsolation`: a pod may name definitions of its own and the global namespaces only.
+    /// `namespaceIsolation`: whether a pod may select definitions of its own namespace and of the
+    /// global namespaces only.
     pub namespace_isolation: bool,
-    /// `globalNamespaces`: whose definitions everyone may name.
+    /// `globalNamespaces`: the namespaces whose definitions every pod may select.
     pub global_namespaces: Vec<String>,
-    /// `readinessindicatorfile`: the cluster network is ready once it exists.
+    /// `readinessindicatorfile`: the cluster network is ready once this file exists.
     pub readiness_indicator: Option<PathBuf>,
-    /// `auxiliaryCNIChainName`: plugins that run for every pod as a chain of their own, read from
-    /// the sub-directory of this name.
+    /// `auxiliaryCNIChainName`: an additional chain of plugins for every pod, read from the
+    /// sub-directory of this name.
     pub auxiliary_chain: Option<NetworkName>,
     /// `journalDir`.
     pub journal_dir: PathBuf,
@@ -71,9 +74,9 @@ pub struct NodeConfig {
     pub kubelet_checkpoint: PathBuf,
     /// `invalidAnnotation`: `true` for `fail`.
     pub fail_invalid_annotation: bool,
-    /// `verify`: what was requested, and the device.
+    /// `verify`: for requested values and the device.
     pub verify: Strictness,
-    /// `verifyCluster`: what the cluster network's plugins merely answered.
+    /// `verifyCluster`: for values of the cluster network that only its plugins reported.
     pub verify_cluster: Strictness,
     /// `delegateCheck`: `true` for `strict`.
     pub strict_delegate_check: bool,
@@ -83,7 +86,7 @@ pub struct NodeConfig {
     pub dialect: Dialect,
     /// `statusAddresses`.
     pub status_addresses: StatusAddresses,
-    /// `statusNeedsAgent`: the node is not ready a minute after the agent went away.
+    /// `statusNeedsAgent`: whether STATUS fails once the agent has been away for a minute.
     pub status_needs_agent: bool,
     /// `deadlines`.
     pub deadlines: Deadlines,
@@ -91,21 +94,21 @@ pub struct NodeConfig {
     pub policy: Policy,
     /// `logFile`, `logLevel`, `logToStderr`, `logOptions`.
     pub log: Log,
-    /// What was ignored, a line each.
+    /// One line for each ignored key.
     pub warnings: Vec<String>,
 }
 
-/// What the pod's first interface is attached to.
+/// The network of the pod's first interface.
 #[derive(Debug, Clone)]
 pub enum ClusterNetwork {
-    /// `clusterNetwork`: a definition, the name of a file's configuration, a directory, a file.
+    /// `clusterNetwork`: a definition, the name of a configuration in a file, a directory or a file.
     Named(String),
-    /// The first of `delegates`: the configuration itself.
+    /// The first element of `delegates`, which is a configuration.
     Inline(Box<RawValue>),
 }
 
 impl ClusterNetwork {
-    /// What messages call it before it is found.
+    /// The name for messages before the network is found.
     pub fn label(&self) -> &str {
         match self {
             ClusterNetwork::Named(name) => name,
@@ -114,37 +117,38 @@ impl ClusterNetwork {
     }
 }
 
-/// Where pods and definitions are known.
+/// The source of pods and definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// `manifestDir`: a folder is the cluster.
+    /// `manifestDir`: a folder of manifests replaces the cluster.
     Folder(PathBuf),
-    /// `agentSocket`, and `kubeconfig` where no agent is there.
+    /// `agentSocket`, and `kubeconfig` for nodes without an agent.
     Cluster {
         /// The agent's socket.
         agent_socket: PathBuf,
-        /// The API server without an agent.
+        /// The kubeconfig for nodes without an agent.
         kubeconfig: Option<PathBuf>,
     },
 }
 
-/// What a finding of the verification does.
+/// The effect of a finding of the verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// It fails and unwinds the ADD.
+    /// The ADD fails and is rolled back.
     Strict,
-    /// It becomes an event.
+    /// The finding becomes an event.
     Warn,
-    /// Nothing is verified.
+    /// There is no verification.
     Off,
 }
 
-/// What becomes of `ips` and `mac` that no plugin declares.
+/// The treatment of `ips` and `mac` that no plugin declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undeclared {
     /// The attachment fails (NPWG 1.3 §4.1.2.1.3.2).
     Fail,
-    /// They go in CNI_ARGS, beside a capability too; verification decides.
+    /// The plugin gets them in `CNI_ARGS`, also when it declares the capability. Verification
+    /// decides whether it obeyed.
     Args,
 }
 
@@ -152,7 +156,7 @@ impl NodeConfig {
     /// Reads the configuration.
     ///
     /// # Errors
-    /// Codes 1, 6 and 7 of CNI 1.1.0 §5 Error; each error names key, value and remedy.
+    /// Codes 1, 6 and 7 of CNI 1.1.0 §5 Error. Each error names key, value and remedy.
     pub fn parse(conf: &RawObject) -> Result<NodeConfig, NodeConfigError> {
         let version = version(conf)?;
         let keys = Keys { conf };
@@ -160,7 +164,9 @@ impl NodeConfig {
             "name",
             "name the network as the file in the CNI directory does",
         )?;
-        let name = name.parse().map_err(|cause| wrong("name", &name, &cause))?;
+        let name = name
+            .parse()
+            .map_err(|cause| invalid("name", &name, ValueError::Name(cause)))?;
         let (cluster_network, further_delegates) = keys.cluster_network()?;
         Ok(NodeConfig {
             version,
@@ -237,18 +243,18 @@ const STRICTNESS: [(&str, Strictness); 3] = [
     ("off", Strictness::Off),
 ];
 
-/// The version that the runtime and we speak: results are in the one that it supplied (CNI 1.1.0 §5).
-/// `cniVersions` of a configuration is the runtime's to choose from; where it has not, the highest.
+/// The protocol version for the runtime: `cniVersion`, in which results are written (CNI 1.1.0 §5).
+/// If it is missing or not supported, the highest supported version of `cniVersions` applies.
 ///
 /// # Errors
-/// Code 6 when it is no string, 7 when `cniVersions` is no list of strings, 1 when no version is
-/// ours.
+/// Code 6 when `cniVersion` is not a string, 7 when `cniVersions` is not a list of strings, 1 when
+/// no version is supported.
 pub fn version(conf: &RawObject) -> Result<Version, NodeConfigError> {
     let (supplied, highest) = versions(conf)?;
     Ok(supplied.unwrap_or(highest))
 }
 
-/// The highest version that the configuration may be spoken in.
+/// The highest supported version of the configuration.
 ///
 /// # Errors
 /// As [`version`].
@@ -257,11 +263,12 @@ pub(super) fn highest_version(conf: &RawObject) -> Result<Version, NodeConfigErr
 }
 
 fn versions(conf: &RawObject) -> Result<(Option<Version>, Version), NodeConfigError> {
-    let not_text = |error: cni::JsonError| NodeConfigError::VersionType(error.to_string());
-    let version: Option<String> = conf.read("cniVersion").map_err(not_text)?;
+    let version: Option<String> = conf
+        .read("cniVersion")
+        .map_err(NodeConfigError::VersionType)?;
     let versions: Option<Vec<String>> = conf
         .read("cniVersions")
-        .map_err(|error| NodeConfigError::VersionList(error.to_string()))?;
+        .map_err(NodeConfigError::VersionList)?;
     let supplied = version.as_deref().and_then(|version| version.parse().ok());
     let highest = Version::negotiate(version.as_deref(), &versions.unwrap_or_default());
     Ok((supplied, highest.map_err(NodeConfigError::Version)?))

@@ -1,4 +1,6 @@
-//! What the pods of a namespace may select (key `policy`; NPWG 1.3 §7.4).
+//! The networks that the pods of a namespace may select: the key `policy`, NPWG 1.3 §7.4.
+
+mod error;
 
 use std::collections::BTreeMap;
 
@@ -7,108 +9,103 @@ use serde_json::value::RawValue;
 use crate::cni::{JsonError, PluginType, RawObject};
 use crate::npwg::ObjectRef;
 
-/// Which namespaces may select what by annotation, and what the networks of the node configuration
-/// may be, whose definitions come from the cluster.
+pub use error::{PolicyError, RuleError, RuleName};
+
+/// The rules for selections by annotation, and for the networks of the node configuration, whose
+/// definitions may come from the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     namespaces: BTreeMap<String, Rule>,
     node: Rule,
 }
 
-/// What one namespace may select; an empty list allows everything.
+/// A rule; an empty list allows everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// Plugin types (the IPAM plugin's included) that may run.
+    /// The plugin types that may run, including IPAM plugins.
     pub types: Vec<String>,
-    /// Definitions as `namespace/name` that may be named.
+    /// The definitions that pods may select, as `namespace/name`.
     pub networks: Vec<String>,
-    /// Keys (`ipam.dataDir`, `sysctl`) that no plugin's configuration may hold.
+    /// Keys that no plugin's configuration may contain, such as `ipam.dataDir` or `sysctl`.
     pub deny_keys: Vec<String>,
 }
 
-/// The keys of a rule.
+/// The keys of a rule for a namespace.
 pub(super) const KEYS: [&str; 3] = ["types", "networks", "denyKeys"];
-/// The keys of the rule for the node configuration's own networks, which names them itself.
+/// The keys of the rule for the node configuration, which names its networks itself.
 pub(super) const NODE_KEYS: [&str; 2] = ["types", "denyKeys"];
 
 impl TryFrom<&RawObject> for Policy {
     type Error = PolicyError;
 
     fn try_from(wire: &RawObject) -> Result<Self, Self::Error> {
-        let namespaces: RawObject = wire
-            .read("namespaces")
-            .map_err(|cause| PolicyError(cause.to_string()))?
-            .unwrap_or_default();
+        let namespaces: RawObject = wire.read("namespaces")?.unwrap_or_default();
         let rule = |(namespace, raw): (&str, &RawValue)| {
-            let wrong = |cause| PolicyError(format!("namespace {namespace}: {cause}"));
-            // Any name will do for the object: what is asked is whether the namespace can be one.
-            if namespace != "*" && ObjectRef::new(namespace, "any").is_err() {
-                return Err(wrong(
-                    "it cannot be one; name it as the cluster does, or *".into(),
-                ));
-            }
-            let rule = Rule::read(raw.get()).map_err(|cause| wrong(cause.to_string()))?;
-            rule.check().map_err(wrong)?;
+            let rule = check_namespace(namespace).and_then(|()| Rule::read(raw.get()));
+            let rule = rule.map_err(|source| PolicyError::Rule {
+                rule: RuleName::Namespace(namespace.to_owned()),
+                source,
+            })?;
             Ok((namespace.to_owned(), rule))
         };
         let node = match wire.get("node") {
-            Some(raw) => {
-                let wrong = |cause: String| PolicyError(format!("node: {cause}"));
-                let rule = Rule::read(raw.get()).map_err(|cause| wrong(cause.to_string()))?;
-                rule.check().map_err(wrong)?;
-                rule
-            }
+            Some(raw) => Rule::read(raw.get()).map_err(|source| PolicyError::Rule {
+                rule: RuleName::Node,
+                source,
+            })?,
             None => Rule::default(),
         };
         Ok(Policy {
             node,
-            namespaces: namespaces.iter().map(rule).collect::<Result<_, _>>()?,
+            namespaces: namespaces
+                .iter()
+                .map(rule)
+                .collect::<Result<_, PolicyError>>()?,
         })
     }
 }
 
+fn check_namespace(namespace: &str) -> Result<(), RuleError> {
+    // The name of the object does not matter.
+    if namespace != "*" && ObjectRef::new(namespace, "any").is_err() {
+        return Err(RuleError::Namespace);
+    }
+    Ok(())
+}
+
 impl Rule {
-    fn read(text: &str) -> Result<Rule, JsonError> {
+    fn read(text: &str) -> Result<Rule, RuleError> {
         if text == "null" {
             return Ok(Rule::default());
         }
         let wire = RawObject::parse(text.as_bytes())?;
         let list = |key| Ok::<_, JsonError>(wire.read(key)?.unwrap_or_default());
-        Ok(Rule {
+        let rule = Rule {
             types: list("types")?,
             networks: list("networks")?,
             deny_keys: list("denyKeys")?,
-        })
+        };
+        rule.check()?;
+        Ok(rule)
     }
 
-    /// A value that can match nothing would allow what it was to deny.
-    fn check(&self) -> Result<(), String> {
-        let is_no_type = |name: &&String| name.parse::<PluginType>().is_err();
-        if let Some(name) = self.types.iter().find(is_no_type) {
-            return Err(format!(
-                "types: {name:?} is no plugin; write it as \"macvlan\""
-            ));
+    /// Refuses values that match nothing, since they would allow what they are meant to deny.
+    fn check(&self) -> Result<(), RuleError> {
+        let invalid = |name: &&String| name.parse::<PluginType>().is_err();
+        if let Some(name) = self.types.iter().find(invalid) {
+            return Err(RuleError::Type(name.clone()));
         }
-        let is_none = |name: &&String| !name.contains('/') || name.parse::<ObjectRef>().is_err();
-        if let Some(name) = self.networks.iter().find(is_none) {
-            return Err(format!(
-                "networks: {name:?} is no definition; write it as \"namespace/name\""
-            ));
+        let invalid = |name: &&String| !name.contains('/') || name.parse::<ObjectRef>().is_err();
+        if let Some(name) = self.networks.iter().find(invalid) {
+            return Err(RuleError::Network(name.clone()));
         }
-        let is_no_path = |path: &&String| path.split('.').any(str::is_empty);
-        if let Some(path) = self.deny_keys.iter().find(is_no_path) {
-            return Err(format!(
-                "denyKeys: {path:?} is no key; write it as \"ipam.dataDir\""
-            ));
+        let invalid = |path: &&String| path.split('.').any(str::is_empty);
+        if let Some(path) = self.deny_keys.iter().find(invalid) {
+            return Err(RuleError::DenyKey(path.clone()));
         }
         Ok(())
     }
 }
-
-/// A policy that cannot be read.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{0}; correct it")]
-pub struct PolicyError(String);
 
 impl Policy {
     /// The rule for the cluster network, `defaultNetworks`, `delegates` and the auxiliary chain.
@@ -116,7 +113,7 @@ impl Policy {
         &self.node
     }
 
-    /// The rule for pods of `namespace`: its own, which replaces that of `*`, else that of `*`.
+    /// The rule for pods of `namespace`: its own rule, or else that of `*`.
     pub fn rule(&self, namespace: &str) -> Option<&Rule> {
         self.namespaces
             .get(namespace)
@@ -144,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_match_nothing_is_refused() {
+    fn a_value_that_matches_nothing_is_refused() {
         for (namespace, key, value) in [
             ("Bad_NS", "types", "macvlan"),
             ("*", "types", "a/b"),

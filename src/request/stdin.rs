@@ -1,15 +1,14 @@
-//! Reading the configuration, within bounds.
+//! Reads the configuration from stdin, up to a limit.
 
 use std::io::Read;
 
-/// The largest configuration that is read, in bytes. An API object is at most 1.5 MiB; what is
-/// larger than this is no configuration.
+/// The largest configuration, in bytes. An object of the API server has at most 1.5 MiB.
 pub const MAX_STDIN: u64 = 4 << 20;
 
 /// Reads all of `input`, up to [`MAX_STDIN`] bytes.
 ///
 /// # Errors
-/// Code 5: it cannot be read, or is larger.
+/// Code 5 when the input cannot be read or is larger.
 pub fn read_stdin(input: impl Read) -> Result<Vec<u8>, StdinError> {
     let mut bytes = Vec::with_capacity(8 << 10);
     input.take(MAX_STDIN + 1).read_to_end(&mut bytes)?;
@@ -19,13 +18,13 @@ pub fn read_stdin(input: impl Read) -> Result<Vec<u8>, StdinError> {
     Ok(bytes)
 }
 
-/// Why stdin could not be read.
+/// Why stdin cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StdinError {
-    /// The read failed.
-    #[error("reading the configuration from stdin: {0}")]
+    /// A read failed.
+    #[error("cannot read the configuration from stdin: {0}")]
     Read(#[from] std::io::Error),
-    /// More than [`MAX_STDIN`] bytes came.
+    /// The input is larger than [`MAX_STDIN`].
     #[error(
         "the configuration on stdin is larger than {} bytes; make it smaller",
         MAX_STDIN

@@ -1,41 +1,90 @@
 //! What is wrong with a node configuration.
 
-use crate::cni;
+use super::values::MAX_DEFAULT_NETWORKS;
+use crate::cni::{self, JsonError, NameError, NetworkConfigError};
 use crate::request::deadlines::DeadlineError;
+use crate::request::policy::PolicyError;
 
 /// What is wrong with the node configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeConfigError {
-    /// No version that we speak.
+    /// Jackfield supports none of the versions.
     #[error(transparent)]
     Version(cni::VersionError),
-    /// `cniVersion` is no text.
+    /// `cniVersion` is not a string.
     #[error("{0}; write versions as strings")]
-    VersionType(String),
-    /// `cniVersions` is no list of texts.
+    VersionType(#[source] JsonError),
+    /// `cniVersions` is not a list of strings.
     #[error("{0}; write a list of versions as strings")]
-    VersionList(String),
-    /// A key is missing.
+    VersionList(#[source] JsonError),
+    /// A required key is missing.
     #[error("key {key} is missing in the node configuration; {remedy}")]
     Missing {
         /// The key.
         key: &'static str,
-        /// What to write.
+        /// What to do.
         remedy: &'static str,
     },
-    /// A key has a wrong value.
+    /// A value is invalid.
     #[error("key {key} of the node configuration is {value}: {cause}")]
     Value {
         /// The key.
         key: &'static str,
-        /// Its value, shortened.
+        /// The value, shortened.
         value: String,
-        /// What is wrong, and the remedy.
-        cause: String,
+        /// What is wrong.
+        #[source]
+        cause: ValueError,
     },
-    /// A deadline is no duration.
+    /// A deadline is invalid.
     #[error("key deadlines of the node configuration: {0}")]
     Deadline(#[source] DeadlineError),
+}
+
+/// What is wrong with the value of a key, and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum ValueError {
+    /// The value has the wrong type.
+    #[error("{0}; correct its type")]
+    Type(#[source] JsonError),
+    /// The value is not a valid network name.
+    #[error(transparent)]
+    Name(NameError),
+    /// The value is not a valid namespace.
+    #[error("it is not a valid namespace; write the name of a namespace")]
+    Namespace,
+    /// A path is not absolute.
+    #[error("write an absolute path")]
+    RelativePath,
+    /// The value is not one of the documented choices.
+    #[error("use one of {}", .0.join(", "))]
+    Choice(Vec<&'static str>),
+    /// A list of networks is too long.
+    #[error("name at most {MAX_DEFAULT_NETWORKS}")]
+    TooMany,
+    /// The name of a network is empty.
+    #[error("a name is empty; name a definition or a configuration on disk")]
+    EmptyName,
+    /// `clusterNetwork` and `delegates` are both set.
+    #[error("delegates is set as well; keep one of the two")]
+    BesideDelegates,
+    /// `manifestDir` and a key about the cluster are both set.
+    #[error("agentSocket or kubeconfig is set as well; remove them or manifestDir")]
+    BesideCluster,
+    /// An element of `delegates` is not a network configuration.
+    #[error("delegates[{index}]: {source}; correct it")]
+    Delegate {
+        /// The index of the element.
+        index: usize,
+        /// What is wrong.
+        source: NetworkConfigError,
+    },
+    /// An entry of `logOptions` is not a number.
+    #[error("{0}; write a number")]
+    LogOptions(#[source] JsonError),
+    /// `policy` is invalid.
+    #[error(transparent)]
+    Policy(PolicyError),
 }
 
 impl NodeConfigError {

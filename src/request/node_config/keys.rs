@@ -1,15 +1,14 @@
-//! Reading keys one by one: lenient in form, strict in value.
+//! Reads single keys: lenient about the format, strict about the value.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 
-use super::NodeConfigError;
+use super::{NodeConfigError, ValueError};
 use crate::cni::RawObject;
 use crate::cni::json::excerpt;
 
-/// The keys with their values still as they are written.
+/// The keys with the text of their values.
 pub(super) struct Keys<'a> {
     pub(super) conf: &'a RawObject,
 }
@@ -20,24 +19,17 @@ impl Keys<'_> {
         key: &'static str,
     ) -> Result<Option<T>, NodeConfigError> {
         self.conf.read(key).map_err(|cause| {
-            let value = self
-                .conf
-                .get(key)
-                .map_or_else(String::new, |raw| excerpt(raw.get()).into_owned());
-            NodeConfigError::Value {
-                key,
-                value,
-                cause: format!("{cause}; correct its type"),
-            }
+            let value = self.conf.get(key).map_or("", |raw| raw.get());
+            invalid(key, value, ValueError::Type(cause))
         })
     }
 
-    /// An object; an empty one where there is none.
+    /// An object; empty when the key is missing.
     pub(super) fn object(&self, key: &'static str) -> Result<RawObject, NodeConfigError> {
         Ok(self.read(key)?.unwrap_or_default())
     }
 
-    /// A string; an empty one is as good as none, as Go has it.
+    /// A string; `None` when it is empty, as for programs in Go.
     pub(super) fn text(&self, key: &'static str) -> Result<Option<String>, NodeConfigError> {
         Ok(self.read::<String>(key)?.filter(|text| !text.is_empty()))
     }
@@ -67,7 +59,7 @@ impl Keys<'_> {
             return Ok(None);
         };
         if !text.starts_with('/') || text.contains('\0') {
-            return Err(wrong(key, &text, &"write an absolute path"));
+            return Err(invalid(key, &text, ValueError::RelativePath));
         }
         Ok(Some(PathBuf::from(text)))
     }
@@ -85,31 +77,27 @@ impl Keys<'_> {
     pub(super) fn choice<T: Copy>(
         &self,
         key: &'static str,
-        choices: &[(&str, T)],
+        choices: &[(&'static str, T)],
     ) -> Result<Option<T>, NodeConfigError> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
-        let named = |(name, _): &&(&str, T)| name.eq_ignore_ascii_case(&text);
+        let named = |(name, _): &&(&'static str, T)| name.eq_ignore_ascii_case(&text);
         match choices.iter().find(named) {
             Some((_, choice)) => Ok(Some(*choice)),
             None => {
-                let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-                Err(wrong(
-                    key,
-                    &text,
-                    &format_args!("use one of {}", names.join(", ")),
-                ))
+                let choices = choices.iter().map(|(name, _)| *name).collect();
+                Err(invalid(key, &text, ValueError::Choice(choices)))
             }
         }
     }
 }
 
-/// A value that is wrong, and why.
-pub(super) fn wrong(key: &'static str, value: &str, cause: &dyn fmt::Display) -> NodeConfigError {
+/// An invalid value.
+pub(super) fn invalid(key: &'static str, value: &str, cause: ValueError) -> NodeConfigError {
     NodeConfigError::Value {
         key,
         value: excerpt(value).into_owned(),
-        cause: cause.to_string(),
+        cause,
     }
 }

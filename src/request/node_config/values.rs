@@ -1,34 +1,31 @@
-//! The keys that need more than a type: what they may be, and what excludes what.
+//! The keys whose values need more than a check of their type.
 
 use std::path::PathBuf;
 
 use serde_json::value::RawValue;
 
-use super::keys::{Keys, wrong};
-use super::{ClusterNetwork, NodeConfigError, Source};
+use super::keys::{Keys, invalid};
+use super::{ClusterNetwork, NodeConfigError, Source, ValueError};
 use crate::cni::{NetworkConfig, NetworkName};
 use crate::npwg::ObjectRef;
 use crate::request::deadlines::Deadlines;
 use crate::request::log::{Level, Log, Rotation};
 use crate::request::policy::Policy;
 
-/// The most `defaultNetworks` that a configuration may name.
-const MAX_DEFAULT_NETWORKS: usize = 32;
+/// How many `defaultNetworks` or `delegates` a configuration may have.
+pub(super) const MAX_DEFAULT_NETWORKS: usize = 32;
 
-/// A name that no namespace can have would allow or look up nothing.
+/// Refuses an invalid name, which would match no namespace.
 fn namespace(key: &'static str, name: &str) -> Result<(), NodeConfigError> {
-    // Any name will do for the object: what is asked is whether the namespace can be one.
+    // The name of the object does not matter.
     match ObjectRef::new(name, "any") {
         Ok(_) => Ok(()),
-        Err(_) => {
-            let cause = "it cannot be a namespace; name it as the cluster does";
-            Err(wrong(key, name, &cause))
-        }
+        Err(_) => Err(invalid(key, name, ValueError::Namespace)),
     }
 }
 
 impl Keys<'_> {
-    /// The cluster network, and what `delegates` has besides it.
+    /// The cluster network, and the further elements of `delegates`.
     pub(super) fn cluster_network(
         &self,
     ) -> Result<(ClusterNetwork, Vec<Box<RawValue>>), NodeConfigError> {
@@ -36,18 +33,16 @@ impl Keys<'_> {
         let delegates: Option<Vec<Box<RawValue>>> = self.read("delegates")?;
         let mut delegates = delegates.unwrap_or_default();
         if let Some(name) = named.as_ref().filter(|_| !delegates.is_empty()) {
-            let cause = "delegates is there as well; keep one of the two";
-            return Err(wrong("clusterNetwork", name, &cause));
+            return Err(invalid("clusterNetwork", name, ValueError::BesideDelegates));
         }
         if delegates.len() > MAX_DEFAULT_NETWORKS {
             let count = delegates.len().to_string();
-            let cause = format_args!("name at most {MAX_DEFAULT_NETWORKS}");
-            return Err(wrong("delegates", &count, &cause));
+            return Err(invalid("delegates", &count, ValueError::TooMany));
         }
         for (index, delegate) in delegates.iter().enumerate() {
-            NetworkConfig::parse(delegate.get().as_bytes()).map_err(|cause| {
-                let cause = format!("delegates[{index}]: {cause}; correct it");
-                wrong("delegates", delegate.get(), &cause)
+            NetworkConfig::parse(delegate.get().as_bytes()).map_err(|source| {
+                let cause = ValueError::Delegate { index, source };
+                invalid("delegates", delegate.get(), cause)
             })?;
         }
         match named {
@@ -66,23 +61,22 @@ impl Keys<'_> {
     pub(super) fn auxiliary_chain(&self) -> Result<Option<NetworkName>, NodeConfigError> {
         const KEY: &str = "auxiliaryCNIChainName";
         let name = self.text(KEY)?;
-        name.map(|name| name.parse().map_err(|cause| wrong(KEY, &name, &cause)))
-            .transpose()
+        let parse = |name: String| {
+            let parsed = name.parse();
+            parsed.map_err(|cause| invalid(KEY, &name, ValueError::Name(cause)))
+        };
+        name.map(parse).transpose()
     }
 
     pub(super) fn default_networks(&self) -> Result<Vec<String>, NodeConfigError> {
         let networks = self.list("defaultNetworks")?.unwrap_or_default();
         if networks.len() > MAX_DEFAULT_NETWORKS {
             let count = networks.len().to_string();
-            return Err(wrong(
-                "defaultNetworks",
-                &count,
-                &format_args!("name at most {MAX_DEFAULT_NETWORKS}"),
-            ));
+            return Err(invalid("defaultNetworks", &count, ValueError::TooMany));
         }
         if networks.iter().any(|name| name.trim().is_empty()) {
-            let cause = "a name is empty; name a definition or a configuration on disk";
-            return Err(wrong("defaultNetworks", &format!("{networks:?}"), &cause));
+            let value = format!("{networks:?}");
+            return Err(invalid("defaultNetworks", &value, ValueError::EmptyName));
         }
         Ok(networks)
     }
@@ -123,11 +117,10 @@ impl Keys<'_> {
                 kubeconfig,
             }),
             Some(folder) if socket.is_none() && kubeconfig.is_none() => Ok(Source::Folder(folder)),
-            Some(folder) => Err(wrong(
-                "manifestDir",
-                &folder.display().to_string(),
-                &"agentSocket or kubeconfig is there as well; a folder excludes both",
-            )),
+            Some(folder) => {
+                let value = folder.display().to_string();
+                Err(invalid("manifestDir", &value, ValueError::BesideCluster))
+            }
         }
     }
 
@@ -139,14 +132,17 @@ impl Keys<'_> {
                 .choice("logLevel", &Level::NAMES)?
                 .unwrap_or(Level::Error),
             to_stderr: self.flag("logToStderr")?.unwrap_or(true),
-            rotation: Rotation::try_from(&options)
-                .map_err(|cause| wrong("logOptions", &options.to_string(), &cause))?,
+            rotation: Rotation::try_from(&options).map_err(|cause| {
+                let value = options.to_string();
+                invalid("logOptions", &value, ValueError::LogOptions(cause))
+            })?,
         })
     }
 
     pub(super) fn policy(&self) -> Result<Policy, NodeConfigError> {
         let wire = self.object("policy")?;
-        Policy::try_from(&wire).map_err(|cause| wrong("policy", &wire.to_string(), &cause))
+        Policy::try_from(&wire)
+            .map_err(|cause| invalid("policy", &wire.to_string(), ValueError::Policy(cause)))
     }
 
     pub(super) fn deadlines(&self) -> Result<Deadlines, NodeConfigError> {

@@ -1,10 +1,10 @@
-//! Which keys there are, for the documentation and for the warning about others.
+//! The keys of the node configuration, for the documentation and for warnings about other keys.
 
 use super::keys::Keys;
 use crate::cni::RawObject;
 use crate::request::{deadlines, log, policy};
 
-/// The keys that [`NodeConfig::parse`](super::NodeConfig::parse) reads, for the documentation and for the warning.
+/// The keys that [`NodeConfig::parse`](super::NodeConfig::parse) reads.
 pub const KEYS: [&str; 37] = [
     "clusterNetwork",
     "delegates",
@@ -53,7 +53,7 @@ fn is_known(key: &str) -> bool {
             .any(|known| known.eq_ignore_ascii_case(key))
 }
 
-/// Keys of the CNI protocol and of Multus that are taken without a word.
+/// Keys of the CNI protocol and of Multus that cause no warning.
 pub const ACCEPTED: [&str; 12] = [
     "cniVersion",
     "cniVersions",
@@ -69,25 +69,26 @@ pub const ACCEPTED: [&str; 12] = [
     "ipam",
 ];
 
-/// Keys that Multus has for its own process; they have no effect here.
+/// Keys of Multus' own process, which have no effect here.
 pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 
-/// How many unknown keys are named, a line each.
+/// The largest number of warnings that name a key.
 const MOST_WARNINGS: usize = 32;
 
 impl Keys<'_> {
-    /// A line for each key that does nothing, those inside of `deadlines` and `policy` too: a
-    /// misspelt restriction is none.
+    /// One line for each key without an effect, including the keys of `deadlines`, `logOptions` and
+    /// `policy`, since a misspelt restriction restricts nothing.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.of_the_whole();
+        let mut warnings = self.top_level_warnings();
         let mut inside = |place: &str, object: &RawObject, known: &[&str]| {
             let keys = object.iter().map(|(key, _)| key);
-            let unknown = keys.filter(|key| !known.iter().any(|it| it.eq_ignore_ascii_case(key)));
+            let unknown =
+                keys.filter(|key| !known.iter().any(|name| name.eq_ignore_ascii_case(key)));
             warnings.extend(unknown.map(|key| {
                 format!("unknown key {key:?} in {place} of the node configuration; it is ignored")
             }));
         };
-        let object = |of: &RawObject, key: &str| of.read::<RawObject>(key).ok().flatten();
+        let object = |outer: &RawObject, key: &str| outer.read::<RawObject>(key).ok().flatten();
         if let Some(deadlines) = object(self.conf, "deadlines") {
             inside("deadlines", &deadlines, &deadlines::KEYS);
         }
@@ -119,7 +120,7 @@ impl Keys<'_> {
         warnings
     }
 
-    fn of_the_whole(&self) -> Vec<String> {
+    fn top_level_warnings(&self) -> Vec<String> {
         self.conf
             .iter()
             .filter(|(key, _)| !is_known(key))
