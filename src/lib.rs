@@ -12,6 +12,10 @@
 //! The modules stand in the order of that flow; each uses those above it.
 
 mod console;
+
+// What is said to people.
+pub mod diagnostic;
+
 #[cfg(test)]
 mod cost;
 

@@ -9,7 +9,7 @@ use super::*;
 use crate::boot::boot_id;
 use crate::cluster::{Answer, Census, Cluster, ClusterError, PodName, Publication, Question};
 use crate::cni::RawObject;
-use crate::delegate::{Call as Delegate, CallError, DelegateExec, Ours};
+use crate::delegate::{DelegateCall, DelegateError, DelegateExec, Ours};
 use crate::journal::{Header, Journal, Step};
 use crate::operation::{Host, Stopwatch};
 use crate::plan::Attachment;
@@ -47,11 +47,11 @@ struct Delegates {
 }
 
 impl DelegateExec for Delegates {
-    fn exec(&self, _: &Delegate<'_>) -> Result<Vec<u8>, CallError> {
+    fn exec(&self, _: &DelegateCall<'_>) -> Result<Vec<u8>, DelegateError> {
         self.ran.set(self.ran.get() + 1);
         match self.succeed {
             true => Ok(Vec::new()),
-            false => Err(CallError::Refused(crate::cni::Error::new(
+            false => Err(DelegateError::Refused(crate::cni::Error::new(
                 7,
                 "no".to_owned(),
             ))),

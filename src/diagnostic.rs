@@ -1,0 +1,105 @@
+//! What Jackfield says to people: one type for CNI errors, events, the log, `explain` and `doctor`.
+//!
+//! Each module owns its problems as an enum of data, and their words in one file beside it. Code
+//! compares problems; only people read the words.
+
+use std::fmt;
+
+/// Something that is wrong, as data.
+pub trait Problem: fmt::Debug {
+    /// What is wrong, in words: no object in front, no remedy behind, no final period.
+    fn words(&self) -> String;
+
+    /// What helps, as an instruction; `None` where there is no advice to give.
+    fn remedy(&self) -> Option<String>;
+}
+
+/// A problem in one line: what is wrong, and what to do.
+pub fn line(problem: &dyn Problem) -> String {
+    match problem.remedy() {
+        Some(remedy) => format!("{}; {remedy}", problem.words()),
+        None => problem.words(),
+    }
+}
+
+/// How much a diagnostic matters, lightest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing: nothing is wrong.
+    Info,
+    /// Something is wrong, and the call goes on.
+    Warning,
+    /// The call fails.
+    Error,
+}
+
+/// A problem, and where it is.
+#[derive(Debug)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The network, interface, plugin, pod or file; empty where the problem names it itself.
+    pub place: String,
+    /// What is wrong.
+    pub problem: Box<dyn Problem>,
+}
+
+impl Diagnostic {
+    /// A problem at a place.
+    pub fn new(
+        severity: Severity,
+        place: impl fmt::Display,
+        problem: impl Problem + 'static,
+    ) -> Diagnostic {
+        Diagnostic {
+            severity,
+            place: place.to_string(),
+            problem: Box::new(problem),
+        }
+    }
+
+    /// What helps, as an instruction.
+    pub fn remedy(&self) -> Option<String> {
+        self.problem.remedy()
+    }
+}
+
+/// The diagnostic in one line: place, what is wrong, what to do.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        f.write_str(&line(self.problem.as_ref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Full(bool);
+
+    impl Problem for Full {
+        fn words(&self) -> String {
+            "the disk is full".to_owned()
+        }
+
+        fn remedy(&self) -> Option<String> {
+            self.0.then(|| "free space there".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_line_names_place_problem_and_remedy_where_there_are_any() {
+        let line = |place: &str, has_remedy| {
+            Diagnostic::new(Severity::Error, place, Full(has_remedy)).to_string()
+        };
+        assert_eq!(
+            line("/var", true),
+            "/var: the disk is full; free space there"
+        );
+        assert_eq!(line("", false), "the disk is full");
+    }
+}
