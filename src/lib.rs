@@ -9,37 +9,35 @@
 //! runtime ◀──one JSON── result ◀── publish ◀── npwg::status ◀── verify ◀── delegate (serial)
 //! ```
 //!
-//! The modules stand in the order of that flow; each uses those above it.
+//! The modules stand in the order of that flow. Each imports only those above it, which a test checks
+//! (`tests/documents/imports.rs`).
 
+// What every module may use.
+mod boot;
+mod bounded;
 mod console;
-
-// What is said to people.
-pub mod diagnostic;
-
 #[cfg(test)]
 mod cost;
+pub mod diagnostic;
+mod private_dir;
+mod regular_file;
 
-// The words that everybody speaks: pure.
+// The protocols: pure.
 pub mod cni;
 pub mod npwg;
 
-// What is asked, what is known, what is to be done.
+// What the runtime asks, what the node and the cluster know, and the plan that follows.
 pub mod request;
 
 pub mod kubelet;
 
-mod boot;
-mod bounded;
-mod regular_file;
-
 pub mod cluster;
-mod private_dir;
 
 pub mod allocation;
 
 pub mod plan;
 
-// What does it, and proves it.
+// What carries the plan out, and proves it.
 pub mod kernel;
 
 pub mod baseline;
@@ -61,7 +59,7 @@ pub mod setup;
 
 pub mod cli;
 
-// What of all this reads what others write: for the fuzzer and its corpus.
+// The parsers of what others write, for the fuzzer and its corpus.
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -16,6 +16,7 @@ mod conformance;
 mod document;
 mod errors;
 mod flags;
+mod imports;
 mod links;
 mod scripts;
 mod specification;
