@@ -25,6 +25,7 @@ pub mod gc;
 mod inquiry;
 mod network_status;
 mod networks;
+pub mod note;
 mod pod_facts;
 pub mod prepare;
 pub mod proof;
@@ -40,6 +41,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 pub use failure::Failure;
+pub use note::Note;
 pub use stopwatch::{Stopwatch, Timed};
 
 use crate::cluster::{Cluster, Phase};
@@ -88,7 +90,7 @@ pub struct Context<'a> {
     pub request: &'a Request,
     /// When the verb has to be done.
     pub deadline: Instant,
-    notes: Rc<RefCell<Vec<String>>>,
+    notes: Rc<RefCell<Vec<Note>>>,
 }
 
 impl<'a> Context<'a> {
@@ -119,14 +121,14 @@ impl<'a> Context<'a> {
         self.host.stopwatch.during(Phase::Lock, take)
     }
 
-    /// Keeps a line for whoever reads stderr: it went well enough, and should be known.
-    pub fn note(&self, line: &str) {
-        self.notes.borrow_mut().push(line.to_owned());
+    /// Keeps a note of the call, whatever part of it finds it.
+    pub fn note(&self, note: Note) {
+        self.notes.borrow_mut().push(note);
     }
 
-    /// The lines that were kept.
-    pub fn notes(&self) -> Vec<String> {
-        self.notes.borrow().clone()
+    /// Takes the notes of the call.
+    pub fn notes(&self) -> Vec<Note> {
+        self.notes.take()
     }
 
     /// Where plugins are looked for: `binDir`, then `CNI_PATH`.

@@ -174,7 +174,7 @@ pub fn with_host<T>(
         retry: &retry::begin,
         journal: Journal::new(&config.journal_dir),
         lock_dir: LOCK_DIR.into(),
-        ours: Ours::this_process().map_err(|cause| Failure::Ourselves(cause.to_string()))?,
+        ours: Ours::this_process().map_err(Failure::Ourselves)?,
         stopwatch: &stopwatch,
     })
 }
@@ -224,8 +224,11 @@ fn without_answer<T>(
 
 fn warn_of_notes(context: &Context<'_>) {
     let request = context.request;
-    for line in context.notes() {
-        request.config.log.warn(&named(&request.call), &line);
+    for note in context.notes() {
+        request
+            .config
+            .log
+            .warn(&named(&request.call), &note.to_string());
     }
 }
 

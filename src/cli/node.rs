@@ -42,7 +42,7 @@ pub(super) fn gc(args: &GcArgs) -> Result<ExitCode, String> {
     let collected = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.gc);
         let collected = operation::gc::gc(&context);
-        context.notes().iter().for_each(|line| note(line));
+        context.notes().iter().for_each(|it| note(&it.to_string()));
         collected
     });
     let collected = collected.map_err(|failure| failure.in_full())?;
@@ -63,7 +63,7 @@ pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
     let ready = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.status);
         let ready = operation::status::status(&context);
-        context.notes().iter().for_each(|line| note(line));
+        context.notes().iter().for_each(|it| note(&it.to_string()));
         ready
     });
     let ready = ready.map_err(|failure| failure.in_full())?;

@@ -19,7 +19,7 @@ pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, String> {
     let added = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.add);
         let added = operation::add::add(&context);
-        context.notes().iter().for_each(|line| note(line));
+        context.notes().iter().for_each(|it| note(&it.to_string()));
         added
     });
     let added = added.map_err(|failure| failure.in_full())?;
@@ -36,7 +36,7 @@ pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, String> {
     let outcome = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.del);
         let outcome = operation::del::del(&context);
-        context.notes().iter().for_each(|line| note(line));
+        context.notes().iter().for_each(|it| note(&it.to_string()));
         outcome
     });
     outcome.map_err(|failure| failure.in_full())?;
@@ -49,7 +49,7 @@ pub(super) fn check(args: &PodArgs) -> Result<ExitCode, String> {
     let status = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.check);
         let status = operation::check::check(&context);
-        context.notes().iter().for_each(|line| note(line));
+        context.notes().iter().for_each(|it| note(&it.to_string()));
         status
     });
     show(args.output, &status.map_err(|failure| failure.in_full())?)?;

@@ -37,7 +37,9 @@ pub(super) fn retry(args: &RetryArgs) -> Result<ExitCode, String> {
             key.container, key.ifname
         );
         let notes = context.notes();
-        notes.iter().for_each(|line| log.warn(&named, line));
+        notes
+            .iter()
+            .for_each(|note| log.warn(&named, &note.to_string()));
         Ok(ExitCode::SUCCESS)
     });
     tried.map_err(|failure| failure.in_full())

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::detach::{self, Detachment};
 use super::devices::{reserve, restore};
 use super::prepare::{self, Prepared};
-use super::{Context, Failure, readiness_indicator};
+use super::{Context, Failure, Note, readiness_indicator};
 use crate::boot::boot_id;
 use crate::cluster::{Event, EventKind, Phase, Publication};
 use crate::cni::CniResult;
@@ -123,7 +123,7 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
     let path = call.netns.as_deref().unwrap_or_else(|| Path::new(""));
     let netns = PodNetns::open(path)?;
     if netns.is_ours()? && !call.netns_override {
-        return Err(Failure::OwnNetns(path.display().to_string()));
+        return Err(Failure::OwnNetns(path.to_owned()));
     }
     Ok(netns)
 }
@@ -146,7 +146,7 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
 fn note_warnings(context: &Context<'_>, events: &[Event]) {
     for event in events {
         if event.kind == EventKind::Warning {
-            context.note(&event.message);
+            context.note(Note::Event(event.message.clone()));
         }
     }
 }

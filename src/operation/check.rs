@@ -6,7 +6,7 @@ use super::delegates::Delegates;
 use super::devices::functions;
 use super::proof::{self, Proof};
 use super::recovery;
-use super::{Context, Failure, default_route, network_status};
+use super::{Context, Failure, Note, default_route, network_status};
 use crate::cluster::{Event, Phase, Publication};
 use crate::cni::{CniArgs, CniResult, InterfaceName};
 use crate::delegate::Binaries;
@@ -48,13 +48,13 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         stopwatch.attachment(&attachment.label, checked.is_ok());
         let (proof, refusal) = checked?;
         for warning in proof.warnings.iter().chain(&refusal) {
-            context.note(&warning.message);
+            context.note(Note::Event(warning.message.clone()));
         }
         outvoted.extend(refusal);
         shown.push(proof.shown);
     }
     for warning in functions::prove(context, sandbox.header.attachments.iter())? {
-        context.note(&warning.message);
+        context.note(Note::Event(warning.message));
     }
     tell(context, &sandbox, outvoted);
     let addresses = context.request.config.status_addresses;
@@ -98,7 +98,7 @@ fn tell(context: &Context<'_>, sandbox: &Sandbox, events: Vec<Event>) {
     };
     let publication = Publication::new(pod, None, events);
     if let Err(untold) = context.host.cluster.publish(&publication, context.deadline) {
-        context.note(&untold.to_string());
+        context.note(Note::Unpublished(untold));
     }
 }
 
@@ -145,7 +145,7 @@ fn on_record(
         Lookup::Absent if !context.host.journal.is_lost(key) => {}
         // What was attached is not known any more, so nothing can be compared.
         Lookup::Quarantined { file, cause } => {
-            context.note(&format!("{file}: {cause}"));
+            context.note(Note::DamagedRecord(format!("{file}: {cause}")));
             return Err(record_lost());
         }
         Lookup::Absent | Lookup::CutOff => return Err(record_lost()),
@@ -186,7 +186,7 @@ fn check_routes(
     }
     match default_route::prove(&sandbox.progress[index].routes, attachment, links) {
         Err(failure @ Failure::Route { .. }) if strictness == Strictness::Warn => {
-            context.note(&failure.to_string());
+            context.note(Note::Tolerated(failure));
             Ok(())
         }
         outcome => outcome,

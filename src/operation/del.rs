@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::detach::{self, Detachment};
 use super::recovery::retire::has_netns;
-use super::{Context, Failure, readiness_indicator, recovery};
+use super::{Context, Failure, Note, readiness_indicator, recovery};
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
@@ -32,7 +32,7 @@ fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
         return Ok(());
     };
     match PodNetns::open(path).map(|netns| netns.is_ours()) {
-        Ok(Ok(true)) => Err(Failure::OwnNetns(path.display().to_string())),
+        Ok(Ok(true)) => Err(Failure::OwnNetns(path.to_owned())),
         _ => Ok(()),
     }
 }
@@ -50,11 +50,11 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
             Ok(context.host.journal.forget(key)?)
         }
         Lookup::Quarantined { file, cause } => {
-            context.note(&format!(
-                "the record of container {} was damaged ({cause}) and is now {file}; \
-                 what it may have is detached as far as it can be known",
-                key.container
-            ));
+            context.note(Note::DelOfDamagedRecord {
+                container: key.container.clone(),
+                file,
+                cause,
+            });
             without_record(context, key, true)
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Context, Failure};
+use super::{Context, Failure, Note};
 use crate::cni::{CniArgs, CniResult, ContainerId};
 use crate::delegate::{Binaries, Chain, Parameters, Ran, Time};
 use crate::journal::Attached;
@@ -75,8 +75,10 @@ impl<'a> Delegates<'a> {
         {
             Ok(Ran::All | Ran::TooOld | Ran::Disabled) => Ok(()),
             Err(error) if has_no_check(&error.cause) => {
-                self.context
-                    .note(&format!("{}: {error}", self.attachment.place()));
+                self.context.note(Note::NoCheck {
+                    place: self.attachment.place(),
+                    answer: Box::new(error),
+                });
                 Ok(())
             }
             Err(error) => Err(Failure::delegate(self.attachment, error)),

@@ -7,3 +7,6 @@ pub mod orphans;
 pub mod reserve;
 pub(in crate::operation) mod restore;
 pub mod unrestored;
+
+pub use hardware::{FunctionError, InfoFileError};
+pub use restore::RestoreError;

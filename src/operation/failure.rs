@@ -2,6 +2,10 @@
 
 mod answer;
 
+use std::io;
+use std::path::PathBuf;
+
+use super::devices::{InfoFileError, RestoreError};
 use crate::cluster::ClusterError;
 use crate::cni;
 use crate::delegate::{ChainError, ChainErrors, DepthError};
@@ -19,7 +23,7 @@ pub enum Failure {
     Depth(#[from] DepthError),
     /// Our own program cannot be told from others.
     #[error("/proc/self/exe: {0}; mount /proc")]
-    Ourselves(String),
+    Ourselves(#[source] io::Error),
     /// The call could not be understood.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -37,13 +41,14 @@ pub enum Failure {
     Netns(#[from] NetnsError),
     /// The netns is the one that we run in.
     #[error(
-        "CNI_NETNS {0} is the network namespace that the plugin runs in; \
-         name the pod's own, or set CNI_NETNS_OVERRIDE=1"
+        "CNI_NETNS {} is the network namespace that the plugin runs in; \
+         name the pod's own, or set CNI_NETNS_OVERRIDE=1",
+        .0.display()
     )]
-    OwnNetns(String),
+    OwnNetns(PathBuf),
     /// The cluster network is not ready.
-    #[error("the cluster network is not ready: {0} does not exist; try again later")]
-    NotReady(String),
+    #[error("the cluster network is not ready: {} does not exist; try again later", .0.display())]
+    NotReady(PathBuf),
     /// The cluster did not answer.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
@@ -70,7 +75,7 @@ pub enum Failure {
     Journal(#[from] JournalError),
     /// The journal could not be written in the middle of an ADD.
     #[error("journal: a step cannot be written: {0}; free space below journalDir")]
-    JournalStep(String),
+    JournalStep(#[source] io::Error),
     /// The same sandbox is attached already.
     #[error(
         "container {container}, interface {ifname} is attached already; the runtime must send DEL first"
@@ -140,7 +145,8 @@ pub enum Failure {
         /// The network.
         place: NetworkPlace,
         /// What, and the remedy.
-        cause: String,
+        #[source]
+        cause: InfoFileError,
     },
     /// The file of a device cannot be written or removed.
     #[error("{place}: {cause}")]
@@ -148,7 +154,8 @@ pub enum Failure {
         /// The network.
         place: NetworkPlace,
         /// What, and the remedy.
-        cause: String,
+        #[source]
+        cause: device_info::StoreError,
     },
     /// A device could not be put back as it was.
     #[error("{device}: {what} could not be put back: {cause}")]
@@ -158,7 +165,8 @@ pub enum Failure {
         /// What of it.
         what: String,
         /// Why, and the remedy.
-        cause: String,
+        #[source]
+        cause: RestoreError,
     },
     /// A gateway was refused.
     #[error("{place}: default-route {route}: {cause}; name a gateway in reach of the interface")]
@@ -168,7 +176,8 @@ pub enum Failure {
         /// The route.
         route: String,
         /// The kernel's reason.
-        cause: String,
+        #[source]
+        cause: KernelError,
     },
     /// A default route is not as the attachment made it.
     #[error(
@@ -192,13 +201,13 @@ pub enum Failure {
     #[error("{0}")]
     NotAvailable(Box<Failure>),
     /// Several things failed, none of which kept the others from being tried.
-    #[error("{}", listed(.0, "; also "))]
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; also "))]
     Several(Vec<Failure>),
     /// Something is still attached.
-    #[error("teardown incomplete, still owed: {}", listed(.0, ", "))]
+    #[error("{}", teardown(&.0.iter().map(ToString::to_string).collect::<Vec<_>>()))]
     Owed(Vec<Failure>),
     /// A failure, and the clean-up after it failed too.
-    #[error("{cause} (and then: {})", without_words_of(.cause, .cleanup))]
+    #[error("{cause} (and then: {})", after(.cause, .cleanup))]
     Unwinding {
         /// What failed first.
         cause: Box<Failure>,
@@ -235,19 +244,39 @@ impl Failure {
     }
 }
 
-/// What failed second; a plugin that is content with its configuration neither on ADD nor on DEL
-/// says so twice.
-fn without_words_of(first: &Failure, second: &Failure) -> String {
-    let second = second.to_string();
-    match first {
-        Failure::Delegate { cause, .. } => second.replace(&cause.words(), "the same"),
-        _ => second,
+/// A cleanup that failed after `first`. A plugin that refuses its configuration on ADD refuses it on
+/// DEL too: its answer is not repeated.
+fn after(first: &Failure, cleanup: &Failure) -> String {
+    match (first, cleanup) {
+        (Failure::Delegate { cause, .. }, Failure::Owed(debts)) => {
+            let debts = debts.iter().map(|debt| debt.beside(cause));
+            teardown(&debts.collect::<Vec<_>>())
+        }
+        _ => cleanup.to_string(),
     }
 }
 
-fn listed(failures: &[Failure], between: &str) -> String {
-    let lines: Vec<String> = failures.iter().map(ToString::to_string).collect();
-    lines.join(between)
+impl Failure {
+    /// The failure in words, where people have read `first` already.
+    fn beside(&self, first: &ChainError) -> String {
+        let Failure::Delegates { place, causes } = self else {
+            return self.to_string();
+        };
+        let answer = first.cause.delegate_error();
+        let words = causes
+            .iter()
+            .map(|error| match error.cause.delegate_error() {
+                said @ Some(_) if said == answer => {
+                    format!("plugin {}: {}: the same", error.plugin, error.verb)
+                }
+                _ => error.to_string(),
+            });
+        format!("{place}: {}", words.collect::<Vec<_>>().join("; also "))
+    }
+}
+
+fn teardown(debts: &[String]) -> String {
+    format!("teardown incomplete, still owed: {}", debts.join(", "))
 }
 
 fn lines(findings: &[Finding]) -> String {
@@ -256,4 +285,43 @@ fn lines(findings: &[Finding]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cni::Verb;
+    use crate::delegate::DelegateError;
+
+    fn refused(verb: Verb, words: &str) -> ChainError {
+        ChainError {
+            plugin: "macvlan".parse().unwrap(),
+            index: 0,
+            verb,
+            interface: None,
+            cause: DelegateError::Refused(cni::Error::new(7, words.to_owned())),
+        }
+    }
+
+    fn rolled_back(on_del: &str) -> String {
+        let network = Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"macvlan"}"#);
+        let debts = ChainErrors::of([refused(Verb::Del, on_del)].into_iter());
+        let cleanup = Failure::Owed(vec![Failure::Delegates {
+            place: network.place(),
+            causes: debts.unwrap_err(),
+        }]);
+        let failure = Failure::Unwinding {
+            cause: Box::new(Failure::delegate(&network, refused(Verb::Add, "bad mode"))),
+            cleanup: Box::new(cleanup),
+        };
+        failure.to_string()
+    }
+
+    #[test]
+    fn a_plugin_that_refuses_del_as_it_refused_add_is_quoted_once() {
+        let twice = rolled_back("bad mode");
+        assert_eq!(twice.matches("bad mode").count(), 1, "{twice}");
+        assert!(twice.contains("plugin macvlan: DEL: the same"), "{twice}");
+        assert!(rolled_back("busy").contains("busy"));
+    }
 }

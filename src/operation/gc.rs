@@ -15,7 +15,7 @@ use networks::Networks;
 
 use super::detach::{self, Detachment};
 use super::networks::KnownNetwork;
-use super::{Context, Failure};
+use super::{Context, Failure, Note};
 use crate::cni::{InterfaceName, ValidAttachment};
 use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
 
@@ -47,7 +47,7 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let named = ValidAttachment::read_list(&context.request.stdin);
     let mut collected = Collected::default();
     let Some(named) = named.map_err(Failure::ValidAttachments)? else {
-        context.note("the runtime names no list of valid attachments, so nothing is collected");
+        context.note(Note::NoValidAttachments);
         return Ok(collected);
     };
     let valid: HashSet<&ValidAttachment> = named.iter().collect();
@@ -89,10 +89,9 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
         }
     }
     if collected.left > 0 {
-        context.note(&format!(
-            "{} containers were not looked at in time; the next GC goes on with them",
-            collected.left
-        ));
+        context.note(Note::GcOutOfTime {
+            left: collected.left,
+        });
     }
     tell_networks(
         context,
@@ -120,10 +119,7 @@ fn tell_networks(
     let first = InterfaceName::first();
     attached.keep_cached(&cache, &context.host.journal, &first);
     match attached.unknown(named) {
-        Some(unknown) => context.note(&format!(
-            "container {unknown} is attached and not on record, so no network is collected: \
-             what it has might be freed"
-        )),
+        Some(unknown) => context.note(Note::UnrecordedContainer(unknown.clone())),
         None => {
             networks.add_administrators(context, Instant::now() + left(context) / ASKING, failures);
             networks.note_left_out(context);
@@ -146,7 +142,8 @@ fn is_named(named: &HashSet<&ValidAttachment>, key: &Key) -> bool {
 
 fn keys(context: &Context<'_>) -> Result<Vec<Key>, Failure> {
     let (keys, damaged) = context.host.journal.keys_and_damaged()?;
-    damaged.iter().for_each(|line| is_damaged(context, line));
+    let damaged = damaged.into_iter();
+    damaged.for_each(|line| context.note(Note::DamagedRecord(line)));
     Ok(keys)
 }
 
@@ -156,17 +153,10 @@ fn on_record(context: &Context<'_>, key: &Key) -> Result<Option<Box<Sandbox>>, F
         Lookup::Absent | Lookup::CutOff => None,
         Lookup::Quarantined { file, cause } => {
             let line = format!("a record was damaged ({cause}) and is now {file}");
-            is_damaged(context, &line);
+            context.note(Note::DamagedRecord(line));
             None
         }
     })
-}
-
-fn is_damaged(context: &Context<'_>, line: &str) {
-    context.note(&format!(
-        "{line}; what it was about may still be attached: \
-         delete its pod, whose DEL detaches what can be known"
-    ));
 }
 
 /// What became of a sandbox that the runtime does not name.

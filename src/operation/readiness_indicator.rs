@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// [`Failure::NotReady`].
 pub fn is_there(indicator: Option<&Path>) -> Result<(), Failure> {
     match indicator {
-        Some(file) if !file.exists() => Err(Failure::NotReady(file.display().to_string())),
+        Some(file) if !file.exists() => Err(Failure::NotReady(file.to_owned())),
         _ => Ok(()),
     }
 }

@@ -16,7 +16,7 @@ mod stuck;
 mod unrecorded;
 
 use super::detach::{self, Detachment};
-use super::{Context, Failure};
+use super::{Context, Failure, Note};
 use crate::journal::Key;
 
 pub(super) use retry::begin_one as begin_retry;
@@ -44,7 +44,7 @@ pub(super) fn del_without_record(
     }
     let (_, failures) = detach::attempt(context, &unrecorded.sandbox, Detachment::Runtime);
     for failure in failures {
-        context.note(&format!("nothing is on record, and {failure}"));
+        context.note(Note::NotOnRecord(failure));
     }
     Ok(())
 }

@@ -8,7 +8,9 @@
 use std::time::{Duration, Instant};
 
 use super::networks::KnownNetwork;
-use super::{Context, Failure, agent_absence, inquiry, networks, readiness_indicator, recovery};
+use super::{
+    Context, Failure, Note, agent_absence, inquiry, networks, readiness_indicator, recovery,
+};
 use crate::cluster::{Answer, ClusterError};
 use crate::delegate::Ran;
 use crate::kernel::capabilities;
@@ -98,13 +100,13 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
 /// Notes that the cluster does not answer; an error where STATUS depends on it.
 fn bear(context: &Context<'_>, error: ClusterError) -> Result<(), Failure> {
     if !context.request.config.status_needs_agent {
-        context.note(&format!("{error}; pods that need it wait"));
+        context.note(Note::AgentAway(error));
         return Ok(());
     }
     let last = agent_absence::last_answer(context.host, &context.request.config);
     let age = last.and_then(|last| last.age());
     if error.is_transient() && age.is_some_and(|age| age < AGENT_MAY_BE_AWAY) {
-        context.note(&format!("{error}; it answered within the last minute"));
+        context.note(Note::AgentAwayBriefly(error));
         return Ok(());
     }
     Err(error.into())

@@ -210,7 +210,7 @@ fn a_refused_configuration_that_is_corrected_is_detached_by_the_new_one() {
     let outcome = lab.call("DEL");
     assert_eq!(outcome.exit, 0, "{outcome}");
     assert!(
-        outcome.stderr.contains("configuration of today"),
+        outcome.stderr.contains("current configuration detached it"),
         "{outcome}"
     );
     lab.assert_nothing_left();
@@ -223,7 +223,12 @@ fn what_was_never_attached_and_is_refused_for_long_is_given_up() {
     is_old(&lab);
     let outcome = lab.call("DEL");
     assert_eq!(outcome.exit, 0, "{outcome}");
-    assert!(outcome.stderr.contains("is given up"), "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("given up, since its ADD failed too"),
+        "{outcome}"
+    );
     // As its runtime would.
     lab.pod.delete();
     lab.assert_none_left(&["file", "veth", "journal"]);

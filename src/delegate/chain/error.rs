@@ -55,7 +55,11 @@ fn is_of_no_interface(said: &str) -> bool {
 pub struct ChainErrors(Vec<ChainError>);
 
 impl ChainErrors {
-    pub(super) fn of(errors: impl Iterator<Item = ChainError>) -> Result<(), Self> {
+    /// All of them; `Ok` where there is none.
+    ///
+    /// # Errors
+    /// The errors.
+    pub fn of(errors: impl Iterator<Item = ChainError>) -> Result<(), Self> {
         let errors: Vec<_> = errors.collect();
         if errors.is_empty() {
             Ok(())

@@ -14,7 +14,7 @@ use crate::operation::detach::{self, Detachment};
 use crate::operation::devices::{functions, hardware::Hardware};
 use crate::operation::prepare::Prepared;
 use crate::operation::proof::{self, Shown};
-use crate::operation::{Context, Failure, default_route, network_status};
+use crate::operation::{Context, Failure, Note, default_route, network_status};
 use crate::plan::Attachment;
 use crate::verify::Masters;
 
@@ -168,7 +168,7 @@ impl Adding<'_> {
         let until = with_time_to_unwind(self.context).deadline;
         let publish = || host.cluster.publish(&publication, until);
         match host.stopwatch.during(Phase::Publish, publish) {
-            Err(untold @ ClusterError::Untold(_)) => self.context.note(&untold.to_string()),
+            Err(untold @ ClusterError::Untold(_)) => self.context.note(Note::Unpublished(untold)),
             published => published?,
         }
         Ok(())
@@ -192,7 +192,5 @@ impl Adding<'_> {
 }
 
 fn write(entry: &mut Entry, steps: &[Step<'_>]) -> Result<(), Failure> {
-    entry
-        .write(steps)
-        .map_err(|cause| Failure::JournalStep(cause.to_string()))
+    entry.write(steps).map_err(Failure::JournalStep)
 }

@@ -48,7 +48,7 @@ pub(in crate::operation) fn prove<'a>(
         let found = match function {
             Some(function) => set.judge(&device, &function),
             None => {
-                let cause = states.remarks.first().cloned();
+                let cause = states.unreadable.first().map(ToString::to_string);
                 let cause = cause.unwrap_or_else(|| {
                     "its physical function has no interface on the host, or its driver says \
                      nothing of virtual functions"

@@ -11,7 +11,9 @@ mod uplink;
 
 use std::path::PathBuf;
 
+pub use info_file::InfoFileError;
 pub(in crate::operation) use safety::Claimant;
+pub use state::FunctionError;
 pub(in crate::operation) use state::States;
 pub(in crate::operation) use uplink::HostLinks;
 

@@ -12,16 +12,18 @@ mod left;
 mod rebind;
 mod refused;
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use device_info::PciAddress;
 
-use super::hardware::{Hardware, States};
+use super::hardware::{FunctionError, Hardware, States};
 use crate::baseline::{Comparison, DeviceState, Repair, compare};
 use crate::boot::boot_id;
 use crate::journal::{Exclusive, Header, Sandbox, Unrestored};
 use crate::kernel::{DeviceLinks, KernelError, LinkChange};
-use crate::operation::{Context, Failure};
+use crate::operation::{Context, Failure, Note};
 use crate::verify::sriov_plugins;
 use home::bring_home;
 use left::Left;
@@ -58,10 +60,8 @@ pub(in crate::operation) fn baseline(
         states = hardware.states(&addresses, links.as_mut())?;
         again::settle(context, header, &mut states.devices)?;
     }
-    for remark in states.remarks {
-        context.note(&format!(
-            "{remark}; its functions cannot be put back as they are"
-        ));
+    for error in states.unreadable {
+        context.note(Note::UnknownFunction(error));
     }
     hardware.are_at_home(&header.attachments, &states.devices)?;
     Ok(states.devices)
@@ -113,7 +113,7 @@ fn keep(
     for &device in before {
         let causes: Vec<String> = left.lines_on(device).map(str::to_owned).collect();
         for line in &causes {
-            context.note(&format!("{device}: {line}"));
+            context.note(Note::unrestored(device, line));
         }
         if causes.is_empty() {
             journal.forget_unrestored(device.device);
@@ -181,7 +181,7 @@ impl<'a> Restoring<'a> {
                     refused.push(Refused {
                         device,
                         repair,
-                        cause,
+                        cause: Arc::new(cause),
                     });
                 }
             }
@@ -264,12 +264,26 @@ impl<'a> Restoring<'a> {
     }
 }
 
-fn failure(before: &DeviceState, what: &str, cause: &KernelError) -> Failure {
+fn failure(before: &DeviceState, what: impl fmt::Display, cause: RestoreError) -> Failure {
     Failure::Restoring {
         device: before.to_string(),
-        what: what.to_owned(),
-        cause: cause.to_string(),
+        what: what.to_string(),
+        cause,
     }
+}
+
+/// Why a device could not be restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The kernel refused it.
+    #[error(transparent)]
+    Kernel(#[from] Arc<KernelError>),
+    /// The physical function cannot be asked.
+    #[error(transparent)]
+    Function(#[from] Arc<FunctionError>),
+    /// The interface is gone.
+    #[error("it is in no known network namespace; see jackfield doctor")]
+    NoNamespace,
 }
 
 #[cfg(test)]

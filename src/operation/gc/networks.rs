@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::journal::Sandbox;
 use crate::operation::networks::{self, KnownNetwork};
-use crate::operation::{Context, Failure};
+use crate::operation::{Context, Failure, Note};
 
 /// The configurations of networks on record that one GC keeps, in bytes: as many as those of one pod.
 const MOST_CONFIGURATIONS: usize = 8 << 20;
@@ -75,11 +75,10 @@ impl Networks {
     /// Notes how many were not kept.
     pub(super) fn note_left_out(&self, context: &Context<'_>) {
         if self.left_out > 0 {
-            context.note(&format!(
-                "{} networks on record are not collected: together the configurations have more \
-                 than {MOST_CONFIGURATIONS} bytes; make them smaller",
-                self.left_out
-            ));
+            context.note(Note::TooManyConfigurations {
+                left_out: self.left_out,
+                limit: MOST_CONFIGURATIONS,
+            });
         }
     }
 }

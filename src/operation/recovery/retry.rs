@@ -4,8 +4,8 @@
 //! caller's, and a plugin that is ended half way leaves what its own DEL does not know of.
 
 use crate::journal::{Key, Lock, Lookup};
-use crate::operation::Context;
 use crate::operation::detach::{self, Detachment};
+use crate::operation::{Context, Note};
 
 /// Has one detachment tried again that is owed and due, other than that of `but`. Whatever comes of
 /// it is nothing to the caller: it stays on record until it is done.
@@ -25,10 +25,7 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
         .postpone(&key, context.request.config.deadlines.del);
     drop(lock);
     if is_begun && let Err(cause) = (host.retry)(context, &key) {
-        context.note(&format!(
-            "owed: container {}: trying again cannot be begun: {cause}",
-            key.container
-        ));
+        context.note(Note::NoRetry(key.container, cause));
     }
 }
 
@@ -40,11 +37,13 @@ pub fn retry(context: &Context<'_>, key: &Key) {
     };
     match host.journal.find(key) {
         Ok(Lookup::Found(sandbox)) if host.journal.owed(key).is_some() => {
-            let line = match detach::detach(context, *sandbox, Detachment::Earlier) {
-                Ok(()) => "is detached now".to_owned(),
-                Err(still) => still.to_string(),
-            };
-            context.note(&format!("owed: container {}: {line}", key.container));
+            let container = key.container.clone();
+            context.note(
+                match detach::detach(context, *sandbox, Detachment::Earlier) {
+                    Ok(()) => Note::OwedDone(container),
+                    Err(still) => Note::OwedAgain(container, still),
+                },
+            );
         }
         // Somebody else has settled it.
         Ok(Lookup::Absent | Lookup::CutOff) => drop(host.journal.forget(key)),

@@ -19,7 +19,7 @@ use crate::journal::Sandbox;
 use crate::operation::detach::detach_one;
 use crate::operation::devices::hardware::Hardware;
 use crate::operation::networks;
-use crate::operation::{Context, Failure};
+use crate::operation::{Context, Failure, Note};
 use crate::plan::Attachment;
 
 /// How long it is tried: a controller that its plugins ask may be away meanwhile.
@@ -50,10 +50,7 @@ pub(in crate::operation) fn settle(
     if let Some(today) = of_today(context, attachment, sandbox.header.pod.as_ref())
         && detach_one(context, sandbox, &today, progress, netns).is_ok()
     {
-        context.note(&format!(
-            "{}: detached by its configuration of today, which is another",
-            attachment.place()
-        ));
+        context.note(Note::DetachedByCurrentConfiguration(attachment.place()));
         return Ok(());
     }
     let owed = context.host.journal.owed(&sandbox.header.key());
@@ -61,10 +58,7 @@ pub(in crate::operation) fn settle(
         return Err(debt);
     }
     Hardware::remove_file(attachment)?;
-    context.note(&format!(
-        "{debt}; it is given up, for its ADD failed too. \
-         An address that its IPAM plugin may have given is to be freed by hand"
-    ));
+    context.note(Note::GivenUp(debt));
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::journal::{Attached, CachedSandbox, Header, Journal, Key, MultusCache,
 use crate::kernel::PodNetns;
 use crate::operation::inquiry::{self, Inquiry};
 use crate::operation::pod_facts::PodFacts;
-use crate::operation::{Context, Failure, networks};
+use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
 /// The identity of no network namespace: that at the path which the runtime names is on record as
@@ -55,7 +55,7 @@ pub(in crate::operation) fn find(
     }
     let cached = MultusCache::new(&context.request.config.cni_dir).read(key);
     for damage in &cached.damage {
-        context.note(&format!("cache of Multus: {damage}"));
+        context.note(Note::MultusCache(damage.clone()));
     }
     let of_multus = cached.is_known();
     if !cached.attachments.is_empty() {
@@ -83,7 +83,7 @@ pub(in crate::operation) fn find(
         Ok(attachments) => attachments,
         Err(failure) if is_attached => return Err(failure),
         Err(failure) => {
-            context.note(&format!("nothing is on record, and {failure}"));
+            context.note(Note::NotOnRecord(failure));
             return Ok(None);
         }
     };

@@ -103,7 +103,7 @@ pub(super) fn clear(
         let retired = with_host(&request.config, |host| {
             let context = Context::new(host, &request, LIMIT);
             let retired = retire(&context, which);
-            context.notes().iter().for_each(|line| say(line));
+            context.notes().iter().for_each(|it| say(&it.to_string()));
             retired
         });
         finish(

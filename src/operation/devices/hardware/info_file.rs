@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use device_info::{
-    CompletionError, DeviceInfo, DeviceInfoDir, DeviceKind, Devlink, Facts, StoreError,
-    WireDeviceInfo, complete,
+    CompletionError, DeviceInfo, DeviceInfoDir, DeviceKind, Devlink, Facts, SocketError,
+    StoreError, WireDeviceInfo, complete,
 };
 use serde_json::Value;
 
@@ -21,6 +21,23 @@ pub(in crate::operation) struct Told {
     pub(in crate::operation) device_info: Option<Value>,
     /// Whether a program drives it, so that the pod need not have an interface for it.
     pub(in crate::operation) in_user_space: bool,
+}
+
+/// Why the information on a device cannot be published.
+#[derive(Debug, thiserror::Error)]
+pub enum InfoFileError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file contradicts the machine.
+    #[error(transparent)]
+    Completion(#[from] CompletionError),
+    /// The socket that it names is not there.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// It cannot be written as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
 }
 
 impl Hardware<'_> {
@@ -76,14 +93,12 @@ impl Hardware<'_> {
         let Some(path) = &attachment.device_info_file else {
             return Ok(());
         };
-        let failed = |cause: String| Failure::DeviceFile {
+        let failed = |cause| Failure::DeviceFile {
             place: attachment.place(),
             cause,
         };
         let files = files_of(path);
-        let name = files
-            .cni_name(path)
-            .map_err(|cause| failed(cause.to_string()))?;
+        let name = files.cni_name(path).map_err(failed)?;
         let info = match &attachment.device {
             None => None,
             Some(device) => self
@@ -95,7 +110,7 @@ impl Hardware<'_> {
             // Whatever a crash left there is of another time.
             None => files.prepare_cni().and_then(|()| files.remove_cni(&name)),
         }
-        .map_err(|cause| failed(cause.to_string()))
+        .map_err(failed)
     }
 
     /// Takes the attachment's file away (DEVINFO 1.1.0 §4.2.1: when DELETE is called).
@@ -109,7 +124,7 @@ impl Hardware<'_> {
             .and_then(|name| files.remove_cni(&name));
         removed.map_err(|cause| Failure::DeviceFile {
             place: attachment.place(),
-            cause: cause.to_string(),
+            cause,
         })
     }
 
@@ -119,18 +134,17 @@ impl Hardware<'_> {
         let Some(path) = &attachment.device_info_file else {
             return Ok(Told::default());
         };
-        let refused = |cause: String| Failure::DeviceInfo {
-            place: attachment.place(),
-            cause,
-        };
+        self.read_info(path, attachment)
+            .map_err(|cause| Failure::DeviceInfo {
+                place: attachment.place(),
+                cause,
+            })
+    }
+
+    fn read_info(&self, path: &Path, attachment: &Attachment) -> Result<Told, InfoFileError> {
         let files = files_of(path);
-        let given = files
-            .cni_name(path)
-            .and_then(|name| files.read_cni(&name))
-            .map_err(|cause| refused(cause.to_string()))?;
-        let info = self
-            .completed(given, attachment.device.as_ref())
-            .map_err(|cause| refused(cause.to_string()))?;
+        let name = files.cni_name(path)?;
+        let info = self.completed(files.read_cni(&name)?, attachment.device.as_ref())?;
         let mut told = Told {
             in_user_space: attachment
                 .device
@@ -139,12 +153,10 @@ impl Hardware<'_> {
             device_info: None,
         };
         if let Some(info) = info {
-            info.check_socket()
-                .map_err(|cause| refused(cause.to_string()))?;
+            info.check_socket()?;
             told.in_user_space |=
                 matches!(info.kind(), DeviceKind::VhostUser(_) | DeviceKind::Memif(_));
-            let value = serde_json::to_value(&info).map_err(|cause| refused(cause.to_string()))?;
-            told.device_info = Some(value);
+            told.device_info = Some(serde_json::to_value(&info)?);
         }
         Ok(told)
     }

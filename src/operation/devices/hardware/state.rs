@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use device_info::PciAddress;
 
@@ -15,8 +16,19 @@ use crate::kernel::{DeviceLinks, KernelError, Link, VfState};
 pub(in crate::operation) struct States {
     /// Those that are there.
     pub(in crate::operation) devices: Vec<DeviceState>,
-    /// A line for each physical function that could not be asked.
-    pub(in crate::operation) remarks: Vec<String>,
+    /// The physical functions that cannot be asked.
+    pub(in crate::operation) unreadable: Vec<Arc<FunctionError>>,
+}
+
+/// A physical function does not say what is set on its virtual ones.
+#[derive(Debug, thiserror::Error)]
+#[error("physical function {physical}: {cause}")]
+pub struct FunctionError {
+    /// Its address.
+    physical: PciAddress,
+    /// The kernel's answer.
+    #[source]
+    cause: KernelError,
 }
 
 impl Hardware<'_> {
@@ -43,18 +55,21 @@ impl Hardware<'_> {
             if let (Some(pf), Some(index)) = (state.physical, function.vf_index()) {
                 let answer = physical
                     .entry(pf)
-                    .or_insert_with(|| self.virtual_functions(pf, links));
+                    .or_insert_with(|| self.virtual_functions(pf, links).map_err(Arc::new));
                 match answer {
                     Ok(functions) => {
                         let mut functions = functions.iter();
                         state.function = functions.find(|vf| vf.index == index).copied();
                     }
-                    Err(remark) => states.remarks.push(std::mem::take(remark)),
+                    Err(error) => {
+                        if !states.unreadable.iter().any(|it| Arc::ptr_eq(it, error)) {
+                            states.unreadable.push(Arc::clone(error));
+                        }
+                    }
                 }
             }
             states.devices.push(state);
         }
-        states.remarks.retain(|remark| !remark.is_empty());
         Ok(states)
     }
 
@@ -62,17 +77,17 @@ impl Hardware<'_> {
     /// host's namespace (a program drives it, a pod has it).
     ///
     /// # Errors
-    /// A line with the function, and what the kernel said.
+    /// [`FunctionError`] with what the kernel said.
     pub(in crate::operation) fn virtual_functions(
         &self,
         physical: PciAddress,
         links: &mut dyn DeviceLinks,
-    ) -> Result<Vec<VfState>, String> {
+    ) -> Result<Vec<VfState>, FunctionError> {
         let mut ask = || match self.interface_of(physical, links)? {
             Some(link) => links.virtual_functions(link.index),
             None => Ok(Vec::new()),
         };
-        ask().map_err(|cause| format!("physical function {physical}: {cause}"))
+        ask().map_err(|cause| FunctionError { physical, cause })
     }
 
     /// The interface of a function on the host, as the kernel has it now.

@@ -5,7 +5,7 @@ use super::Restoring;
 use super::left::Left;
 use crate::baseline::{DeviceState, Identity};
 use crate::journal::Header;
-use crate::operation::{Context, Failure};
+use crate::operation::{Context, Failure, Note};
 use crate::plan::{Attachment, PlanError, Reason};
 use crate::verify::IntendedFunction;
 
@@ -38,7 +38,7 @@ pub(super) fn settle(
         refuse_anothers(header, &left)?;
         let causes: Vec<String> = left.lines_on(&kept.before).map(str::to_owned).collect();
         for line in &causes {
-            context.note(&format!("{}: {line}", kept.before));
+            context.note(Note::unrestored(&kept.before, line));
         }
         *state = kept.before.clone();
         if !causes.is_empty() {

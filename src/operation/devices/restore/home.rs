@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use std::sync::Arc;
+
 use super::failure;
 use crate::baseline::DeviceState;
 use crate::journal::Header;
@@ -42,7 +44,7 @@ pub(super) fn bring_home(
         let Some(link) = found.next() else { continue };
         let _ = links.change_link(link.index, &LinkChange::Down);
         if let Err(cause) = send_home(links.as_mut(), link.index, &netdev.name) {
-            owed.push(failure(before, "its interface", &cause));
+            owed.push(failure(before, "its interface", Arc::new(cause).into()));
         }
     }
     owed

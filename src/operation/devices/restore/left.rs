@@ -1,10 +1,12 @@
 //! What stays otherwise than it was: some of it is owed, the rest is the device's own matter.
 
-use super::failure;
+use std::sync::Arc;
+
 use super::refused::{Refused, may_work_later};
+use super::{RestoreError, failure};
 use crate::baseline::{Comparison, DeviceState, Identity};
 use crate::operation::devices::hardware::States;
-use crate::operation::{Context, Failure};
+use crate::operation::{Context, Failure, Note};
 
 /// What stays otherwise.
 pub(super) struct Left<'a> {
@@ -51,12 +53,9 @@ impl<'a> Left<'a> {
         self.wrong.extend(remarks.map(|remark| (before, remark)));
         if comparison.lacks_interface {
             let name = before.netdev.as_ref().map_or("", |netdev| &netdev.name);
-            self.owed.push(Failure::Restoring {
-                device: before.to_string(),
-                what: format!("interface {name}"),
-                cause: "it is in no network namespace that is known; see jackfield doctor"
-                    .to_owned(),
-            });
+            let what = format!("interface {name}");
+            self.owed
+                .push(failure(before, what, RestoreError::NoNamespace));
         }
         let is = now.devices.iter().find(|is| is.device == before.device);
         for repair in &comparison.repairs {
@@ -73,8 +72,8 @@ impl<'a> Left<'a> {
             }
             match cause {
                 Some(it) if may_work_later(&it.cause) => {
-                    let owed = failure(before, &repair.to_string(), &it.cause);
-                    self.owed.push(owed);
+                    let cause = Arc::clone(&it.cause).into();
+                    self.owed.push(failure(before, repair, cause));
                 }
                 _ => self.wrong.push((before, line)),
             }
@@ -95,19 +94,20 @@ impl<'a> Left<'a> {
             if before.function.is_none() || !is_unknown {
                 continue;
             }
-            match now.remarks.first() {
-                Some(cause) => self.owed.push(Failure::Restoring {
-                    device: before.to_string(),
-                    what: "what its physical function has set".to_owned(),
-                    cause: cause.clone(),
-                }),
+            match now.unreadable.first() {
+                Some(error) => {
+                    let what = "what its physical function has set";
+                    self.owed
+                        .push(failure(before, what, Arc::clone(error).into()));
+                }
                 None => self.remarks.push(format!(
                     "{before}: its physical function says nothing of it any more: nothing is put \
                      back there"
                 )),
             }
         }
-        self.remarks.iter().for_each(|remark| context.note(remark));
+        let remarks = std::mem::take(&mut self.remarks).into_iter();
+        remarks.for_each(|remark| context.note(Note::Uncompared(remark)));
     }
 
     /// What of a device cannot be put back.

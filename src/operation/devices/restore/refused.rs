@@ -1,5 +1,7 @@
 //! Repairs that were refused, and which of them are tried again.
 
+use std::sync::Arc;
+
 use nix::libc;
 
 use crate::baseline::{Comparison, DeviceState, Repair};
@@ -9,7 +11,7 @@ use crate::kernel::KernelError;
 pub(super) struct Refused<'a> {
     pub(super) device: &'a DeviceState,
     pub(super) repair: Repair,
-    pub(super) cause: KernelError,
+    pub(super) cause: Arc<KernelError>,
 }
 
 /// The repairs that are still to be made and were not refused.
@@ -28,7 +30,7 @@ pub(super) fn open<'a>(
     all.filter(is_open).collect()
 }
 
-/// Lets those be tried again that may work now; whether there are any.
+/// Drops refusals worth retrying and returns whether it dropped any.
 pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
     let before = refused.len();
     refused.retain(|it| !may_work_later(&it.cause));

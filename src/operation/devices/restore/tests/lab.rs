@@ -221,7 +221,7 @@ impl Lab {
         meanwhile(journal);
         let owed = restore(context, &sandbox, &[0]);
         Outcome {
-            notes: context.notes(),
+            notes: context.notes().iter().map(ToString::to_string).collect(),
             owed: owed.iter().map(ToString::to_string).collect(),
         }
     }
