@@ -34,7 +34,7 @@ pub enum NodeConfigError {
         value: String,
         /// What is wrong.
         #[source]
-        cause: ValueError,
+        cause: Box<ValueError>,
     },
     /// A deadline is invalid.
     #[error("key deadlines of the node configuration: {0}")]

@@ -98,6 +98,6 @@ pub(super) fn invalid(key: &'static str, value: &str, cause: ValueError) -> Node
     NodeConfigError::Value {
         key,
         value: excerpt(value).into_owned(),
-        cause,
+        cause: Box::new(cause),
     }
 }
