@@ -1,13 +1,13 @@
-//! What kubelet says of a pod's devices: its pod-resources API, over gRPC on a unix socket.
+//! A pod's devices from kubelet's pod-resources API, over gRPC on a unix socket.
 //!
 //! ```text
 //! Get ──Unimplemented, disabled──▶ List ──▶ PodDevices: container by container, in kubelet's order
-//! GetAllocatableResources ─────────▶ which resources have devices at all
+//! GetAllocatableResources ─────────▶ the resources that have devices on this node
 //! ```
 //!
-//! The API knows names, no UIDs, and answers an empty list, without an error, for a moment after
-//! kubelet's start: what it says is evidence, to be held against kubelet's own record by
-//! [`allocation`](crate::allocation).
+//! The API identifies pods by name, not by UID. For a moment after kubelet's start it answers an
+//! empty list without an error. [`allocation`](crate::allocation) therefore compares its answers
+//! with kubelet's checkpoint.
 
 mod devices;
 mod error;
@@ -23,10 +23,11 @@ pub use error::KubeletError;
 pub use pod_resources::PodResources;
 pub use usage::Usage;
 
-/// Asks kubelet for the devices of a pod, and waits for the answer: for whoever has no runtime.
+/// Asks kubelet for the devices of a pod and waits for the answer. For callers without a tokio
+/// runtime.
 ///
-/// `resources` are those that matter: which of them have devices on this node at all is asked
-/// only when the pod has none of one.
+/// If the pod has no device of one of `resources`, this also asks which resources have devices on
+/// this node.
 pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -40,7 +41,7 @@ pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> Po
     }
 }
 
-/// What is made of an answer of kubelet's to each of its questions, for [`crate::fuzzing`].
+/// Parses an answer to each of the requests, for [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn answered(frame: &[u8]) -> [Result<PodDevices, String>; 2] {
     use message::{AllocatableResponse, GetResponse, ListResponse};

@@ -1,4 +1,4 @@
-//! A pod's devices, as kubelet tells of them.
+//! A pod's devices, as kubelet reports them.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -6,30 +6,30 @@ use super::KubeletError;
 use super::message;
 use crate::bounded;
 
-/// How many devices of one pod count, of device plugins and of DRA drivers each. The agent's answer is
-/// cut there: kubelet's own record says which devices are the pod's.
+/// How many devices a pod may have from device plugins, and from DRA drivers. The agent's answer is
+/// cut there, since kubelet's checkpoint decides which devices belong to the pod.
 const MOST_DEVICES: usize = 1024;
 /// The longest name of a resource, a driver, a pool or a device, in bytes.
 const LONGEST_NAME: usize = 253;
-/// The longest name of a claim, with its namespace.
+/// The longest name of a claim with its namespace, in bytes.
 const LONGEST_CLAIM: usize = 63 + 1 + LONGEST_NAME;
-/// The longest cause, in bytes.
-const LONGEST_CAUSE: usize = 1 << 10;
+/// The longest failure, in bytes.
+const LONGEST_FAILURE: usize = 1 << 10;
 
-/// What kubelet says of one pod.
+/// The devices of one pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PodDevices {
-    /// Its containers, in the order of its specification, side-cars first; none where kubelet does
-    /// not know the pod, or does not know it yet.
+    /// The pod's containers in the order of its specification, sidecars first; empty when kubelet
+    /// does not know the pod, or not yet.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
-    /// The resources that have devices on this node, of device plugins and of DRA drivers; `None`
-    /// where nobody was asked.
+    /// The resources that have devices on this node, from device plugins and DRA drivers; `None`
+    /// without an answer.
     #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
-    /// Why kubelet or the cluster could not be asked for all of it, in one line.
-    #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_CAUSE>")]
+    /// Why kubelet or the cluster gave no complete answer, in one line.
+    #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_FAILURE>")]
     pub failure: Option<String>,
 }
 
@@ -37,13 +37,13 @@ pub struct PodDevices {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContainerDevices {
-    /// Its name.
+    /// The container's name.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub name: String,
-    /// Those of device plugins, each resource once.
+    /// The devices of device plugins, one entry per resource.
     #[serde(deserialize_with = "resources")]
     pub resources: Vec<Resource>,
-    /// Those of DRA drivers.
+    /// The devices of DRA drivers.
     #[serde(deserialize_with = "dynamic")]
     pub dynamic: Vec<DynamicDevice>,
 }
@@ -52,10 +52,10 @@ pub struct ContainerDevices {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Resource {
-    /// Its name, as in a container's limits.
+    /// The resource's name, as in a container's limits.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub name: String,
-    /// Their identifiers, in no order that would last: kubelet's changes from call to call.
+    /// The identifiers of the devices. Their order differs from call to call.
     #[serde(deserialize_with = "bounded::texts::<_, MOST_DEVICES, LONGEST_NAME>")]
     pub ids: Vec<String>,
 }
@@ -73,21 +73,21 @@ pub struct DynamicDevice {
     /// The driver's pool.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub pool: String,
-    /// The device's name in the pool, which is not what it is on the node.
+    /// The device's name in the pool, which differs from its identifier on the node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub device: String,
-    /// What its ResourceSlice says that it is on the node; `None` where no slice has it.
+    /// The device's attributes in its ResourceSlice; `None` when no slice has the device.
     pub identity: Option<SliceIdentity>,
 }
 
-/// What a device of a ResourceSlice is on the node.
+/// The attributes of a ResourceSlice that identify a device on the node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SliceIdentity {
-    /// The resource by which definitions mean it: its attribute `k8s.cni.cncf.io/resourceName`.
+    /// The resource in definitions: the attribute `k8s.cni.cncf.io/resourceName`.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub resource: Option<String>,
-    /// Its identifier: its attribute `k8s.cni.cncf.io/deviceID`, else
+    /// The device's identifier: the attribute `k8s.cni.cncf.io/deviceID`, or else
     /// `resource.kubernetes.io/pciBusID`.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub id: Option<String>,
@@ -102,9 +102,9 @@ fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<ContainerDevice
 }
 
 fn resources<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Resource>, D::Error> {
-    let mut left = MOST_DEVICES;
+    let mut room = MOST_DEVICES;
     bounded::first::<_, _, 256>(input, |resource: &mut Resource| {
-        keep(&mut resource.ids, &mut left);
+        keep(&mut resource.ids, &mut room);
     })
 }
 
@@ -112,23 +112,23 @@ fn dynamic<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<DynamicDevice>, D:
     bounded::first::<_, _, MOST_DEVICES>(input, |_| ())
 }
 
-/// Keeps as many devices as are `left`.
-fn keep_ids(resources: &mut Vec<Resource>, left: &mut usize) {
+/// Keeps as many devices as there is `room` for, and drops resources without devices.
+fn keep_ids(resources: &mut Vec<Resource>, room: &mut usize) {
     resources
         .iter_mut()
-        .for_each(|resource| keep(&mut resource.ids, left));
+        .for_each(|resource| keep(&mut resource.ids, room));
     resources.retain(|resource| !resource.ids.is_empty());
     resources.shrink_to_fit();
 }
 
-fn keep<T>(list: &mut Vec<T>, left: &mut usize) {
-    list.truncate(*left);
+fn keep<T>(list: &mut Vec<T>, room: &mut usize) {
+    list.truncate(*room);
     list.shrink_to_fit();
-    *left -= list.len();
+    *room -= list.len();
 }
 
 impl PodDevices {
-    /// Kubelet could not be asked.
+    /// The devices of a pod for which kubelet gave no answer.
     pub fn unknown(error: &KubeletError) -> PodDevices {
         PodDevices {
             failure: Some(error.to_string()),
@@ -136,36 +136,43 @@ impl PodDevices {
         }
     }
 
-    /// Whether kubelet knows the pod: only then it means something that a device is not there.
+    /// Whether kubelet knows the pod. Only then a missing device is significant.
     pub fn is_known(&self) -> bool {
         !self.containers.is_empty()
     }
 
-    /// The devices of a resource that device plugins serve, container by container.
+    /// The identifiers of a device plugin's resource, container by container.
     pub fn ids_of<'a>(&'a self, resource: &'a str) -> impl Iterator<Item = &'a str> {
-        let resources = self.containers.iter().flat_map(|it| &it.resources);
+        let resources = self
+            .containers
+            .iter()
+            .flat_map(|container| &container.resources);
         resources
-            .filter(move |it| it.name == resource)
-            .flat_map(|it| it.ids.iter().map(String::as_str))
+            .filter(move |entry| entry.name == resource)
+            .flat_map(|entry| entry.ids.iter().map(String::as_str))
     }
 
     /// All devices of DRA drivers, container by container.
     pub fn dynamic(&self) -> impl Iterator<Item = &DynamicDevice> {
-        self.containers.iter().flat_map(|it| &it.dynamic)
+        self.containers
+            .iter()
+            .flat_map(|container| &container.dynamic)
     }
 
-    /// The same, to be identified.
+    /// All devices of DRA drivers, mutably, so that their identities can be filled in.
     pub fn dynamic_mut(&mut self) -> impl Iterator<Item = &mut DynamicDevice> {
-        self.containers.iter_mut().flat_map(|it| &mut it.dynamic)
+        self.containers
+            .iter_mut()
+            .flat_map(|container| &mut container.dynamic)
     }
 
-    /// Whether a resource has devices on this node, as far as anybody was asked.
+    /// Whether a resource has devices on this node; `None` without an answer.
     pub fn is_on_node(&self, resource: &str) -> Option<bool> {
         let names = self.on_node.as_ref()?;
         Some(names.iter().any(|name| name == resource))
     }
 
-    /// Whether something of `resource` was allocated to the pod.
+    /// Whether the pod has a device of `resource`.
     pub(super) fn has(&self, resource: &str) -> bool {
         self.ids_of(resource).next().is_some()
     }
@@ -183,13 +190,13 @@ impl From<message::Pod> for PodDevices {
 impl From<message::ContainerResources> for ContainerDevices {
     fn from(container: message::ContainerResources) -> ContainerDevices {
         let mut resources: Vec<Resource> = Vec::new();
-        // One resource comes in several pieces: one for each NUMA node, or for each device.
+        // Kubelet splits a resource into pieces: one for each NUMA node, or for each device.
         for piece in container.devices {
             match resources
                 .iter_mut()
-                .find(|it| it.name == piece.resource_name)
+                .find(|entry| entry.name == piece.resource_name)
             {
-                Some(known) => known.ids.extend(piece.device_ids),
+                Some(entry) => entry.ids.extend(piece.device_ids),
                 None => resources.push(Resource {
                     name: piece.resource_name,
                     ids: piece.device_ids,

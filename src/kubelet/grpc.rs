@@ -1,12 +1,12 @@
-//! One gRPC call: a message there, a message back, over HTTP/2 on a unix socket.
+//! A gRPC call, one message each way, over HTTP/2 on a unix socket.
 //!
 //! ```text
 //! HEADERS POST /v1.PodResourcesLister/Get │ DATA 0 │ length, 4 bytes │ protobuf
 //! HEADERS 200                             │ DATA 0 │ length, 4 bytes │ protobuf │ HEADERS grpc-status
 //! ```
 //!
-//! That is all of gRPC that is needed here, so [`h2`] alone is underneath: what a gRPC framework
-//! adds (balancing, reconnecting, interceptors, streaming) serves clients that live for long.
+//! This needs no more than [`h2`]. A gRPC framework would add load balancing, reconnection,
+//! interceptors and streaming, which a short call does not use.
 
 use std::io;
 use std::path::Path;
@@ -17,12 +17,12 @@ use http::{HeaderMap, Method, Request, StatusCode, Version, header};
 use prost::Message;
 use tokio::net::UnixStream;
 
-/// The largest answer that is read, in bytes: kubelet's own limit for these messages.
+/// The largest answer in bytes, which is kubelet's own limit for these messages.
 const MAX_ANSWER: usize = 16 << 20;
-/// What stands before a message: whether it is compressed, and its length.
+/// The length of the prefix of a message, in bytes: a flag for compression, and the length.
 const PREFIX: usize = 5;
 
-/// Codes of gRPC that mean something here.
+// The gRPC codes that need special treatment.
 const UNKNOWN: u32 = 2;
 const RESOURCE_EXHAUSTED: u32 = 8;
 const UNIMPLEMENTED: u32 = 12;
@@ -38,14 +38,14 @@ impl Channel {
     pub(super) async fn open(socket: &Path) -> Result<Channel, GrpcError> {
         let stream = UnixStream::connect(socket).await?;
         let (requests, connection) = h2::client::handshake(stream).await?;
-        // Its end shows in the next call.
+        // The next call notices the end of the connection.
         tokio::spawn(async move {
             let _ = connection.await;
         });
         Ok(Channel { requests })
     }
 
-    /// One call of `method`, `/package.Service/Method`.
+    /// Calls `method`, which is `/package.Service/Method`.
     pub(super) async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,
@@ -54,22 +54,20 @@ impl Channel {
         let request = Request::builder()
             .method(Method::POST)
             .version(Version::HTTP_2)
-            // A socket's path is no authority; every server takes this one.
+            // The path of a socket is not a valid authority. Every server accepts this one.
             .uri(format!("http://localhost{method}"))
             .header(header::CONTENT_TYPE, "application/grpc")
             .header(header::TE, "trailers")
             .header(header::USER_AGENT, "jackfield")
-            .body(())
-            .map_err(|cause| GrpcError::Answer(cause.to_string()))?;
+            .body(())?;
         let mut ready = self.requests.clone().ready().await?;
         let (response, mut body) = ready.send_request(request, false)?;
         body.send_data(framed(question), true)?;
         let (head, mut body) = response.await?.into_parts();
         if head.status != StatusCode::OK {
-            let cause = format!("it is no gRPC server: HTTP status {}", head.status);
-            return Err(GrpcError::Answer(cause));
+            return Err(GrpcError::HttpStatus(head.status));
         }
-        // A refusal comes without a body.
+        // A refusal has no body.
         if head.headers.contains_key("grpc-status") {
             status(&head.headers)?;
         }
@@ -78,8 +76,7 @@ impl Channel {
             let piece = piece?;
             body.flow_control().release_capacity(piece.len())?;
             if answer.len() + piece.len() > MAX_ANSWER {
-                let cause = format!("it answers with more than {MAX_ANSWER} bytes");
-                return Err(GrpcError::Answer(cause));
+                return Err(GrpcError::TooLarge);
             }
             answer.put(piece);
         }
@@ -94,26 +91,25 @@ fn framed(message: &impl Message) -> Bytes {
     let mut frame = BytesMut::with_capacity(PREFIX + length);
     frame.put_u8(0);
     frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
-    // A buffer that grows takes every message.
+    // Encoding fails only if the buffer is too small, and this one grows.
     let _ = message.encode(&mut frame);
     frame.freeze()
 }
 
 pub(super) fn unframed<A: Message + Default>(frame: &[u8]) -> Result<A, GrpcError> {
-    let broken = |cause: &str| GrpcError::Answer(format!("its answer is broken: {cause}"));
     let Some(([compressed, l0, l1, l2, l3], message)) = frame.split_first_chunk::<PREFIX>() else {
-        return Err(broken("it is cut off"));
+        return Err(GrpcError::CutOff);
     };
     if *compressed != 0 {
-        return Err(broken("it is compressed, which nobody asked for"));
+        return Err(GrpcError::Compressed);
     }
     if u32::from_be_bytes([*l0, *l1, *l2, *l3]) as usize != message.len() {
-        return Err(broken("its length is not as announced"));
+        return Err(GrpcError::Length);
     }
-    A::decode(message).map_err(|cause| broken(&cause.to_string()))
+    Ok(A::decode(message)?)
 }
 
-/// The outcome of a call, as its headers or trailers have it.
+/// Reads the outcome of a call from its headers or trailers.
 fn status(headers: &HeaderMap) -> Result<(), GrpcError> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let code = text("grpc-status").and_then(|code| code.parse().ok());
@@ -127,45 +123,72 @@ fn status(headers: &HeaderMap) -> Result<(), GrpcError> {
                 message: message.split_whitespace().collect::<Vec<_>>().join(" "),
             })
         }
-        None => Err(GrpcError::Answer(
-            "it ends without a grpc-status".to_owned(),
-        )),
+        None => Err(GrpcError::NoStatus),
     }
 }
 
-/// Why a call brought no answer.
+/// Why a call has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GrpcError {
-    /// The socket.
-    #[error("{0}")]
+    /// The socket failed.
+    #[error("{}", io_text(.0))]
     Io(#[from] io::Error),
-    /// The connection.
+    /// The connection failed.
     #[error("the connection broke: {0}")]
     Http2(#[from] h2::Error),
-    /// The server's refusal.
+    /// The request cannot be built.
+    #[error("the request is invalid: {0}")]
+    Request(#[from] http::Error),
+    /// The server refused the call.
     #[error("gRPC code {code}: {message}")]
     Status {
         /// The code.
         code: u32,
-        /// Its words.
+        /// The server's message.
         message: String,
     },
-    /// What came is no answer.
-    #[error("{0}")]
-    Answer(String),
-    /// Nothing came in time.
+    /// The HTTP status is not 200.
+    #[error("not a gRPC server: HTTP status {0}")]
+    HttpStatus(StatusCode),
+    /// The answer is larger than [`MAX_ANSWER`].
+    #[error("the answer has more than {MAX_ANSWER} bytes")]
+    TooLarge,
+    /// The answer has no `grpc-status`.
+    #[error("the answer ends without a grpc-status")]
+    NoStatus,
+    /// The answer is shorter than its prefix.
+    #[error("the answer is cut off")]
+    CutOff,
+    /// The answer is compressed, although the request does not allow it.
+    #[error("the answer is compressed, although the request does not allow it")]
+    Compressed,
+    /// The length of the answer differs from that in its prefix.
+    #[error("the length of the answer differs from the announced one")]
+    Length,
+    /// The answer is not the expected message.
+    #[error("the answer is broken: {0}")]
+    Message(#[from] prost::DecodeError),
+    /// The server did not answer in time.
     #[error("no answer within {0} ms")]
     Late(u128),
 }
 
+fn io_text(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "the socket does not exist".to_owned(),
+        io::ErrorKind::ConnectionRefused => "no process listens on the socket".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 impl GrpcError {
-    /// Whether the server only has too much to do.
+    /// Whether the server refused the call for its rate limit.
     pub(super) fn is_rate_limit(&self) -> bool {
         matches!(self, GrpcError::Status { code, .. } if *code == RESOURCE_EXHAUSTED)
     }
 
-    /// Whether the server does not offer the method: older ones do not know it, others have it
-    /// switched off and say so under a code that means nothing.
+    /// Whether the server does not offer the method. Older kubelets do not have it. Others have it
+    /// disabled and answer with the code UNKNOWN, so that only the message tells.
     pub(super) fn is_not_offered(&self) -> bool {
         match self {
             GrpcError::Status { code, .. } if *code == UNIMPLEMENTED => true,
@@ -174,13 +197,13 @@ impl GrpcError {
         }
     }
 
-    /// Whether the server does not know what it was asked for.
+    /// Whether the server does not know the pod. The code is UNKNOWN, so that only the message tells.
     pub(super) fn is_not_found(&self) -> bool {
         matches!(self, GrpcError::Status { code, message }
             if *code == UNKNOWN && message.ends_with("not found"))
     }
 
-    /// Whether the connection, and not the call, is at fault.
+    /// Whether the connection failed, not the call.
     pub(super) fn is_of_connection(&self) -> bool {
         matches!(self, GrpcError::Io(_) | GrpcError::Http2(_))
     }

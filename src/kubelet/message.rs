@@ -1,7 +1,7 @@
-//! The messages of `v1.PodResourcesLister`, as far as devices go: the field numbers of kubelet's
-//! `podresources/v1/api.proto`. What else is in them is skipped.
+//! The messages of `v1.PodResourcesLister`, with the fields about devices. The numbers are those of
+//! kubelet's `podresources/v1/api.proto`; other fields are skipped.
 
-/// Which pod is meant.
+/// The name of a pod.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct GetRequest {
     #[prost(string, tag = "1")]
@@ -10,25 +10,25 @@ pub(super) struct GetRequest {
     pub(super) pod_namespace: String,
 }
 
-/// That pod.
+/// The pod, if kubelet knows it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct GetResponse {
     #[prost(message, optional, tag = "1")]
     pub(super) pod_resources: Option<Pod>,
 }
 
-/// A request that says nothing.
+/// A request without fields.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Empty {}
 
-/// Every pod of the node.
+/// All pods of the node.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ListResponse {
     #[prost(message, repeated, tag = "1")]
     pub(super) pod_resources: Vec<Pod>,
 }
 
-/// One pod.
+/// The devices of a pod: `PodResources` in kubelet's definition.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Pod {
     #[prost(string, tag = "1")]
@@ -39,7 +39,7 @@ pub(super) struct Pod {
     pub(super) containers: Vec<ContainerResources>,
 }
 
-/// One container.
+/// The devices of a container.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ContainerResources {
     #[prost(string, tag = "1")]
@@ -50,7 +50,7 @@ pub(super) struct ContainerResources {
     pub(super) dynamic_resources: Vec<DynamicResource>,
 }
 
-/// Some devices of one resource: `ContainerDevices` in kubelet's words.
+/// Devices of one resource: `ContainerDevices` in kubelet's definition.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct DevicesOfResource {
     #[prost(string, tag = "1")]
@@ -59,7 +59,7 @@ pub(super) struct DevicesOfResource {
     pub(super) device_ids: Vec<String>,
 }
 
-/// A claim (DRA) that was prepared for a container.
+/// A resource claim (DRA) of a container.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct DynamicResource {
     #[prost(string, tag = "2")]
@@ -81,7 +81,7 @@ pub(super) struct ClaimResource {
     pub(super) device_name: String,
 }
 
-/// What device plugins offer on this node.
+/// All devices of device plugins on this node.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct AllocatableResponse {
     #[prost(message, repeated, tag = "1")]

@@ -17,15 +17,15 @@ const GET: &str = "/v1.PodResourcesLister/Get";
 const LIST: &str = "/v1.PodResourcesLister/List";
 const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 
-/// How long kubelet may take for all that is asked of one pod. It answers within milliseconds;
-/// past this its own record is asked, which is as good.
+/// How long all requests for one pod may take. Kubelet answers within milliseconds; without an
+/// answer, its checkpoint serves as well.
 const WITHIN: Duration = Duration::from_secs(2);
-/// The pause after kubelet's rate limit, of 100 calls a second for everybody on the node together:
-/// doubled from one try to the next, and of a random length up to that.
+/// The longest first pause after kubelet's rate limit of 100 calls a second, which all clients on
+/// the node share. The longest pause doubles with each retry, and its length is random.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
-/// kubelet's pod-resources API behind its socket; the connection is kept.
+/// Kubelet's pod-resources API behind its socket. It keeps the connection.
 pub struct PodResources {
     socket: PathBuf,
     channel: RefCell<Option<Channel>>,
@@ -38,7 +38,7 @@ impl std::fmt::Debug for PodResources {
 }
 
 impl PodResources {
-    /// The API at `socket`; nothing is opened yet.
+    /// The API at `socket`, without a connection yet.
     pub fn at(socket: &Path) -> PodResources {
         PodResources {
             socket: socket.to_owned(),
@@ -46,14 +46,14 @@ impl PodResources {
         }
     }
 
-    /// Where it is.
+    /// The path of the socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// The devices of a pod, and, when it has none of one of `resources`, which resources have
-    /// devices on this node at all. What cannot be found out is in
-    /// [`failure`](PodDevices::failure).
+    /// The devices of a pod. If the pod has no device of one of `resources`, the answer also lists
+    /// the resources that have devices on this node. [`failure`](PodDevices::failure) has the error
+    /// of either request.
     pub async fn devices_of(&self, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
         let until = Instant::now() + WITHIN;
         let mut devices = match self.pod(namespace, name, until).await {
@@ -69,10 +69,10 @@ impl PodResources {
         devices
     }
 
-    /// How many devices of each resource there are, and how many pods have.
+    /// The number of devices of each resource, and how many of them pods have.
     ///
     /// # Errors
-    /// When kubelet cannot be asked, or does not tell.
+    /// When kubelet does not answer or does not offer the methods.
     pub async fn usage(&self) -> Result<Vec<Usage>, KubeletError> {
         let until = Instant::now() + WITHIN;
         let allocatable = self.call(ALLOCATABLE, &Empty {}, until).await;
@@ -108,7 +108,8 @@ impl PodResources {
         }
     }
 
-    /// The resources that device plugins have devices of; `None` where kubelet does not tell.
+    /// The resources for which device plugins have devices; `None` when kubelet does not offer the
+    /// method.
     async fn on_node(&self, until: Instant) -> Result<Option<Vec<String>>, KubeletError> {
         let answer = self.call(ALLOCATABLE, &Empty {}, until).await;
         let answer: AllocatableResponse = match answer {
@@ -116,15 +117,15 @@ impl PodResources {
             Err(error) if error.is_not_offered() => return Ok(None),
             Err(error) => return Err(self.error(error)),
         };
-        let of = answer.devices.into_iter();
-        let mut names: Vec<String> = of.map(|devices| devices.resource_name).collect();
+        let devices = answer.devices.into_iter();
+        let mut names: Vec<String> = devices.map(|devices| devices.resource_name).collect();
         names.sort_unstable();
         names.dedup();
         Ok(Some(names))
     }
 
-    /// One call, made again while kubelet refuses it for its rate limit, and once more where the
-    /// connection of before has ended with an earlier kubelet.
+    /// Makes one call. It retries while kubelet refuses it for its rate limit, and once on a new
+    /// connection when kubelet has closed the previous one.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,
@@ -133,11 +134,11 @@ impl PodResources {
     ) -> Result<A, GrpcError> {
         let mut longest = FIRST_PAUSE;
         loop {
-            let kept = self.channel.borrow().clone();
-            let was_kept = kept.is_some();
-            let left = until.saturating_duration_since(Instant::now());
+            let open_channel = self.channel.borrow().clone();
+            let was_open = open_channel.is_some();
+            let time = until.saturating_duration_since(Instant::now());
             let call = async {
-                let channel = match kept {
+                let channel = match open_channel {
                     Some(channel) => channel,
                     None => {
                         let channel = Channel::open(&self.socket).await?;
@@ -147,7 +148,7 @@ impl PodResources {
                 };
                 channel.call(method, question).await
             };
-            let error = match tokio::time::timeout(left, call).await {
+            let error = match tokio::time::timeout(time, call).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(error)) => error,
                 Err(_) => GrpcError::Late(WITHIN.as_millis()),
@@ -164,7 +165,7 @@ impl PodResources {
             if error.is_of_connection() || matches!(error, GrpcError::Late(_)) {
                 self.channel.borrow_mut().take();
             }
-            if !(was_kept && error.is_of_connection()) {
+            if !(was_open && error.is_of_connection()) {
                 return Err(error);
             }
         }
@@ -175,7 +176,8 @@ impl PodResources {
     }
 }
 
-/// A duration that others who wait do not have: the standard library's own random keys will do.
+/// A random duration, so that waiting clients do not retry together. The random keys of the standard
+/// library's hash map are good enough.
 fn random_up_to(longest: Duration) -> Duration {
     let random = RandomState::new().hash_one(());
     let share = (random % 1024) as u32 + 1;

@@ -1,4 +1,4 @@
-//! The answers of kubelet v1.36.3, byte for byte, and a server that puts faults on them.
+//! Answers of kubelet v1.36.3, byte for byte, and a fake server that injects faults.
 
 use std::time::{Duration, Instant};
 
@@ -89,7 +89,7 @@ fn podresources_a_resource_name_that_repeats_in_one_container_is_one_resource() 
     assert_eq!(ids, ["0000:02:00.3", "0000:02:00.2"]);
 }
 
-/// What is answered about the pod `default/web`, of which `resources` matter, and what was asked.
+/// Asks a fake kubelet for `resources` of the pod `default/web`; the devices and the calls.
 fn asked(
     resources: &[&str],
     reply: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
@@ -159,11 +159,11 @@ fn which_resources_are_devices_is_asked_only_for_one_that_the_pod_has_none_of() 
         _ => Reply::Refusal(2, "PodResources API GetAllocatableResources disabled"),
     });
     assert_eq!(devices.is_on_node("x.com/y"), None);
-    assert_eq!(devices.failure, None, "it is only not told");
+    assert_eq!(devices.failure, None, "a disabled method is not a failure");
 }
 
 #[test]
-fn podresources_a_rate_limit_is_waited_for_and_said_when_it_does_not_end() {
+fn podresources_a_rate_limit_is_retried_and_reported_when_it_persists() {
     let (devices, calls) = asked(&[VF], |method, before| match before {
         0..3 => TOO_OFTEN,
         _ => captured(method),
@@ -178,7 +178,7 @@ fn podresources_a_rate_limit_is_waited_for_and_said_when_it_does_not_end() {
         "{line}"
     );
     assert!(calls.len() > 5, "{}", calls.len());
-    assert!(begin.elapsed() >= Duration::from_secs(1), "it is waited");
+    assert!(begin.elapsed() >= Duration::from_secs(1), "no retries");
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn a_kubelet_that_is_away_slow_or_something_else_is_one_line_with_socket_and_rem
         devices.failure.unwrap()
     };
     let table = [
-        (away, "there is no such socket"),
-        (dead, "nobody listens there"),
+        (away, "the socket does not exist"),
+        (dead, "no process listens on the socket"),
         (slow, "no answer within 2000 ms"),
         (garbage(b""), "cut off"),
         (garbage(b"\x01\0\0\0\x01x"), "compressed"),
@@ -218,7 +218,7 @@ fn a_kubelet_that_is_away_slow_or_something_else_is_one_line_with_socket_and_rem
 }
 
 #[test]
-fn a_connection_of_before_kubelets_restart_is_made_anew() {
+fn a_connection_is_reopened_after_kubelets_restart() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("kubelet.sock");
     let runtime = tokio::runtime::Builder::new_current_thread()

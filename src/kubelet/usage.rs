@@ -1,21 +1,21 @@
-//! How many devices a node has, and how many of them pods have.
+//! How many devices a node has, and how many of them are in use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::{AllocatableResponse, ListResponse};
 
-/// The devices of one resource.
+/// The number of devices of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usage {
-    /// Its name, as in a container's limits.
+    /// The resource's name, as in a container's limits.
     pub resource: String,
-    /// How many there are.
+    /// All devices.
     pub all: usize,
-    /// How many of them containers have.
+    /// The devices that containers have.
     pub in_use: usize,
 }
 
-/// Counts what device plugins offer against what containers have.
+/// Counts the devices of device plugins, and those that containers have.
 pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec<Usage> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for devices in allocatable.devices {
@@ -27,7 +27,7 @@ pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec
         .pod_resources
         .into_iter()
         .flat_map(|pod| pod.containers);
-    // An earlier container's devices are handed on to the next one's.
+    // Several containers may list the same device, since init containers pass theirs on.
     for devices in containers.flat_map(|container| container.devices) {
         let ids = in_use.entry(devices.resource_name).or_default();
         ids.extend(devices.device_ids);

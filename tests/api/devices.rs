@@ -212,7 +212,7 @@ fn kubelet_away_is_logged_by_the_agent_and_its_record_counts() {
     assert_given(&lab, "lab-vf1", "checkpoint");
     let socket = socket(&lab).display().to_string();
     eventually("it is logged", || {
-        agent.logged(&["there is no such socket", &socket, "web"])
+        agent.logged(&["the socket does not exist", &socket, "web"])
     });
 }
 
