@@ -1,4 +1,4 @@
-//! What an ended plugin's output and exit status mean.
+//! Derives a plugin's answer from its output and exit status.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::process::{Ending, ProcessOutput};
 use crate::cni;
 use crate::cni::Verb;
 
-/// What stands on a standard output.
+/// The JSON documents on standard output.
 #[derive(Debug, PartialEq, Eq)]
 enum Documents {
     None,
@@ -19,8 +19,8 @@ enum Documents {
 }
 
 impl Documents {
-    /// Counts them without keeping anything; strings may be any bytes here, and nesting costs no
-    /// stack.
+    /// Counts the documents without storing them. Strings may contain any bytes, and deep nesting
+    /// does not exhaust the stack.
     fn count(bytes: &[u8]) -> Self {
         if bytes.trim_ascii().is_empty() {
             return Self::None;
@@ -34,7 +34,7 @@ impl Documents {
     }
 }
 
-/// Whether a plugin that ended this way has nothing more to say.
+/// Whether the output of a plugin that ended this way is complete.
 pub(super) fn complete(verb: Verb, ending: Ending, stdout: &[u8]) -> bool {
     match ending {
         Ending::Exited(0) if !verb.has_answer() => true,
@@ -42,7 +42,7 @@ pub(super) fn complete(verb: Verb, ending: Ending, stdout: &[u8]) -> bool {
     }
 }
 
-/// Whether a document has begun and not ended.
+/// Whether the output ends within a document.
 fn cut(stdout: &[u8]) -> bool {
     let first = serde_json::Deserializer::from_slice(stdout)
         .into_iter::<IgnoredAny>()
@@ -50,42 +50,42 @@ fn cut(stdout: &[u8]) -> bool {
     matches!(first, Some(Err(error)) if error.is_eof())
 }
 
-/// The answer of an ended plugin: CNI 1.1.0 §2 "Errors", §5.
+/// The answer of a plugin whose process has ended: CNI 1.1.0 §2 "Errors", §5.
 pub(super) fn judge(
     verb: Verb,
     after: Duration,
-    ended: ProcessOutput,
+    output: ProcessOutput,
 ) -> Result<Vec<u8>, DelegateError> {
-    let said = || LastLine::last_line(&ended.stderr);
-    match ended.ending {
-        Ending::Exited(0) if !verb.has_answer() => Ok(ended.stdout),
-        Ending::Exited(0) => match Documents::count(&ended.stdout) {
-            Documents::One => Ok(ended.stdout),
-            Documents::None => Err(DelegateError::Silent { said: said() }),
+    let line = || LastLine::of(&output.stderr);
+    match output.ending {
+        Ending::Exited(0) if !verb.has_answer() => Ok(output.stdout),
+        Ending::Exited(0) => match Documents::count(&output.stdout) {
+            Documents::One => Ok(output.stdout),
+            Documents::None => Err(DelegateError::Silent { line: line() }),
             Documents::Several => Err(DelegateError::Twice),
             Documents::NotJson => Err(DelegateError::NotJson {
-                said: LastLine::last_line(&ended.stdout).or(said),
+                line: LastLine::of(&output.stdout).or(line),
             }),
         },
-        Ending::Exited(status) => Err(match cni::Error::parse(&ended.stdout) {
+        Ending::Exited(status) => Err(match cni::Error::parse(&output.stdout) {
             Some(error) => DelegateError::Refused(error),
             None => DelegateError::Failed {
                 status,
-                said: said().or(|| LastLine::last_line(&ended.stdout)),
+                line: line().or(|| LastLine::of(&output.stdout)),
             },
         }),
         Ending::Signalled(signal) => Err(DelegateError::Crashed {
             signal,
-            said: said(),
+            line: line(),
         }),
         Ending::Flooded => Err(DelegateError::Flooded),
         Ending::Hung => Err(DelegateError::Hung {
             after,
-            said: said(),
+            line: line(),
         }),
         Ending::Unkillable => Err(DelegateError::Unkillable {
             after,
-            said: said(),
+            line: line(),
         }),
         Ending::Lost => Err(DelegateError::Lost),
     }
@@ -97,13 +97,13 @@ mod tests {
 
     fn answer(verb: Verb, ending: Ending, stdout: &str) -> Result<Vec<u8>, String> {
         let stderr = b"first\nlast\n".to_vec();
-        let ended = ProcessOutput {
+        let output = ProcessOutput {
             ending,
             stdout: stdout.into(),
             stderr,
             stderr_cut: false,
         };
-        judge(verb, Duration::from_secs(60), ended).map_err(|error| error.to_string())
+        judge(verb, Duration::from_secs(60), output).map_err(|error| error.to_string())
     }
 
     // clause: CNI-1.1.0 §2 exit: 0 is success
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_by_force_is_an_error_whatever_was_written() {
+    fn a_killed_plugin_is_an_error_whatever_it_wrote() {
         let endings = [
             Ending::Signalled(9),
             Ending::Flooded,

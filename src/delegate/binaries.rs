@@ -1,17 +1,17 @@
-//! What is executed for a whole chain.
+//! The binaries of a chain.
 
 use std::path::PathBuf;
 
 use super::search::{Binary, FindError, Ours, find, list};
 use crate::cni::{NetworkConfig, PluginType};
 
-/// The binaries of a chain, plugin by plugin, those that are missing included: they stop an ADD
-/// before anything runs, but not a DEL of the others.
+/// The binaries of a chain, one entry for each plugin. A missing binary stops an ADD before any
+/// plugin runs, but does not stop the other plugins of a DEL.
 #[derive(Clone, Debug)]
 pub struct Binaries(Vec<Result<Binary, FindError>>);
 
 impl Binaries {
-    /// Looks all plugins of a chain up: [`find`].
+    /// Finds the binaries of all plugins of a chain: see [`find`].
     #[must_use]
     pub fn find(dirs: &[PathBuf], config: &NetworkConfig, ours: &Ours) -> Self {
         let plugins = config.plugins().iter();
@@ -22,18 +22,18 @@ impl Binaries {
         )
     }
 
-    /// The plugins that can be executed, in the order of the chain.
+    /// The binaries that can be executed, in the order of the chain.
     pub fn found(&self) -> impl Iterator<Item = &Binary> {
         self.0.iter().flatten()
     }
 
-    /// The plugins that cannot be executed, by their place in the chain.
+    /// The errors of the other plugins, with their places in the chain.
     pub fn missing(&self) -> impl Iterator<Item = (usize, &FindError)> {
         let places = self.0.iter().enumerate();
         places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))
     }
 
-    /// The binary of the plugin at a place; one that was never looked up is missing too.
+    /// The binary of the plugin at a place in the chain.
     pub(super) fn get(&self, place: usize, plugin: &PluginType) -> Result<&Binary, FindError> {
         match self.0.get(place) {
             Some(found) => found.as_ref().map_err(Clone::clone),

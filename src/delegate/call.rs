@@ -1,4 +1,4 @@
-//! One call of one plugin, and the seam behind which it runs.
+//! One call of a plugin, and the trait that executes it.
 
 use std::time::Instant;
 
@@ -7,36 +7,36 @@ use super::search::Binary;
 use crate::cni::Verb;
 use crate::cni::{CniArgs, ContainerId, InterfaceName};
 
-/// Everything that one call of a plugin needs: CNI 1.1.0 §2.
+/// The parameters of one call of a plugin: CNI 1.1.0 §2.
 #[derive(Clone, Copy, Debug)]
 pub struct DelegateCall<'a> {
-    /// What it is to do.
+    /// The operation.
     pub verb: Verb,
-    /// What is executed.
+    /// The plugin's binary.
     pub binary: &'a Binary,
-    /// The sandbox; none for GC, STATUS and VERSION.
+    /// The sandbox; `None` for GC, STATUS and VERSION.
     pub container_id: Option<&'a ContainerId>,
-    /// The path of the sandbox' network namespace; a DEL may be without one.
+    /// The path of the sandbox's network namespace; a DEL may have none.
     pub netns: Option<&'a str>,
-    /// The interface; none for GC, STATUS and VERSION.
+    /// The interface; `None` for GC, STATUS and VERSION.
     pub ifname: Option<&'a InterfaceName>,
-    /// Generic arguments.
+    /// `CNI_ARGS`.
     pub args: &'a CniArgs,
-    /// Where the plugin finds the plugins that it delegates to, IPAM above all.
+    /// `CNI_PATH`, in which the plugin finds its own delegates, such as IPAM plugins.
     pub cni_path: &'a str,
     /// The plugin's configuration.
     pub stdin: &'a str,
-    /// When it has to be done; past it the plugin is ended with all its children.
+    /// The time after which the plugin and all its children are killed.
     pub deadline: Instant,
 }
 
-/// Something that executes plugins: processes in earnest, a list of answers in tests.
+/// Executes plugins: [`Processes`](super::Processes) does, tests use lists of answers.
 pub trait DelegateExec {
-    /// Executes one call and returns what the plugin wrote to its standard output: exactly one
-    /// JSON document after an ADD, anything after the others.
+    /// Executes one call and returns the plugin's standard output: exactly one JSON document after
+    /// an ADD, any text after the other verbs.
     ///
     /// # Errors
     ///
-    /// [`DelegateError`], one variant per cause.
+    /// [`DelegateError`], with one variant for each cause.
     fn exec(&self, call: &DelegateCall<'_>) -> Result<Vec<u8>, DelegateError>;
 }

@@ -1,4 +1,4 @@
-//! A network's plugins, one after the other: CNI 1.1.0 §3.
+//! Calls the plugins of a network serially: CNI 1.1.0 §3.
 
 mod error;
 mod time;
@@ -19,64 +19,64 @@ use crate::cni::{
 pub use error::{ChainError, ChainErrors};
 pub use time::Time;
 
-/// A network whose plugins are to be called.
+/// The plugins of a network, ready to be called.
 #[derive(Clone, Copy, Debug)]
 pub struct Chain<'a> {
-    /// Its plugins.
+    /// The configuration.
     pub config: &'a NetworkConfig,
-    /// Its name: that of the configuration, or of the object that holds it.
+    /// The network's name, from the configuration or from the object that holds it.
     pub name: &'a NetworkName,
-    /// What is executed, as found for this very configuration.
+    /// The binaries of this configuration.
     pub binaries: &'a Binaries,
     /// The value of `CNI_PATH`.
     pub cni_path: &'a str,
-    /// How long it may take.
+    /// The time limits.
     pub time: Time,
 }
 
-/// What ADD, DEL and CHECK of one attachment have in common: CNI 1.1.0 §3 "Attachment Parameters".
+/// The parameters of ADD, DEL and CHECK: CNI 1.1.0 §3 "Attachment Parameters".
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters<'a> {
     /// The sandbox.
     pub container_id: &'a ContainerId,
-    /// The path of its network namespace; a DEL may come without.
+    /// The path of the sandbox's network namespace; a DEL may have none.
     pub netns: Option<&'a str>,
-    /// The interface in it.
+    /// The interface in the sandbox.
     pub ifname: &'a InterfaceName,
-    /// Generic arguments.
+    /// `CNI_ARGS`.
     pub args: &'a CniArgs,
-    /// Capability arguments.
+    /// The values of capabilities.
     pub capability_args: &'a CapabilityArgs,
     /// The pod's `cni-args`.
     pub cni_args: Option<&'a RawObject>,
-    /// Keys that every plugin gets.
+    /// Top-level keys that every plugin gets.
     pub inject: &'a [(String, Box<RawValue>)],
 }
 
-/// Whether anything was called.
+/// Whether the plugins of a chain were called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ran {
-    /// All plugins, and all is well.
+    /// All plugins were called and succeeded.
     All,
-    /// None: the configuration's version does not have the verb.
+    /// No plugin was called, since the configuration's version does not have the verb.
     TooOld,
-    /// None: the configuration forbids it.
+    /// No plugin was called, since the configuration disables the verb.
     Disabled,
 }
 
-/// What a call is about.
+/// The object of a call.
 #[derive(Clone, Copy)]
-enum Subject<'a> {
-    /// One attachment, and the result that its plugins go by.
+enum Scope<'a> {
+    /// One attachment, with the previous result.
     Attachment(&'a Parameters<'a>, Option<&'a CniResult>),
-    /// All attachments of the network.
+    /// The network, with the attachments that GC must keep.
     Network(Option<&'a [ValidAttachment]>),
 }
 
-/// The keys by which plugins name an interface of the node.
-const INTERFACES: [&str; 3] = ["master", "device", "bridge"];
+/// The keys in which plugins name an interface of the node.
+const INTERFACE_KEYS: [&str; 3] = ["master", "device", "bridge"];
 
-/// A plugin at its place in the chain.
+/// A plugin and its place in the chain.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     place: usize,
@@ -86,7 +86,7 @@ struct Step<'a> {
 impl Step<'_> {
     fn error(self, verb: Verb, cause: DelegateError) -> ChainError {
         let body = self.plugin.body();
-        let named = INTERFACES.iter().find_map(|key| {
+        let interface = INTERFACE_KEYS.iter().find_map(|key| {
             let name: Option<String> = body.read(key).ok().flatten();
             Some(Box::new((*key, name.filter(|name| !name.is_empty())?)))
         });
@@ -94,21 +94,20 @@ impl Step<'_> {
             plugin: self.plugin.plugin_type().clone(),
             index: self.place,
             verb,
-            interface: named,
+            interface,
             cause,
         }
     }
 }
 
 impl<'c> Chain<'c> {
-    /// Attaches: every plugin in order, each with the result of the one before.
+    /// Attaches: calls every plugin in order, with the result of the previous plugin.
     ///
-    /// Nothing runs unless every plugin's binary is there.
+    /// No plugin runs if the binary of any plugin is missing.
     ///
     /// # Errors
     ///
-    /// Of the first plugin that failed; what it and the ones before it did is for [`Self::del`]
-    /// to undo.
+    /// The error of the first plugin that fails. The caller rolls back with [`Self::del`].
     pub fn add(
         &self,
         exec: &(impl DelegateExec + ?Sized),
@@ -117,8 +116,7 @@ impl<'c> Chain<'c> {
         self.add_behind(exec, parameters, None)
     }
 
-    /// As [`Self::add`], for a chain whose first plugin stands behind something that answered
-    /// `result` and is no plugin.
+    /// As [`Self::add`], but the first plugin gets `result` as its previous result.
     ///
     /// # Errors
     ///
@@ -136,28 +134,29 @@ impl<'c> Chain<'c> {
                 .map_err(|missing| step.error(verb, missing.into()))?;
         }
         for step in self.steps() {
-            let subject = Subject::Attachment(parameters, result.as_ref());
+            let scope = Scope::Attachment(parameters, result.as_ref());
             let added = self
-                .call(exec, verb, step, self.time.next(), subject)
+                .call(exec, verb, step, self.time.next(), scope)
                 .and_then(|answer| self.result(&answer))
                 .map_err(|cause| step.error(verb, cause))?;
             result = Some(added);
         }
-        // A configuration without plugins is refused when it is read.
+        // NetworkConfig refuses a configuration without plugins.
         Ok(result.unwrap_or_default())
     }
 
-    /// Detaches: every plugin in reverse order, also after one that failed, and also those that
-    /// an ADD may not have reached.
+    /// Detaches: calls every plugin in reverse order, including plugins that the ADD may not have
+    /// reached.
     ///
-    /// CNI 1.1.0 §3 stops at the first failure. That leaks what the plugins before it hold, for
-    /// ever where the failure is a binary that was uninstalled; so this goes on, and reports.
+    /// CNI 1.1.0 §3 stops at the first failure. That would leak the resources of the remaining
+    /// plugins, permanently if the failure is an uninstalled binary. So this goes on after a failure
+    /// and reports it.
     ///
-    /// `result` is the final one of the ADD, which the plugins get from version 0.4.0 on.
+    /// `result` is the final result of the ADD, which plugins get since version 0.4.0.
     ///
     /// # Errors
     ///
-    /// Of all plugins that failed.
+    /// The errors of all plugins that fail.
     pub fn del(
         &self,
         exec: &(impl DelegateExec + ?Sized),
@@ -167,17 +166,17 @@ impl<'c> Chain<'c> {
         let result = result.filter(|_| self.config.version().passes_prev_result_on_del());
         ChainErrors::of(self.steps().rev().filter_map(|step| {
             let deadline = self.time.share(step.place + 1);
-            let subject = Subject::Attachment(parameters, result);
-            let called = self.call(exec, Verb::Del, step, deadline, subject);
+            let scope = Scope::Attachment(parameters, result);
+            let called = self.call(exec, Verb::Del, step, deadline, scope);
             Some(step.error(Verb::Del, called.err()?))
         }))
     }
 
-    /// Checks: every plugin in order with the final result of the ADD.
+    /// Checks: calls every plugin in order with the final result of the ADD.
     ///
     /// # Errors
     ///
-    /// Of the first plugin that failed.
+    /// The error of the first plugin that fails.
     pub fn check(
         &self,
         exec: &(impl DelegateExec + ?Sized),
@@ -192,18 +191,19 @@ impl<'c> Chain<'c> {
         }
         for step in self.steps() {
             let result = result.ok_or_else(|| step.error(Verb::Check, DelegateError::NoResult))?;
-            let subject = Subject::Attachment(parameters, Some(result));
-            self.call(exec, Verb::Check, step, self.time.next(), subject)
+            let scope = Scope::Attachment(parameters, Some(result));
+            self.call(exec, Verb::Check, step, self.time.next(), scope)
                 .map_err(|cause| step.error(Verb::Check, cause))?;
         }
         Ok(Ran::All)
     }
 
-    /// Collects: every plugin in order, also after one that failed, with those that are attached.
+    /// Collects garbage: calls every plugin in order with the valid attachments, also after a
+    /// failure.
     ///
     /// # Errors
     ///
-    /// Of all plugins that failed.
+    /// The errors of all plugins that fail.
     pub fn gc(
         &self,
         exec: &(impl DelegateExec + ?Sized),
@@ -219,23 +219,17 @@ impl<'c> Chain<'c> {
         let plugins = steps.len();
         ChainErrors::of(steps.filter_map(|step| {
             let deadline = self.time.share(plugins - step.place);
-            let called = self.call(
-                exec,
-                Verb::Gc,
-                step,
-                deadline,
-                Subject::Network(Some(valid)),
-            );
+            let called = self.call(exec, Verb::Gc, step, deadline, Scope::Network(Some(valid)));
             Some(step.error(Verb::Gc, called.err()?))
         }))?;
         Ok(Ran::All)
     }
 
-    /// Asks every plugin in order whether an ADD would work.
+    /// Asks every plugin in order whether an ADD would succeed.
     ///
     /// # Errors
     ///
-    /// Of the first plugin that is not ready.
+    /// The error of the first plugin that is not ready.
     pub fn status(&self, exec: &(impl DelegateExec + ?Sized)) -> Result<Ran, ChainError> {
         if !self.config.version().has_status() {
             return Ok(Ran::TooOld);
@@ -246,7 +240,7 @@ impl<'c> Chain<'c> {
                 Verb::Status,
                 step,
                 self.time.next(),
-                Subject::Network(None),
+                Scope::Network(None),
             )
             .map_err(|cause| step.error(Verb::Status, cause))?;
         }
@@ -265,7 +259,7 @@ impl<'c> Chain<'c> {
     fn result(&self, answer: &[u8]) -> Result<CniResult, DelegateError> {
         let result = CniResult::parse(answer, self.config.version())?;
         result.within_limits()?;
-        // Scripts forget `exit 1`: an error document has none of a result's keys.
+        // A script may print an error and forget `exit 1`.
         if result.interfaces.is_empty()
             && result.ips.is_empty()
             && let Some(error) = cni::Error::parse(answer)
@@ -281,12 +275,12 @@ impl<'c> Chain<'c> {
         verb: Verb,
         step: Step<'_>,
         deadline: Instant,
-        subject: Subject<'_>,
+        scope: Scope<'_>,
     ) -> Result<Vec<u8>, DelegateError> {
         let binary = self.binaries.get(step.place, step.plugin.plugin_type())?;
-        let (parameters, prev_result, valid_attachments) = match subject {
-            Subject::Attachment(parameters, result) => (Some(parameters), result, None),
-            Subject::Network(valid) => (None, None, valid),
+        let (parameters, prev_result, valid_attachments) = match scope {
+            Scope::Attachment(parameters, result) => (Some(parameters), result, None),
+            Scope::Network(valid) => (None, None, valid),
         };
         let (none, no_args) = (CapabilityArgs::new(), CniArgs::default());
         let stdin = step.plugin.request(&Invocation {

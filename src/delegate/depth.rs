@@ -1,22 +1,22 @@
-//! How deep one Jackfield runs below another.
+//! Detects a Jackfield that another Jackfield has called.
 
 use std::ffi::OsStr;
 
 use thiserror::Error;
 
-/// How many Jackfields may call each other: one, so a second one below it refuses.
+/// How many nested Jackfields may run. With one, a Jackfield below another refuses to run.
 ///
-/// They would serve the same sandbox, whose lock the first one holds until its delegates are
-/// done: the second would wait for it until its deadline.
+/// The first Jackfield holds the lock of the sandbox until its delegates are done, so a second one
+/// would wait for that lock until its deadline.
 pub const MAX_DEPTH: u32 = 1;
 
-/// The variable that tells a Jackfield how many others are above it.
+/// The variable with the number of Jackfields above this process.
 pub const DEPTH_VARIABLE: &str = "JACKFIELD_DEPTH";
 
-/// The number of Jackfields from the runtime down to this one, itself included.
+/// The number of nested Jackfields, including this one.
 ///
-/// A configuration that names us as a delegate is found by the file that it would run; this finds
-/// the way round through another plugin that delegates, and copies of the binary.
+/// [`find`](super::find) refuses a configuration that names Jackfield as a delegate. The depth
+/// detects a cycle through another plugin that delegates, and copies of the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth(u32);
 
@@ -25,7 +25,7 @@ impl Depth {
     ///
     /// # Errors
     ///
-    /// [`DepthError`] when there are more than [`MAX_DEPTH`], or when the value is no number.
+    /// [`DepthError`] when the depth exceeds [`MAX_DEPTH`], or when the value is not a number.
     pub fn parse(value: Option<&OsStr>) -> Result<Self, DepthError> {
         let Some(value) = value.filter(|value| !value.is_empty()) else {
             return Ok(Self(1));
@@ -34,28 +34,28 @@ impl Depth {
         match above.map(|above| above.saturating_add(1)) {
             Some(depth) if depth <= MAX_DEPTH => Ok(Self(depth)),
             Some(_) => Err(DepthError::TooDeep),
-            None => Err(DepthError::NoNumber(value.to_string_lossy().into_owned())),
+            None => Err(DepthError::NotNumber(value.to_string_lossy().into_owned())),
         }
     }
 
-    /// What the delegates are told.
+    /// The value of [`DEPTH_VARIABLE`] for delegates.
     pub(super) fn to_value(self) -> String {
         self.0.to_string()
     }
 }
 
-/// Why this Jackfield does not run.
+/// Why this Jackfield refuses to run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DepthError {
-    /// Another one called us.
+    /// Another Jackfield is above this one.
     #[error(
         "jackfield was called by a delegate of another jackfield; name a plugin that does not \
          delegate back to it"
     )]
     TooDeep,
-    /// Somebody else set the variable.
-    #[error("{DEPTH_VARIABLE} {0:?} is no number; remove it from the runtime's environment")]
-    NoNumber(String),
+    /// The value of the variable is not a number.
+    #[error("{DEPTH_VARIABLE} {0:?} is not a number; remove it from the runtime's environment")]
+    NotNumber(String),
 }
 
 #[cfg(test)]
@@ -70,6 +70,6 @@ mod tests {
         assert_eq!(parse("0"), Ok(Depth(1)));
         assert_eq!(parse(&Depth(1).to_value()), Err(DepthError::TooDeep));
         assert_eq!(parse("4294967295"), Err(DepthError::TooDeep));
-        assert_eq!(parse("-1"), Err(DepthError::NoNumber("-1".into())));
+        assert_eq!(parse("-1"), Err(DepthError::NotNumber("-1".into())));
     }
 }

@@ -1,4 +1,4 @@
-//! What a delegate sees of our environment.
+//! The environment of a delegate.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::process::Command;
 use super::call::DelegateCall;
 use super::depth::{DEPTH_VARIABLE, Depth};
 
-/// Variables of the call itself: never inherited, or the container of a runtime's DEL would reach
-/// a GC.
-const OF_THE_CALL: [&str; 6] = [
+/// The variables of a call. Delegates never inherit them, so that the container of the runtime's DEL
+/// does not reach a GC.
+const CALL_VARIABLES: [&str; 6] = [
     "CNI_COMMAND",
     "CNI_CONTAINERID",
     "CNI_NETNS",
@@ -17,10 +17,10 @@ const OF_THE_CALL: [&str; 6] = [
     "CNI_PATH",
 ];
 
-/// Variables that are passed on, by the beginning of their names: CNI's own, language, and traces.
+/// Prefixes of the variables that delegates inherit: CNI, language and tracing.
 const PREFIXES: [&str; 3] = ["CNI_", "LC_", "OTEL_"];
 
-/// Variables that are passed on.
+/// Further variables that delegates inherit.
 const NAMES: [&str; 8] = [
     "PATH",
     "HOME",
@@ -32,18 +32,18 @@ const NAMES: [&str; 8] = [
     "BAGGAGE",
 ];
 
-/// Where plugins find `iptables` and its like when the runtime was started without a `PATH`.
+/// The `PATH` for plugins that run tools such as `iptables`, if the runtime has none.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The part of the environment that all delegates share.
 ///
-/// It is written from scratch, since a runtime hands its own down: `LD_LIBRARY_PATH` of a
-/// containerd makes delegates load its libraries, and credentials are nobody's business.
+/// Only listed variables are inherited: `LD_LIBRARY_PATH` of containerd would make delegates load
+/// its libraries, and credentials must not leave the runtime.
 #[derive(Debug)]
 pub(super) struct Environment(Vec<(OsString, OsString)>);
 
 impl Environment {
-    /// Picks from our own environment what delegates may see.
+    /// Selects the variables of our environment that delegates inherit.
     pub(super) fn new(vars: impl Iterator<Item = (OsString, OsString)>, depth: Depth) -> Self {
         let mut kept: Vec<_> = vars
             .filter(|(name, _)| name.to_str().is_some_and(shared))
@@ -57,8 +57,8 @@ impl Environment {
 
     /// The command of one call: CNI 1.1.0 §2 "Parameters".
     ///
-    /// The program is an absolute path; a name to be searched for in the `PATH` that is set here
-    /// would cost a `fork`.
+    /// The program is an absolute path. With a name that is searched for in the new `PATH`, the
+    /// standard library would need a `fork`.
     pub(super) fn command(&self, call: &DelegateCall<'_>) -> Command {
         let mut command = Command::new(call.binary.path());
         command
@@ -82,7 +82,7 @@ impl Environment {
 }
 
 fn shared(name: &str) -> bool {
-    !OF_THE_CALL.contains(&name)
+    !CALL_VARIABLES.contains(&name)
         && (NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
 }
 

@@ -12,37 +12,38 @@ use super::process::STDOUT_CAP;
 use super::search::FindError;
 use crate::cni::{self, InvocationError, ResultError};
 
-/// One call of one plugin that failed, by its cause.
+/// Why one call of a plugin failed.
 ///
-/// The messages are the end of a sentence that begins with the plugin and what it was asked
-/// (`plugin sriov: ADD: …`).
+/// A message continues a sentence that begins with the plugin and the verb: `plugin sriov: ADD: …`.
 #[derive(Debug, Error)]
 pub enum DelegateError {
-    /// There is nothing to execute.
+    /// There is no binary to execute.
     #[error(transparent)]
     Missing(#[from] FindError),
-    /// Its configuration cannot be written.
+    /// The plugin's configuration cannot be written.
     #[error("its configuration: {0}")]
     Request(#[from] InvocationError),
-    /// CHECK without the result of the ADD.
+    /// CHECK needs the result of the ADD, and the journal has none.
     #[error("the result of its ADD is not on record, so nothing can be compared; recreate the pod")]
     NoResult,
-    /// The time was used up before it began.
-    #[error("not called, since no time was left; see what took it, or raise deadlines")]
+    /// The time was up before the call.
+    #[error("not called, since the time was up; find out what took the time, or raise deadlines")]
     NoTime,
-    /// Somebody had the binary open for writing all the time.
-    #[error("{path} is being written (text file busy); try again when it is installed", path = path.display())]
+    /// Another process kept the binary open for writing.
+    #[error("{path} is being written (text file busy); wait until it is installed", path = path.display())]
     Busy {
         /// The binary.
         path: PathBuf,
     },
-    /// The kernel has no process or no memory to spare.
-    #[error("the node has no room for another process: {source}; try again once others have ended")]
+    /// The kernel is out of processes or memory.
+    #[error(
+        "the node is out of processes or memory: {source}; try again once other processes have ended"
+    )]
     NoRoom {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel would not start it.
+    /// The kernel refuses to start the binary.
     #[error(
         "{path} cannot be started: {source}; install the plugin for this node's architecture, \
          with its interpreter",
@@ -51,88 +52,90 @@ pub enum DelegateError {
     NotStarted {
         /// The binary.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// It gave no answer in time.
+    /// The plugin did not answer in time and was killed.
     #[error(
-        "no answer within {after:?}, ended with its children{said}; see what it waits for, or \
-         raise deadlines.delegate, or the verb's own where that is the shorter"
+        "no answer within {after:?}, killed with its children{line}; find out what it waits for, \
+         or raise deadlines.delegate and the verb's own deadline"
     )]
     Hung {
-        /// How long it had.
+        /// The time that the plugin had.
         after: Duration,
-        /// Its last words.
-        said: LastLine,
+        /// The last line on stderr.
+        line: LastLine,
     },
-    /// It gave no answer in time, and nothing can end it.
+    /// The plugin did not answer in time and cannot be killed.
     #[error(
-        "no answer within {after:?}, and it cannot be killed: it hangs in the kernel{said}; see \
-         the kernel's log, the node may need a reboot"
+        "no answer within {after:?}, and it hangs in the kernel, so that it cannot be killed{line}; \
+         check the kernel's log, the node may need a reboot"
     )]
     Unkillable {
-        /// How long it had.
+        /// The time that the plugin had.
         after: Duration,
-        /// Its last words.
-        said: LastLine,
+        /// The last line on stderr.
+        line: LastLine,
     },
-    /// It wrote without end.
-    #[error("wrote more than {STDOUT_CAP} bytes to stdout and was ended; see what it prints")]
+    /// The plugin wrote more than the limit and was killed.
+    #[error("wrote more than {STDOUT_CAP} bytes to stdout and was killed; check what it prints")]
     Flooded,
-    /// A signal ended it.
-    #[error("crashed: {}{said}; see the kernel's log and the plugin's", signal_name(*.signal))]
+    /// A signal ended the plugin.
+    #[error("crashed: {}{line}; check the kernel's log and the plugin's", signal_name(*.signal))]
     Crashed {
         /// The signal.
         signal: i32,
-        /// Its last words.
-        said: LastLine,
+        /// The last line on stderr.
+        line: LastLine,
     },
-    /// It failed as plugins do, and says why: code, message, details.
+    /// The plugin failed with an error document.
     #[error("{0}")]
     Refused(#[source] cni::Error),
-    /// It failed without a document that says why.
-    #[error("exit status {status} without a CNI error on stdout{said}; see the plugin's log")]
+    /// The plugin failed without an error document.
+    #[error("exit status {status} without a CNI error on stdout{line}; check the plugin's log")]
     Failed {
         /// The exit status.
         status: i32,
-        /// Its last words, on stderr or stdout.
-        said: LastLine,
+        /// The last line on stderr, or else on stdout.
+        line: LastLine,
     },
-    /// It said that all is well, but gave no result.
-    #[error("exit status 0 and no result on stdout{said}; the plugin must print one, be it {{}}")]
+    /// The plugin succeeded without a result.
+    #[error(
+        "exit status 0 and no result on stdout{line}; the plugin must print one, at least {{}}"
+    )]
     Silent {
-        /// Its last words on stderr.
-        said: LastLine,
+        /// The last line on stderr.
+        line: LastLine,
     },
-    /// Its result is not JSON, or not all of it came.
-    #[error("stdout is not JSON{said}; the plugin must print its result there and nothing else")]
+    /// The output is not JSON, or incomplete.
+    #[error("stdout is not JSON{line}; the plugin must print its result there and nothing else")]
     NotJson {
-        /// What stands there.
-        said: LastLine,
+        /// The last line on stdout, or else on stderr.
+        line: LastLine,
     },
-    /// It answered more than once.
+    /// The plugin printed several documents.
     #[error("more than one JSON document on stdout; the plugin must print its result once")]
     Twice,
-    /// Its result is JSON, and yet no result.
+    /// The output is JSON, but not a result.
     #[error("{0}")]
     Result(#[from] ResultError),
-    /// How it ended is unknown.
+    /// The kernel discarded the exit status.
     #[error(
-        "its exit status is lost, since SIGCHLD is ignored; start the container runtime without \
-         that"
+        "its exit status is lost, since SIGCHLD is ignored; start the container runtime with the \
+         default action of SIGCHLD"
     )]
     Lost,
 }
 
 impl DelegateError {
-    /// Whether the plugin was not asked at all, since the record does not say what it answered.
+    /// Whether the plugin was not called because the journal has no result of its ADD.
     #[must_use]
     pub fn is_of_record(&self) -> bool {
         matches!(self, Self::NoResult)
     }
 
-    /// What the plugin itself said, with its code: 11, 50 and 51 are passed on as they are
-    /// (CNI 1.1.0 §2 "STATUS", §5 "Error").
+    /// The plugin's own error, whose codes 11, 50 and 51 are passed on unchanged (CNI 1.1.0 §2
+    /// "STATUS", §5 "Error").
     #[must_use]
     pub fn delegate_error(&self) -> Option<&cni::Error> {
         match self {
@@ -140,27 +143,36 @@ impl DelegateError {
             _ => None,
         }
     }
+
+    /// The plugin's own text about its failure: the error document, or else its last line.
+    pub(super) fn plugin_text(&self) -> Option<String> {
+        match self {
+            Self::Refused(error) => Some(error.to_string()),
+            Self::Failed { line, .. } => line.0.clone(),
+            _ => None,
+        }
+    }
 }
 
 fn signal_name(signal: i32) -> String {
     match Signal::try_from(signal) {
-        Ok(known) => format!("signal {signal} ({known})"),
+        Ok(name) => format!("signal {signal} ({name})"),
         Err(_) => format!("signal {signal}"),
     }
 }
 
-/// The last line that a failed plugin wrote, which mostly tells why; without it the message would
-/// send people to a log that the runtime dropped.
+/// The last line that a failed plugin wrote, which usually names the cause. The runtime may drop the
+/// plugin's own log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastLine(Option<String>);
 
 impl LastLine {
-    /// As much of a line is quoted, in characters.
+    /// How much of the line a message quotes, in characters.
     const LONGEST: usize = 300;
 
-    /// The last line with something in it.
-    pub(super) fn last_line(bytes: &[u8]) -> Self {
-        // The end alone is looked at: decoding all of 64 KiB would be for nothing.
+    /// The last line that is not blank.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        // The end of the output is enough; decoding all 64 KiB would be a waste.
         let tail = bytes
             .get(bytes.len().saturating_sub(4 * Self::LONGEST)..)
             .unwrap_or_default();
@@ -169,7 +181,7 @@ impl LastLine {
         Self(line.map(|line| line.chars().take(Self::LONGEST).collect()))
     }
 
-    /// This, or the other where this is nothing.
+    /// This line, or the other if there is none.
     pub(super) fn or(self, other: impl FnOnce() -> Self) -> Self {
         if self.0.is_some() { self } else { other() }
     }
@@ -189,8 +201,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_line_with_something_in_it_is_quoted() {
-        let quoted = |bytes: &[u8]| LastLine::last_line(bytes).to_string();
+    fn the_last_line_that_is_not_blank_is_quoted() {
+        let quoted = |bytes: &[u8]| LastLine::of(bytes).to_string();
         assert_eq!(quoted(b""), "");
         assert_eq!(quoted(b"\n \n"), "");
         assert_eq!(quoted(b"a\nb\r\n\n"), ", it wrote \"b\"");
@@ -206,7 +218,7 @@ mod tests {
     fn a_signal_has_its_name() {
         let crashed = DelegateError::Crashed {
             signal: 11,
-            said: LastLine::default(),
+            line: LastLine::default(),
         };
         assert!(
             crashed

@@ -1,65 +1,64 @@
-//! A delegate with all its children, and how to end them.
+//! A delegate's process and its descendants.
 
 use std::fs;
 use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
-/// How many descendants outside of the process group are looked for; a fork bomb must not keep
-/// the one who ends it busy for ever.
-const MOST_STRAYS: usize = 1024;
+/// How many descendants to look for, so that a fork bomb does not keep the search busy for ever.
+const MOST_DESCENDANTS: usize = 1024;
 
-/// A delegate's process group, and those of its descendants that left it.
+/// A delegate's process group, and the descendants that have left it.
 ///
-/// Ending the group alone would leave a child that called `setsid`, which then goes on changing a
-/// pod that was given up. Such a child is found as long as its parents live, so before the first
-/// signal; one whose parent was gone before is out of reach here.
-pub(super) struct Family {
+/// A signal to the group does not reach a child that called `setsid`, which would go on changing a
+/// pod after its ADD failed. Such a child can be found only while its parents live, and therefore
+/// before the first signal. A child whose parent ended earlier cannot be found.
+pub(super) struct ProcessFamily {
     leader: Pid,
-    strays: Vec<OwnedFd>,
+    descendants: Vec<OwnedFd>,
 }
 
-impl Family {
+impl ProcessFamily {
     /// The family of a delegate that leads its own process group.
     ///
-    /// The leader must not be reaped yet: until then nobody else can get its number.
+    /// The leader must not be reaped yet, since the kernel could reuse its process ID.
     pub(super) fn of(leader: Pid) -> Self {
         Self {
             leader,
-            strays: Vec::new(),
+            descendants: Vec::new(),
         }
     }
 
-    /// Notes the descendants that live now, those noted before included.
+    /// Adds the descendants that live now.
     ///
-    /// They are kept as descriptors, not as numbers: a number may belong to somebody else by the
-    /// time it gets its signal.
-    pub(super) fn look(&mut self) {
+    /// They are kept as descriptors, since another process may have a process ID by the time of the
+    /// signal.
+    pub(super) fn add_descendants(&mut self) {
         let mut parents = vec![self.leader];
         let mut seen = 0;
         while let Some(parent) = parents.pop() {
             for child in children(parent) {
                 seen += 1;
-                if seen > MOST_STRAYS {
+                if seen > MOST_DESCENDANTS {
                     return;
                 }
                 parents.push(child);
-                self.strays
+                self.descendants
                     .extend(pidfd_open(child, PidfdFlags::empty()).ok());
             }
         }
     }
 
-    /// Sends a signal to all of them; who is gone already is no error.
+    /// Sends a signal to all processes, and ignores those that have ended.
     pub(super) fn signal(&self, signal: Signal) {
-        let _gone = kill_process_group(self.leader, signal);
-        for stray in &self.strays {
-            let _gone = pidfd_send_signal(stray, signal);
+        let _ended = kill_process_group(self.leader, signal);
+        for descendant in &self.descendants {
+            let _ended = pidfd_send_signal(descendant, signal);
         }
     }
 }
 
-/// The children of a process by `/proc`; none where the kernel does not list them.
+/// The children of a process in `/proc`; empty if the kernel does not list them.
 fn children(parent: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else {
         return Vec::new();

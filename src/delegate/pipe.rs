@@ -1,26 +1,24 @@
-//! The two ends of a delegate's pipes: what goes in, and what comes out up to a cap.
+//! A delegate's pipes: its input, and its outputs up to a limit.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::ioctl_fionbio;
 
-/// How much is read at once; a CNI result fits into one read, and the buffer is wiped for each.
+/// The size of a read in bytes. A CNI result fits into one, and a larger buffer costs more to clear.
 const CHUNK: usize = 4 * 1024;
 
-/// What a delegate gets on its standard input.
+/// The standard input of a delegate.
 ///
-/// The pipe is closed as soon as all is written, since many plugins read to the end of file, and
-/// also when the delegate no longer reads: one that answers without reading (a shell script, say)
-/// has done nothing wrong, so a broken pipe is not an error.
+/// The pipe is closed once everything is written, since many plugins read to the end of the file. A
+/// broken pipe is not an error: a plugin may answer without reading, as shell scripts do.
 pub(super) struct Feed<'a, W> {
     pipe: Option<W>,
     rest: &'a [u8],
 }
 
 impl<'a, W: Write + AsFd> Feed<'a, W> {
-    /// Takes the writing end; from here on writing never blocks (a pipe that cannot be made so,
-    /// of which no kernel is known, is closed).
+    /// Makes the writing end non-blocking, or closes it if that fails, which no known kernel does.
     pub(super) fn new(pipe: Option<W>, bytes: &'a [u8]) -> Self {
         Self {
             pipe: pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok()),
@@ -28,12 +26,12 @@ impl<'a, W: Write + AsFd> Feed<'a, W> {
         }
     }
 
-    /// The descriptor to wait for, while there is something left to write.
+    /// The descriptor to wait for, while there are bytes to write.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Writes what the pipe takes, and closes it when nothing is left or nobody reads.
+    /// Writes what the pipe takes, and closes it at the end or when the reader is gone.
     pub(super) fn push(&mut self) {
         while let Some(pipe) = &mut self.pipe {
             if self.rest.is_empty() {
@@ -50,7 +48,7 @@ impl<'a, W: Write + AsFd> Feed<'a, W> {
     }
 }
 
-/// What a delegate writes to one of its outputs, kept up to a cap.
+/// One output of a delegate, kept up to a limit.
 pub(super) struct Intake<R> {
     pipe: Option<R>,
     kept: Vec<u8>,
@@ -59,8 +57,7 @@ pub(super) struct Intake<R> {
 }
 
 impl<R: Read + AsFd> Intake<R> {
-    /// Takes the reading end; from here on reading never blocks (a pipe that cannot be made so,
-    /// of which no kernel is known, is closed).
+    /// Makes the reading end non-blocking, or closes it if that fails, which no known kernel does.
     pub(super) fn new(pipe: Option<R>, cap: usize) -> Self {
         let pipe = pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok());
         Self {
@@ -71,34 +68,34 @@ impl<R: Read + AsFd> Intake<R> {
         }
     }
 
-    /// The descriptor to wait for, until the end of the stream was seen.
+    /// The descriptor to wait for, until the end of the stream.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether anybody still holds the other end, as far as was seen.
+    /// Whether the end of the stream has not been read yet.
     pub(super) fn open(&self) -> bool {
         self.pipe.is_some()
     }
 
-    /// Whether more came than the cap allows.
+    /// Whether the output exceeds the limit.
     pub(super) fn over(&self) -> bool {
         self.over
     }
 
-    /// What was kept so far.
+    /// The bytes within the limit so far.
     pub(super) fn kept(&self) -> &[u8] {
         &self.kept
     }
 
-    /// What was kept, and whether something was dropped.
+    /// The bytes within the limit, and whether others were dropped.
     pub(super) fn into_kept(self) -> (Vec<u8>, bool) {
         (self.kept, self.over)
     }
 
-    /// Reads what is there now: bytes over the cap are read too, so that the writer goes on, and
-    /// dropped. One call reads a bounded amount, or a writer that never pauses would keep it here
-    /// past every deadline.
+    /// Reads the available bytes. Bytes beyond the limit are read and dropped, so that the writer
+    /// does not block. One call reads a bounded amount, since a writer that never pauses would
+    /// otherwise keep it busy past the deadline.
     pub(super) fn drain(&mut self) {
         let mut buffer = [0_u8; CHUNK];
         for _ in 0..=self.cap / CHUNK {
@@ -110,7 +107,7 @@ impl<R: Read + AsFd> Intake<R> {
                     self.over |= read > room;
                     self.kept
                         .extend_from_slice(buffer.get(..read.min(room)).unwrap_or_default());
-                    // A short read of a pipe means that it is empty: asking again costs a call.
+                    // A short read means that the pipe is empty, so another read is wasted.
                     if read < CHUNK {
                         return;
                     }

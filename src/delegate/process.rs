@@ -1,4 +1,4 @@
-//! One process from its start to its end, with a deadline and without threads.
+//! Runs one process with a deadline and without threads.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,76 +10,77 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
 
-use super::family::Family;
+use super::family::ProcessFamily;
 use super::pipe::{Feed, Intake};
 
-/// The longest answer that is taken; a result with a thousand addresses has a tenth of it.
+/// The longest answer in bytes, ten times the size of a result with a thousand addresses.
 pub(super) const STDOUT_CAP: usize = 1024 * 1024;
-/// As much of a delegate's standard error is kept and passed on.
+/// How many bytes of a delegate's standard error are kept and passed on.
 pub(super) const STDERR_CAP: usize = 64 * 1024;
-/// How long a delegate past its deadline has to end by itself after SIGTERM.
+/// How long a delegate past its deadline may take to end after SIGTERM.
 pub(super) const TERM_GRACE: Duration = Duration::from_millis(200);
-/// How long to wait for a process that got SIGKILL: only one that hangs in the kernel needs it.
+/// How long to wait for a process after SIGKILL, which takes long only if it hangs in the kernel.
 const KILL_GRACE: Duration = Duration::from_secs(1);
-/// How long the rest of an answer may come from a child that outlived the delegate, as in a
+/// How long to wait for the rest of an answer from a child that outlives the delegate, as in a
 /// wrapper script that sends its output through `tee`.
 const ORPHAN_GRACE: Duration = Duration::from_millis(250);
-/// How often to look for the exit on a kernel that cannot signal it by a descriptor.
+/// How often to check for the exit on a kernel without process descriptors.
 const TICK: Duration = Duration::from_millis(1);
 
-/// What became of a process, with what it wrote.
+/// The ending of a process, and its output.
 pub(super) struct ProcessOutput {
-    /// How it ended.
+    /// How the process ended.
     pub(super) ending: Ending,
-    /// Its standard output, at most [`STDOUT_CAP`] bytes.
+    /// The standard output, at most [`STDOUT_CAP`] bytes.
     pub(super) stdout: Vec<u8>,
-    /// Its standard error, at most [`STDERR_CAP`] bytes.
+    /// The standard error, at most [`STDERR_CAP`] bytes.
     pub(super) stderr: Vec<u8>,
-    /// Whether more came on standard error than was kept.
+    /// Whether the standard error was longer.
     pub(super) stderr_cut: bool,
 }
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// By itself, with this exit status.
+    /// It exited with this status.
     Exited(i32),
-    /// By a signal that we did not send.
+    /// A signal that we did not send ended it.
     Signalled(i32),
-    /// It wrote more than [`STDOUT_CAP`] and was killed with its children.
+    /// We killed it and its children after it wrote more than [`STDOUT_CAP`].
     Flooded,
-    /// It was killed with its children at its deadline.
+    /// We killed it and its children at its deadline.
     Hung,
-    /// It was to be killed at its deadline and is still there: it hangs inside of the kernel.
+    /// SIGKILL did not end it, since it hangs in the kernel.
     Unkillable,
-    /// The kernel threw the exit status away, since our parent made us ignore SIGCHLD.
+    /// The kernel discarded the exit status, since our parent made us ignore SIGCHLD.
     Lost,
 }
 
-/// A process that runs, with its pipes.
+/// A running process with its pipes.
 struct RunningProcess<'a> {
     child: Child,
     pid: Pid,
-    /// Readable when the process is dead; none before Linux 5.3 and behind some seccomp filters.
+    /// Readable after the exit; `None` before Linux 5.3 and behind some seccomp filters.
     pidfd: Option<OwnedFd>,
     feed: Feed<'a, ChildStdin>,
     stdout: Intake<ChildStdout>,
     stderr: Intake<ChildStderr>,
 }
 
-/// Runs a command as the leader of a process group of its own, and returns when it is gone.
+/// Runs a command as the leader of its own process group, and returns after its end.
 ///
-/// `complete` tells from the exit status and the output whether the answer is all there; if it is
-/// not, and a child of the delegate still holds the output, the rest is waited for a little.
-/// Whoever is left of the group after a failure is killed; after a success children are left
+/// `complete` decides from the exit status and the output whether the answer is complete. If it is
+/// not, and a child of the delegate still holds the output, this waits for [`ORPHAN_GRACE`].
+///
+/// After a failure, this kills the rest of the process group. After a success it leaves children
 /// alone, since a plugin may have started a daemon.
 ///
-/// The command must be free of `pre_exec`, `uid`, `gid` and `groups`, which would turn the cheap
-/// `vfork` into a `fork`.
+/// The command must not use `pre_exec`, `uid`, `gid` or `groups`, with which the standard library
+/// would use `fork` instead of the cheaper `vfork`.
 ///
 /// # Errors
 ///
-/// That of the start; after the start there are only [`Ending`]s.
+/// When the process cannot be started. A failure after the start is an [`Ending`].
 pub(super) fn run(
     mut command: Command,
     stdin: &[u8],
@@ -110,7 +111,7 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Waits for the end, or makes it.
+    /// Waits for the end of the process, and enforces it at the deadline.
     fn wait(&mut self, deadline: Instant, complete: &impl Fn(Ending, &[u8]) -> bool) -> Ending {
         self.feed.push();
         loop {
@@ -135,7 +136,7 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Waits until the answer is complete, every holder of the output is gone, or time is up.
+    /// Waits until the answer is complete, no process holds the output, or the time is up.
     fn wait_for_orphans(
         &mut self,
         ending: Ending,
@@ -155,31 +156,31 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Asks the whole family to end, kills those that do not, and waits for the delegate.
+    /// Sends SIGTERM to the whole family, then SIGKILL, and waits for the delegate.
     fn terminate(&mut self) -> Ending {
-        let mut family = Family::of(self.pid);
-        family.look();
+        let mut family = ProcessFamily::of(self.pid);
+        family.add_descendants();
         family.signal(Signal::TERM);
         let until = Instant::now() + TERM_GRACE;
         while self.pump(until).is_none() && Instant::now() < until {}
-        family.look();
+        family.add_descendants();
         family.signal(Signal::KILL);
         self.wait_for_death(Ending::Hung)
     }
 
     /// Kills the whole family and waits for the delegate.
-    fn kill(&mut self, why: Ending) -> Ending {
-        let mut family = Family::of(self.pid);
-        family.look();
+    fn kill(&mut self, ending: Ending) -> Ending {
+        let mut family = ProcessFamily::of(self.pid);
+        family.add_descendants();
         family.signal(Signal::KILL);
-        self.wait_for_death(why)
+        self.wait_for_death(ending)
     }
 
-    fn wait_for_death(&mut self, why: Ending) -> Ending {
+    fn wait_for_death(&mut self, ending: Ending) -> Ending {
         let until = Instant::now() + KILL_GRACE;
         loop {
             if self.pump(until).is_some() {
-                return why;
+                return ending;
             }
             if Instant::now() >= until {
                 return Ending::Unkillable;
@@ -187,8 +188,8 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Waits for the next thing to happen until `until`, moves what can be moved, and says how
-    /// the process ended, if it did.
+    /// Waits for an event or for `until`, moves bytes through the pipes, and returns how the process
+    /// ended, if it has.
     fn pump(&mut self, until: Instant) -> Option<Ending> {
         let mut fds = Vec::with_capacity(4);
         let exit = watch(
@@ -227,7 +228,8 @@ impl<'a> RunningProcess<'a> {
         if exit { self.ending() } else { None }
     }
 
-    /// How the process ended, if it did; it stays a zombie, so that its number stays its own.
+    /// How the process ended, if it has. It stays a zombie, so that the kernel cannot reuse its
+    /// process ID.
     fn ending(&self) -> Option<Ending> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         match waitid(WaitId::Pid(self.pid), options) {
@@ -241,13 +243,13 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Kills what is left of the group unless all went well, and reaps the process.
+    /// Kills the rest of the group after a failure, and reaps the process.
     fn end(mut self, ending: Ending, complete: &impl Fn(Ending, &[u8]) -> bool) -> ProcessOutput {
         match ending {
-            // Nobody keeps the number of a process whose status was thrown away.
+            // The kernel may have reused the process ID if it discarded the status.
             Ending::Unkillable | Ending::Lost => {}
             Ending::Exited(0) if complete(ending, self.stdout.kept()) => {}
-            _ => Family::of(self.pid).signal(Signal::KILL),
+            _ => ProcessFamily::of(self.pid).signal(Signal::KILL),
         }
         if ending != Ending::Unkillable {
             let _reaped = self.child.try_wait();
@@ -263,7 +265,7 @@ impl<'a> RunningProcess<'a> {
     }
 }
 
-/// Adds a descriptor to those waited for, and says at which place.
+/// Adds a descriptor to those to wait for, and returns its index.
 fn watch<'a>(
     fds: &mut Vec<PollFd<'a>>,
     fd: Option<BorrowedFd<'a>>,
@@ -273,7 +275,7 @@ fn watch<'a>(
     Some(fds.len() - 1)
 }
 
-/// The time until an instant, as the kernel wants it.
+/// The time until an instant, for the kernel.
 fn timeout(until: Instant) -> Option<Timespec> {
     Timespec::try_from(until.saturating_duration_since(Instant::now())).ok()
 }

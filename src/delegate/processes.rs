@@ -1,4 +1,4 @@
-//! Plugins as real processes.
+//! Executes plugins as processes.
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
@@ -17,13 +17,13 @@ use super::error::DelegateError;
 use super::process::{self, ProcessOutput, STDERR_CAP};
 use crate::console;
 
-/// How long a binary may be busy: an installer that writes it in place takes this long at most.
+/// How long to retry while an installer writes the binary in place.
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
-/// The first pause before it is tried again; each is twice the one before, up to a second.
+/// The first pause between retries, which doubles up to a second.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
-/// How long our own standard error may take to accept what a delegate wrote.
+/// How long to wait for our own standard error to accept the output of a delegate.
 const STDERR_PATIENCE: Duration = Duration::from_millis(50);
-/// A pipe that is ready takes this many bytes without blocking (PIPE_BUF).
+/// How many bytes a writable pipe takes without blocking (PIPE_BUF).
 const STDERR_CHUNK: usize = 4096;
 
 /// Executes plugins as child processes, each in its own process group.
@@ -33,7 +33,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Takes from our environment what delegates may see.
+    /// Selects the variables of our environment that delegates inherit.
     #[must_use]
     pub fn new(depth: Depth) -> Self {
         Self {
@@ -41,18 +41,18 @@ impl Processes {
         }
     }
 
-    /// Starts the plugin, again and again while its binary is being written.
+    /// Runs the plugin, and retries the start while its binary is being written.
     fn run(&self, call: &DelegateCall<'_>) -> Result<ProcessOutput, DelegateError> {
         let give_up = call.deadline.min(Instant::now() + BUSY_PATIENCE);
         let mut pause = BUSY_PAUSE;
         loop {
             let command = self.environment.command(call);
-            let ended = process::run(command, call.stdin.as_bytes(), call.deadline, |how, out| {
+            let output = process::run(command, call.stdin.as_bytes(), call.deadline, |how, out| {
                 complete(call.verb, how, out)
             });
             let path = || call.binary.path().to_owned();
-            match ended {
-                Ok(ended) => return Ok(ended),
+            match output {
+                Ok(output) => return Ok(output),
                 Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
                     let now = Instant::now();
                     if now + pause >= give_up {
@@ -61,7 +61,7 @@ impl Processes {
                     thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_secs(1));
                 }
-                Err(source) if is_want_of_room(&source) => {
+                Err(source) if is_out_of_resources(&source) => {
                     return Err(DelegateError::NoRoom { source });
                 }
                 Err(source) => {
@@ -75,8 +75,8 @@ impl Processes {
     }
 }
 
-/// Whether the kernel lacks process numbers or memory, which has nothing to do with the program.
-fn is_want_of_room(error: &io::Error) -> bool {
+/// Whether the kernel is out of process IDs or memory, so that the program is not at fault.
+fn is_out_of_resources(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error().map(Errno::from_raw),
         Some(Errno::EAGAIN | Errno::ENOMEM)
@@ -89,37 +89,37 @@ impl DelegateExec for Processes {
         if after.is_zero() {
             return Err(DelegateError::NoTime);
         }
-        let ended = self.run(call)?;
-        pass_on(&ended);
-        // Nobody sets a deadline by the microsecond: 60 s are to be called 60 s.
+        let output = self.run(call)?;
+        pass_on(&output);
+        // The message should say 60 s, not 59.9998 s.
         let after = (after + Duration::from_micros(500)).as_millis();
         let after = Duration::from_millis(u64::try_from(after).unwrap_or(u64::MAX));
-        judge(call.verb, after, ended)
+        judge(call.verb, after, output)
     }
 }
 
-/// Passes a delegate's standard error on to ours: CNI 1.1.0 §4 "Delegated plugin execution
-/// procedure".
+/// Copies a delegate's standard error to ours: CNI 1.1.0 §4 "Delegated plugin execution procedure".
 ///
-/// It goes line by line, escaped: a plugin's log quotes what pods ask for. A runtime that does not read would block us, so what it does not take in time is dropped.
-fn pass_on(ended: &ProcessOutput) {
-    if ended.stderr.is_empty() {
+/// Lines are escaped, since a plugin's log may quote text from pods. A runtime that does not read
+/// would block us, so the rest is dropped after [`STDERR_PATIENCE`].
+fn pass_on(output: &ProcessOutput) {
+    if output.stderr.is_empty() {
         return;
     }
-    let cut = format!("jackfield: the rest is dropped after {STDERR_CAP} bytes\n");
-    let cut: &[u8] = if ended.stderr_cut {
-        cut.as_bytes()
+    let note = format!("jackfield: the rest is dropped after {STDERR_CAP} bytes\n");
+    let note: &[u8] = if output.stderr_cut {
+        note.as_bytes()
     } else {
         &[]
     };
-    let said = console::lines(&String::from_utf8_lossy(&ended.stderr));
+    let lines = console::lines(&String::from_utf8_lossy(&output.stderr));
     #[allow(clippy::disallowed_methods, reason = "escaped above")]
     let stderr = io::stderr();
     let until = Instant::now() + STDERR_PATIENCE;
-    for chunk in said.as_bytes().chunks(STDERR_CHUNK).chain([cut]) {
-        let left = until.saturating_duration_since(Instant::now());
+    for chunk in lines.as_bytes().chunks(STDERR_CHUNK).chain([note]) {
+        let time = until.saturating_duration_since(Instant::now());
         let mut fds = [PollFd::from_borrowed_fd(stderr.as_fd(), PollFlags::OUT)];
-        let ready = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        let ready = poll(&mut fds, Timespec::try_from(time).ok().as_ref());
         if !matches!(ready, Ok(1..)) || stderr.lock().write_all(chunk).is_err() {
             return;
         }

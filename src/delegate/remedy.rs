@@ -1,9 +1,9 @@
-//! What helps against the refusals that sriov-cni and ib-sriov-cni meet most: their words name the
-//! system call that failed, not what to do.
+//! Remedies for the most common errors of sriov-cni and ib-sriov-cni, whose messages name the failed
+//! system call but not what to do.
 
 use crate::cni;
 
-/// Words that a refusal has, all of them in this order and in any case, and what helps then.
+/// Fragments of a plugin's message, which must occur in this order and in any case, and the remedy.
 const REMEDIES: [(&[&str], &str); 17] = [
     (
         &["link state", "not supported"],
@@ -32,8 +32,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["restore original", "mac address"],
-        "the driver refuses the function an address of its own, so bind the function anew by \
-         /sys/bus/pci/drivers/*/unbind and bind; it is tried again",
+        "the driver does not let the function choose its address, so rebind the function with \
+         /sys/bus/pci/drivers/*/unbind and bind; Jackfield retries",
     ),
     (
         &["mac address", "cannot assign requested address"],
@@ -43,28 +43,28 @@ const REMEDIES: [(&[&str], &str); 17] = [
     (&["mac address", "permission denied"], UNTRUSTED),
     (
         &["pci address", "already allocated"],
-        "another pod has the device by the plugin's own record, /var/lib/cni/sriov/pci/ADDRESS, \
-         which names its network namespace: wait for that pod's end, or remove the file if the \
-         namespace is no pod's any more",
+        "the plugin's own record /var/lib/cni/sriov/pci/ADDRESS gives the device to the network \
+         namespace of another pod: wait for the end of that pod, or remove the file if no pod has \
+         that namespace",
     ),
     (&["pci addr is required"], NO_DEVICE),
     (&["deviceid is required"], NO_DEVICE),
     (
         &["failed to get vf information"],
-        "the device has to be a virtual function whose physical function has an interface on the \
-         host; see jackfield devices",
+        "the device must be a virtual function whose physical function has an interface on the host; \
+         check it with jackfield devices",
     ),
     (
         &["interface name or a dpdk driver"],
-        "bind the device to its driver, and see by jackfield devices whether another pod has it",
+        "bind the device to its driver, and check with jackfield devices whether another pod has it",
     ),
     (
         &["failed to find vf"],
-        "the driver of the physical function does not tell of it; see ip link show",
+        "the driver of the physical function does not list it; check ip link show",
     ),
     (
         &["failed to get netlink device", "not found"],
-        "its interface is not in the pod; it is tried again",
+        "its interface is not in the pod; Jackfield retries",
     ),
 ];
 
@@ -73,22 +73,24 @@ const UNTRUSTED: &str = "the driver lets only a trusted function choose its addr
 const NO_DEVICE: &str = "annotate the definition with k8s.v1.cni.cncf.io/resourceName, and have a \
                          container of the pod request that resource";
 
-/// What helps against a plugin's refusal, where that is known.
+/// The remedy for a plugin's error, if it is a known one.
 pub(super) fn remedy(refusal: &cni::Error) -> Option<&'static str> {
-    let said = format!("{} {}", refusal.msg, refusal.details).to_ascii_lowercase();
-    let has = |words: &[&str]| {
-        let mut rest = said.as_str();
-        words.iter().all(|word| match rest.split_once(word) {
-            Some((_, behind)) => {
-                rest = behind;
-                true
-            }
-            None => false,
-        })
+    let text = format!("{} {}", refusal.msg, refusal.details).to_ascii_lowercase();
+    let has = |fragments: &[&str]| {
+        let mut rest = text.as_str();
+        fragments
+            .iter()
+            .all(|fragment| match rest.split_once(fragment) {
+                Some((_, behind)) => {
+                    rest = behind;
+                    true
+                }
+                None => false,
+            })
     };
-    let mut known = REMEDIES.iter();
-    known
-        .find(|(words, _)| has(words))
+    let mut remedies = REMEDIES.iter();
+    remedies
+        .find(|(fragments, _)| has(fragments))
         .map(|(_, remedy)| *remedy)
 }
 
@@ -96,10 +98,10 @@ pub(super) fn remedy(refusal: &cni::Error) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// As the plugins of 2026 say it, and the kernel below them.
+    /// The messages of the plugins in 2026, which contain those of the kernel.
     #[test]
     fn the_usual_refusals_of_sriov_plugins_have_a_remedy() {
-        for (said, part) in [
+        for (message, part) in [
             (
                 r#"SRIOV-CNI failed to configure VF "failed to set vf 1 link state to 1: operation not supported""#,
                 "drop link_state",
@@ -139,18 +141,18 @@ mod tests {
             ("deviceID is required", "resourceName"),
             (
                 "failed to restore original effective netlink MAC address 02:11:22:33:44:55: cannot assign requested address",
-                "bind the function anew",
+                "rebind the function",
             ),
             (
                 r#"failed to get netlink device with name net1: "Link not found""#,
-                "it is tried again",
+                "Jackfield retries",
             ),
         ] {
-            let remedy = remedy(&cni::Error::new(999, said)).unwrap_or("none");
-            assert!(remedy.contains(part), "{said}: {remedy}");
+            let remedy = remedy(&cni::Error::new(999, message)).unwrap_or("no remedy");
+            assert!(remedy.contains(part), "{message}: {remedy}");
         }
-        for said in ["no IP ranges", "not supported", "mac address", ""] {
-            assert_eq!(remedy(&cni::Error::new(999, said)), None, "{said}");
+        for message in ["no IP ranges", "not supported", "mac address", ""] {
+            assert_eq!(remedy(&cni::Error::new(999, message)), None, "{message}");
         }
     }
 }

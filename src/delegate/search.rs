@@ -1,4 +1,4 @@
-//! Where the delegates' binaries are.
+//! Finds the binaries of delegates.
 
 use std::fmt;
 use std::fs::{self, Metadata};
@@ -17,8 +17,8 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Its absolute path, with the plugin's type as file name: binaries that are several plugins
-    /// at once go by that name.
+    /// The absolute path, with the plugin's type as the file name, by which a binary that contains
+    /// several plugins selects one.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -31,8 +31,10 @@ impl fmt::Display for Binary {
     }
 }
 
-/// The file that we are, told by device and inode: never executed as a delegate, whatever name or
-/// link leads there; nor is any other that has our name.
+/// Our own executable, identified by device and inode.
+///
+/// It is never executed as a delegate, under any name or link, and neither is another file with the
+/// name of the installed program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ours {
     device: u64,
@@ -40,14 +42,14 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// What the installed program is called.
+    /// The name of the installed program.
     const NAME: &'static str = "jackfield";
 
     /// The executable of this process.
     ///
     /// # Errors
     ///
-    /// When `/proc` is not there.
+    /// When `/proc` is not mounted.
     pub fn this_process() -> io::Result<Self> {
         fs::metadata("/proc/self/exe").map(|metadata| Self::of(&metadata))
     }
@@ -60,16 +62,16 @@ impl Ours {
     }
 }
 
-/// Looks a plugin up in the directories of `CNI_PATH`, the first one that has it (CNI 1.1.0 §2
-/// "Parameters", §3 "Look up the executable specified in the `type` field").
+/// Finds a plugin in the first directory of `CNI_PATH` that has it (CNI 1.1.0 §2 "Parameters", §3
+/// "Look up the executable specified in the `type` field").
 ///
-/// Symbolic links are followed. Directories that are not absolute are passed over: what they mean
-/// depends on where the runtime was started.
+/// Symbolic links are followed. Directories that are not absolute are skipped, since their meaning
+/// depends on the runtime's working directory.
 ///
 /// # Errors
 ///
-/// [`FindError`]: it is not there, not executable, us, or anybody on the node could have put it
-/// there.
+/// [`FindError`] when the file is missing, not executable, Jackfield itself, or writable by every
+/// user.
 pub fn find(dirs: &[PathBuf], plugin: &PluginType, ours: &Ours) -> Result<Binary, FindError> {
     let mut not_executable = None;
     for dir in dirs.iter().filter(|dir| dir.is_absolute()) {
@@ -107,20 +109,20 @@ pub fn find(dirs: &[PathBuf], plugin: &PluginType, ours: &Ours) -> Result<Binary
 
 const WRITABLE_BY_ALL: u32 = 0o002;
 
-/// The directories of a search for a message.
+/// The searched directories, for a message.
 pub(super) fn list(dirs: &[PathBuf]) -> String {
     let mut list = String::new();
     for dir in dirs {
         let separator = if list.is_empty() { "" } else { ", " };
-        let passed_over = if dir.is_absolute() {
+        let note = if dir.is_absolute() {
             ""
         } else {
             " (not absolute)"
         };
-        list.push_str(&format!("{separator}{}{passed_over}", dir.display()));
+        list.push_str(&format!("{separator}{}{note}", dir.display()));
     }
     if list.is_empty() {
-        "no directory at all".into()
+        "an empty CNI_PATH".into()
     } else {
         list
     }
@@ -129,28 +131,28 @@ pub(super) fn list(dirs: &[PathBuf]) -> String {
 /// Why a plugin cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FindError {
-    /// No directory has it.
+    /// No directory has the binary.
     #[error("no binary {plugin} in {dirs}; install the plugin or correct its type")]
     NotFound {
-        /// The name that was looked for.
+        /// The name of the binary.
         plugin: PluginType,
-        /// Where it was looked for.
+        /// The searched directories.
         dirs: String,
     },
     /// The only file of that name has no executable bit.
-    #[error("{path} is not executable; install the plugin anew or `chmod 755` it", path = path.display())]
+    #[error("{path} is not executable; reinstall the plugin or `chmod 755` it", path = path.display())]
     NotExecutable {
         /// The file.
         path: PathBuf,
     },
-    /// It is Jackfield.
+    /// The binary is Jackfield.
     #[error("{path} is jackfield itself; name another plugin as its delegate", path = path.display())]
     Ours {
         /// The file.
         path: PathBuf,
     },
-    /// Everybody may write it, and it would run as root.
-    #[error("{path} can be written by everybody, so it is not executed as root; `chmod o-w` it", path = path.display())]
+    /// Every user may write the binary, which would run as root.
+    #[error("{path} can be written by every user, so it is not executed as root; `chmod o-w` it", path = path.display())]
     Exposed {
         /// The file or its directory.
         path: PathBuf,
@@ -208,7 +210,7 @@ mod tests {
         let nowhere = find(&[], &plugin("bridge"), &ours())
             .unwrap_err()
             .to_string();
-        assert!(nowhere.contains("no directory at all"), "{nowhere}");
+        assert!(nowhere.contains("an empty CNI_PATH"), "{nowhere}");
     }
 
     #[test]
@@ -225,22 +227,22 @@ mod tests {
     }
 
     #[test]
-    fn we_are_never_our_own_delegate_under_any_name() {
+    fn jackfield_is_never_its_own_delegate_under_any_name() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("innocent");
         symlink("/proc/self/exe", &path).unwrap();
         let error = find(&[dir.path().to_owned()], &plugin("innocent"), &ours()).unwrap_err();
         assert_eq!(error, FindError::Ours { path });
-        // Who asks may be another copy than the one that is installed.
+        // The installed file may be another copy than the running one.
         put(dir.path(), "jackfield", 0o755);
         let path = dir.path().join("jackfield");
         let error = find(&[dir.path().to_owned()], &plugin("jackfield"), &ours()).unwrap_err();
         assert_eq!(error, FindError::Ours { path });
     }
 
-    // Injects a fault: a file, then a directory, that everybody may write.
+    // Injects a fault: a file, then a directory, that every user may write.
     #[test]
-    fn what_everybody_may_write_is_not_executed() {
+    fn a_binary_that_every_user_may_write_is_not_executed() {
         let dir = tempfile::tempdir().unwrap();
         let dirs = [dir.path().to_owned()];
         put(dir.path(), "bridge", 0o777);

@@ -167,7 +167,7 @@ fn a_file_that_is_no_program_is_not_run() {
     let everybody = std::fs::Permissions::from_mode(0o777);
     std::fs::set_permissions(&path, everybody).unwrap();
     lab.call("ADD")
-        .fails(102, &["written by everybody", "chmod o-w"]);
+        .fails(102, &["written by every user", "chmod o-w"]);
     lab.assert_nothing_left();
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&path, executable).unwrap();

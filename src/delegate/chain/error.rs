@@ -13,44 +13,48 @@ use crate::delegate::remedy::remedy;
 #[derive(Debug, Error)]
 #[error("plugin {plugin}: {verb}: {}", self.words())]
 pub struct ChainError {
-    /// Its type.
+    /// The plugin's type.
     pub plugin: PluginType,
-    /// Its place in the chain, from 0: a chain may have the same plugin twice.
+    /// The plugin's place in the chain, from 0. A chain may have the same plugin twice.
     pub index: usize,
-    /// What it was asked.
+    /// The verb that failed.
     pub verb: Verb,
-    /// The interface of the node that its configuration names: key and value.
+    /// Key and value of the plugin's configuration that name an interface of the node.
     pub interface: Option<Box<(&'static str, String)>>,
-    /// Why it failed.
+    /// Why the plugin failed.
     #[source]
     pub cause: DelegateError,
 }
 
 impl ChainError {
-    /// Why it failed and what helps, without saying which plugin it is.
+    /// The cause and the remedy, without the plugin's name.
     #[must_use]
     pub fn words(&self) -> String {
-        let known = self.cause.delegate_error().and_then(remedy);
-        let remedy = known.map_or_else(String::new, |remedy| format!("; {remedy}"));
-        let said = self.cause.to_string();
+        let remedy = self.cause.delegate_error().and_then(remedy);
+        let remedy = remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
+        let cause = &self.cause;
         match self.interface.as_deref() {
-            // The kernel's words, which name no interface.
-            Some((key, name)) if is_of_no_interface(&said) && !said.contains(name.as_str()) => {
+            Some((key, name)) if self.misses_interface(name) => {
                 format!(
-                    "{said}{remedy}; its {key} is {name:?}, so see whether the node has that interface"
+                    "{cause}{remedy}; its {key} is {name:?}, so check that the node has this interface"
                 )
             }
-            _ => format!("{said}{remedy}"),
+            _ => format!("{cause}{remedy}"),
         }
+    }
+
+    /// Whether the plugin passed on the kernel's error for a missing interface, which names none.
+    fn misses_interface(&self, name: &str) -> bool {
+        let Some(text) = self.cause.plugin_text() else {
+            return false;
+        };
+        let folded = text.to_ascii_lowercase();
+        let is_missing = folded.contains("link not found") || folded.contains("no such device");
+        is_missing && !text.contains(name)
     }
 }
 
-fn is_of_no_interface(said: &str) -> bool {
-    let said = said.to_ascii_lowercase();
-    said.contains("link not found") || said.contains("no such device")
-}
-
-/// The plugins of a chain that failed, one at least, in the order in which they were called.
+/// The plugins of a chain that failed, at least one, in the order of their calls.
 #[derive(Debug, Error)]
 pub struct ChainErrors(Vec<ChainError>);
 
@@ -68,15 +72,15 @@ impl ChainErrors {
         }
     }
 
-    /// Those of the plugins up to this place in the chain.
+    /// Drops the errors of plugins beyond a place in the chain.
     ///
     /// # Errors
-    /// All that are left.
+    /// The other errors, if there are any.
     pub fn up_to(self, place: usize) -> Result<(), Self> {
         Self::of(self.0.into_iter().filter(|error| error.index <= place))
     }
 
-    /// Each of them.
+    /// The errors in the order of the calls.
     pub fn iter(&self) -> impl Iterator<Item = &ChainError> {
         self.0.iter()
     }

@@ -194,8 +194,8 @@ fn a_plugin_that_hangs_is_ended_at_its_deadline() {
     plugin.nobody_is_left();
     assert_eq!(
         error.to_string(),
-        "no answer within 300ms, ended with its children, it wrote \"waiting\"; see what it waits \
-         for, or raise deadlines.delegate, or the verb's own where that is the shorter"
+        "no answer within 300ms, killed with its children, it wrote \"waiting\"; find out what it \
+         waits for, or raise deadlines.delegate and the verb's own deadline"
     );
     assert!(
         took >= Duration::from_millis(300) && took < Duration::from_secs(2),
@@ -296,7 +296,7 @@ fn a_plugin_that_crashes_is_told_by_its_signal() {
     plugin.nobody_is_left();
     assert_eq!(
         error.to_string(),
-        "crashed: signal 11 (SIGSEGV), it wrote \"boom\"; see the kernel's log and the plugin's"
+        "crashed: signal 11 (SIGSEGV), it wrote \"boom\"; check the kernel's log and the plugin's"
     );
 }
 

@@ -176,7 +176,7 @@ fn programs_that_are_missing_not_executable_open_to_all_or_ourselves() {
     for (name, kind, words) in [
         ("missing", "nope", "no binary nope"),
         ("flat", "flat", "is not executable"),
-        ("open", "open", "can be written by everybody"),
+        ("open", "open", "can be written by every user"),
         ("circle", "jackfield", "jackfield itself"),
     ] {
         let object = format!("demo/{name}");
