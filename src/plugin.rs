@@ -1,7 +1,7 @@
 //! One call of the runtime: environment and stdin in, exactly one JSON document out.
 //!
-//! Whatever happens, a panic included, the runtime gets one document: libcni drops stderr as soon
-//! as stdout holds something, so the cause has to be in there (CNI 1.1.0 §2, §5).
+//! The runtime gets one document in all cases, even after a panic. libcni drops stderr if stdout is
+//! not empty, so the document must contain the cause (CNI 1.1.0 §2, §5).
 
 mod log;
 pub mod retry;
@@ -20,18 +20,18 @@ use crate::operation::{self, Context, Failure, Host, Stopwatch, Timed};
 use crate::request::log::Level;
 use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
-/// Where the sandboxes' locks are.
+/// The directory of the sandboxes' locks.
 const LOCK_DIR: &str = "/run/jackfield/locks";
 
-/// The plugin's whole life.
+/// Runs the plugin.
 pub fn main() -> ExitCode {
     panic_as_json();
     let mut version = Version::LATEST;
-    answer(&mut version).unwrap_or_else(|failure| give(&Err(failure), version))
+    answer(&mut version).unwrap_or_else(|failure| write_answer(&Err(failure), version))
 }
 
-/// Gives the runtime its answer, which is empty where the specification has none.
-fn give(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
+/// Writes the answer for the runtime, which is empty for verbs without a result.
+fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
     match outcome {
         Ok(document) => match console::write(document) {
             Ok(()) => ExitCode::SUCCESS,
@@ -50,37 +50,37 @@ fn give(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
     }
 }
 
-/// Runs the verb and gives the answer; a failure that is returned is still to be given. `version`
-/// becomes the one that the runtime speaks as soon as it is known.
+/// Runs the verb and writes the answer. The caller writes a returned failure. `version` becomes the
+/// runtime's version once it is known.
 fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     let call = Call::read(|name| std::env::var(name).ok())?;
     if call.verb == Verb::Version {
-        return Ok(give(&Ok(supported_versions()), *version));
+        return Ok(write_answer(&Ok(supported_versions()), *version));
     }
     let stdin = read_stdin(io::stdin().lock()).map_err(RequestError::from)?;
     let conf = RawObject::parse_stdin(&stdin).map_err(RequestError::of_stdin);
-    if let Some(spoken) = conf
+    if let Some(own) = conf
         .as_ref()
         .ok()
         .and_then(|conf| request::version(conf).ok())
     {
-        *version = spoken;
+        *version = own;
     }
-    if let Err(circle) = depth() {
-        return Ok(give(&refused(call.verb, circle), *version));
+    if let Err(error) = depth() {
+        return Ok(write_answer(&nested_answer(call.verb, error), *version));
     }
     let request = Request::new(call, conf?)?;
     let log = &request.config.log;
     for line in &request.config.warnings {
-        log.warn(&named(&request.call), line);
+        log.warn(&label(&request.call), line);
     }
-    let begun = Instant::now();
+    let start = Instant::now();
     with_host(&request.config, |host| {
         let outcome = run(host, &request);
-        let exit = give(&outcome, *version);
+        let exit = write_answer(&outcome, *version);
         let failure = outcome.err().map(|failure| failure.to_cni());
         let mut figures = host.stopwatch.stop(&request.call, failure.as_ref());
-        // An ADD spares its pod the time: it adds one.
+        // An ADD does not spend time on counting, since its pod waits.
         if request.call.verb != Verb::Add {
             figures.on_record = Some(host.journal.count());
         }
@@ -90,21 +90,20 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         host.cluster.over(figures, &record);
         match failure {
             None => log.write(Level::Verbose, || {
-                format!("{}: done in {:.1?}", named(&request.call), begun.elapsed())
+                format!("{}: done in {:.1?}", label(&request.call), start.elapsed())
             }),
             Some(error) => log.write(Level::Error, || {
-                let name = named(&request.call);
-                format!("{name}: {}", error.msg)
+                format!("{}: {}", label(&request.call), error.msg)
             }),
         }
         Ok(exit)
     })
 }
 
-/// The call as the log has it: what was asked, and of which pod.
-fn named(call: &Call) -> String {
-    let given = |key| call.args.get(key).unwrap_or("-");
-    let pod = format!("{}/{}", given("K8S_POD_NAMESPACE"), given("K8S_POD_NAME"));
+/// The call in a log line: verb, pod, container and interface.
+fn label(call: &Call) -> String {
+    let arg = |key| call.args.get(key).unwrap_or("-");
+    let pod = format!("{}/{}", arg("K8S_POD_NAMESPACE"), arg("K8S_POD_NAME"));
     match call.attachment() {
         Ok((container, ifname)) => {
             format!(
@@ -120,16 +119,18 @@ fn depth() -> Result<Depth, DepthError> {
     Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())
 }
 
-/// What a Jackfield below another one answers. Its ADD is always refused, so there is nothing to
-/// detach: a DEL that failed would stay owed for ever.
-fn refused(verb: Verb, circle: DepthError) -> Result<String, Failure> {
+/// The answer of a Jackfield below another one.
+///
+/// Its ADD always fails, so there is nothing to detach. A DEL succeeds, since the upper Jackfield
+/// would retry a failed one for ever.
+fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match verb {
         Verb::Del | Verb::Gc => Ok(String::new()),
-        Verb::Add | Verb::Check | Verb::Status | Verb::Version => Err(circle.into()),
+        Verb::Add | Verb::Check | Verb::Status | Verb::Version => Err(error.into()),
     }
 }
 
-/// Takes away what calls leave in `/run/jackfield` between them, once there are no more calls.
+/// Removes the files of calls in `/run/jackfield` when Jackfield is uninstalled.
 pub fn forget_locks() {
     let locks = std::path::Path::new(LOCK_DIR);
     let _ = std::fs::remove_dir(locks);
@@ -140,10 +141,10 @@ pub fn forget_locks() {
     }
 }
 
-/// Acts on the node that `config` describes, with everything real behind its seams.
+/// Runs `act` on the host of `config`, with the real cluster, processes and kernel.
 ///
 /// # Errors
-/// When delegates call each other in a circle, and those of `act`.
+/// The errors of `act`, and a cycle of delegates.
 pub fn with_host<T>(
     config: &NodeConfig,
     act: impl FnOnce(&Host<'_>) -> Result<T, Failure>,
@@ -171,7 +172,7 @@ pub fn with_host<T>(
             let links = netns.map_or_else(Netlink::here, Netlink::in_netns)?;
             Ok(Box::new(links))
         },
-        retry: &retry::begin,
+        retry: &retry::start,
         journal: Journal::new(&config.journal_dir),
         lock_dir: LOCK_DIR.into(),
         ours: Ours::this_process().map_err(Failure::Ourselves)?,
@@ -188,7 +189,7 @@ fn run(host: &Host<'_>, request: &Request) -> Result<String, Failure> {
             warn_of_notes(&context);
             let added = outcome?;
             for entry in &added.status {
-                let line = || format!("{}: {}", named(&request.call), serde_json::json!(entry));
+                let line = || format!("{}: {}", label(&request.call), serde_json::json!(entry));
                 request.config.log.write(Level::Debug, line);
             }
             Ok(added.result.to_json(request.config.version)?)
@@ -213,7 +214,7 @@ fn run(host: &Host<'_>, request: &Request) -> Result<String, Failure> {
     }
 }
 
-/// The verbs without an answer: what is worth knowing goes to stderr, whatever became of them.
+/// The empty answer of a verb, after its notes are logged.
 fn without_answer<T>(
     context: &Context<'_>,
     outcome: Result<T, Failure>,
@@ -225,22 +226,20 @@ fn without_answer<T>(
 fn warn_of_notes(context: &Context<'_>) {
     let request = context.request;
     for note in context.notes() {
-        request
-            .config
-            .log
-            .warn(&named(&request.call), &note.to_string());
+        let log = &request.config.log;
+        log.warn(&label(&request.call), &note.to_string());
     }
 }
 
-/// The answer to VERSION: the version asked in, and all that we speak (CNI 1.1.0 §5 VERSION
-/// Success). It works with nothing on stdin too.
+/// The answer to VERSION: the version of the request, and all supported ones (CNI 1.1.0 §5 VERSION
+/// Success). Stdin may be empty.
 fn supported_versions() -> String {
     let mut stdin = Vec::new();
     let _ = io::stdin()
         .lock()
         .take(request::stdin::MAX_STDIN)
         .read_to_end(&mut stdin);
-    let asked = RawObject::parse(&stdin)
+    let version = RawObject::parse(&stdin)
         .ok()
         .and_then(|conf| conf.read::<String>("cniVersion").ok().flatten())
         .filter(|text| !text.is_empty())
@@ -249,15 +248,18 @@ fn supported_versions() -> String {
         .iter()
         .map(|version| version.as_str())
         .collect();
-    serde_json::json!({ "cniVersion": asked, "supportedVersions": supported }).to_string()
+    serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 
-/// A panic is a defect of ours; the runtime still gets its one document and a DEL will clean up.
+/// Makes a panic write an error document. A DEL cleans up after it.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
-        let message = format!("defect in jackfield: {panic}; report it, a DEL cleans up");
+        let message = format!("defect in jackfield: {panic}; report it and send DEL to clean up");
         let _ = console::write(&cni::Error::new(999, message).to_json(Version::LATEST));
-        #[allow(clippy::exit, reason = "after a panic nothing may be written any more")]
+        #[allow(
+            clippy::exit,
+            reason = "nothing may write to stdout after the document"
+        )]
         std::process::exit(1);
     }));
 }

@@ -1,6 +1,6 @@
-//! What a call leaves to read: warnings on stderr, and lines in `logFile` where one is named.
+//! The log of a call: warnings on stderr, and lines in `logFile` if the key is set.
 //!
-//! The log is for people and never stands in a call's way: what cannot be written is not.
+//! A log that cannot be written never fails a call.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -20,7 +20,7 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Log {
-    /// A line about `call` that somebody should read: on stderr, and in the file from `error` on.
+    /// Logs a warning about `call`, to stderr and to the file at the level `error`.
     pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {
@@ -29,7 +29,7 @@ impl Log {
         self.write(Level::Error, || line);
     }
 
-    /// A line for the file alone.
+    /// Logs a line to the file only.
     pub(super) fn write(&self, level: Level, line: impl FnOnce() -> String) {
         let Some(file) = self.file.as_deref().filter(|_| level <= self.level) else {
             return;
@@ -37,11 +37,11 @@ impl Log {
         let now = humantime::format_rfc3339_millis(SystemTime::now());
         let line = line();
         let text = format!("{now} [{}] {}\n", level.name(), console::line(&line));
-        let written = append(file, &text, self.rotation);
-        // A call has several lines, and one reason why none can be written.
-        if let Err(cause) = written
+        let appended = append(file, &text, self.rotation);
+        // One warning is enough for all lines of a call.
+        if let Err(cause) = appended
             && self.to_stderr
-            && !MISSED.swap(true, Ordering::Relaxed)
+            && !HAS_WARNED.swap(true, Ordering::Relaxed)
         {
             let file = file.display();
             console::say(&format!(
@@ -51,10 +51,27 @@ impl Log {
     }
 }
 
-/// Whether it was said that the file cannot be written.
-static MISSED: AtomicBool = AtomicBool::new(false);
+/// Whether this call has warned that the file cannot be written.
+static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 
-/// One write, so that lines of several calls do not run into each other.
+/// Why a file is not used as the log.
+#[derive(Debug, thiserror::Error)]
+enum ForeignFile {
+    #[error("it is a symbolic link")]
+    Link,
+    #[error("it is not a regular file")]
+    Irregular,
+    #[error("it is a file of another user")]
+    OtherUser,
+}
+
+impl From<ForeignFile> for io::Error {
+    fn from(cause: ForeignFile) -> Self {
+        io::Error::new(io::ErrorKind::InvalidData, cause)
+    }
+}
+
+/// Appends a line with one write, so that the lines of several calls do not mix.
 fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
     let open = || open_log(path);
     let mut file = open().or_else(|cause| match (cause.kind(), path.parent()) {
@@ -71,47 +88,46 @@ fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Opens the log without waiting for anybody. Others may write to the directory that an administrator
-/// names, so only a file of our own by that one name will do.
+/// Opens the log without blocking. Other users may write to its directory, so the file must be a
+/// regular file of ours with a single link.
 fn open_log(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
     let opened = options.custom_flags(flags.bits()).open(path);
-    let foreign = |cause| io::Error::new(io::ErrorKind::InvalidData, cause);
     let file = opened.map_err(|cause| match cause.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ELOOP) => foreign("a symbolic link"),
-        // A FIFO that nobody reads.
-        Some(Errno::ENXIO) => foreign("not a regular file"),
+        Some(Errno::ELOOP) => ForeignFile::Link.into(),
+        // A FIFO without a reader.
+        Some(Errno::ENXIO) => ForeignFile::Irregular.into(),
         _ => cause,
     })?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(foreign("not a regular file"));
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(ForeignFile::Irregular.into());
     }
-    if found.uid() != nix::unistd::geteuid().as_raw() || found.nlink() > 1 {
-        return Err(foreign("a file of another user's"));
+    if metadata.uid() != nix::unistd::geteuid().as_raw() || metadata.nlink() > 1 {
+        return Err(ForeignFile::OtherUser.into());
     }
     Ok(file)
 }
 
-/// Puts the file aside under the time of day, unless another call does.
+/// Renames a full file after the current time, unless another call is doing so.
 fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
     let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
         return Ok(());
     };
-    let (held, there) = (file.metadata()?, fs::symlink_metadata(path)?);
-    if (held.dev(), held.ino()) == (there.dev(), there.ino()) {
+    let (locked, current) = (file.metadata()?, fs::symlink_metadata(path)?);
+    if (locked.dev(), locked.ino()) == (current.dev(), current.ino()) {
         let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let time = now.trim_end_matches('Z').replace(':', "-");
-        fs::rename(path, aside(path, &time))?;
-        forget_old(path, rotation)?;
+        fs::rename(path, backup(path, &time))?;
+        remove_old(path, rotation)?;
     }
     Ok(())
 }
 
-/// `jackfield-2026-11-21T08-15-00.000.log` for `jackfield.log`.
-fn aside(path: &Path, time: &str) -> PathBuf {
+/// The name of an old file: `jackfield-2026-11-21T08-15-00.000.log` for `jackfield.log`.
+fn backup(path: &Path, time: &str) -> PathBuf {
     let mut name = stem(path);
     name.push(time);
     if let Some(extension) = path.extension() {
@@ -127,7 +143,8 @@ fn stem(path: &Path) -> OsString {
     name
 }
 
-fn forget_old(path: &Path, rotation: Rotation) -> io::Result<()> {
+/// Removes old files beyond the limits of `rotation`.
+fn remove_old(path: &Path, rotation: Rotation) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     let stem = stem(path);
     let is_old = |name: &Path| {
@@ -141,13 +158,13 @@ fn forget_old(path: &Path, rotation: Rotation) -> io::Result<()> {
         .map(|entry| entry.path())
         .filter(|path| path.file_name().is_some_and(|name| is_old(Path::new(name))))
         .collect();
-    // The names are times: the newest first.
+    // The names contain the time, so this sorts the newest file first.
     old.sort_unstable_by(|a, b| b.cmp(a));
     let now = SystemTime::now();
     for (number, path) in (1..).zip(old) {
         let age = fs::symlink_metadata(&path)?
             .modified()
-            .map(|then| now.duration_since(then));
+            .map(|time| now.duration_since(time));
         let days = age
             .ok()
             .and_then(Result::ok)
@@ -193,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_put_aside_and_the_oldest_are_forgotten() {
+    fn a_full_file_is_renamed_and_the_oldest_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Error);
         for other in ["jackfield-notes.log", "jackfield-1.txt"] {
@@ -206,11 +223,11 @@ mod tests {
             std::thread::sleep(Duration::from_millis(2));
         }
         let count = fs::read_dir(dir.path()).unwrap().count();
-        assert_eq!(count, 2 + 1 + 2, "two of others, the log, two old ones");
+        assert_eq!(count, 2 + 1 + 2, "two other files, the log, two old logs");
     }
 
     #[test]
-    fn a_line_of_others_text_stays_one_line_of_bounded_length() {
+    fn untrusted_text_stays_one_line_of_bounded_length() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Error);
         log.warn(
@@ -230,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_put_under_its_name_is_neither_followed_nor_waited_for() {
+    fn a_link_or_fifo_in_place_of_the_log_is_neither_followed_nor_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Error);
         let path = dir.path().join("jackfield.log");
@@ -248,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_log_that_somebody_locks_is_written_all_the_same() {
+    fn a_full_log_that_another_process_locks_is_still_written() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Error);
         let path = dir.path().join("jackfield.log");
@@ -260,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_beyond_all_files_is_no_size_of_zero() {
+    fn a_very_large_size_does_not_overflow() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = log(dir.path(), Level::Error);
         log.rotation.max_size = u64::MAX / MEGABYTE + 2;
@@ -270,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_written_is_nobodys_error() {
+    fn a_log_that_cannot_be_written_is_not_an_error() {
         let log = log(Path::new("/proc/self/nowhere"), Level::Debug);
         log.write(Level::Error, || "lost".into());
     }

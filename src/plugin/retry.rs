@@ -1,5 +1,5 @@
-//! A process that tries again what is owed: this program, as its hidden command `retry`, with the
-//! node configuration of the call that begins it.
+//! Starts a process that retries a failed detachment: this program with its hidden command `retry`
+//! and the node configuration of the current call.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -8,14 +8,15 @@ use std::process::{Command, Stdio};
 use crate::journal::Key;
 use crate::operation::Context;
 
-/// The command's name.
+/// The name of the command.
 pub const COMMAND: &str = "retry";
 
-/// Begins it and does not wait for it: it holds nothing of the runtime's, whose call may end first.
+/// Starts the process without waiting for it. It inherits no stream of the runtime, whose call may
+/// end first.
 ///
 /// # Errors
-/// When it cannot be started, or does not take the configuration.
-pub(super) fn begin(context: &Context<'_>, key: &Key) -> io::Result<()> {
+/// When the process cannot be started or does not read the configuration.
+pub(super) fn start(context: &Context<'_>, key: &Key) -> io::Result<()> {
     let mut retry = Command::new("/proc/self/exe")
         .args([COMMAND, key.container.as_str(), key.ifname.as_str()])
         .env_remove("CNI_COMMAND")
