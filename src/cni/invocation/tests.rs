@@ -1,4 +1,4 @@
-//! What plugins read on stdin.
+//! The configuration that plugins read from stdin.
 
 use super::*;
 use crate::cni::NetworkConfig;
@@ -15,7 +15,7 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-/// One call, with nothing in it but what a test gives it.
+/// One call; a test sets the fields that it needs.
 #[derive(Default)]
 struct Case {
     version: Option<Version>,
@@ -142,7 +142,7 @@ fn the_pods_arguments_win_key_by_key() {
                 .to_string()
                 .contains("is not valid")
         );
-        // Left alone, it is for the plugin to judge.
+        // Without the pod's arguments, the plugin judges its own.
         assert!(Case::default().of(plugin).unwrap().contains(args));
     }
 }
@@ -197,7 +197,7 @@ fn a_collection_names_who_is_still_attached_under_both_keys() {
 }
 
 #[test]
-fn no_list_of_attachments_is_not_an_empty_one() {
+fn a_missing_list_of_attachments_is_not_an_empty_one() {
     let table = [
         ("{}", Ok(None)),
         (r#"{"cni.dev/valid-attachments":null}"#, Ok(Some(0))),
@@ -222,7 +222,7 @@ fn no_list_of_attachments_is_not_an_empty_one() {
 }
 
 #[test]
-fn a_result_that_the_version_cannot_say_is_an_error() {
+fn a_result_that_the_version_cannot_express_is_an_error() {
     let call = Case {
         version: Some(Version::V0_2_0),
         prev_result: Some(CniResult {
@@ -256,7 +256,7 @@ fn capability_values_survive_a_record_in_their_order() {
 }
 
 #[test]
-fn what_a_plugin_is_told_costs_no_more_than_its_size() {
+fn writing_a_plugins_stdin_takes_linear_time() {
     let object = |count: usize, value: &str| {
         let member = |number: usize| format!(r#""k{number:05}":{value}"#);
         let members: Vec<String> = (0..count).map(member).collect();

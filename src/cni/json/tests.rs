@@ -1,4 +1,4 @@
-//! JSON as it was written.
+//! JSON that keeps its text.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -84,7 +84,7 @@ fn a_wrong_type_names_key_and_value() {
 }
 
 #[test]
-fn what_is_no_object_is_told_apart() {
+fn each_invalid_object_has_its_own_message() {
     let table = [
         ("", "empty input"),
         (" \r\n\t", "empty input"),
@@ -123,7 +123,7 @@ fn depth_is_limited_without_using_the_stack() {
             );
         }
     }
-    // Brackets in strings are no levels, and neither are those beside each other.
+    // Brackets in strings do not count, and brackets side by side do not nest.
     let text = format!(
         "{{\"a\":\"\\\"{}\",\"b\":[{}]}}",
         "[".repeat(1_000),
@@ -139,7 +139,7 @@ fn an_object_survives_being_a_part_of_a_record() {
     assert_eq!(serde_json::to_string(&record).unwrap(), text);
 }
 
-/// Any JSON value, as text that a parser would not give back by itself.
+/// Any JSON value, as a text that a parser would not reproduce.
 fn json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),
@@ -200,7 +200,7 @@ proptest! {
 }
 
 #[test]
-fn an_error_does_not_quote_without_end() {
+fn an_error_quotes_a_bounded_text() {
     let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(100_000));
     let of_key = object(&long).read::<u32>("name").unwrap_err();
     let of_text = serde_json::from_str::<u32>(&format!("{:?}", "x".repeat(100_000)));

@@ -1,4 +1,4 @@
-//! Which texts are network configurations.
+//! Valid and invalid network configurations.
 
 use proptest::prelude::*;
 
@@ -72,7 +72,7 @@ fn a_configuration_is_read_as_the_reference_library_reads_it() {
 }
 
 #[test]
-fn what_two_parsers_read_differently_runs_nothing() {
+fn a_text_that_parsers_read_differently_is_refused() {
     let table = [
         (
             r#"{"type":"macvlan","ipam":{"type":"host-local"},"ipam":{}}"#,
@@ -95,7 +95,7 @@ fn what_two_parsers_read_differently_runs_nothing() {
         assert_eq!(error.code(), code::INVALID_NETWORK_CONFIG, "{text}");
         assert!(error.to_string().contains(key), "{text}: {error}");
     }
-    // What an earlier release has attached can be detached.
+    // A configuration that an earlier release accepted must still detach.
     assert!(NetworkConfig::recorded(table[0].0.as_bytes()).is_ok());
     for null in [
         r#"{"type":null}"#,
@@ -107,7 +107,7 @@ fn what_two_parsers_read_differently_runs_nothing() {
     }
 }
 
-/// Multus looks for `type` first, and gives the plugin everything.
+/// Multus looks for `type` first, and passes the whole object to the plugin.
 #[test]
 fn a_configuration_with_type_beside_plugins_is_a_single_one() {
     let types = |text: &str| -> Vec<String> {
@@ -135,7 +135,7 @@ fn a_configuration_with_type_beside_plugins_is_a_single_one() {
 }
 
 #[test]
-fn what_is_no_configuration_is_named_with_its_code() {
+fn each_invalid_configuration_has_a_message_and_a_code() {
     let many = format!(
         r#"{{"plugins":[{}]}}"#,
         vec![r#"{"type":"a"}"#; 65].join(",")

@@ -1,4 +1,4 @@
-//! Which objects are plugins.
+//! Valid and invalid plugin objects.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn a_plugin_has_a_type_and_declares_what_is_true() {
 }
 
 #[test]
-fn an_ipam_that_names_nobody_is_no_error() {
+fn an_ipam_without_a_type_is_not_an_error() {
     for ipam in [
         "null",
         "{}",
@@ -38,7 +38,7 @@ fn an_ipam_that_names_nobody_is_no_error() {
 }
 
 #[test]
-fn what_is_no_plugin_is_named() {
+fn each_invalid_plugin_has_its_own_message() {
     let table = [
         ("{}", r#"key "type" is missing; name the plugin's binary"#),
         (r#"{"type":""}"#, r#"key "type" is missing"#),

@@ -1,4 +1,4 @@
-//! What results look like in each version.
+//! Results in each version.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ fn rich() -> CniResult {
     }
 }
 
-/// What of a result a version can say.
+/// A result without the keys that a version lacks.
 fn limited(mut result: CniResult, version: Version) -> CniResult {
     if version < Version::V1_1_0 {
         for interface in &mut result.interfaces {
@@ -195,7 +195,7 @@ fn a_result_is_converted_between_every_two_versions() {
     for from in Version::ALL {
         for to in Version::ALL {
             let written = rich().to_json(from).unwrap();
-            // Its own version counts, whatever the configuration says.
+            // The result's own version counts, not that of the configuration.
             let read = parse(&written, to);
             assert_eq!(read, limited(rich(), from), "{from}");
             let again = parse(&read.to_json(to).unwrap(), from);
@@ -262,7 +262,7 @@ fn what_a_plugin_leaves_out_or_nulls_is_absent() {
         (sparse.ips[0].gateway, sparse.ips[0].interface),
         (None, None)
     );
-    // Runtimes look an index up without a check of their own: one that points at nothing goes.
+    // Runtimes use an index without checking it, so an invalid one is dropped.
     assert_eq!(sparse.ips[1].interface, None, "-1");
     assert_eq!(sparse.ips[2].interface, None, "one too many");
     assert_eq!(sparse.sandbox_interface(), None);
@@ -287,7 +287,7 @@ fn the_version_decides_which_form_is_read() {
 }
 
 #[test]
-fn what_is_no_result_is_named() {
+fn each_invalid_result_has_its_own_message() {
     let table = [
         (
             "",
@@ -337,14 +337,14 @@ fn what_is_no_result_is_named() {
 }
 
 #[test]
-fn a_result_without_an_address_cannot_be_said_before_0_3_0() {
+fn a_result_without_an_address_cannot_be_expressed_before_0_3_0() {
     for version in [Version::V0_1_0, Version::V0_2_0] {
         let bare = CniResult {
             interfaces: vec![Interface::default()],
             ..CniResult::default()
         };
         assert_eq!(bare.to_json(version), Err(ResultError::NoAddress(version)));
-        // What it has of its own, it can say.
+        // An empty result needs no address.
         let answer = format!(r#"{{"cniVersion":"{version}","dns":{{"domain":"a"}}}}"#);
         let result = CniResult::parse(answer.as_bytes(), Version::V1_0_0).unwrap();
         assert_eq!(result.to_json(version), Ok(answer));
@@ -439,7 +439,7 @@ fn any_result() -> impl Strategy<Value = CniResult> {
         })
 }
 
-/// Addresses that point at interfaces which are there, as those of every result do.
+/// Drops the indexes of missing interfaces, as reading a result does.
 fn pointing_into(interfaces: &[Interface], mut ips: Vec<IpConfig>) -> Vec<IpConfig> {
     for ip in &mut ips {
         ip.interface = ip.interface.filter(|index| *index < interfaces.len());

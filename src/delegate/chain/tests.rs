@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::*;
 use crate::delegate::{FindError, Ours};
 
-/// Plays plugins that answer from a list, and notes how they were called.
+/// Plugins that answer from a list and record their calls.
 #[derive(Default)]
 struct Script {
     answers: RefCell<Vec<Result<&'static str, DelegateError>>>,
-    calls: RefCell<Vec<Called>>,
+    calls: RefCell<Vec<RecordedCall>>,
 }
 
-struct Called {
+struct RecordedCall {
     verb: Verb,
     plugin: String,
     attachment: Option<(String, Option<String>, String)>,
@@ -24,7 +24,7 @@ struct Called {
 }
 
 impl Script {
-    /// Each call takes the next answer; after the last one every call gets `{}`.
+    /// Each call takes the next answer. After the last answer, every call gets `{}`.
     fn answering(answers: impl IntoIterator<Item = Result<&'static str, DelegateError>>) -> Self {
         let mut answers: Vec<_> = answers.into_iter().collect();
         answers.reverse();
@@ -49,7 +49,7 @@ impl Script {
 
 impl DelegateExec for Script {
     fn exec(&self, call: &DelegateCall<'_>) -> Result<Vec<u8>, DelegateError> {
-        self.calls.borrow_mut().push(Called {
+        self.calls.borrow_mut().push(RecordedCall {
             verb: call.verb,
             plugin: call
                 .binary
@@ -71,7 +71,7 @@ impl DelegateExec for Script {
     }
 }
 
-/// Runs `story` with a chain of this configuration whose binaries are there, but for `absent`.
+/// Runs `story` with a chain of this configuration. All binaries exist except for `absent`.
 fn with_chain<T>(config: &Value, absent: &[&str], story: impl FnOnce(Chain<'_>) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     for name in ["a", "b", "c"].iter().filter(|name| !absent.contains(name)) {
@@ -190,7 +190,7 @@ fn an_add_stops_at_the_first_failure_and_names_it() {
     );
 }
 
-// Injects a fault: the last plugin's binary is gone.
+// Injects a fault: the last plugin's binary is missing.
 // clause: CNI-1.1.0 §3 executable: before any of the chain runs
 #[test]
 fn an_add_runs_nothing_unless_every_binary_is_there() {
@@ -209,9 +209,9 @@ fn an_add_runs_nothing_unless_every_binary_is_there() {
     assert_eq!(error.index, 2);
 }
 
-// Injects a fault: answers that are no results.
+// Injects a fault: answers that are not results.
 #[test]
-fn an_add_believes_no_answer_that_is_none() {
+fn an_add_refuses_an_answer_that_is_not_a_result() {
     let table = [
         (r#"{"code":7,"msg":"bad"}"#, "plugin a: ADD: bad"),
         (r#"{"ips":7}"#, "plugin a: ADD: the result cannot be read"),
@@ -259,7 +259,7 @@ fn a_del_without_result_or_before_0_4_0_has_no_previous_result() {
     }
 }
 
-// Injects a fault: one binary is gone, another plugin fails.
+// Injects a fault: one binary is missing, another plugin fails.
 // clause: CNI-1.1.0 §3 delete halts: it goes on, and reports
 #[test]
 fn a_del_goes_on_after_failures_and_reports_them_all() {
@@ -292,7 +292,7 @@ fn a_plugin_of_a_del_leaves_the_others_their_share_of_the_time() {
         .iter()
         .map(|call| call.time.as_secs())
         .collect();
-    // A third of 50 s, half, then all of them, but no more than one call may take.
+    // A third of 50 s, half of the rest, then all of it, but no more than one call may take.
     assert_eq!(times, [16, 24, 29, 29, 29, 29]);
 }
 

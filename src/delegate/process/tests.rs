@@ -1,6 +1,6 @@
 use super::*;
 
-/// A shell as it runs on a kernel without `pidfd_open`.
+/// Runs a shell as on a kernel without `pidfd_open`.
 fn without_pidfd(script: &str, time: Duration) -> (Ending, Vec<u8>) {
     let child = Command::new("/bin/sh")
         .args(["-c", script])
@@ -18,12 +18,12 @@ fn without_pidfd(script: &str, time: Duration) -> (Ending, Vec<u8>) {
     (ended.ending, ended.stdout)
 }
 
-// Injects a fault: a kernel, or a seccomp filter, that has no pidfd_open.
+// Injects a fault: a kernel or a seccomp filter without pidfd_open.
 #[test]
-fn a_kernel_without_pidfds_does_as_well() {
+fn a_process_runs_on_a_kernel_without_pidfds() {
     let long = Duration::from_secs(20);
     let start = Instant::now();
-    // The child holds stdout, so the end of the stream does not tell of the exit.
+    // The child holds stdout, so the exit does not end the stream.
     let (ending, stdout) = without_pidfd("echo {}; sleep 0.5 & exit 3", long);
     assert_eq!(
         (ending, stdout.as_slice()),

@@ -1,5 +1,5 @@
-//! Real processes. Their scripts note their process IDs in `$DIR/pids`, and every test ends with
-//! the proof that none of those runs any more.
+//! Real processes. Their scripts record process IDs in `$DIR/pids`, and every test ends with a check
+//! that none of these processes runs.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ use crate::cni::Verb;
 use crate::cni::{CniArgs, PluginType};
 use crate::delegate::{Binary, Ours, find};
 
-/// More than any answer here takes on a busy machine, less than anybody waits for a test.
+/// Longer than any answer takes on a busy machine.
 const LONG: Duration = Duration::from_secs(20);
 
 /// A directory with one plugin in it.
@@ -26,7 +26,7 @@ struct Plugin {
 }
 
 impl Plugin {
-    /// A shell script; `$DIR` is its directory, and `note PID` keeps a process ID for the end.
+    /// A shell script; `$DIR` is its directory, and `note PID` records a process ID.
     fn script(body: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let preamble = format!(
@@ -69,9 +69,8 @@ impl Plugin {
         self.dir.path().join(name)
     }
 
-    /// Waits until every process that was noted is gone, which takes the kernel a moment after a
-    /// signal.
-    fn nobody_is_left(&self) {
+    /// Waits until every recorded process has ended, which takes a moment after a signal.
+    fn assert_no_process_is_left(&self) {
         let noted = fs::read_to_string(self.path("pids")).unwrap();
         assert!(!noted.is_empty(), "the script did not run");
         for pid in noted.split_whitespace() {
@@ -84,7 +83,7 @@ impl Plugin {
     }
 }
 
-/// Whether a process is there and no zombie; those of orphans are up to the machine's init.
+/// Whether a process runs and is not a zombie, since init may reap orphans late.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
     // The state follows the name, which ends with the last parenthesis.
@@ -107,7 +106,7 @@ fn a_plugin_gets_its_parameters_and_its_configuration() {
     let expected = "CNI_ARGS=A=1;B=2\nCNI_COMMAND=ADD\nCNI_CONTAINERID=pod-1\nCNI_IFNAME=net1\n\
                     CNI_NETNS=\nCNI_PATH=/opt/cni/bin:/usr/lib/cni\nJACKFIELD_DEPTH=1\n";
     assert_eq!(env, expected);
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 #[test]
@@ -121,13 +120,13 @@ fn calls_without_attachment_name_none() {
             format!("CNI_COMMAND={verb}\nCNI_PATH=/opt/cni/bin:/usr/lib/cni\n")
         );
     }
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 #[test]
 fn a_plugin_starts_with_default_signals_in_its_own_group_and_without_our_streams() {
-    // Written by another command than the one that looks: a shell may redirect its own streams
-    // while it starts one.
+    // The command that inspects the streams must not write the file, since a shell may redirect its
+    // own streams to start a command.
     let plugin = Plugin::script(
         "grep -E '^Sig(Ign|Blk)' /proc/self/status > $DIR/signals
          fds=$(cd /proc/$$/fd; for fd in 0 1 2; do readlink $fd; done)
@@ -157,7 +156,7 @@ fn a_plugin_starts_with_default_signals_in_its_own_group_and_without_our_streams
     assert!(streams.iter().all(|it| it.starts_with("pipe:")), "{fds}");
     let group = fs::read_to_string(plugin.path("group")).unwrap();
     assert_eq!(fs::read_to_string(plugin.path("pids")).unwrap(), group);
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 #[test]
@@ -171,7 +170,7 @@ fn a_lock_that_is_not_close_on_exec_reaches_the_plugin() {
             .unwrap()
             .contains("sandbox.lock")
     );
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 #[test]
@@ -179,19 +178,19 @@ fn large_configurations_and_answers_pass_through_both_pipes_at_once() {
     let plugin = Plugin::script("exec cat");
     let config = format!("{{\"x\":\"{}\"}}", "y".repeat(900_000));
     assert!(plugin.exec(Verb::Add, &config, LONG).unwrap() == config);
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 // Injects a fault: the plugin hangs, as does its child; both end at SIGTERM.
 #[test]
-fn a_plugin_that_hangs_is_ended_at_its_deadline() {
+fn a_plugin_that_hangs_is_killed_at_its_deadline() {
     let plugin = Plugin::script("echo waiting >&2; sleep 100 & note $!; wait");
     let start = Instant::now();
     let error = plugin
         .exec(Verb::Add, "{}", Duration::from_millis(300))
         .unwrap_err();
     let took = start.elapsed();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert_eq!(
         error.to_string(),
         "no answer within 300ms, killed with its children, it wrote \"waiting\"; find out what it \
@@ -210,7 +209,7 @@ fn a_plugin_that_answers_and_hangs_has_not_answered() {
     let error = plugin
         .exec(Verb::Add, "{}", Duration::from_millis(300))
         .unwrap_err();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
@@ -226,7 +225,7 @@ fn a_plugin_that_ignores_sigterm_is_killed() {
         .exec(Verb::Del, "{}", Duration::from_millis(200))
         .unwrap_err();
     let took = start.elapsed();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
     assert!(
         took >= Duration::from_millis(400) && took < Duration::from_secs(2),
@@ -236,12 +235,12 @@ fn a_plugin_that_ignores_sigterm_is_killed() {
 
 // Injects a fault: the plugin hangs in a child that left its process group.
 #[test]
-fn a_child_in_a_session_of_its_own_is_ended_too() {
+fn a_child_in_its_own_session_is_killed() {
     let plugin = Plugin::script("setsid sleep 100 & sleep 0.1; note $!; wait");
     let error = plugin
         .exec(Verb::Add, "{}", Duration::from_millis(400))
         .unwrap_err();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
@@ -252,17 +251,17 @@ fn a_stopped_plugin_is_killed() {
     let error = plugin
         .exec(Verb::Add, "{}", Duration::from_millis(200))
         .unwrap_err();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
 // Injects a fault: stdout without end.
 #[test]
-fn a_plugin_that_floods_stdout_is_ended_long_before_its_deadline() {
+fn a_plugin_that_floods_stdout_is_killed_long_before_its_deadline() {
     let plugin = Plugin::script("yes & note $!; yes");
     let start = Instant::now();
     let error = plugin.add().unwrap_err();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert!(matches!(error, DelegateError::Flooded), "{error}");
     assert!(start.elapsed() < LONG / 2);
 }
@@ -272,7 +271,7 @@ fn a_plugin_that_floods_stdout_is_ended_long_before_its_deadline() {
 fn a_plugin_that_floods_stderr_still_answers() {
     let plugin = Plugin::script("head -c 300000 /dev/zero | tr '\\0' ' ' >&2; echo {}");
     assert_eq!(plugin.add().unwrap(), "{}\n");
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 // Injects a fault: stderr without end, from a plugin that never answers.
@@ -283,17 +282,17 @@ fn a_flood_on_stderr_does_not_outlast_the_deadline() {
     let error = plugin
         .exec(Verb::Add, "{}", Duration::from_millis(300))
         .unwrap_err();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
     assert!(start.elapsed() < Duration::from_secs(3));
 }
 
 // Injects a fault: a crash.
 #[test]
-fn a_plugin_that_crashes_is_told_by_its_signal() {
+fn a_crash_is_reported_with_its_signal() {
     let plugin = Plugin::script("echo '{}'; echo boom >&2; kill -SEGV $$");
     let error = plugin.add().unwrap_err();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert_eq!(
         error.to_string(),
         "crashed: signal 11 (SIGSEGV), it wrote \"boom\"; check the kernel's log and the plugin's"
@@ -307,40 +306,40 @@ fn a_child_that_holds_stdout_delays_no_answer() {
     for verb in [Verb::Add, Verb::Del] {
         let start = Instant::now();
         assert_eq!(plugin.exec(verb, "{}", LONG).unwrap(), "{}\n");
-        // The grace for an answer that is not complete is 250 ms; none is needed here.
+        // An incomplete answer would be waited for up to 250 ms, but this one is complete.
         assert!(
             start.elapsed() < Duration::from_millis(200),
             "{:?}",
             start.elapsed()
         );
     }
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
-// Injects a fault: the plugin is a wrapper that ends before the one who writes the answer.
+// Injects a fault: the plugin is a wrapper that ends before its child writes the answer.
 #[test]
 fn an_answer_that_a_child_still_writes_is_waited_for() {
     let plugin = Plugin::script("(sleep 0.05; echo '{}') & note $!");
     assert_eq!(plugin.add().unwrap(), "{}\n");
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 // Injects a fault: the plugin fails, and leaves a child that holds its outputs.
 #[test]
-fn children_of_a_plugin_that_failed_are_ended() {
+fn children_of_a_failed_plugin_are_killed() {
     let plugin = Plugin::script("sleep 100 & note $!; echo '{\"code\":7,\"msg\":\"bad\"}'; exit 1");
     let error = plugin.add().unwrap_err();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert_eq!(error.to_string(), "bad");
 }
 
-// Injects a fault: the plugin says that all is well, answers nothing, and leaves a child.
+// Injects a fault: the plugin succeeds without an answer, and leaves a child.
 #[test]
-fn children_of_a_plugin_that_never_answered_are_ended() {
+fn children_of_a_plugin_that_never_answered_are_killed() {
     let plugin = Plugin::script("sleep 100 & note $!");
     let start = Instant::now();
     let error = plugin.add().unwrap_err();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
     assert!(matches!(error, DelegateError::Silent { .. }), "{error}");
     assert!(start.elapsed() < Duration::from_secs(2));
 }
@@ -351,7 +350,7 @@ fn a_daemon_of_a_plugin_that_succeeded_lives_on() {
     plugin.add().unwrap();
     let pids = fs::read_to_string(plugin.path("pids")).unwrap();
     assert!(runs(pids.lines().last().unwrap()));
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 // Injects a fault: the plugin never reads its configuration, which is larger than a pipe.
@@ -360,7 +359,7 @@ fn a_plugin_that_closes_stdin_early_may_still_answer() {
     let plugin = Plugin::script("exec <&-; sleep 0.05; echo {}");
     let config = "x".repeat(200_000);
     assert_eq!(plugin.exec(Verb::Add, &config, LONG).unwrap(), "{}\n");
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 // Injects a fault: stdin is neither read nor closed.
@@ -369,10 +368,10 @@ fn a_plugin_that_ignores_stdin_may_still_answer() {
     let plugin = Plugin::script("sleep 0.05; echo {}");
     let config = "x".repeat(200_000);
     assert_eq!(plugin.exec(Verb::Add, &config, LONG).unwrap(), "{}\n");
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
-// Injects faults: answers that are none.
+// Injects faults: invalid answers.
 // clause: CNI-1.1.0 §2 error document: as a runtime reads it
 // clause: CNI-1.1.0 §2 exit: as a runtime reads it
 #[test]
@@ -397,14 +396,14 @@ fn each_wrong_answer_has_its_own_message() {
     for (body, expected) in table {
         let plugin = Plugin::script(body);
         let error = plugin.add().unwrap_err().to_string();
-        plugin.nobody_is_left();
+        plugin.assert_no_process_is_left();
         assert!(error.starts_with(expected), "{body}: {error}");
     }
 }
 
 // Injects a fault: a program for another machine, and a script without its interpreter.
 #[test]
-fn what_the_kernel_cannot_start_is_named() {
+fn a_binary_that_the_kernel_cannot_start_is_named() {
     let foreign = Plugin::of(tempfile::tempdir().unwrap(), b"\x7fELF nonsense", b"");
     let error = foreign.add().unwrap_err().to_string();
     assert!(
@@ -419,7 +418,7 @@ fn what_the_kernel_cannot_start_is_named() {
     );
 }
 
-// Injects a fault: somebody holds the binary open for writing, for a while.
+// Injects a fault: the binary is open for writing for a while.
 #[test]
 fn a_binary_that_is_being_installed_is_waited_for() {
     let plugin = Plugin::script("echo {}");
@@ -433,10 +432,10 @@ fn a_binary_that_is_being_installed_is_waited_for() {
     });
     assert_eq!(plugin.add().unwrap(), "{}\n");
     installer.join().unwrap();
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
-// Injects a fault: somebody holds the binary open for writing, longer than the deadline.
+// Injects a fault: the binary is open for writing past the deadline.
 #[test]
 fn a_binary_that_stays_busy_is_named_before_the_deadline() {
     let plugin = Plugin::script("echo {}");
@@ -461,7 +460,7 @@ fn nothing_starts_when_no_time_is_left() {
     assert!(!plugin.path("pids").exists());
 }
 
-/// Runs one ignored test of this file in a process of its own below a shell script.
+/// Runs one ignored test of this file in its own process below a shell script.
 fn in_a_process_of_its_own(script: &str, test: &str) -> (bool, String, Vec<u8>) {
     let program = env::current_exe().unwrap();
     let name = format!("delegate::processes::tests::{test}");
@@ -496,7 +495,7 @@ fn ignores_sigchld() {
     let plugin = Plugin::script("echo {}");
     let error = plugin.add().unwrap_err();
     assert!(matches!(error, DelegateError::Lost), "{error}");
-    plugin.nobody_is_left();
+    plugin.assert_no_process_is_left();
 }
 
 // clause: CNI-1.1.0 §4 stderr
@@ -521,7 +520,7 @@ fn writes_to_stderr() {
 
 // Injects a fault: the runtime holds our stderr and never reads it.
 #[test]
-fn a_stderr_that_nobody_reads_does_not_block() {
+fn a_stderr_without_a_reader_does_not_block() {
     let start = Instant::now();
     let script = "mkfifo $$.fifo && exec 3<>$$.fifo && rm $$.fifo && exec \"$@\" 2>&3";
     let (passed, stdout, _) = in_a_process_of_its_own(script, "writes_to_stderr");

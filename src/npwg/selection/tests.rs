@@ -1,4 +1,4 @@
-//! What the specification calls valid and invalid.
+//! Valid and invalid selections.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn what_is_asked_for_becomes_capabilities() {
 }
 
 #[test]
-fn a_null_is_the_same_as_nothing() {
+fn a_null_is_absent() {
     for key in [
         "namespace",
         "ips",
@@ -145,7 +145,7 @@ fn a_null_is_the_same_as_nothing() {
 }
 
 #[test]
-fn what_is_empty_is_the_same_as_nothing() {
+fn an_empty_value_is_absent() {
     for (key, value) in [
         ("namespace", r#""""#),
         ("ips", "[]"),
@@ -401,7 +401,7 @@ fn one_network_may_have_the_default_route() {
 }
 
 #[test]
-fn what_is_no_list_of_networks_is_named() {
+fn each_invalid_list_has_its_own_message() {
     let table = [
         (
             "[null]",
@@ -437,7 +437,7 @@ fn what_is_no_list_of_networks_is_named() {
 }
 
 #[test]
-fn too_much_is_told_in_one_line() {
+fn each_limit_has_a_message_of_one_line() {
     let names = |count: usize| vec!["net-a"; count].join(",");
     let objects = |count: usize| format!("[{}]", vec![r#"{"name":"a"}"#; count].join(","));
     assert_eq!(list(&names(MAX_NETWORKS)).len(), MAX_NETWORKS);

@@ -1,4 +1,4 @@
-//! What is written about attachments.
+//! Status entries and their annotation.
 
 use serde_json::json;
 
@@ -146,7 +146,7 @@ fn addresses_are_written_without_prefix_on_request() {
 }
 
 #[test]
-fn an_entry_of_somebody_else_is_read_leniently() {
+fn an_entry_of_another_writer_is_read_leniently() {
     let read: StatusEntry = serde_json::from_str(
         r#"{"name":"x","ips":null,"dns":{},"default":null,"org.example.a":1,"gateway":["x"]}"#,
     )
@@ -186,9 +186,9 @@ fn what_others_wrote_survives() {
     );
 }
 
-/// Other networks than in the pod's earlier sandbox, one of them under another interface.
+/// The pod selects other networks than in its earlier sandbox, one of them with another interface.
 #[test]
-fn what_an_earlier_sandbox_had_is_gone_and_what_others_wrote_is_not() {
+fn entries_of_an_earlier_sandbox_are_dropped_and_those_of_others_survive() {
     let entry = |name: &str, interface: &str| StatusEntry {
         name: name.to_owned(),
         interface: Some(interface.to_owned()),
@@ -276,7 +276,7 @@ fn a_result_of_the_first_versions_gives_its_addresses_and_the_interface_that_was
 }
 
 #[test]
-fn a_status_that_somebody_made_large_costs_no_more_than_its_size() {
+fn merging_a_large_status_takes_linear_time() {
     let numbers = 0..40_000;
     let attached: Vec<String> = numbers.clone().map(|number| format!("a{number}")).collect();
     let first = serde_json::json!({"name": "x", "io.jackfield.attached": attached});

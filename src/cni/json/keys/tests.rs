@@ -1,4 +1,4 @@
-//! What is one key to some parser, and where it stands.
+//! Keys that some parser takes for the same, and their paths.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn a_key_that_is_there_twice_is_refused_in_every_spelling_and_depth() {
+fn a_repeated_key_is_refused_in_every_spelling_and_depth() {
     let table = [
         (r#"{"type":"a","ipam":{},"ipam":{}}"#, "ipam"),
         (r#"{"type":"a","type":null}"#, "type"),
@@ -44,7 +44,7 @@ fn a_key_that_is_there_twice_is_refused_in_every_spelling_and_depth() {
 }
 
 #[test]
-fn names_may_differ_in_their_case_where_they_stand_and_nowhere_else() {
+fn names_may_differ_in_case_at_their_path_only() {
     let path = ["runtimeConfig", "annotations"];
     let table = [
         (r#"{"runtimeConfig":{"annotations":{"a":1,"A":2}}}"#, true),
@@ -68,7 +68,7 @@ fn names_may_differ_in_their_case_where_they_stand_and_nowhere_else() {
 }
 
 #[test]
-fn garbage_is_left_to_its_parser() {
+fn invalid_json_is_left_to_the_parser() {
     for text in [
         "",
         "}",
@@ -94,7 +94,7 @@ fn many_keys_take_one_pass() {
     text.push_str("\"K7\":1}");
     let begun = std::time::Instant::now();
     assert_eq!(refused(&text), "K7");
-    // Pair by pair it would be hours.
+    // Comparing every pair would take hours.
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
 }
 
@@ -110,7 +110,7 @@ fn values_are_found_under_their_keys_at_every_depth() {
 }
 
 #[test]
-fn a_key_knows_the_object_whose_list_its_own_stands_in() {
+fn a_key_finds_the_object_above_its_list() {
     let text =
         r#"{"links":[{"name":1},[{"name":2}],{"x":{"name":3}}],"l":[{"name":4}],"on": true}"#;
     let mut found = Vec::new();
