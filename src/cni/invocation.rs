@@ -95,8 +95,8 @@ impl CapabilityArgs {
 /// The values of a runtime's `runtimeConfig`; `null` is absent.
 impl From<&RawObject> for CapabilityArgs {
     fn from(object: &RawObject) -> Self {
-        let given = object.iter().filter(|(_, value)| value.get() != "null");
-        given
+        let entries = object.iter().filter(|(_, value)| value.get() != "null");
+        entries
             .map(|(name, value)| (name.into(), value.to_owned()))
             .collect()
     }
@@ -104,10 +104,10 @@ impl From<&RawObject> for CapabilityArgs {
 
 /// Like repeated calls of [`CapabilityArgs::set`], but in linear time.
 impl FromIterator<(Box<str>, Box<RawValue>)> for CapabilityArgs {
-    fn from_iter<I: IntoIterator<Item = (Box<str>, Box<RawValue>)>>(given: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = (Box<str>, Box<RawValue>)>>(entries: I) -> Self {
         let mut places: HashMap<Box<str>, usize> = HashMap::new();
         let mut args = Self::new();
-        for (name, value) in given {
+        for (name, value) in entries {
             let place = *places.entry(name.clone()).or_insert(args.entries.len());
             match args.entries.get_mut(place) {
                 Some(entry) => entry.1 = value,
@@ -149,11 +149,11 @@ impl<'de> Deserialize<'de> for CapabilityArgs {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut given = Vec::new();
+                let mut entries = Vec::new();
                 while let Some(entry) = map.next_entry()? {
-                    given.push(entry);
+                    entries.push(entry);
                 }
-                Ok(given.into_iter().collect())
+                Ok(entries.into_iter().collect())
             }
         }
         deserializer.deserialize_map(Entries)
@@ -233,14 +233,14 @@ impl PluginConfig {
             .transpose()?;
         let args = merged_args(body, invocation.cni_args)?;
 
-        let more =
+        let extra =
             prev_result.as_ref().map_or(0, String::len) + args.as_ref().map_or(0, String::len);
-        let mut out = String::with_capacity(body.size_hint() + more + 512);
+        let mut out = String::with_capacity(body.size_hint() + extra + 512);
         let mut members = Members::open(&mut out);
         members.push_text("cniVersion", invocation.version.as_str());
         members.push_text("name", invocation.name.as_str());
         for (key, value) in body.iter() {
-            let replaced = RUNTIME_KEYS.iter().any(|name| same_key(key, name))
+            let is_replaced = RUNTIME_KEYS.iter().any(|name| same_key(key, name))
                 || key
                     .get(..8)
                     .is_some_and(|start| start.eq_ignore_ascii_case("cni.dev/"))
@@ -249,7 +249,7 @@ impl PluginConfig {
                     .inject
                     .iter()
                     .any(|(name, _)| same_key(key, name));
-            if !replaced {
+            if !is_replaced {
                 members.push(key, value.get());
             }
         }
@@ -260,14 +260,14 @@ impl PluginConfig {
             members.push("args", &args);
         }
         let declared: HashSet<&str> = self.capabilities().collect();
-        let mut given = invocation
+        let mut values = invocation
             .capability_args
             .iter()
             .filter(|(name, _)| declared.contains(name))
             .peekable();
-        if given.peek().is_some() {
+        if values.peek().is_some() {
             let mut config = Members::open(members.key("runtimeConfig"));
-            given.for_each(|(name, value)| config.push(name, value.get()));
+            values.for_each(|(name, value)| config.push(name, value.get()));
             config.close();
         }
         if let Some(result) = prev_result {

@@ -139,15 +139,15 @@ fn text_of(text: &[u8]) -> Result<&str, NetworkConfigError> {
 }
 
 fn version(object: &RawObject) -> Result<Version, NetworkConfigError> {
-    let one = object
+    let version = object
         .read::<String>("cniVersion")
         .map_err(NetworkConfigError::VersionType)?;
-    let many: Vec<Option<String>> = object
+    let versions: Vec<Option<String>> = object
         .read("cniVersions")
         .map_err(NetworkConfigError::VersionType)?
         .unwrap_or_default();
-    let many: Vec<String> = many.into_iter().flatten().collect();
-    Ok(Version::negotiate(one.as_deref(), &many)?)
+    let versions: Vec<String> = versions.into_iter().flatten().collect();
+    Ok(Version::negotiate(version.as_deref(), &versions)?)
 }
 
 fn flag(object: &RawObject, key: &str) -> Result<bool, JsonError> {

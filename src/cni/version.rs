@@ -76,16 +76,16 @@ impl Version {
         cni_version: Option<&str>,
         cni_versions: &[String],
     ) -> Result<Self, VersionError> {
-        let named = || {
+        let versions = || {
             cni_version
                 .into_iter()
                 .chain(cni_versions.iter().map(String::as_str))
                 .filter(|version| !version.is_empty())
         };
-        if let Some(highest) = named().filter_map(|version| version.parse().ok()).max() {
+        if let Some(highest) = versions().filter_map(|version| version.parse().ok()).max() {
             return Ok(highest);
         }
-        let unknown = named().collect::<Vec<_>>().join(", ");
+        let unknown = versions().collect::<Vec<_>>().join(", ");
         if unknown.is_empty() {
             Ok(Self::V0_1_0)
         } else {

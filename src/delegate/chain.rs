@@ -135,11 +135,11 @@ impl<'c> Chain<'c> {
         }
         for step in self.steps() {
             let scope = Scope::Attachment(parameters, result.as_ref());
-            let added = self
+            let next = self
                 .call(exec, verb, step, self.time.next(), scope)
                 .and_then(|answer| self.result(&answer))
                 .map_err(|cause| step.error(verb, cause))?;
-            result = Some(added);
+            result = Some(next);
         }
         // NetworkConfig refuses a configuration without plugins.
         Ok(result.unwrap_or_default())
@@ -167,8 +167,8 @@ impl<'c> Chain<'c> {
         ChainErrors::of(self.steps().rev().filter_map(|step| {
             let deadline = self.time.share(step.place + 1);
             let scope = Scope::Attachment(parameters, result);
-            let called = self.call(exec, Verb::Del, step, deadline, scope);
-            Some(step.error(Verb::Del, called.err()?))
+            let outcome = self.call(exec, Verb::Del, step, deadline, scope);
+            Some(step.error(Verb::Del, outcome.err()?))
         }))
     }
 
@@ -219,8 +219,8 @@ impl<'c> Chain<'c> {
         let plugins = steps.len();
         ChainErrors::of(steps.filter_map(|step| {
             let deadline = self.time.share(plugins - step.place);
-            let called = self.call(exec, Verb::Gc, step, deadline, Scope::Network(Some(valid)));
-            Some(step.error(Verb::Gc, called.err()?))
+            let outcome = self.call(exec, Verb::Gc, step, deadline, Scope::Network(Some(valid)));
+            Some(step.error(Verb::Gc, outcome.err()?))
         }))?;
         Ok(Ran::All)
     }
@@ -287,18 +287,18 @@ impl<'c> Chain<'c> {
             name: self.name,
             version: self.config.version(),
             prev_result,
-            capability_args: parameters.map_or(&none, |given| given.capability_args),
-            cni_args: parameters.and_then(|given| given.cni_args),
-            inject: parameters.map_or(&[], |given| given.inject),
+            capability_args: parameters.map_or(&none, |common| common.capability_args),
+            cni_args: parameters.and_then(|common| common.cni_args),
+            inject: parameters.map_or(&[], |common| common.inject),
             valid_attachments,
         })?;
         exec.exec(&DelegateCall {
             verb,
             binary,
-            container_id: parameters.map(|given| given.container_id),
-            netns: parameters.and_then(|given| given.netns),
-            ifname: parameters.map(|given| given.ifname),
-            args: parameters.map_or(&no_args, |given| given.args),
+            container_id: parameters.map(|common| common.container_id),
+            netns: parameters.and_then(|common| common.netns),
+            ifname: parameters.map(|common| common.ifname),
+            args: parameters.map_or(&no_args, |common| common.args),
             cni_path: self.cni_path,
             stdin: &stdin,
             deadline,

@@ -45,14 +45,14 @@ pub(super) struct Environment(Vec<(OsString, OsString)>);
 impl Environment {
     /// Selects the variables of our environment that delegates inherit.
     pub(super) fn new(vars: impl Iterator<Item = (OsString, OsString)>, depth: Depth) -> Self {
-        let mut kept: Vec<_> = vars
+        let mut inherited: Vec<_> = vars
             .filter(|(name, _)| name.to_str().is_some_and(shared))
             .collect();
-        if !kept.iter().any(|(name, _)| name == "PATH") {
-            kept.push(("PATH".into(), DEFAULT_PATH.into()));
+        if !inherited.iter().any(|(name, _)| name == "PATH") {
+            inherited.push(("PATH".into(), DEFAULT_PATH.into()));
         }
-        kept.push((DEPTH_VARIABLE.into(), depth.to_value().into()));
-        Self(kept)
+        inherited.push((DEPTH_VARIABLE.into(), depth.to_value().into()));
+        Self(inherited)
     }
 
     /// The command of one call: CNI 1.1.0 §2 "Parameters".

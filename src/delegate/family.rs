@@ -35,11 +35,11 @@ impl ProcessFamily {
     /// signal.
     pub(super) fn add_descendants(&mut self) {
         let mut parents = vec![self.leader];
-        let mut seen = 0;
+        let mut count = 0;
         while let Some(parent) = parents.pop() {
             for child in children(parent) {
-                seen += 1;
-                if seen > MOST_DESCENDANTS {
+                count += 1;
+                if count > MOST_DESCENDANTS {
                     return;
                 }
                 parents.push(child);

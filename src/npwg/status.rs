@@ -173,12 +173,12 @@ impl StatusEntry {
 
 impl StatusDns {
     fn of(dns: &Dns) -> Option<Self> {
-        let own = Self {
+        let status = Self {
             nameservers: dns.nameservers.clone(),
             domain: dns.domain.clone(),
             search: dns.search.clone(),
         };
-        (own != Self::default()).then_some(own)
+        (status != Self::default()).then_some(status)
     }
 
     fn to_map(&self) -> Map<String, Value> {
@@ -203,7 +203,7 @@ fn list(texts: &[String]) -> Option<Value> {
 /// that lists an interface in the sandbox but gives no address an index: runtimes take such
 /// addresses for the pod's.
 fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
-    let of = |belongs: &dyn Fn(Option<usize>) -> bool| -> Vec<String> {
+    let select = |belongs: &dyn Fn(Option<usize>) -> bool| -> Vec<String> {
         result
             .ips
             .iter()
@@ -214,13 +214,13 @@ fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses)
             })
             .collect()
     };
-    let own = sandbox
-        .map(|index| of(&|interface| interface == Some(index)))
+    let in_sandbox = sandbox
+        .map(|index| select(&|interface| interface == Some(index)))
         .unwrap_or_default();
-    if own.is_empty() {
-        of(&|interface| interface.is_none())
+    if in_sandbox.is_empty() {
+        select(&|interface| interface.is_none())
     } else {
-        own
+        in_sandbox
     }
 }
 

@@ -168,7 +168,9 @@ impl Key<'_, '_> {
 
 fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonError> {
     let quoted = text.get(quoted.clone()).unwrap_or_default();
-    let bare = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let bare = quoted
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
     match bare {
         Some(bare) if !bare.contains('\\') => Ok(Cow::Borrowed(bare)),
         // serde_json refuses half of a surrogate pair; Go reads every half as the same character.

@@ -129,21 +129,23 @@ impl RawObject {
     /// Replaces and adds the keys of `over`, ignoring case, so that no key occurs twice. An
     /// existing key keeps its place.
     pub fn overlay(&mut self, over: &Self) {
-        let mut new: HashMap<Cow<'_, str>, usize> = HashMap::new();
+        let mut places: HashMap<Cow<'_, str>, usize> = HashMap::new();
         for (place, (key, _)) in over.entries.iter().enumerate() {
-            new.insert(folded(key), place);
+            places.insert(folded(key), place);
         }
         for (key, value) in &mut self.entries {
-            let place = new.remove(folded(key).as_ref());
-            if let Some((written, newer)) = place.and_then(|place| over.entries.get(place)) {
-                key.clone_from(written);
-                value.clone_from(newer);
+            let place = places.remove(folded(key).as_ref());
+            if let Some((new_key, new_value)) = place.and_then(|place| over.entries.get(place)) {
+                key.clone_from(new_key);
+                value.clone_from(new_value);
             }
         }
-        let mut rest: Vec<usize> = new.into_values().collect();
-        rest.sort_unstable();
-        let rest = rest.into_iter().filter_map(|place| over.entries.get(place));
-        self.entries.extend(rest.cloned());
+        let mut added: Vec<usize> = places.into_values().collect();
+        added.sort_unstable();
+        let added = added
+            .into_iter()
+            .filter_map(|place| over.entries.get(place));
+        self.entries.extend(added.cloned());
     }
 
     /// Removes a key in every spelling and returns whether the object had it.

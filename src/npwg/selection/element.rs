@@ -99,9 +99,9 @@ fn text(object: &RawObject, key: &str) -> Result<Option<String>, ElementError> {
 /// Keys that the specification reserves but does not define, including those of `portMappings`: a
 /// user who writes `proto` for `protocol` should learn why the protocol is TCP.
 fn unknown_keys(object: &RawObject) -> Result<Vec<String>, ElementError> {
-    let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|known| same_key(key, known));
-    let own = object.iter().map(|(key, _)| key);
-    let mut unknown: Vec<String> = own
+    let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|name| same_key(key, name));
+    let keys = object.iter().map(|(key, _)| key);
+    let mut unknown: Vec<String> = keys
         .filter(|key| !key.contains('.') && is_unknown(key, &KEYS))
         .map(str::to_owned)
         .collect();
@@ -115,14 +115,17 @@ fn unknown_keys(object: &RawObject) -> Result<Vec<String>, ElementError> {
 }
 
 fn network(object: &RawObject, namespace: &str) -> Result<ObjectRef, ElementError> {
-    let own = text(object, "namespace")?;
+    let own_namespace = text(object, "namespace")?;
     let name = text(object, "name")?.ok_or(ElementError::NoName)?;
-    Ok(ObjectRef::new(own.as_deref().unwrap_or(namespace), &name)?)
+    Ok(ObjectRef::new(
+        own_namespace.as_deref().unwrap_or(namespace),
+        &name,
+    )?)
 }
 
 fn ips(object: &RawObject) -> Result<Vec<RequestedIp>, ElementError> {
     let texts = object.read::<Vec<String>>("ips")?.unwrap_or_default();
-    few("ips", texts.len(), MAX_IPS)?;
+    check_limit("ips", texts.len(), MAX_IPS)?;
     texts
         .iter()
         .map(|text| text.parse().map_err(ElementError::Ip))
@@ -131,7 +134,7 @@ fn ips(object: &RawObject) -> Result<Vec<RequestedIp>, ElementError> {
 
 fn port_mappings(object: &RawObject) -> Result<Option<Vec<PortMapping>>, ElementError> {
     let elements: Vec<RawObject> = object.read("portMappings")?.unwrap_or_default();
-    few("portMappings", elements.len(), MAX_PORT_MAPPINGS)?;
+    check_limit("portMappings", elements.len(), MAX_PORT_MAPPINGS)?;
     let mappings = elements
         .iter()
         .enumerate()
@@ -144,7 +147,7 @@ fn port_mappings(object: &RawObject) -> Result<Option<Vec<PortMapping>>, Element
 
 fn cni_args(object: &RawObject) -> Result<Option<RawObject>, ElementError> {
     let args = object.read::<RawObject>("cni-args")?;
-    few(
+    check_limit(
         "cni-args",
         args.as_ref().map_or(0, RawObject::len),
         MAX_CNI_ARGS,
@@ -152,7 +155,7 @@ fn cni_args(object: &RawObject) -> Result<Option<RawObject>, ElementError> {
     Ok(args)
 }
 
-fn few(key: &'static str, count: usize, limit: usize) -> Result<(), ElementError> {
+fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), ElementError> {
     if count > limit {
         return Err(ElementError::TooMany { key, count, limit });
     }
@@ -163,7 +166,7 @@ fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError
     object
         .read::<Vec<String>>("default-route")?
         .map(|texts| {
-            few("default-route", texts.len(), MAX_GATEWAYS)?;
+            check_limit("default-route", texts.len(), MAX_GATEWAYS)?;
             texts
                 .iter()
                 .map(|text| {

@@ -42,7 +42,7 @@ fn json(
     let text = check(annotation.as_bytes()).map_err(SelectionError::NotList)?;
     let list: Vec<&RawValue> = serde_json::from_str(text)
         .map_err(|error| SelectionError::NotList(JsonError::from(error)))?;
-    few(list.len())?;
+    check_limit(list.len())?;
     list.iter()
         .enumerate()
         .map(|(index, raw)| {
@@ -55,7 +55,7 @@ fn json(
 /// Reads the comma-separated names of NPWG 1.3 §4.1.1, with Multus' `@interface`. As in Multus,
 /// white space is ignored, and an empty interface or namespace is absent.
 fn names(annotation: &str, namespace: &str) -> Result<Vec<Selection>, SelectionError> {
-    few(annotation.split(',').count())?;
+    check_limit(annotation.split(',').count())?;
     annotation
         .split(',')
         .map(str::trim)
@@ -72,9 +72,10 @@ fn name(text: &str, namespace: &str) -> Result<Selection, ElementError> {
     }
     let (network, interface) = text.split_once('@').unwrap_or((text, ""));
     let interface = Some(interface.trim()).filter(|interface| !interface.is_empty());
-    let (own, name) = network.split_once('/').unwrap_or(("", network));
-    let own = Some(own.trim()).filter(|own| !own.is_empty());
-    let network = ObjectRef::new(own.unwrap_or(namespace), name.trim())?;
+    let (own_namespace, name) = network.split_once('/').unwrap_or(("", network));
+    let own_namespace =
+        Some(own_namespace.trim()).filter(|own_namespace| !own_namespace.is_empty());
+    let network = ObjectRef::new(own_namespace.unwrap_or(namespace), name.trim())?;
     Ok(Selection {
         interface: interface
             .map(str::parse)
@@ -84,7 +85,7 @@ fn name(text: &str, namespace: &str) -> Result<Selection, ElementError> {
     })
 }
 
-fn few(networks: usize) -> Result<(), SelectionError> {
+fn check_limit(networks: usize) -> Result<(), SelectionError> {
     if networks > MAX_NETWORKS {
         return Err(SelectionError::TooMany(networks));
     }

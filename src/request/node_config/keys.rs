@@ -82,8 +82,8 @@ impl Keys<'_> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
-        let named = |(name, _): &&(&'static str, T)| name.eq_ignore_ascii_case(&text);
-        match choices.iter().find(named) {
+        let is_choice = |(name, _): &&(&'static str, T)| name.eq_ignore_ascii_case(&text);
+        match choices.iter().find(is_choice) {
             Some((_, choice)) => Ok(Some(*choice)),
             None => {
                 let choices = choices.iter().map(|(name, _)| *name).collect();

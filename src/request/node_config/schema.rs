@@ -50,7 +50,7 @@ fn is_known(key: &str) -> bool {
         || KEYS
             .iter()
             .chain(&ACCEPTED)
-            .any(|known| known.eq_ignore_ascii_case(key))
+            .any(|name| name.eq_ignore_ascii_case(key))
 }
 
 /// Keys of the CNI protocol and of Multus that cause no warning.
@@ -110,11 +110,11 @@ impl Keys<'_> {
                 );
             }
         }
-        let more = warnings.len().saturating_sub(MOST_WARNINGS);
-        if more > 0 {
+        let omitted = warnings.len().saturating_sub(MOST_WARNINGS);
+        if omitted > 0 {
             warnings.truncate(MOST_WARNINGS);
             warnings.push(format!(
-                "{more} more keys of the node configuration are unknown; they are ignored"
+                "{omitted} more keys of the node configuration are unknown; they are ignored"
             ));
         }
         warnings
@@ -127,7 +127,7 @@ impl Keys<'_> {
             .map(|(key, _)| {
                 if MULTUS_ONLY
                     .iter()
-                    .any(|known| known.eq_ignore_ascii_case(key))
+                    .any(|name| name.eq_ignore_ascii_case(key))
                 {
                     format!("key {key:?} of the node configuration has no effect here")
                 } else {

@@ -29,10 +29,10 @@ impl Keys<'_> {
     pub(super) fn cluster_network(
         &self,
     ) -> Result<(ClusterNetwork, Vec<Box<RawValue>>), NodeConfigError> {
-        let named = self.text("clusterNetwork")?;
+        let name = self.text("clusterNetwork")?;
         let delegates: Option<Vec<Box<RawValue>>> = self.read("delegates")?;
         let mut delegates = delegates.unwrap_or_default();
-        if let Some(name) = named.as_ref().filter(|_| !delegates.is_empty()) {
+        if let Some(name) = name.as_ref().filter(|_| !delegates.is_empty()) {
             return Err(invalid("clusterNetwork", name, ValueError::BesideDelegates));
         }
         if delegates.len() > MAX_DEFAULT_NETWORKS {
@@ -45,7 +45,7 @@ impl Keys<'_> {
                 invalid("delegates", delegate.get(), cause)
             })?;
         }
-        match named {
+        match name {
             Some(name) => Ok((ClusterNetwork::Named(name), delegates)),
             None if delegates.is_empty() => Err(NodeConfigError::Missing {
                 key: "clusterNetwork",
