@@ -98,38 +98,43 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_what_is_wrong_with_an_object() {
+    fn each_invalid_object_has_its_own_error() {
+        let kind = |found: &str| ManifestError::Kind {
+            expected: "NetworkAttachmentDefinition",
+            found: found.to_owned(),
+        };
         let table = [
-            (json!({}), "metadata.name is missing"),
-            (json!(null), "metadata.name is missing"),
+            (json!({}), ManifestError::NoName),
+            (json!(null), ManifestError::NoName),
             (
                 json!({"kind": "Pod", "metadata": {"name": "a"}}),
-                "found \"/Pod\"",
+                kind("/Pod"),
             ),
             (
                 json!({"apiVersion": "example.com/v1", "kind": "NetworkAttachmentDefinition", "metadata": {"name": "a"}}),
-                "expected an object of kind NetworkAttachmentDefinition",
+                kind("example.com/NetworkAttachmentDefinition"),
             ),
             (
                 json!({"metadata": {"name": "A"}}),
-                "\"A\" cannot be the name",
+                ObjectRef::new("default", "A").unwrap_err().into(),
             ),
             (
                 json!({"metadata": {"name": 7}}),
-                "metadata.name is not a string",
+                ManifestError::NotString("metadata.name".to_owned()),
             ),
             (
                 json!({"metadata": {"name": "a"}, "spec": {"config": {"type": "x"}}}),
-                "spec.config is not a string",
+                ManifestError::NotString("spec.config".to_owned()),
             ),
             (
                 json!({"metadata": {"name": "a", "annotations": {"k8s.v1.cni.cncf.io/resourceName": 1}}}),
-                "metadata.annotations.k8s.v1.cni.cncf.io/resourceName is not a string",
+                ManifestError::NotString(
+                    "metadata.annotations.k8s.v1.cni.cncf.io/resourceName".to_owned(),
+                ),
             ),
         ];
         for (object, expected) in table {
-            let error = Definition::from_json(&object).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
+            assert_eq!(Definition::from_json(&object), Err(expected), "{object}");
         }
     }
 }

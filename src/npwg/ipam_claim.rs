@@ -100,24 +100,29 @@ mod tests {
         let table = [
             (
                 json!({"metadata": {"name": "a"}, "status": {"ips": ["x"]}}),
-                "status.ips: \"x\" is not an IP",
+                ManifestError::Ip {
+                    key: "status.ips",
+                    source: "x".parse::<RequestedIp>().unwrap_err(),
+                },
             ),
             (
                 json!({"metadata": {"name": "a"}, "status": {"ips": "x"}}),
-                "status.ips is not a list",
+                ManifestError::NotList("status.ips".to_owned()),
             ),
             (
                 json!({"metadata": {"name": "a"}, "status": {"ips": [1]}}),
-                "status.ips is not a list",
+                ManifestError::NotList("status.ips".to_owned()),
             ),
             (
                 json!({"apiVersion": "x/v1", "kind": "IPAMClaim", "metadata": {"name": "a"}}),
-                "found \"x/IPAMClaim\"",
+                ManifestError::Kind {
+                    expected: "IPAMClaim",
+                    found: "x/IPAMClaim".to_owned(),
+                },
             ),
         ];
         for (object, expected) in table {
-            let error = IpamClaim::from_json(&object).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
+            assert_eq!(IpamClaim::from_json(&object), Err(expected), "{object}");
         }
     }
 }

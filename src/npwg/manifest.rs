@@ -96,3 +96,44 @@ pub enum ManifestError {
         source: RequestedIpError,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_says_what_is_wrong() {
+        let ip = "x".parse::<super::super::RequestedIp>().unwrap_err();
+        let table = [
+            (
+                ManifestError::Kind {
+                    expected: "IPAMClaim",
+                    found: "x/Pod".to_owned(),
+                },
+                "expected an object of kind IPAMClaim, found \"x/Pod\"".to_owned(),
+            ),
+            (
+                ManifestError::NoName,
+                "metadata.name is missing; every object needs one".to_owned(),
+            ),
+            (
+                ManifestError::NotString("spec.config".to_owned()),
+                "spec.config is not a string; write its value in quotes".to_owned(),
+            ),
+            (
+                ManifestError::NotList("status.ips".to_owned()),
+                "status.ips is not a list of strings".to_owned(),
+            ),
+            (
+                ManifestError::Ip {
+                    key: "status.ips",
+                    source: ip.clone(),
+                },
+                format!("status.ips: {ip}"),
+            ),
+        ];
+        for (error, expected) in table {
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}

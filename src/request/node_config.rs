@@ -29,7 +29,7 @@ use keys::{Keys, invalid};
 /// in Multus.
 #[derive(Debug)]
 pub struct NodeConfig {
-    /// The protocol version for the runtime: the highest of `cniVersion` and `cniVersions`.
+    /// The protocol version for the runtime: see [`version`].
     pub version: Version,
     /// `name`: the network's name in the runtime.
     pub name: NetworkName,

@@ -140,35 +140,60 @@ mod tests {
         assert!(Policy::default().rule("telco").is_none());
     }
 
+    fn refusal(policy: &str) -> PolicyError {
+        let wire = RawObject::parse(policy.as_bytes()).unwrap();
+        Policy::try_from(&wire).unwrap_err()
+    }
+
     #[test]
     fn a_value_that_matches_nothing_is_refused() {
-        for (namespace, key, value) in [
-            ("Bad_NS", "types", "macvlan"),
-            ("*", "types", "a/b"),
-            ("*", "networks", "a/b/c"),
-            ("*", "networks", "bare"),
-            ("a", "denyKeys", ""),
-            ("a", "denyKeys", "a..b"),
+        let table = [
+            ("Bad_NS", "types", "macvlan", RuleError::Namespace),
+            ("*", "types", "a/b", RuleError::Type("a/b".into())),
+            ("*", "networks", "a/b/c", RuleError::Network("a/b/c".into())),
+            ("*", "networks", "bare", RuleError::Network("bare".into())),
+            ("a", "denyKeys", "", RuleError::DenyKey(String::new())),
+            ("a", "denyKeys", "a..b", RuleError::DenyKey("a..b".into())),
+        ];
+        for (namespace, key, value, source) in table {
+            let policy = format!(r#"{{"namespaces":{{"{namespace}":{{"{key}":["{value}"]}}}}}}"#);
+            let rule = RuleName::Namespace(namespace.to_owned());
+            assert_eq!(refusal(&policy), PolicyError::Rule { rule, source });
+        }
+        for (rule, source) in [
+            (r#"{"types":["a/b"]}"#, RuleError::Type("a/b".into())),
+            (
+                r#"{"denyKeys":["a..b"]}"#,
+                RuleError::DenyKey("a..b".into()),
+            ),
         ] {
-            let text = format!(r#"{{"namespaces":{{"{namespace}":{{"{key}":["{value}"]}}}}}}"#);
-            let wire = RawObject::parse(text.as_bytes()).unwrap();
-            let error = Policy::try_from(&wire).unwrap_err().to_string();
-            let named = if namespace == "Bad_NS" {
-                namespace
-            } else {
-                value
+            let rule = format!(r#"{{"node":{rule}}}"#);
+            let expected = PolicyError::Rule {
+                rule: RuleName::Node,
+                source,
             };
-            assert!(error.contains(named), "{error}");
+            assert_eq!(refusal(&rule), expected);
         }
-        for node in [
-            r#"{"types":["a/b"]}"#,
-            r#"{"denyKeys":["a..b"]}"#,
-            "[]",
-            "7",
-        ] {
-            let wire = RawObject::parse(format!(r#"{{"node":{node}}}"#).as_bytes()).unwrap();
-            let error = Policy::try_from(&wire).unwrap_err().to_string();
-            assert!(error.starts_with("node: "), "{error}");
+    }
+
+    #[test]
+    fn a_rule_or_a_policy_of_another_type_is_refused() {
+        for rule in ["[]", "7", r#"{"types":"macvlan"}"#] {
+            let error = refusal(&format!(r#"{{"node":{rule}}}"#));
+            assert!(
+                matches!(
+                    error,
+                    PolicyError::Rule {
+                        rule: RuleName::Node,
+                        source: RuleError::Json(_)
+                    }
+                ),
+                "{error}"
+            );
         }
+        assert!(matches!(
+            refusal(r#"{"namespaces":[]}"#),
+            PolicyError::Namespaces(_)
+        ));
     }
 }

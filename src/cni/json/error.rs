@@ -39,8 +39,7 @@ pub enum JsonError {
     },
     /// A key occurs twice when case is ignored. Parsers disagree about which value counts.
     #[error(
-        "key {key:?} occurs more than once in its object, since plugins ignore the case of keys; \
-         keep one"
+        "key {key:?} occurs more than once in its object (plugins ignore the case of keys); keep one"
     )]
     Ambiguous {
         /// The path of the key.

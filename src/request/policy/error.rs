@@ -57,3 +57,35 @@ pub enum RuleError {
     #[error("denyKeys: {0:?} is not a key; write it as \"ipam.dataDir\"")]
     DenyKey(String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_names_rule_value_and_remedy() {
+        let of = |rule, source| PolicyError::Rule { rule, source }.to_string();
+        let namespace = || RuleName::Namespace("telco".to_owned());
+        let table = [
+            (
+                of(namespace(), RuleError::Namespace),
+                "namespace telco: it is not a valid namespace; write the name of a namespace, or *",
+            ),
+            (
+                of(RuleName::Node, RuleError::Type("a/b".to_owned())),
+                r#"node: types: "a/b" is not a plugin; write it as "macvlan""#,
+            ),
+            (
+                of(namespace(), RuleError::Network("a".to_owned())),
+                r#"namespace telco: networks: "a" is not a definition; write it as "namespace/name""#,
+            ),
+            (
+                of(namespace(), RuleError::DenyKey("a..b".to_owned())),
+                r#"namespace telco: denyKeys: "a..b" is not a key; write it as "ipam.dataDir""#,
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(text, expected);
+        }
+    }
+}
