@@ -1,16 +1,16 @@
-//! What the kernel shows of a pod's network namespace, the default routes in it, and the links of
+//! rtnetlink: links, addresses and default routes of a pod's network namespace, and the links of
 //! devices on the host.
 //!
 //! ```text
 //! PodNetns::open(path) ──▶ Netlink::in_netns ──▶ PodLinks: links, addresses, default routes
-//!   checked, kept open      a socket in there      the seam that verification and operation use
-//!              Netlink::here ──▶ DeviceLinks: physical functions, what they say of virtual ones
+//!   checked, kept open      a socket in there      the traits that `verify` and `operation` use
+//!              Netlink::here ──▶ DeviceLinks: links of devices, VF settings of a PF
 //! ```
 //!
-//! The only module that enters a namespace or speaks rtnetlink. The namespace is entered on a
-//! thread that opens one socket and ends: a netlink socket stays with the namespace it was made
-//! in, so no other thread ever leaves the host's. All of it blocks, every wait is bounded, and
-//! nothing is dumped that was not asked for.
+//! No other module enters a namespace or speaks rtnetlink. A netlink socket belongs to the
+//! namespace that it was opened in. The calling thread therefore enters the pod's namespace only to
+//! open one socket, and returns to the host's at once. All calls block, every wait is bounded, and
+//! every dump is limited to what its caller needs.
 
 mod address;
 pub mod capabilities;
@@ -40,4 +40,4 @@ pub use pod_links::PodLinks;
 pub use vf::{VfLinkState, VfRates, VfSetting, VfState, VfVlan, VlanProtocol};
 
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use netlink::understood;
+pub(crate) use netlink::default_routes_in;

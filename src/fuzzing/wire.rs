@@ -48,7 +48,7 @@ pub(super) fn pod_resources(bytes: &[u8]) {
 
 /// A piece of rtnetlink's answer. Default routes go into the journal and back.
 pub(super) fn netlink(bytes: &[u8]) {
-    for outcome in crate::kernel::understood(bytes) {
+    for outcome in crate::kernel::default_routes_in(bytes) {
         match outcome {
             Ok(routes) => {
                 for route in routes {

@@ -5,31 +5,31 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 
-/// An IP address of a link, with what duplicate address detection found out about it.
+/// An IP address of a link, with its state in duplicate address detection.
 ///
-/// The flags are IPv6's (RFC 4862 §5.4); IPv4 addresses have none of them set.
+/// Only IPv6 addresses have these flags (RFC 4862 §5.4). All are false for IPv4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The index of its link.
+    /// The index of the link.
     pub index: u32,
-    /// The address and the length of its prefix.
+    /// The address and its prefix length.
     pub address: IpNet,
-    /// Somebody else has it: the kernel will not use it.
+    /// Another node has the address, so the kernel does not use it.
     pub dad_failed: bool,
-    /// The kernel is still finding out, and does not use it yet.
+    /// The kernel still checks for a duplicate and does not use the address yet.
     pub tentative: bool,
-    /// It may be used while the kernel is still finding out (RFC 4429).
+    /// The kernel uses the address during the check (RFC 4429).
     pub optimistic: bool,
 }
 
 impl Address {
-    /// Whether the kernel is still to find out if it may be used.
+    /// Returns whether the kernel must finish its check before it uses the address.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.tentative && !self.optimistic && !self.dad_failed
     }
 
-    /// Reads a message; [`None`] where it has no IP address in it.
+    /// Reads a message. Returns [`None`] if the message holds no IP address.
     pub(super) fn read(message: AddressMessage) -> Option<Self> {
         let mut local = None;
         let mut address = None;
@@ -44,7 +44,7 @@ impl Address {
             }
         }
         let flags = AddressFlags::from_bits_retain(flags);
-        // On a point-to-point link IFA_ADDRESS is the other end, and IFA_LOCAL is ours.
+        // On a point-to-point link IFA_ADDRESS is the peer's address and IFA_LOCAL is this end's.
         let ip: IpAddr = local.or(address)?;
         Some(Self {
             index: message.header.index,

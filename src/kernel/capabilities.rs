@@ -1,33 +1,33 @@
-//! The privileges that the plugin cannot do without.
+//! The Linux capabilities that the plugin needs.
 
 use caps::{CapSet, Capability};
 
 use super::KernelError;
 
-/// What attaching needs: to enter another network namespace, and to change what is in it.
+/// The capabilities for entering and changing another network namespace.
 ///
-/// The delegates need the same, so one look before the first of them runs saves an ADD that
-/// fails half-way.
+/// The delegates need the same ones. The plugin checks them before the first delegate runs, because
+/// an ADD without them would fail half-way.
 const NEEDED: [(Capability, &str); 2] = [
     (Capability::CAP_NET_ADMIN, "CAP_NET_ADMIN"),
     (Capability::CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
 ];
 
-/// The names of the needed privileges that the calling thread lacks, in its effective set.
+/// Returns the names of the needed capabilities that the calling thread lacks in its effective set.
 ///
-/// Privileges are a thread's, so this is about the caller alone.
+/// Each thread has its own capabilities, so the result holds for the caller only.
 #[must_use]
 pub fn missing() -> Vec<&'static str> {
     missing_of(|capability| {
-        // Where the kernel does not tell, the act itself will: nothing is refused on a guess.
+        // An unreadable set is no proof. The call that needs the capability reports its absence.
         caps::has_cap(None, CapSet::Effective, capability).unwrap_or(true)
     })
 }
 
-/// Makes sure that nothing is [`missing`].
+/// Checks that no capability is [`missing`].
 ///
 /// # Errors
-/// [`KernelError::Capabilities`], in one line that names them.
+/// [`KernelError::Capabilities`], which names the missing ones.
 pub fn require() -> Result<(), KernelError> {
     let missing = missing();
     if missing.is_empty() {
@@ -37,7 +37,7 @@ pub fn require() -> Result<(), KernelError> {
     }
 }
 
-/// Whether the calling thread may use files whoever owns them.
+/// Returns whether the calling thread may use files of any owner (`CAP_DAC_OVERRIDE`).
 pub fn overrides_owners() -> bool {
     caps::has_cap(None, CapSet::Effective, Capability::CAP_DAC_OVERRIDE).unwrap_or(false)
 }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_privilege_that_is_missing_is_named_and_no_other() {
+    fn only_missing_capabilities_are_named() {
         assert_eq!(missing_of(|_| true), Vec::<&str>::new());
         assert_eq!(
             missing_of(|capability| capability != Capability::CAP_SYS_ADMIN),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_gave_its_privileges_up_lacks_them() {
+    fn a_thread_that_dropped_its_capabilities_lacks_them() {
         let dropped = std::thread::spawn(|| {
             caps::clear(None, CapSet::Effective).unwrap();
             (missing(), require().is_err())

@@ -1,4 +1,4 @@
-//! A default route, with all that is needed to put it back exactly as it was.
+//! A default route, complete enough to restore it exactly.
 
 mod raw_attribute;
 mod read;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use raw_attribute::RawAttribute;
 pub(super) use read::is_default;
 
-/// An IP family: NPWG 1.3 §4.1.2.1.9 default routes are replaced family by family.
+/// An IP family. Default routes are replaced per family (NPWG 1.3 §4.1.2.1.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
@@ -26,10 +26,10 @@ pub enum Family {
 }
 
 impl Family {
-    /// Both, IPv4 first.
+    /// Both families, IPv4 first.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
 
-    /// The family of an address.
+    /// Returns the family of an address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         match address {
@@ -42,76 +42,76 @@ impl Family {
 /// The main table, `RT_TABLE_MAIN`.
 pub(super) const MAIN_TABLE: u32 = 254;
 
-/// `RTPROT_STATIC`: set by an administrator, so no routing daemon takes it away.
+/// `RTPROT_STATIC`: an administrator's route, which routing daemons leave alone.
 const STATIC: u8 = 4;
 
 /// A default route of the main table.
 ///
-/// Those that are read from the kernel are kept in the journal while another one replaces them;
-/// what this type does not name is carried along as the kernel wrote it
-/// ([`RawAttribute`]), so that adding it again gives the same route. Interfaces are kept by name,
-/// since an interface that was made again has another index.
+/// The journal keeps the routes that Jackfield replaces. Attributes that this type does not name
+/// are kept in raw form ([`RawAttribute`]), so that a restored route equals the removed one.
+/// Interfaces are kept by name, because a recreated interface has another index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DefaultRoute {
-    /// Its family.
+    /// The IP family.
     pub family: Family,
-    /// Where packets go: one, or several that share them (`nexthop` in `ip route`).
+    /// The next hops: one, or several that share the traffic (`nexthop` in `ip route`).
     pub next_hops: Vec<NextHop>,
-    /// Lower is preferred. Absent, IPv4 takes 0 and IPv6 takes 1024.
+    /// The metric; lower is preferred. If absent, IPv4 uses 0 and IPv6 uses 1024.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<u32>,
-    /// Who set it (`RTPROT_*`).
+    /// The origin of the route (`RTPROT_*`).
     pub protocol: u8,
-    /// How far its next hop is (`RT_SCOPE_*`): 0 with a gateway, 253 without.
+    /// The distance to the next hop (`RT_SCOPE_*`): 0 with a gateway, 253 without.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub scope: u8,
-    /// For packets of this type of service alone.
+    /// The route is for packets with this type of service only.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tos: u8,
-    /// For packets from this prefix alone (IPv6).
+    /// The route is for packets from this prefix only (IPv6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<IpNet>,
-    /// The source address of packets that have none.
+    /// The source address for packets that have none yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefsrc: Option<IpAddr>,
-    /// The next-hop object it uses; the kernel then shows its next hops too, but does not take
-    /// both.
+    /// The next-hop object that the route uses. The kernel then reports the object's next hops too,
+    /// but does not accept both in a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_hop_id: Option<u32>,
-    /// Seconds until it ends, for those that came from a router advertisement.
+    /// Seconds until the route expires, for routes from a router advertisement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u32>,
-    /// The rest: MTU, MSS and the other metrics of connections, preference, realm, …
+    /// All other attributes: MTU, MSS and other metrics, preference, realm, …
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rest: Vec<RawAttribute>,
 }
 
-/// One way that packets of a route go.
+/// One next hop of a route.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NextHop {
-    /// The router; of the other family where an IPv4 route goes via an IPv6 router.
+    /// The router. An IPv4 route may have an IPv6 router.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
-    /// The name of the interface.
+    /// The interface's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
-    /// The gateway is taken for reachable though no address of the interface says so.
+    /// The kernel treats the gateway as reachable although no address of the interface covers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub onlink: bool,
-    /// Its share among several, less one (`rtnh_hops`).
+    /// The weight among several next hops, minus one (`rtnh_hops`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub extra_weight: u8,
-    /// The rest: encapsulation, realm, …
+    /// All other attributes: encapsulation, realm, …
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rest: Vec<RawAttribute>,
 }
 
 impl DefaultRoute {
-    /// A new default route by this gateway on this interface, as NPWG 1.3 §4.1.2.1.9 asks for.
+    /// A new default route through this gateway and interface (NPWG 1.3 §4.1.2.1.9).
     ///
-    /// Several gateways get different metrics, in their order; no metric is the kernel's choice.
+    /// The caller gives several gateways increasing metrics in their order. With [`None`] the
+    /// kernel chooses the metric.
     #[must_use]
     pub fn via(gateway: IpAddr, interface: &str, metric: Option<u32>) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl DefaultRoute {
         }
     }
 
-    /// The interfaces that packets of it leave by.
+    /// Returns the interfaces of the route's next hops.
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
         self.next_hops
             .iter()

@@ -1,42 +1,45 @@
-//! The seam to the links of devices: the host's side of what pods get.
+//! Access to the links of devices on the host.
 
 use super::{KernelError, Link, VfSetting, VfState};
 
-/// The links that devices have in one network namespace, and what can be set of them.
+/// The links of devices in one network namespace, and the changes that can be made to them.
 ///
-/// [`Netlink`](super::Netlink) is the kernel itself. As with [`PodLinks`](super::PodLinks), all
-/// methods block, and none for longer than the implementation's bound.
+/// [`Netlink`](super::Netlink) implements this trait on the real kernel. As with
+/// [`PodLinks`](super::PodLinks), every method blocks, for no longer than the implementation's
+/// bound.
 pub trait DeviceLinks {
-    /// The link that bears this name, or has it as an alternative one.
+    /// Returns the link with this name or alternative name.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn device_link(&mut self, name: &str) -> Result<Option<Link>, KernelError>;
 
-    /// The link of this index.
+    /// Returns the link with this index.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn device_link_at(&mut self, index: u32) -> Result<Option<Link>, KernelError>;
 
-    /// Every link.
+    /// Returns all links.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn device_links(&mut self) -> Result<Vec<Link>, KernelError>;
 
-    /// What the physical function of this index says of its virtual functions, by one question:
-    /// 0.1 to 2 ms for each of them, in which the kernel changes no other link. Nothing where it
-    /// has none, or has a driver that says nothing.
+    /// Returns the state of every virtual function of the physical function with this index.
+    ///
+    /// This takes one request. The kernel needs 0.1 to 2 ms for each VF and blocks changes to all
+    /// other links meanwhile. The list is empty if the link has no VFs or its driver reports none.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn virtual_functions(&mut self, physical: u32) -> Result<Vec<VfState>, KernelError>;
 
-    /// Sets one thing of the virtual function `vf` of the physical function of this index.
+    /// Changes one setting of virtual function `vf` of the physical function with this index.
     ///
     /// # Errors
-    /// [`KernelError::Refused`] where the driver cannot do it, and as the others.
+    /// [`KernelError::Refused`] if the driver does not support the change, or another
+    /// [`KernelError`].
     fn set_virtual_function(
         &mut self,
         physical: u32,
@@ -44,39 +47,40 @@ pub trait DeviceLinks {
         setting: VfSetting,
     ) -> Result<(), KernelError>;
 
-    /// Changes the link of this index.
+    /// Changes the link with this index.
     ///
     /// # Errors
-    /// [`KernelError::Refused`] where the kernel or the driver cannot do it, and as the others.
+    /// [`KernelError::Refused`] if the kernel or the driver does not support the change, or another
+    /// [`KernelError`].
     fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError>;
 
-    /// The names of the interfaces that this namespace's default routes leave by, of both families.
+    /// Returns the names of the interfaces of this namespace's default routes, IPv4 and IPv6.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn uplinks(&mut self) -> Result<Vec<String>, KernelError>;
 
-    /// The indices of the links that have an address by which others reach this namespace: one of
-    /// more than the link's or the host's own scope.
+    /// Returns the indices of the links that have an address by which other hosts reach this
+    /// namespace. The scope of such an address is wider than link or host.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn addressed(&mut self) -> Result<Vec<u32>, KernelError>;
 }
 
-/// One thing that is changed of a link.
+/// One change of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkChange {
-    /// It is set up.
+    /// Sets the link up.
     Up,
-    /// It is set down, as it has to be for some of the others.
+    /// Sets the link down. Some other changes need this first.
     Down,
-    /// Its name.
+    /// Renames it.
     Name(String),
-    /// Its hardware address.
+    /// Sets its hardware address.
     Address(Vec<u8>),
-    /// Its MTU, in octets.
+    /// Sets its MTU, in octets.
     Mtu(u32),
-    /// It comes from the namespace that it is in to the one of this process, under that name.
+    /// Moves it from its namespace to this process's namespace, under this name.
     Home(String),
 }

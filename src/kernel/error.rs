@@ -1,97 +1,96 @@
-//! Why the kernel could not be asked, or what it refused.
+//! Errors of requests to the kernel.
 
 use std::io;
 use std::time::Duration;
 
+use netlink_packet_core::DecodeError;
 use thiserror::Error;
 
 use super::NetnsError;
 
-/// A question to the kernel that got no usable answer.
+/// A request to the kernel that failed or got no usable answer.
 #[derive(Debug, Error)]
 pub enum KernelError {
     /// The namespace cannot be entered.
     #[error(transparent)]
     Netns(#[from] NetnsError),
-    /// A netlink socket, or what drives it, cannot be made.
+    /// A netlink socket cannot be opened.
     #[error("netlink: {step}: {source}; check the limits on open files and on memory")]
     Socket {
-        /// What failed.
+        /// The step that failed.
         step: &'static str,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The kernel said no.
-    #[error("{action}: {source}{}; {}", said(.explanation.as_deref()), remedy(.source))]
+    /// The kernel refused the request.
+    #[error("{action}: {source}{}; {}", in_parentheses(.explanation.as_deref()), remedy(.source))]
     Refused {
-        /// What was asked of it, with its object.
+        /// The request and its object.
         action: String,
         /// The error number.
         source: io::Error,
-        /// The kernel's own words, where it has any.
+        /// The kernel's own explanation (`NLMSGERR_ATTR_MSG`), if it sent one.
         explanation: Option<String>,
     },
-    /// No answer that could be read came in time.
+    /// No readable answer came in time.
     #[error("{action}: the kernel gave no readable answer within {} ms; look for a hanging network driver in dmesg", within.as_millis())]
     Silent {
-        /// What was asked of it, with its object.
+        /// The request and its object.
         action: String,
-        /// How long it was waited for.
+        /// How long the request waited.
         within: Duration,
     },
-    /// The socket was closed under way.
+    /// The socket closed before the answer.
     #[error("{action}: the netlink socket closed before the answer; try again")]
     Closed {
-        /// What was asked of it, with its object.
+        /// The request and its object.
         action: String,
     },
-    /// The kernel said something that is no message.
+    /// The kernel's answer cannot be parsed.
     #[error(
-        "{action}: the kernel's answer cannot be read: {cause}; report it with the kernel's version"
+        "{action}: cannot parse the kernel's answer: {source}; report it with the kernel's version"
     )]
     Garbled {
-        /// What was asked, with its object.
+        /// The request and its object.
         action: String,
-        /// What is wrong with the answer.
-        cause: String,
+        /// The parser's error.
+        source: DecodeError,
     },
-    /// What was to be listed changed faster than it could be read.
-    #[error("{action}: it changed while being read, {attempts} times in a row; try again")]
+    /// A list changed faster than it could be read.
+    #[error("{action}: the list changed during {attempts} reads in a row; try again")]
     Unsteady {
-        /// What was asked of it, with its object.
+        /// The request and its object.
         action: String,
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// A route's interface is not there.
+    /// The interface of a route is missing.
     #[error("route \"{route}\": no interface {interface:?} in this namespace; attach it first")]
     NoInterface {
         /// The route, as `ip route` would write it.
         route: String,
-        /// The name that is missing.
+        /// The missing interface.
         interface: String,
     },
-    /// A default route that no request can describe.
-    #[error("route \"{route}\": {problem}; give it a gateway or an interface")]
-    Route {
+    /// A default route without gateway and without interface.
+    #[error("route \"{route}\": it has neither a gateway nor an interface; add one")]
+    NoNextHop {
         /// The route, as `ip route` would write it.
         route: String,
-        /// What is wrong with it.
-        problem: &'static str,
     },
-    /// Privileges that this process does not have.
-    #[error("missing {}; run Jackfield as root, with it in the effective set", missing.join(" and "))]
+    /// This process lacks capabilities.
+    #[error("missing {} in the effective set; run Jackfield as root", missing.join(" and "))]
     Capabilities {
-        /// Their names, as `CAP_NET_ADMIN`.
+        /// Their names, such as `CAP_NET_ADMIN`.
         missing: Vec<&'static str>,
     },
 }
 
-fn said(explanation: Option<&str>) -> String {
+fn in_parentheses(explanation: Option<&str>) -> String {
     explanation.map_or_else(String::new, |text| format!(" ({text})"))
 }
 
-/// One remedy for each error number that is worth one.
+/// The remedy for an error number.
 fn remedy(source: &io::Error) -> &'static str {
     use nix::libc;
     match source.raw_os_error() {
@@ -131,21 +130,20 @@ mod tests {
         assert!(refused(nix::libc::EPERM, None).ends_with("run Jackfield with CAP_NET_ADMIN"));
     }
 
-    /// The C library's words differ: musl and glibc do not agree.
+    /// Returns the C library's text for an error number, which differs between musl and glibc.
     fn plain(number: i32) -> String {
         let text = io::Error::from_raw_os_error(number).to_string();
         text.split(" (os error").next().unwrap().to_owned()
     }
 
     #[test]
-    fn missing_privileges_are_named_in_one_line() {
+    fn missing_capabilities_are_named_in_one_line() {
         let error = KernelError::Capabilities {
             missing: vec!["CAP_NET_ADMIN", "CAP_SYS_ADMIN"],
         };
         assert_eq!(
             error.to_string(),
-            "missing CAP_NET_ADMIN and CAP_SYS_ADMIN; run Jackfield as root, with it in the \
-             effective set"
+            "missing CAP_NET_ADMIN and CAP_SYS_ADMIN in the effective set; run Jackfield as root"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A kernel that shows what a test wants it to show.
+//! A fake kernel for unit tests.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use super::{
     Address, DefaultRoute, DeviceLinks, KernelError, Link, LinkChange, PodLinks, VfSetting, VfState,
 };
 
-/// Links and routes as a test sets them; addresses as a sequence, one frame a reading.
+/// Links and routes that a test sets. Addresses are a sequence with one frame per read.
 #[derive(Debug, Default)]
 pub(crate) struct FakeLinks {
     pub(crate) links: Vec<Link>,
-    /// What each reading of addresses sees, in turn; the last one stays.
+    /// The addresses that each read returns, in turn. The last frame repeats.
     pub(crate) frames: Vec<Vec<Address>>,
     pub(crate) routes: Vec<DefaultRoute>,
-    /// How often addresses were read.
+    /// The number of address reads so far.
     pub(crate) readings: usize,
 }
 
@@ -71,53 +71,54 @@ impl PodLinks for FakeLinks {
     }
 }
 
-/// The links of devices and what physical functions say, as a test sets them, with faults.
+/// The links of devices and the states of virtual functions that a test sets, with faults.
 #[derive(Debug, Default)]
 pub(crate) struct FakeDevices {
     pub(crate) links: Vec<Link>,
-    /// By the number of the physical function's link.
+    /// By the link index of the physical function.
     pub(crate) functions: BTreeMap<u32, Vec<VfState>>,
-    /// Where the names of links are kept too, as in `/sys`.
+    /// A directory that holds the names of links too, as `/sys` does.
     pub(crate) sysfs: Option<PathBuf>,
-    /// What is refused, as `ip link` would write it, and with which error.
+    /// The changes that fail, in the words of `ip link`, with their error numbers.
     pub(crate) refuses: Vec<(String, i32)>,
-    /// After how many refusals nothing is refused any more.
+    /// The number of refusals after which every change succeeds.
     pub(crate) relents_after: Option<usize>,
-    /// What is acknowledged and not done.
+    /// The changes that are acknowledged but not made.
     pub(crate) ignores: Vec<String>,
-    /// Physical functions that do not answer.
+    /// The physical functions that do not answer, by link index.
     pub(crate) silent: Vec<u32>,
-    /// This link's own address becomes what that physical function shows for that function.
+    /// (link, PF, VF): setting this link's address also sets the address that the PF reports for
+    /// the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
-    /// How the driver guards the address of that link, as long as the administrator has given one.
+    /// How the driver guards that link's address while the administrator has set one.
     pub(crate) guard: Guard,
-    /// Whether the administrator has given it one.
+    /// Whether the administrator has set an address.
     pub(crate) is_given: bool,
-    /// Whether that link asks for its address anew when it is set down.
+    /// Whether that link reads its address from the physical function when it is set down.
     pub(crate) asks_anew: bool,
     pub(crate) uplinks: Vec<String>,
-    /// The numbers of links with an address of the node.
+    /// The indices of links with an address of the node.
     pub(crate) addressed: Vec<u32>,
-    /// What was changed, in order.
+    /// All changes, in order.
     pub(crate) changes: Vec<String>,
-    /// How often a physical function was asked.
+    /// The number of requests for virtual functions.
     pub(crate) questions: usize,
 }
 
-/// Whom a driver refuses an address.
+/// The functions whose own address the driver protects.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
-    /// Nobody.
+    /// None.
     #[default]
     Open,
-    /// Functions that are not trusted.
+    /// Functions without trust.
     Untrusted,
     /// Every function.
     All,
 }
 
 impl FakeDevices {
-    /// Whether the driver refuses that link an address.
+    /// Returns whether the driver refuses to change that link's address.
     fn guards(&self, index: u32) -> bool {
         let Some((own, pf, vf)) = self.own_address_becomes_admins else {
             return false;
@@ -126,7 +127,7 @@ impl FakeDevices {
             .functions
             .get(&pf)
             .and_then(|functions| functions.get(vf));
-        let is_trusted = function.is_some_and(|it| it.trust == Some(true));
+        let is_trusted = function.is_some_and(|function| function.trust == Some(true));
         own == index
             && self.is_given
             && match self.guard {
@@ -136,8 +137,8 @@ impl FakeDevices {
             }
     }
 
-    /// The link is set down, and takes the address that its physical function has for it.
-    fn ask_anew(&mut self, index: u32) {
+    /// Gives that link the address that its physical function reports, as on link down.
+    fn refresh_address(&mut self, index: u32) {
         let Some((own, pf, vf)) = self.own_address_becomes_admins.filter(|_| self.asks_anew) else {
             return;
         };
@@ -150,7 +151,7 @@ impl FakeDevices {
         }
     }
 
-    /// Renames a link, here and in sysfs.
+    /// Renames a link, in this kernel and in sysfs.
     pub(crate) fn rename(&mut self, index: u32, name: &str) {
         let mut links = self.links.iter_mut();
         let link = links.find(|link| link.index == index).unwrap();
@@ -164,7 +165,8 @@ impl FakeDevices {
         }
     }
 
-    fn does(&mut self, what: String) -> Result<bool, KernelError> {
+    /// Records a change. Returns false for one that is acknowledged but not made.
+    fn record(&mut self, what: String) -> Result<bool, KernelError> {
         let mut refuses = self.refuses.iter();
         if let Some((_, errno)) = refuses.find(|(refused, _)| *refused == what)
             && self.relents_after != Some(0)
@@ -176,9 +178,9 @@ impl FakeDevices {
                 explanation: None,
             });
         }
-        let does = !self.ignores.contains(&what);
+        let takes_effect = !self.ignores.contains(&what);
         self.changes.push(what);
-        Ok(does)
+        Ok(takes_effect)
     }
 }
 
@@ -216,7 +218,7 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
         setting: VfSetting,
     ) -> Result<(), KernelError> {
         let mut kernel = self.borrow_mut();
-        if kernel.does(setting.to_string())? {
+        if kernel.record(setting.to_string())? {
             if let VfSetting::Mac(mac) = setting {
                 kernel.is_given = !mac.is_zero();
             }
@@ -252,15 +254,15 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
             kernel
                 .refuses
                 .push((what.clone(), nix::libc::EADDRNOTAVAIL));
-            let refused = kernel.does(what).map(drop);
+            let refused = kernel.record(what).map(drop);
             kernel.refuses.pop();
             return refused;
         }
-        if !kernel.does(what)? {
+        if !kernel.record(what)? {
             return Ok(());
         }
         if *change == LinkChange::Down {
-            kernel.ask_anew(index);
+            kernel.refresh_address(index);
         }
         if let LinkChange::Name(name) = change {
             kernel.rename(index, name);

@@ -3,48 +3,47 @@
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use nix::libc;
 
-/// What the kernel says of one network interface.
+/// A network interface, as the kernel reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// The kernel's number for it, unique within the namespace.
+    /// The interface index, unique within the namespace.
     pub index: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its hardware address: 6 octets on Ethernet, 20 on IPoIB, none on some.
+    /// The hardware address: 6 octets on Ethernet, 20 on IPoIB, empty on some links.
     pub address: Vec<u8>,
-    /// The address that its hardware has, where it has any: it stays when a bond changes
+    /// The permanent hardware address, if the link has one. It stays when a bond changes
     /// [`Link::address`]. Linux 5.6 and later.
     pub perm_address: Option<Vec<u8>>,
-    /// The largest packet, in octets.
+    /// The MTU, in octets.
     pub mtu: u32,
-    /// Whether it is set up (`IFF_UP`): the administrator's side.
+    /// Whether the link is administratively up (`IFF_UP`).
     pub up: bool,
-    /// Whether it has a carrier: the cable's side.
+    /// Whether the link has a carrier.
     pub carrier: bool,
     /// `ARPHRD_*`: 1 for Ethernet, 32 for InfiniBand.
     pub arp_type: u16,
-    /// What kind of software device it is (`veth`, `macvlan`), [`None`] for hardware.
+    /// The kind of software device (`veth`, `macvlan`); [`None`] for hardware.
     pub kind: Option<String>,
-    /// The index of the bridge, bond or VRF that it belongs to.
+    /// The index of its master: bridge, bond or VRF.
     pub master: Option<u32>,
-    /// The index of the link that it stands on (a macvlan's parent, a veth's peer).
+    /// The index of the lower link (a macvlan's parent) or of the peer (veth).
     pub lower: Option<u32>,
-    /// In which namespace [`Link::lower`] is to be looked up, by its number as seen from here;
-    /// [`None`] for this one.
+    /// The namespace of [`Link::lower`], by its ID in this namespace; [`None`] for this namespace.
     pub lower_netns: Option<i32>,
-    /// The bus of its device (`pci`, `virtio`, `auxiliary`). Linux 5.14 and later.
+    /// The bus of the parent device (`pci`, `virtio`, `auxiliary`). Linux 5.14 and later.
     pub parent_bus: Option<String>,
-    /// The name of its device on that bus. Linux 5.14 and later.
+    /// The name of the parent device on that bus. Linux 5.14 and later.
     pub parent_name: Option<String>,
 }
 
 impl Link {
-    /// `ARPHRD_INFINIBAND`: the address has 20 octets, of which the last 8 are the port's GUID.
+    /// `ARPHRD_INFINIBAND`. Such a link's address has 20 octets; the last 8 are the port GUID.
     pub const INFINIBAND: u16 = 32;
 }
 
-/// The attributes that are read: others are dropped before the message is taken apart, so one that
-/// is missing here never shows.
+/// The attributes that [`Link`] reads. All others are dropped before the message is parsed, so an
+/// attribute that is missing here never reaches [`Link`].
 pub(super) const READ: [u16; 11] = [
     libc::IFLA_ADDRESS,
     libc::IFLA_IFNAME,
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_leaves_out_is_absent() {
+    fn attributes_that_the_kernel_leaves_out_are_absent() {
         let link = Link::from(message(vec![LinkAttribute::IfName("net1".to_owned())]));
         assert_eq!(link.perm_address, None);
         assert_eq!(link.master, None);

@@ -1,4 +1,4 @@
-//! Network namespaces of the node: those of containers, and the devices whose interfaces are in any.
+//! The node's network namespaces: those of pods, and those that hold the interface of a device.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,36 +7,39 @@ use std::path::{Path, PathBuf};
 
 use super::{KernelError, Netlink, NetnsError, NetnsId, PodLinks, PodNetns};
 
-/// The namespace of this process.
+/// The network namespace of this process.
 const OURS: &str = "/proc/self/ns/net";
-/// Where programs keep namespaces by name: `ip netns`, container runtimes, Docker.
-const BY_NAME: [&str; 3] = ["/run/netns", "/run/docker/netns", "/run/cni/netns"];
+/// The directories of named namespaces: `ip netns`, Docker, and some container runtimes.
+const NAMED_NETNS_DIRS: [&str; 3] = ["/run/netns", "/run/docker/netns", "/run/cni/netns"];
 
-/// Where containerd and CRI-O keep the network namespaces of pods.
-const OF_RUNTIMES: &str = "/run/netns";
-/// How containerd's names begin; the rest is a UUID, as are CRI-O's whole names.
-const OF_CONTAINERD: &str = "cni-";
+/// The directory where containerd and CRI-O keep the network namespaces of pods.
+const RUNTIME_NETNS_DIR: &str = "/run/netns";
+/// The prefix of containerd's names. A UUID follows. CRI-O's names are a UUID alone.
+const CONTAINERD_PREFIX: &str = "cni-";
 
-/// A network namespace that a container runtime made for a pod.
+/// A network namespace that a container runtime created for a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerNetns {
     /// Its name below `/run/netns`.
     pub name: String,
-    /// Which one it is.
+    /// The namespace's identity.
     pub id: NetnsId,
-    /// When it was made, in seconds since the epoch.
+    /// When it was created, in seconds since the epoch.
     pub made: i64,
-    /// The interfaces in it that are up, without `lo`.
+    /// The interfaces in it that are up, except `lo`.
     pub interfaces: Vec<String>,
 }
 
-/// The network namespaces of pods, by their names. One that cannot be looked into is left out.
+/// Returns the network namespaces of pods, sorted by name. Leaves out those that cannot be read.
 pub fn container_namespaces() -> Vec<ContainerNetns> {
-    let entries = fs::read_dir(OF_RUNTIMES).into_iter().flatten().flatten();
+    let entries = fs::read_dir(RUNTIME_NETNS_DIR)
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut found: Vec<ContainerNetns> = entries
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            is_of_a_runtime(&name).then(|| container_netns(name, &entry.path()))?
+            is_runtime_name(&name).then(|| container_netns(name, &entry.path()))?
         })
         .collect();
     found.sort_by(|one, other| one.name.cmp(&other.name));
@@ -56,32 +59,31 @@ fn container_netns(name: String, path: &Path) -> Option<ContainerNetns> {
     })
 }
 
-fn is_of_a_runtime(name: &str) -> bool {
-    let id = name.strip_prefix(OF_CONTAINERD).unwrap_or(name);
+fn is_runtime_name(name: &str) -> bool {
+    let id = name.strip_prefix(CONTAINERD_PREFIX).unwrap_or(name);
     let lengths: Vec<usize> = id.split('-').map(str::len).collect();
     let is_hexadecimal = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     lengths == [8, 4, 4, 4, 12] && id.bytes().all(is_hexadecimal)
 }
 
-/// A device that has an interface in some network namespace.
+/// A device that has an interface in a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlacedDevice {
-    /// Its name on its bus.
+    /// The device's name on its bus.
     pub device: String,
-    /// The interface.
+    /// The interface's name.
     pub interface: String,
-    /// A path that leads to the namespace.
+    /// A path of the namespace.
     pub netns: PathBuf,
 }
 
-/// All devices that have an interface in some network namespace: of each process, and of each name.
+/// Returns all devices that have an interface in the network namespace of any process or name.
 ///
-/// It costs some system calls for every process of the node: for who looks at a node or for a
-/// device that is missing, not for every pod that waits.
+/// This costs several system calls for each process of the node. Use it to inspect a node or to
+/// find a missing device, not in the path of each pod.
 ///
 /// # Errors
-/// When a namespace cannot be looked into, since a device may be in there: without privileges, for
-/// one.
+/// If a namespace cannot be read, for example without privileges: a device may be in there.
 pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     let mut known = Vec::new();
     let mut placed = Vec::new();
@@ -99,7 +101,7 @@ pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     for path in paths() {
         let netns = match PodNetns::open(&path) {
             Ok(netns) => netns,
-            // A process that ended, a file that was left when its namespace was unmounted.
+            // The process ended, or the file is left over from an unmounted namespace.
             Err(NetnsError::Missing { .. } | NetnsError::NotNetns { .. }) => continue,
             Err(NetnsError::Unreadable { source, .. }) if is_of_ended_process(&source) => continue,
             Err(error) => return Err(error.into()),
@@ -113,16 +115,16 @@ pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     Ok(placed)
 }
 
-/// The names of all devices that have an interface in some network namespace.
+/// Returns the names of all devices that have an interface in any network namespace.
 ///
 /// # Errors
 /// As [`placed_devices`].
 pub fn devices_in_all_namespaces() -> Result<BTreeSet<String>, KernelError> {
     let placed = placed_devices()?.into_iter();
-    Ok(placed.map(|it| it.device).collect())
+    Ok(placed.map(|placed| placed.device).collect())
 }
 
-/// `ESRCH`: its `/proc` directory outlives a process for a moment.
+/// Returns whether the process ended (`ESRCH`): its `/proc` directory lives a moment longer.
 fn is_of_ended_process(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(nix::libc::ESRCH)
 }
@@ -137,15 +139,16 @@ fn paths() -> Vec<PathBuf> {
         name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let processes = names("/proc").into_iter().filter(is_process);
-    let of_processes = processes.map(|process| process.join("ns/net"));
-    let by_name = BY_NAME.into_iter().flat_map(names);
+    let process_netns = processes.map(|process| process.join("ns/net"));
+    let by_name = NAMED_NETNS_DIRS.into_iter().flat_map(names);
     by_name
-        .chain(of_processes)
+        .chain(process_netns)
         .filter(|path| !is_our_own(path))
         .collect()
 }
 
-/// Most processes of a node are in our own namespace: those are passed over without opening it.
+/// Returns whether the path leads to this process's namespace. Compares links without opening the
+/// namespace, because most processes share it.
 fn is_our_own(path: &Path) -> bool {
     let own = fs::read_link(OURS);
     let theirs = fs::read_link(path);
@@ -157,12 +160,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_container_runtimes_are_told_from_others() {
+    fn only_names_of_container_runtimes_match() {
         for name in [
             "cni-6f9619ff-8b86-d011-b42d-00cf4fc964ff",
             "6f9619ff-8b86-d011-b42d-00cf4fc964ff",
         ] {
-            assert!(is_of_a_runtime(name), "{name}");
+            assert!(is_runtime_name(name), "{name}");
         }
         for name in [
             "cni-1",
@@ -170,7 +173,7 @@ mod tests {
             "blue",
             "",
         ] {
-            assert!(!is_of_a_runtime(name), "{name}");
+            assert!(!is_runtime_name(name), "{name}");
         }
     }
 }

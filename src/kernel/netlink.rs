@@ -1,5 +1,5 @@
-//! The kernel itself, asked over rtnetlink: the crate of that name makes the questions, and
-//! [`exchange`] puts them.
+//! [`PodLinks`] over rtnetlink. The `rtnetlink` crate builds the requests, and [`exchange`] sends
+//! them.
 
 mod devices;
 mod exchange;
@@ -22,39 +22,39 @@ use exchange::{Exchange, Failure, Kind};
 
 /// A netlink socket in one network namespace.
 ///
-/// It stays in that namespace whatever thread uses it, and keeps it alive. It blocks, so on a runtime
-/// that has other things to do it needs a thread of its own.
+/// The socket keeps the namespace alive and stays in it, whichever thread uses it. Its calls block,
+/// so an async caller needs a thread for it.
 #[derive(Debug)]
 pub struct Netlink {
     exchange: Exchange,
 }
 
-/// How long one answer is waited for, unless [`Netlink::set_patience`] says otherwise.
+/// The default limit of the wait for one answer; see [`Netlink::set_patience`].
 ///
-/// Answers take microseconds. Seconds they take where the kernel's one lock on all links is held
-/// for long, as it is while many virtual functions are made.
+/// Answers take microseconds. They take seconds while another process holds the kernel's RTNL lock,
+/// for example to create many virtual functions.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Netlink {
-    /// A socket in the pod's namespace.
+    /// Opens a socket in the pod's namespace.
     ///
     /// # Errors
-    /// [`KernelError::Netns`] when it cannot be entered, [`KernelError::Socket`] when there are
-    /// no descriptors or memory left.
+    /// [`KernelError::Netns`] if the namespace cannot be entered, [`KernelError::Socket`] without a
+    /// free descriptor or memory.
     pub fn in_netns(netns: &PodNetns) -> Result<Self, KernelError> {
         Exchange::open(|connect| Ok(netns.within(connect)?), PATIENCE)
             .map(|exchange| Self { exchange })
     }
 
-    /// A socket in the namespace of the calling thread: the host's.
+    /// Opens a socket in the calling thread's namespace, the host's.
     ///
     /// # Errors
-    /// [`KernelError::Socket`] when there are no descriptors or memory left.
+    /// [`KernelError::Socket`] without a free descriptor or memory.
     pub fn here() -> Result<Self, KernelError> {
         Exchange::open(|connect| Ok(connect()), PATIENCE).map(|exchange| Self { exchange })
     }
 
-    /// Bounds the wait for each answer from now on.
+    /// Sets the limit of the wait for each answer.
     pub fn set_patience(&mut self, patience: Duration) {
         self.exchange.set_patience(patience);
     }
@@ -65,8 +65,8 @@ impl Netlink {
         index: u32,
         name: Option<&str>,
     ) -> Result<Vec<Link>, Failure> {
-        // Counters are half of an answer and cost the kernel a walk over every CPU. Virtual
-        // functions are not asked for, so they are not in it.
+        // Counters are half of an answer, and the kernel visits every CPU to sum them up. Virtual
+        // functions are reported on request only.
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
         let mut message = LinkUnspec::new_with_index(index).append_extra_attribute(mask);
         if let Some(name) = name {
@@ -117,7 +117,8 @@ impl Netlink {
                 _ => None,
             }) {
             Ok(messages) => messages,
-            // A namespace has no main table until its first route; no IPv6, no IPv6 routes.
+            // The main table exists from its first route on. A kernel without IPv6 has no IPv6
+            // routes.
             Err(failure)
                 if failure.is_errno(libc::ENOENT) || failure.is_errno(libc::EAFNOSUPPORT) =>
             {
@@ -135,7 +136,7 @@ impl Netlink {
             .collect()
     }
 
-    /// The message for a route, with the indices that its interfaces have now.
+    /// Encodes a route with the current indices of its interfaces.
     fn describe(&mut self, route: &DefaultRoute) -> Result<RouteMessage, KernelError> {
         route.write(|name| {
             let link = self.read_one(0, Some(name), || format!("reading interface {name:?}"))?;
@@ -144,10 +145,10 @@ impl Netlink {
     }
 }
 
-/// Reads a piece of an answer as each question would, and the default routes in it, for
-/// [`crate::fuzzing`].
+/// Parses a piece of an answer as each kind of request would, and returns the default routes in it.
+/// For [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) fn understood(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
+pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
     use super::vf::Functions;
     [Kind::One, Kind::List, Kind::Change].map(|kind| {
         let about = |failure: Failure| failure.about("reading".to_owned());
@@ -186,7 +187,7 @@ impl PodLinks for Netlink {
 
     fn link_at(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
         if index == 0 {
-            // To the kernel that is no index but a missing one, and an error.
+            // The kernel treats index 0 as a missing index and refuses the request.
             return Ok(None);
         }
         self.read_one(index, None, || format!("reading interface number {index}"))
@@ -197,7 +198,7 @@ impl PodLinks for Netlink {
         message.header.index = index;
         let request = RouteNetlinkMessage::GetAddress(message);
         let read = |answer| match answer {
-            // Asked of every answer: kernels before 4.20 list all interfaces.
+            // Kernels before 4.20 list the addresses of all interfaces.
             RouteNetlinkMessage::NewAddress(address) => {
                 Address::read(address).filter(|address| address.index == index)
             }
@@ -229,7 +230,7 @@ impl PodLinks for Netlink {
 
     fn remove_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
         let message = match self.describe(route) {
-            // The kernel takes a link's routes away with it.
+            // The kernel has removed the routes together with the link.
             Err(KernelError::NoInterface { .. }) => return Ok(()),
             described => described?,
         };

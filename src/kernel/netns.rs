@@ -1,4 +1,4 @@
-//! A pod's network namespace, checked when it is opened.
+//! A pod's network namespace, checked on open.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -16,9 +16,9 @@ use thiserror::Error;
 /// The namespace of the calling thread.
 const OURS: &str = "/proc/thread-self/ns/net";
 
-/// Which network namespace it is: device and inode of its file.
+/// The identity of a network namespace: device and inode of its file.
 ///
-/// Two paths that lead to one namespace have one ID, for as long as somebody holds it open.
+/// Two paths to one namespace have the same ID for as long as the namespace exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NetnsId {
     device: u64,
@@ -32,10 +32,10 @@ impl fmt::Display for NetnsId {
     }
 }
 
-/// A network namespace that is there and is one: what `CNI_NETNS` names (CNI 1.1.0 §2).
+/// An open network namespace: what `CNI_NETNS` names (CNI 1.1.0 §2).
 ///
-/// It is opened once and kept open, so that everything after is about the same namespace, even
-/// when the runtime unmounts the path or mounts another one over it in the meantime.
+/// The file stays open, so every later step uses the same namespace, even if the runtime unmounts
+/// the path or mounts another namespace over it.
 #[derive(Debug)]
 pub struct PodNetns {
     file: File,
@@ -43,55 +43,73 @@ pub struct PodNetns {
     id: NetnsId,
 }
 
-/// A path that leads to no network namespace that can be used.
+/// A path that is not a usable network namespace.
 #[derive(Debug, Error)]
 pub enum NetnsError {
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("network namespace {}: it does not exist; the sandbox is gone, or CNI_NETNS is wrong", path.display())]
     Missing {
-        /// As it was given.
+        /// The path as given.
         path: PathBuf,
     },
-    /// It cannot be opened or asked what it is.
+    /// The path cannot be opened or examined.
     #[error("network namespace {}: {source}; check the path and that Jackfield runs as root", path.display())]
     Unreadable {
-        /// As it was given.
+        /// The path as given.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// A file, a directory, a namespace of another kind.
-    #[error("{} is {found}, not a network namespace; let CNI_NETNS name one, as /var/run/netns/NAME or /proc/PID/ns/net", path.display())]
+    /// The path is a file, a directory or a namespace of another kind.
+    #[error("{}: it is {found}, not a network namespace; set CNI_NETNS to one, such as /var/run/netns/NAME or /proc/PID/ns/net", path.display())]
     NotNetns {
-        /// As it was given.
+        /// The path as given.
         path: PathBuf,
-        /// What it is instead.
-        found: String,
+        /// What the path is instead.
+        found: NotNetns,
     },
-    /// The kernel does not let this process in.
-    #[error("network namespace {}: entering it: {source}; {remedy}", path.display())]
+    /// The kernel refuses to enter the namespace.
+    #[error("network namespace {}: cannot enter it: {source}; {}", path.display(), entry_remedy(.source))]
     NotEntered {
-        /// As it was given.
+        /// The path as given.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
-        /// What would help.
-        remedy: &'static str,
     },
 }
 
+/// What a path is that is not a network namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NotNetns {
+    /// A directory.
+    #[error("a directory")]
+    Directory,
+    /// A regular file, such as the mount point of an unmounted namespace.
+    #[error("a plain file (a namespace that was unmounted leaves one)")]
+    File,
+    /// A device, a FIFO or a socket.
+    #[error("a special file")]
+    SpecialFile,
+    /// A namespace of another kind, whose name is not known.
+    #[error("a namespace of another kind")]
+    Namespace,
+    /// A namespace of another kind, such as `mnt:[4026531841]`.
+    #[error("a namespace of another kind, {0}")]
+    NamedNamespace(String),
+}
+
 impl PodNetns {
-    /// Opens the namespace at `path` and makes sure that it is a network namespace.
+    /// Opens the path and checks that it is a network namespace.
     ///
     /// # Errors
-    /// [`NetnsError::Missing`] where nothing is there, [`NetnsError::NotNetns`] where something
-    /// else is, [`NetnsError::Unreadable`] for anything else.
+    /// [`NetnsError::Missing`] if the path does not exist, [`NetnsError::NotNetns`] if it is
+    /// something else, [`NetnsError::Unreadable`] for all other errors.
     pub fn open(path: &Path) -> Result<Self, NetnsError> {
         let unreadable = |source: io::Error| NetnsError::Unreadable {
             path: path.to_owned(),
             source,
         };
-        // Non-blocking: on a FIFO put there by mistake a plain open would wait for a writer.
+        // Non-blocking, because a blocking open of a FIFO would wait for a writer.
         let file = OpenOptions::new()
             .read(true)
             .custom_flags((OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits())
@@ -102,23 +120,22 @@ impl PodNetns {
                 },
                 _ => unreadable(source),
             })?;
-        let not_netns = |found: String| NetnsError::NotNetns {
+        let not_netns = |found: NotNetns| NetnsError::NotNetns {
             path: path.to_owned(),
             found,
         };
         let metadata = file.metadata().map_err(unreadable)?;
         let filesystem = fstatfs(&file).map_err(|errno| unreadable(errno.into()))?;
         if filesystem.filesystem_type() != NSFS_MAGIC {
-            return Err(not_netns(kind_of(&metadata).to_owned()));
+            return Err(not_netns(NotNetns::of(&metadata)));
         }
-        // The name of an nsfs file tells its kind, `net:[inode]`, as NS_GET_NSTYPE would; this
-        // way needs no ioctl, and with it no unsafe code. One that is bound to a path bears that
-        // path instead, and its kind shows when it is entered.
+        // An nsfs file's name shows its kind, `net:[inode]`. The ioctl NS_GET_NSTYPE would need
+        // unsafe code. The name of a bind mount is its path; entering it then shows the kind.
         let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .map_err(unreadable)?;
         let name = name.to_string_lossy();
         if !name.starts_with("net:[") && !name.starts_with('/') {
-            return Err(not_netns(format!("a namespace of another kind, {name}")));
+            return Err(not_netns(NotNetns::NamedNamespace(name.into_owned())));
         }
         Ok(Self {
             id: NetnsId::of(&metadata),
@@ -127,25 +144,25 @@ impl PodNetns {
         })
     }
 
-    /// The path it was opened by.
+    /// Returns the path that it was opened by.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which namespace it is.
+    /// Returns the identity of the namespace.
     #[must_use]
     pub fn id(&self) -> NetnsId {
         self.id
     }
 
-    /// Whether it is the namespace that the calling thread is in: the host's, for the plugin.
+    /// Returns whether this is the calling thread's namespace: for the plugin, the host's.
     ///
-    /// A pod with `hostNetwork` never gets to CNI, so an ADD into the host's own namespace is a
-    /// mistake that would move the node's addresses and routes; callers refuse it.
+    /// A runtime does not call CNI for a pod with `hostNetwork`. An ADD into the host's namespace
+    /// is therefore a mistake, and would move the node's addresses and routes. Callers refuse it.
     ///
     /// # Errors
-    /// [`NetnsError::Unreadable`] when `/proc` is not there to compare with.
+    /// [`NetnsError::Unreadable`] without `/proc` to compare with.
     pub fn is_ours(&self) -> Result<bool, NetnsError> {
         let ours = std::fs::metadata(OURS).map_err(|source| NetnsError::Unreadable {
             path: OURS.into(),
@@ -154,14 +171,16 @@ impl PodNetns {
         Ok(NetnsId::of(&ours) == self.id)
     }
 
-    /// Runs `work` inside of the namespace and comes back.
+    /// Runs `work` inside the namespace, on the calling thread, and returns to the previous
+    /// namespace.
     ///
-    /// On the calling thread: one that is thrown away has a stack, a clone, two wake-ups and a join
-    /// for one socket. The way back is held open before it enters.
+    /// A thread of its own would cost a stack, a clone, two wake-ups and a join for one socket. The
+    /// previous namespace is opened before the switch, so that the return needs no new descriptor.
     ///
     /// # Panics
-    /// When the kernel closes the way back: what would run next, plugins included, would run in
-    /// the pod's namespace and take it for the host's. A call that ends here is undone by DEL.
+    /// If the kernel refuses the way back. Everything after, delegates included, would otherwise
+    /// run in the pod's namespace as if it were the host's. The runtime's DEL cleans up after the
+    /// panic.
     pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, NetnsError> {
         let home = File::open(OURS).map_err(|source| NetnsError::Unreadable {
             path: OURS.into(),
@@ -169,10 +188,10 @@ impl PodNetns {
         })?;
         self.enter()?;
         let done = work();
-        #[allow(clippy::panic, reason = "nothing may run where it would run now")]
+        #[allow(clippy::panic, reason = "nothing may run in the wrong namespace")]
         if let Err(errno) = enter(&home) {
             panic!(
-                "the way back from {} is closed: {errno}",
+                "network namespace {}: cannot leave it: {errno}",
                 self.path.display()
             );
         }
@@ -183,21 +202,20 @@ impl PodNetns {
         enter(&self.file).map_err(|errno| match errno {
             Errno::EINVAL => NetnsError::NotNetns {
                 path: self.path.clone(),
-                found: "a namespace of another kind".to_owned(),
+                found: NotNetns::Namespace,
             },
             errno => NetnsError::NotEntered {
                 path: self.path.clone(),
                 source: errno.into(),
-                remedy: match errno {
-                    Errno::EPERM => "run Jackfield with CAP_SYS_ADMIN",
-                    _ => "check that the sandbox is still there",
-                },
             },
         })
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "the one place that may")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one place that may enter a namespace"
+)]
 fn enter(netns: &File) -> Result<(), Errno> {
     setns(netns, CloneFlags::CLONE_NEWNET)
 }
@@ -211,13 +229,22 @@ impl NetnsId {
     }
 }
 
-fn kind_of(metadata: &std::fs::Metadata) -> &'static str {
-    if metadata.is_dir() {
-        "a directory"
-    } else if metadata.is_file() {
-        "a plain file (a namespace that was unmounted leaves one)"
-    } else {
-        "a special file"
+impl NotNetns {
+    fn of(metadata: &std::fs::Metadata) -> Self {
+        if metadata.is_dir() {
+            Self::Directory
+        } else if metadata.is_file() {
+            Self::File
+        } else {
+            Self::SpecialFile
+        }
+    }
+}
+
+fn entry_remedy(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(nix::libc::EPERM) => "run Jackfield with CAP_SYS_ADMIN",
+        _ => "check that the sandbox still exists",
     }
 }
 
@@ -247,14 +274,14 @@ mod tests {
             (PathBuf::from("/proc/self/status"), "a plain file"),
         ];
         for (path, part) in table {
-            let said = message(path.to_str().unwrap());
-            assert!(said.contains(part), "{said}");
-            assert!(said.contains(path.to_str().unwrap()), "{said}");
+            let text = message(path.to_str().unwrap());
+            assert!(text.contains(part), "{text}");
+            assert!(text.contains(path.to_str().unwrap()), "{text}");
         }
     }
 
     #[test]
-    fn a_fifo_does_not_make_it_wait() {
+    fn a_fifo_does_not_block_the_open() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();

@@ -1,14 +1,14 @@
-//! A virtual function as its physical function has it: what an administrator may set of it from the
-//! host, whatever namespace or program has the function itself.
+//! A virtual function's settings on its physical function. The host can set them whichever
+//! namespace or program holds the VF.
 //!
 //! ```text
-//! RTM_GETLINK of one PF, RTEXT_FILTER_VF ──read──▶ [VfState] ──(somebody compares)──▶ [VfSetting]
-//! RTM_SETLINK of that PF, IFLA_VFINFO_LIST ◀──write───────────────────────────────────────┘
+//! RTM_GETLINK of one PF, RTEXT_FILTER_VF ──read──▶ [VfState] ──(the caller compares)──▶ [VfSetting]
+//! RTM_SETLINK of that PF, IFLA_VFINFO_LIST ◀──write────────────────────────────────────────┘
 //! ```
 //!
-//! What a driver does not report is [`None`], never zero or off: only what is known can be compared
-//! with anything. Of rates the kernel says 0 where a driver knows none, which is also what "no
-//! limit" is.
+//! A setting that the driver does not report is [`None`], never zero or off, so that only reported
+//! settings are compared. Rates are the exception: the kernel reports 0 both for "no limit" and for
+//! a driver without rates.
 
 mod read;
 mod write;
@@ -20,38 +20,38 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use read::Functions;
 
-/// What a physical function says of one of its virtual functions.
+/// The settings of one virtual function, as its physical function reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct VfState {
-    /// Its number, from 0.
+    /// The VF number, from 0.
     pub index: u32,
-    /// The hardware address that the administrator gave it; all zeros where none was given. None
+    /// The hardware address that the administrator set; all zeros if none was set. Always [`None`]
     /// on InfiniBand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<MacAddr>,
-    /// The VLAN that its frames are put into.
+    /// The VLAN of its frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<VfVlan>,
-    /// Whether frames with a foreign source address are dropped.
+    /// Whether the NIC drops frames with a foreign source address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoof_check: Option<bool>,
-    /// Whether it may do what others may not: change its address, be promiscuous.
+    /// Whether the VF is trusted: it may change its address and use promiscuous mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<bool>,
-    /// Whether it may read how received frames are spread.
+    /// Whether the VF may query its RSS configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_query: Option<bool>,
-    /// Which link it sees.
+    /// The link state that the VF sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_state: Option<VfLinkState>,
-    /// How fast it may send.
+    /// The transmit rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<VfRates>,
-    /// The GUID of its InfiniBand node.
+    /// The node GUID (InfiniBand).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_guid: Option<Guid>,
-    /// The GUID of its InfiniBand port.
+    /// The port GUID (InfiniBand).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port_guid: Option<Guid>,
 }
@@ -59,48 +59,48 @@ pub struct VfState {
 /// The VLAN of a virtual function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VfVlan {
-    /// Its number; 0 is none.
+    /// The VLAN ID; 0 for none.
     pub id: u16,
-    /// The priority, 0 to 7.
+    /// The priority (QoS), 0 to 7.
     pub qos: u8,
-    /// How it is written into frames.
+    /// The protocol of the tag.
     pub protocol: VlanProtocol,
 }
 
-/// How a VLAN is written into a frame.
+/// The protocol of a VLAN tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VlanProtocol {
-    /// The usual tag.
+    /// 802.1Q, the usual tag.
     #[default]
     #[serde(rename = "802.1q")]
     Customer,
-    /// The outer of two tags.
+    /// 802.1ad, the outer of two tags.
     #[serde(rename = "802.1ad")]
     Service,
 }
 
-/// Which link a virtual function sees.
+/// The link state that a virtual function sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VfLinkState {
-    /// The physical function's.
+    /// The physical function's state.
     Auto,
-    /// Always up, so that virtual functions reach each other without a cable.
+    /// Always up, so that VFs reach each other without a cable.
     Enable,
     /// Always down.
     Disable,
 }
 
-/// How fast a virtual function may send, in Mbit/s; 0 is no limit.
+/// The transmit rates of a virtual function, in Mbit/s; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VfRates {
-    /// What it has for certain.
+    /// The guaranteed rate.
     pub min: u32,
-    /// What it may have at most.
+    /// The maximum rate.
     pub max: u32,
 }
 
-/// One thing that is set of a virtual function from its physical function.
+/// One setting of a virtual function on its physical function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VfSetting {
     /// [`VfState::mac`].
@@ -124,10 +124,10 @@ pub enum VfSetting {
 }
 
 impl VfState {
-    /// Everything that is known of it, as settings that would make it so.
+    /// Returns every reported value as the setting that restores it.
     ///
-    /// Trust comes first, and the hardware address next: while one is given by the administrator,
-    /// many drivers refuse a function that is not trusted any other.
+    /// Trust comes first and the hardware address second. While the administrator's address is set,
+    /// many drivers let only a trusted function change its own.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
             self.trust.map(VfSetting::Trust),
@@ -144,7 +144,7 @@ impl VfState {
         .flatten()
     }
 
-    /// What is known of the thing that `setting` sets; [`None`] where its driver does not say.
+    /// Returns the reported value of the same setting; [`None`] if the driver does not report it.
     #[must_use]
     pub fn of_kind(&self, setting: VfSetting) -> Option<VfSetting> {
         match setting {
@@ -185,7 +185,7 @@ impl fmt::Display for VfLinkState {
 }
 
 impl fmt::Display for VfSetting {
-    /// As `ip link set … vf N` takes it.
+    /// In the syntax of `ip link set … vf N`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let switch = |on: &bool| if *on { "on" } else { "off" };
         match self {

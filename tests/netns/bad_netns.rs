@@ -34,7 +34,7 @@ fn what_is_no_network_namespace_is_refused() {
                 .env("CNI_NETNS", netns)
                 .run()
                 .fails(4, words);
-            assert!(!line.contains("entering it"), "{line}");
+            assert!(!line.contains("cannot enter it"), "{line}");
             lab.assert_nothing_left();
         }
     }

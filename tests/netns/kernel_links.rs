@@ -185,7 +185,7 @@ fn without_the_privilege_the_refusal_names_it() {
     .join()
     .unwrap();
     assert!(said.ends_with("run Jackfield with CAP_SYS_ADMIN"), "{said}");
-    assert!(said.contains("/ns/net: entering it: "), "{said}");
+    assert!(said.contains("/ns/net: cannot enter it: "), "{said}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! An attribute of a route as the kernel wrote it.
+//! A route attribute in the kernel's own encoding.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,11 @@ use netlink_packet_route::route::RouteAttribute;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// An attribute that is carried along without being understood.
+/// An attribute that Jackfield keeps without interpreting it, so that a restored route has all its
+/// attributes, including those of later kernels.
 ///
-/// Exactness rests on it: a route is put back with all that it had, whatever a later kernel adds.
-/// Its JSON is a string, `TYPE:HEX` (`8:0800020078050000`), and its octets are in this machine's
-/// order, as the kernel's are.
+/// Its JSON form is a string, `TYPE:HEX` (`8:0800020078050000`). The octets are in the byte order
+/// of the machine, as in the kernel's message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RawAttribute {
@@ -19,7 +19,7 @@ pub struct RawAttribute {
     value: Vec<u8>,
 }
 
-/// A text that is no raw attribute.
+/// A text that is not a raw attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("route attribute {text:?} is not valid; write it as TYPE:HEX, as 8:0800020078050000")]
 pub struct RawAttributeError {
@@ -66,7 +66,7 @@ impl TryFrom<String> for RawAttribute {
     }
 }
 
-/// The longest value that fits an attribute, whose length is 16 bits with its header of four.
+/// The longest value of an attribute, whose 16-bit length includes a header of four octets.
 const LONGEST: usize = u16::MAX as usize - 4;
 
 fn parse(text: &str) -> Option<RawAttribute> {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_none_is_refused_and_named() {
+    fn an_invalid_text_is_refused_and_named() {
         for text in ["", "8", "8:0", "8:0g", "x:00", "65536:00", "-1:00", "8:é"] {
             let error = RawAttribute::try_from(text.to_owned()).unwrap_err();
             assert!(error.to_string().contains(&format!("{text:?}")), "{error}");

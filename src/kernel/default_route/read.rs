@@ -11,13 +11,13 @@ use netlink_packet_route::route::{
 
 use super::{DefaultRoute, Family, MAIN_TABLE, NextHop, RawAttribute};
 
-/// Clock ticks a second in what the kernel tells (`USER_HZ`, the same on every architecture that
-/// Jackfield runs on).
+/// Clock ticks per second in the kernel's messages (`USER_HZ`). It is the same on every
+/// architecture that Jackfield supports.
 const TICKS: u32 = 100;
 
-/// Whether a message of a dump is a default route of the main table that leads somewhere.
+/// Returns whether a message of a dump describes a unicast default route of the main table.
 ///
-/// Asked of every message, though the dump is filtered: kernels before 4.20 filter nothing.
+/// The kernel filters the dump, but not before Linux 4.20, so every message is checked here too.
 pub(in crate::kernel) fn is_default(message: &RouteMessage, family: Family) -> bool {
     let header = &message.header;
     header.address_family == address_family(family)
@@ -46,7 +46,7 @@ fn table(message: &RouteMessage) -> u32 {
 }
 
 impl DefaultRoute {
-    /// Reads a message; `name` tells the name of an interface by its index.
+    /// Reads a message. `name` returns the name of the interface with an index.
     pub(in crate::kernel) fn read<E>(
         message: &RouteMessage,
         family: Family,
@@ -85,7 +85,7 @@ impl DefaultRoute {
                         route.next_hops.push(NextHop::read(hop, &mut name)?);
                     }
                 }
-                // Counters and clocks: only the time that is left can be given back.
+                // Of the cache information only the remaining lifetime can be restored.
                 RouteAttribute::CacheInfo(info) => route.expires = seconds(info.expires),
                 RouteAttribute::Expires(seconds) => route.expires = Some(*seconds),
                 other => route.rest.push(RawAttribute::from(other)),
@@ -105,7 +105,7 @@ impl NextHop {
     ) -> Result<Self, E> {
         let mut read = Self {
             interface: name(hop.interface_index)?,
-            // What else is in the flags (dead, linkdown, offload) is the kernel's finding.
+            // The kernel derives the other flags (dead, linkdown, offload) itself.
             onlink: hop.flags.contains(RouteNextHopFlags::Onlink),
             extra_weight: hop.hops,
             ..Self::default()
@@ -121,11 +121,12 @@ impl NextHop {
     }
 }
 
-/// Ticks as the seconds that a request takes; 0 is no end there and here.
+/// Converts ticks into the seconds of a request. In both, 0 means that the route never expires.
 fn seconds(ticks: u32) -> Option<u32> {
     match ticks.cast_signed() {
         0 => None,
-        // It ended, and was not collected yet: there is no "now" to ask for.
+        // The route has expired but still exists. A request cannot express that, so one second is
+        // left.
         ..0 => Some(1),
         1.. => Some(ticks.div_ceil(TICKS)),
     }

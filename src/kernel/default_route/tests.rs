@@ -1,4 +1,4 @@
-//! Reading, keeping and writing default routes, without a kernel.
+//! Reads, stores and writes default routes without a kernel.
 
 use netlink_packet_core::{Emitable, Parseable};
 use netlink_packet_route::AddressFamily;
@@ -35,7 +35,7 @@ fn write(route: &DefaultRoute) -> RouteMessage {
     let message = route
         .write(|name| Ok(name.strip_prefix("net").and_then(|n| n.parse().ok())))
         .unwrap();
-    // Through its octets, as the kernel gets it: a raw attribute comes back as what it is.
+    // Encode and parse again, as the kernel would, so that a raw attribute becomes a parsed one.
     let mut octets = vec![0; message.buffer_len()];
     message.emit(&mut octets);
     RouteMessage::parse(octets.as_slice()).unwrap()
@@ -121,7 +121,7 @@ fn a_route_with_everything_is_written_as_it_was_read() {
 }
 
 #[test]
-fn what_the_kernel_finds_out_itself_is_not_written_back() {
+fn flags_that_the_kernel_derives_are_not_written_back() {
     let mut dead = message(
         AddressFamily::Inet6,
         vec![
@@ -158,7 +158,7 @@ fn a_route_that_ends_keeps_the_seconds_that_are_left() {
 }
 
 #[test]
-fn a_next_hop_object_is_written_without_the_next_hops_that_it_stands_for() {
+fn a_next_hop_object_is_written_without_its_next_hops() {
     let object = message(
         AddressFamily::Inet,
         vec![
@@ -173,7 +173,7 @@ fn a_next_hop_object_is_written_without_the_next_hops_that_it_stands_for() {
 }
 
 #[test]
-fn only_default_routes_of_the_main_table_that_lead_somewhere_are_ours() {
+fn only_unicast_default_routes_of_the_main_table_count() {
     let plain = || message(AddressFamily::Inet, vec![RouteAttribute::Oif(3)]);
     assert!(is_default(&plain(), Family::V4));
     assert!(!is_default(&plain(), Family::V6));
@@ -197,7 +197,7 @@ fn only_default_routes_of_the_main_table_that_lead_somewhere_are_ours() {
 }
 
 #[test]
-fn a_route_is_shown_as_ip_route_shows_it() {
+fn a_route_is_written_in_the_format_of_ip_route() {
     let mut route = DefaultRoute::via("10.0.0.1".parse().unwrap(), "eth0", Some(100));
     assert_eq!(
         route.to_string(),
@@ -219,11 +219,11 @@ fn a_route_is_shown_as_ip_route_shows_it() {
 }
 
 #[test]
-fn a_route_without_its_interface_or_without_a_way_is_refused_by_name() {
+fn a_route_without_interface_or_next_hop_is_refused_by_name() {
     let gone = DefaultRoute::via("10.0.0.1".parse().unwrap(), "net1", None);
-    let said = gone.write(|_| Ok(None)).unwrap_err().to_string();
+    let error = gone.write(|_| Ok(None)).unwrap_err().to_string();
     assert_eq!(
-        said,
+        error,
         "route \"default via 10.0.0.1 dev net1\": no interface \"net1\" in this namespace; \
          attach it first"
     );
@@ -232,7 +232,7 @@ fn a_route_without_its_interface_or_without_a_way_is_refused_by_name() {
             next_hops: hops,
             ..gone.clone()
         };
-        let said = nowhere.write(|_| Ok(Some(1))).unwrap_err().to_string();
-        assert!(said.contains("leads nowhere"), "{said}");
+        let error = nowhere.write(|_| Ok(Some(1))).unwrap_err();
+        assert!(matches!(error, KernelError::NoNextHop { .. }), "{error}");
     }
 }

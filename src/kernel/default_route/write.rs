@@ -13,7 +13,7 @@ use super::read::address_family;
 use super::{DefaultRoute, Family, NextHop};
 
 impl DefaultRoute {
-    /// The message that describes it; `index` tells the index of an interface by its name.
+    /// Encodes the route. `index` returns the index of the interface with a name.
     pub(in crate::kernel) fn write(
         &self,
         mut index: impl FnMut(&str) -> Result<Option<u32>, KernelError>,
@@ -52,14 +52,14 @@ impl DefaultRoute {
                     route = route.onlink();
                 }
                 if only.gateway.is_none() && only.interface.is_none() {
-                    return Err(self.error("it leads nowhere"));
+                    return Err(self.without_next_hop());
                 }
                 if let Some(name) = &only.interface {
                     route = route.output_interface(index(name)?);
                 }
-                route.get_mut().attributes.extend(self.way(only));
+                route.get_mut().attributes.extend(self.hop_attributes(only));
             }
-            (None, []) => return Err(self.error("it leads nowhere")),
+            (None, []) => return Err(self.without_next_hop()),
             (None, several) => {
                 let hops = several
                     .iter()
@@ -87,11 +87,14 @@ impl DefaultRoute {
         if let Some(name) = &hop.interface {
             written.interface_index = index(name)?;
         }
-        written.attributes = self.way(hop).collect();
+        written.attributes = self.hop_attributes(hop).collect();
         Ok(written)
     }
 
-    fn way<'a>(&self, hop: &'a NextHop) -> impl Iterator<Item = RouteAttribute> + use<'a> {
+    fn hop_attributes<'a>(
+        &self,
+        hop: &'a NextHop,
+    ) -> impl Iterator<Item = RouteAttribute> + use<'a> {
         let family = self.family;
         hop.gateway
             .map(|gateway| via(family, gateway))
@@ -99,10 +102,9 @@ impl DefaultRoute {
             .chain(hop.rest.iter().map(RouteAttribute::from))
     }
 
-    fn error(&self, problem: &'static str) -> KernelError {
-        KernelError::Route {
+    fn without_next_hop(&self) -> KernelError {
+        KernelError::NoNextHop {
             route: self.to_string(),
-            problem,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The links of devices, asked of the kernel itself.
+//! [`DeviceLinks`] over rtnetlink.
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressMessage, AddressScope};
@@ -11,8 +11,8 @@ use super::exchange::Kind;
 use crate::kernel::vf::Functions;
 use crate::kernel::{DeviceLinks, KernelError, Link, LinkChange, PodLinks, VfSetting, VfState};
 
-/// What is reserved for the description of a physical function: an attribute, and so the list of
-/// its virtual functions, has 64 KiB at most.
+/// The buffer for the description of a physical function. An attribute, such as the list of its
+/// virtual functions, has 64 KiB at most.
 const DESCRIPTION: usize = 96 << 10;
 
 impl DeviceLinks for Netlink {
@@ -61,17 +61,17 @@ impl DeviceLinks for Netlink {
     fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError> {
         let link = LinkUnspec::new_with_index(index);
         let (link, action) = match change {
-            LinkChange::Up => (link.up(), "setting it up".to_owned()),
-            LinkChange::Down => (link.down(), "setting it down".to_owned()),
-            LinkChange::Name(name) => (link.name(name), format!("renaming it to {name}")),
+            LinkChange::Up => (link.up(), "cannot set it up".to_owned()),
+            LinkChange::Down => (link.down(), "cannot set it down".to_owned()),
+            LinkChange::Name(name) => (link.name(name), format!("cannot rename it to {name}")),
             LinkChange::Address(address) => (
                 link.address(address.clone()),
-                "giving it its hardware address".to_owned(),
+                "cannot set its hardware address".to_owned(),
             ),
-            LinkChange::Mtu(mtu) => (link.mtu(*mtu), format!("giving it MTU {mtu}")),
+            LinkChange::Mtu(mtu) => (link.mtu(*mtu), format!("cannot set MTU {mtu}")),
             LinkChange::Home(name) => (
                 link.setns_by_pid(std::process::id()).name(name),
-                format!("taking it home as {name}"),
+                format!("cannot move it to the host's namespace as {name}"),
             ),
         };
         let request = RouteNetlinkMessage::SetLink(link.build());

@@ -1,8 +1,8 @@
-//! One question, one answer, over a socket that blocks: a call of the plugin has nothing else to do
-//! meanwhile, and a runtime that could would cost more than the answer.
+//! Blocking request and answer over one netlink socket.
 //!
-//! A list that changed while it was read is read anew, an answer to somebody else's question is
-//! passed over, and the kernel's words are kept.
+//! The plugin has nothing else to do while it waits, and an async runtime would cost more than the
+//! answer. The exchange repeats the request for a list that changed while it was read, ignores
+//! answers to earlier requests, and keeps the kernel's explanation of a refusal.
 
 mod answer;
 mod narrowed;
@@ -25,18 +25,18 @@ use crate::kernel::KernelError;
 use answer::{Answer, messages};
 pub(super) use narrowed::Narrowed;
 
-/// What kind of answer is due.
+/// The kind of a request, which determines its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// One message.
     One,
     /// Any number of messages and an end.
     List,
-    /// An acknowledgement of something added, behind what is there.
+    /// An acknowledgement that an object was added behind existing ones.
     Append,
-    /// An acknowledgement of something removed.
+    /// An acknowledgement that an object was removed.
     Remove,
-    /// An acknowledgement of something changed.
+    /// An acknowledgement that an object was changed.
     Change,
 }
 
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-/// Why there is no answer; [`Failure::about`] says what was asked.
+/// Why a request failed, without its description; see [`Failure::about`].
 #[derive(Debug)]
 pub(super) enum Failure {
     Refused {
@@ -61,7 +61,7 @@ pub(super) enum Failure {
     },
     Silent(Duration),
     Closed,
-    Garbled(String),
+    Garbled(DecodeError),
     Unsteady(u32),
 }
 
@@ -79,19 +79,20 @@ impl Failure {
             },
             Self::Silent(within) => KernelError::Silent { action, within },
             Self::Closed => KernelError::Closed { action },
-            Self::Garbled(cause) => KernelError::Garbled { action, cause },
+            Self::Garbled(source) => KernelError::Garbled { action, source },
             Self::Unsteady(attempts) => KernelError::Unsteady { action, attempts },
         }
     }
 }
 
-/// How often a list that changes under way is read anew.
+/// How often the exchange reads a list that keeps changing.
 const ATTEMPTS: u32 = 8;
 
-/// The kernel's answers come in pieces of up to 32 KiB, and no larger than what was offered before.
+/// The kernel's answers come in pieces of up to 32 KiB, and none is larger than the reader's
+/// previous buffer.
 const BUFFER: usize = 32 << 10;
 
-/// Reads a piece of an answer without its socket, for [`crate::fuzzing`].
+/// Parses a piece of an answer without a socket, for [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn read_piece<M, T>(
     piece: &[u8],
@@ -116,9 +117,9 @@ where
     Ok(answer.messages)
 }
 
-type Opened = io::Result<Socket>;
+type OpenResult = io::Result<Socket>;
 
-/// A socket and how long it is waited for.
+/// A netlink socket with its buffer and its limit of waiting.
 #[derive(Debug)]
 pub(super) struct Exchange {
     socket: Socket,
@@ -128,9 +129,11 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Opens the socket where `place` runs what it is given: on this thread, or in a namespace.
+    /// Opens the socket. `place` runs the given closure in a namespace.
     pub(super) fn open<'a>(
-        place: impl FnOnce(Box<dyn FnOnce() -> Opened + Send + 'a>) -> Result<Opened, KernelError>,
+        place: impl FnOnce(
+            Box<dyn FnOnce() -> OpenResult + Send + 'a>,
+        ) -> Result<OpenResult, KernelError>,
         patience: Duration,
     ) -> Result<Self, KernelError> {
         let opened = place(Box::new(|| Socket::new(NETLINK_ROUTE)))?;
@@ -138,8 +141,8 @@ impl Exchange {
             step: "opening a socket",
             source,
         })?;
-        // Lists are filtered by the kernel (4.20), refusals come with words (4.12), and without the
-        // request that they refuse.
+        // Strict checking lets the kernel filter lists (4.20). The other two options make refusals
+        // carry an explanation (4.12) and leave the request out.
         let _ = socket.set_netlink_get_strict_chk(true);
         let _ = socket.set_ext_ack(true);
         let _ = socket.set_cap_ack(true);
@@ -154,21 +157,21 @@ impl Exchange {
     }
 
     pub(super) fn set_patience(&mut self, patience: Duration) {
-        // To the kernel no time at all means for ever.
+        // The kernel waits for ever if the time is 0.
         self.patience = patience.max(Duration::from_millis(1));
         let time = i64::try_from(self.patience.as_millis()).unwrap_or(i64::MAX);
         let time = TimeVal::milliseconds(time.min(i64::from(i32::MAX)));
-        // Any socket has it.
+        // Every socket supports this option.
         let _ = setsockopt(&self.socket, ReceiveTimeout, &time);
     }
 
-    /// Makes room for an answer that is known to be long, so that it need not be asked for twice.
+    /// Makes room for an answer that is known to be long, which saves a second request.
     pub(super) fn reserve(&mut self, octets: usize) {
         self.buffer.clear();
         self.buffer.reserve(octets);
     }
 
-    /// Asks, and keeps of each message what `read` makes of it.
+    /// Sends a request and collects what `read` returns for each message of the answer.
     pub(super) fn ask<T>(
         &mut self,
         request: RouteNetlinkMessage,
@@ -178,7 +181,7 @@ impl Exchange {
         self.ask_for(request, kind, |Narrowed(message)| read(message))
     }
 
-    /// Likewise, of messages that are taken apart as `M`.
+    /// As [`Self::ask`], with messages parsed as `M`.
     pub(super) fn ask_for<M, T>(
         &mut self,
         request: RouteNetlinkMessage,
@@ -198,12 +201,12 @@ impl Exchange {
         Err(Failure::Unsteady(ATTEMPTS))
     }
 
-    /// Has something done.
+    /// Sends a request whose answer is only an acknowledgement.
     pub(super) fn act(&mut self, request: RouteNetlinkMessage, kind: Kind) -> Result<(), Failure> {
         self.ask(request, kind, |_| Some(())).map(|_| ())
     }
 
-    /// Puts a question, under a number of its own.
+    /// Sends a request with a new sequence number.
     fn send(
         &mut self,
         message: &mut NetlinkMessage<RouteNetlinkMessage>,
@@ -219,7 +222,7 @@ impl Exchange {
         sent.map(drop).map_err(|_| Failure::Closed)
     }
 
-    /// The answer to the last question; nothing when it has to be asked anew.
+    /// Reads the answer to the last request; [`None`] if the request must be repeated.
     fn answer<M, T>(
         &mut self,
         kind: Kind,
@@ -237,7 +240,7 @@ impl Exchange {
         let until = Instant::now() + self.patience;
         loop {
             if !self.receive(until)? {
-                // A list goes on, and the next must not begin before its end.
+                // The rest of a list still arrives. The next request must not begin before its end.
                 if kind != Kind::List {
                     return Ok(None);
                 }
@@ -253,7 +256,7 @@ impl Exchange {
         }
     }
 
-    /// Fills the buffer with the next piece; false when the kernel had to drop some of it.
+    /// Fills the buffer with the next piece. Returns false if the kernel dropped part of it.
     fn receive(&mut self, until: Instant) -> Result<bool, Failure> {
         loop {
             self.buffer.clear();

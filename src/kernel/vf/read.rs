@@ -1,6 +1,7 @@
-//! The virtual functions in a physical function's description.
+//! Reads the virtual functions in a physical function's description.
 //!
-//! Read from the kernel's octets: of what can be unsupported, the crate's messages tell "off" only.
+//! It parses the kernel's octets itself, because the crate's messages report an unsupported setting
+//! as "off".
 
 use device_info::{Guid, MacAddr};
 use netlink_packet_core::{DecodeError, NetlinkDeserializable, NetlinkHeader, NlasIterator};
@@ -14,12 +15,12 @@ const HEADER: usize = 16;
 const INFO: u16 = 1;
 /// `IFLA_VF_VLAN_INFO`, one VLAN of the list.
 const VLAN_INFO: u16 = 1;
-/// `ARPHRD_ETHER`: of other links the address is no MAC.
+/// `ARPHRD_ETHER`. The address of other links is not a MAC address.
 const ETHERNET: u16 = 1;
 /// `ETH_P_8021AD`.
 const SERVICE: u16 = 0x88a8;
 
-/// All virtual functions of the link that a message describes.
+/// All virtual functions in a link message.
 #[derive(Debug)]
 pub(in crate::kernel) struct Functions(pub(in crate::kernel) Vec<VfState>);
 
@@ -30,7 +31,7 @@ impl NetlinkDeserializable for Functions {
         if header.message_type != libc::RTM_NEWLINK {
             return Ok(Self(Vec::new()));
         }
-        let short = || DecodeError::from("a link's description without its header");
+        let short = || DecodeError::from("a link message without its header");
         let (fixed, attributes) = payload.split_at_checked(HEADER).ok_or_else(short)?;
         let is_ethernet = number16(fixed, 2) == Some(ETHERNET);
         let mut functions = Vec::new();
@@ -50,7 +51,7 @@ impl NetlinkDeserializable for Functions {
     }
 }
 
-/// One virtual function; [`None`] for one that nothing is said of.
+/// Reads one virtual function; [`None`] if no attribute names its number.
 fn function(attributes: &[u8], is_ethernet: bool) -> Result<Option<VfState>, DecodeError> {
     let mut index = None;
     let mut state = VfState::default();
@@ -59,7 +60,7 @@ fn function(attributes: &[u8], is_ethernet: bool) -> Result<Option<VfState>, Dec
         let value = attribute.value();
         let kind = i32::from(attribute.kind());
         if ![VLAN_LIST, STATS, BROADCAST].contains(&kind) {
-            // Each other structure begins with the number that it is about.
+            // Every other structure begins with the VF number.
             index = index.or(number32(value, 0));
         }
         let setting = number32(value, 4);
@@ -106,7 +107,7 @@ const PORT_GUID: i32 = 11;
 const VLAN_LIST: i32 = 12;
 const BROADCAST: i32 = 13;
 
-/// Number, VLAN, priority.
+/// Reads VF number, VLAN and priority.
 fn vlan(value: &[u8], protocol: Option<u16>) -> Option<VfVlan> {
     Some(VfVlan {
         id: u16::try_from(number32(value, 4)?).ok()?,
@@ -118,7 +119,7 @@ fn vlan(value: &[u8], protocol: Option<u16>) -> Option<VfVlan> {
     })
 }
 
-/// Where a driver does not say, the kernel puts -1.
+/// The kernel writes -1 if the driver does not report the switch.
 fn switch(setting: u32) -> Option<bool> {
     (setting != u32::MAX).then_some(setting != 0)
 }
@@ -132,8 +133,8 @@ fn link_state(state: u32) -> Option<VfLinkState> {
     }
 }
 
-/// Number, four octets of nothing, and the GUID as a number of this machine: its text begins with
-/// the highest octet.
+/// Reads VF number, four octets of padding, and the GUID as a 64-bit number in the machine's byte
+/// order. The text form of a GUID begins with the highest octet.
 fn guid(value: &[u8]) -> Option<Guid> {
     let number = octets::<8>(value, 8).map(u64::from_ne_bytes)?;
     Some(Guid::from(number.to_be_bytes()))

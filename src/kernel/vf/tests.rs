@@ -1,4 +1,4 @@
-//! What the kernel's octets say of virtual functions, and how settings become octets.
+//! Reads virtual functions from the kernel's octets and writes settings as octets.
 
 use netlink_packet_core::{Emitable, NetlinkDeserializable, NetlinkHeader};
 use nix::libc;
@@ -38,7 +38,7 @@ fn message(arp_type: u16, functions: &[Vec<u8>]) -> Vec<u8> {
     payload[2..4].copy_from_slice(&arp_type.to_ne_bytes());
     let list: Vec<u8> = functions.iter().flat_map(|info| nla(1, info)).collect();
     payload.extend(nla(3, b"eth0\0"));
-    // IFLA_NUM_VF, then the list with the flag that says that it is nested.
+    // IFLA_NUM_VF, then the list with the flag for nested attributes.
     payload.extend(nla(21, &words(&[2])));
     payload.extend(nla(22 | 0x8000, &list));
     payload
@@ -52,7 +52,7 @@ fn read(payload: &[u8]) -> Result<Vec<VfState>, netlink_packet_core::DecodeError
 
 const UNSUPPORTED: u32 = u32::MAX;
 
-/// As igb has it: rates and VLANs are told, GUIDs are not, nor who may query.
+/// A VF of igb: the driver reports rates and VLANs, but no GUIDs and no RSS query setting.
 fn igb(vf: u32) -> Vec<u8> {
     let vlan = nla(
         1,
@@ -121,7 +121,7 @@ fn vf_attributes_that_are_all_ones_are_unsupported_and_not_off() {
 }
 
 #[test]
-fn vf_vlan_of_a_provider_is_told_from_a_customers() {
+fn vf_vlan_protocols_are_distinguished() {
     let vlan = |protocol: u16| {
         let info = [
             words(&[0, 7, 1]),
@@ -154,11 +154,11 @@ fn vf_guids_are_sixteen_octets_with_the_guid_at_offset_eight() {
         texts,
         ["11:22:33:44:55:66:77:88", "02:00:00:00:00:00:00:3e"]
     );
-    assert_eq!(found[0].mac, None, "an IPoIB address is no MAC");
+    assert_eq!(found[0].mac, None, "an IPoIB address is not a MAC address");
 }
 
 #[test]
-fn vf_numbers_are_not_taken_from_what_has_none() {
+fn vf_numbers_are_not_taken_from_attributes_without_one() {
     let info = [nla(13, &[0xff; 32]), mac(6, &[0; 6])].concat();
     assert_eq!(read(&message(1, &[info])).unwrap()[0].index, 6);
 }
@@ -170,7 +170,7 @@ fn vf_guids_that_are_too_short_are_unknown() {
 }
 
 #[test]
-fn vf_attributes_of_a_pf_that_gives_none_are_none() {
+fn a_pf_without_vf_attributes_has_no_vfs() {
     assert_eq!(read(&message(1, &[])).unwrap(), []);
     let mut bare = vec![0; 16];
     bare.extend(nla(3, b"eth0\0"));
@@ -178,7 +178,7 @@ fn vf_attributes_of_a_pf_that_gives_none_are_none() {
     assert!(read(&[0; 15]).is_err());
     let mut broken = message(1, &[igb(0)]);
     broken.truncate(broken.len() - 8);
-    assert!(read(&broken).is_err(), "half a list is no list");
+    assert!(read(&broken).is_err(), "a truncated list");
 }
 
 fn all() -> [VfSetting; 10] {
@@ -205,7 +205,7 @@ fn all() -> [VfSetting; 10] {
     ]
 }
 
-/// What is written of a setting, read as if the kernel had said it.
+/// Writes each setting and reads the octets back.
 #[test]
 fn a_setting_reads_back_as_what_was_set() {
     for setting in all() {
@@ -247,14 +247,14 @@ fn a_setting_is_written_as_ip_link_takes_it() {
     assert_eq!(lines, expected);
 }
 
-/// `IFLA_VF_INFO` as Linux 6.12 wrote it: VF 0 of igb, set by `ip link`.
+/// `IFLA_VF_INFO` as Linux 6.12 wrote it: VF 0 of igb, configured with `ip link`.
 const IGB: &str = "2800010000000000021122334455000000000000000000000000000000000000000000000000000024000d00\
     ffffffffffff0000000000000000000000000000000000000000000000000000100002000000000064000000\
     03000000100006000000000000000000000000000c00030000000000000000000c0004000000000000000000\
     0c00050000000000000000000c00070000000000ffffffff0c000900000000000100000018000c0014000100\
     00000000640000000300000081000000";
 
-/// The same of VF 1 of an IPoIB interface, over a device that is a stub.
+/// The same for VF 1 of an IPoIB interface on a stub device.
 const IPOIB: &str = "280001000100000080000101fe80000000000000024a46000001000100000000000000000000000024000d00\
     00ffffffff12401bffff000000000000ffffffff000000000000000000000000100002000100000000000000\
     00000000100006000100000000000000000000000c00030001000000000000000c0004000100000000000000\
@@ -269,7 +269,7 @@ fn octets(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-fn shown(arp_type: u16, hex: &str) -> Vec<String> {
+fn index_and_settings(arp_type: u16, hex: &str) -> Vec<String> {
     let found = read(&message(arp_type, &[octets(hex)])).unwrap();
     let number = format!("vf {}", found[0].index);
     let settings = found[0].settings().map(|setting| setting.to_string());
@@ -288,20 +288,20 @@ fn vf_attributes_of_a_real_igb_are_read_as_ip_link_shows_them() {
         "state auto",
         "min_tx_rate 0 max_tx_rate 0",
     ];
-    assert_eq!(shown(1, IGB), expected);
+    assert_eq!(index_and_settings(1, IGB), expected);
 }
 
 #[test]
 #[cfg(target_endian = "little")]
 fn vf_guids_in_the_kernels_own_octets_are_at_offset_eight() {
-    let found = shown(32, IPOIB);
+    let found = index_and_settings(32, IPOIB);
     let guids = [
         "node_guid 11:22:33:44:55:66:77:88",
         "port_guid 02:00:00:00:00:00:00:3e",
     ];
     assert_eq!(found[0], "vf 1");
     assert_eq!(found[found.len() - 2..], guids);
-    // The twelve octets that were once taken for the whole structure hold half of the GUID.
+    // A parser that takes the structure for twelve octets reads only half of the GUID.
     let cut = octets(IPOIB)
         .windows(16)
         .any(|window| window[..4] == [1, 0, 0, 0] && window[4..8] == [0; 4] && window[8] == 0x88);

@@ -1,4 +1,4 @@
-//! A setting as the kernel takes it.
+//! Encodes a setting for the kernel.
 
 use netlink_packet_route::link::{
     LinkAttribute, LinkVfInfo, VfInfo, VfInfoGuid, VfInfoLinkState, VfInfoMac, VfInfoRate,
@@ -9,8 +9,8 @@ use netlink_packet_route::link::{
 use super::{VfLinkState, VfSetting, VlanProtocol};
 
 impl VfSetting {
-    /// `IFLA_VFINFO_LIST` with this one setting of the function `vf`: of several in one message
-    /// nobody could say which one was refused.
+    /// Returns `IFLA_VFINFO_LIST` with this one setting of function `vf`. Each message carries one
+    /// setting, so that a refusal names the setting that failed.
     pub(in crate::kernel) fn attribute(self, vf: u32) -> LinkAttribute {
         LinkAttribute::VfInfoList(vec![LinkVfInfo(vec![self.info(vf)])])
     }

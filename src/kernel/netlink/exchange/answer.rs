@@ -1,4 +1,4 @@
-//! An answer as it comes in, piece by piece.
+//! An answer, read piece by piece.
 
 use netlink_packet_core::{
     DecodeError, ErrorMessage, NLM_F_DUMP_INTR, NetlinkBuffer, NetlinkDeserializable,
@@ -7,7 +7,7 @@ use netlink_packet_core::{
 
 use super::{Failure, Kind};
 
-/// An answer as it comes in.
+/// The messages of an answer so far.
 pub(super) struct Answer<'r, T, R> {
     pub(super) kind: Kind,
     pub(super) read: &'r R,
@@ -16,14 +16,13 @@ pub(super) struct Answer<'r, T, R> {
 }
 
 impl<T, R> Answer<'_, T, R> {
-    /// Takes a message in; true when nothing more is to come.
+    /// Adds a message. Returns true if it completes the answer.
     pub(super) fn is_complete_with<M>(&mut self, message: &[u8]) -> Result<bool, Failure>
     where
         M: NetlinkDeserializable<Error = DecodeError>,
         R: Fn(M) -> Option<T>,
     {
-        let message = NetlinkMessage::<M>::deserialize(message)
-            .map_err(|cause| Failure::Garbled(cause.to_string()))?;
+        let message = NetlinkMessage::<M>::deserialize(message).map_err(Failure::Garbled)?;
         self.interrupted |= message.header.flags & NLM_F_DUMP_INTR != 0;
         match message.payload {
             NetlinkPayload::InnerMessage(inner) => {
@@ -33,7 +32,7 @@ impl<T, R> Answer<'_, T, R> {
             NetlinkPayload::Done(done) if done.code >= 0 => Ok(true),
             NetlinkPayload::Done(done) => Err(Failure::Refused {
                 errno: done.code.saturating_neg(),
-                explanation: words(&done.extended_ack),
+                explanation: explanation_in(&done.extended_ack),
             }),
             NetlinkPayload::Error(error) => match error.code {
                 None => Ok(true),
@@ -51,7 +50,7 @@ impl<T, R> Answer<'_, T, R> {
     }
 }
 
-/// The messages of a piece.
+/// Splits a piece into its messages.
 pub(super) fn messages(mut piece: &[u8]) -> impl Iterator<Item = Result<&[u8], Failure>> {
     std::iter::from_fn(move || {
         if piece.is_empty() {
@@ -64,27 +63,23 @@ pub(super) fn messages(mut piece: &[u8]) -> impl Iterator<Item = Result<&[u8], F
         piece = piece
             .get(whole.saturating_add(3) & !3..)
             .unwrap_or_default();
-        Some(
-            length
-                .map(|_| message)
-                .map_err(|cause| Failure::Garbled(cause.to_string())),
-        )
+        Some(length.map(|_| message).map_err(Failure::Garbled))
     })
 }
 
-/// The octets of a message's header, which a refusal repeats before the kernel's words.
+/// The length of a message header. A refusal repeats it before the explanation.
 const HEADER: usize = 16;
 /// `NLMSGERR_ATTR_MSG`.
-const WORDS: u16 = 1;
+const EXPLANATION: u16 = 1;
 
 fn explanation(error: &ErrorMessage) -> Option<String> {
-    words(error.header.get(HEADER..)?)
+    explanation_in(error.header.get(HEADER..)?)
 }
 
-fn words(attributes: &[u8]) -> Option<String> {
+fn explanation_in(attributes: &[u8]) -> Option<String> {
     let attribute = NlasIterator::new(attributes)
         .map_while(Result::ok)
-        .find(|attribute| attribute.kind() == WORDS)?;
+        .find(|attribute| attribute.kind() == EXPLANATION)?;
     let text = String::from_utf8_lossy(attribute.value());
     Some(text.trim_end_matches('\0').to_owned())
 }
@@ -110,18 +105,18 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_words_are_found_among_the_attributes_of_a_refusal() {
+    fn the_kernels_explanation_is_found_among_the_attributes_of_a_refusal() {
         let text = [
             8, 0, 2, 0, 9, 9, 9, 9, 9, 0, 1, 0, b'n', b'o', b'p', b'e', 0,
         ];
-        assert_eq!(words(&text).as_deref(), Some("nope"));
+        assert_eq!(explanation_in(&text).as_deref(), Some("nope"));
         let mut error = ErrorMessage::default();
         error.header = [[0; HEADER].as_slice(), &text].concat();
         assert_eq!(explanation(&error).as_deref(), Some("nope"));
     }
 
     #[test]
-    fn a_refusal_without_words_or_with_broken_ones_has_none() {
+    fn a_refusal_without_explanation_or_with_a_broken_one_has_none() {
         let broken: [&[u8]; 5] = [
             &[],
             &[0],
@@ -130,7 +125,7 @@ mod tests {
             &[0; 8],
         ];
         for octets in broken {
-            assert_eq!(words(octets), None, "{octets:?}");
+            assert_eq!(explanation_in(octets), None, "{octets:?}");
         }
         assert_eq!(explanation(&ErrorMessage::default()), None);
     }

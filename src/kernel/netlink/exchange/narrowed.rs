@@ -1,7 +1,7 @@
-//! Messages of the kernel without the attributes that nobody here reads.
+//! Drops the attributes that Jackfield does not read before a message is parsed.
 //!
-//! A link's description is a thousand bytes long, of which a tenth is read; taking the rest apart,
-//! counters of IPv6 and settings of every address family, was a quarter of what an ADD computes.
+//! A link's description has about a thousand bytes, of which Jackfield reads a tenth. Parsing the
+//! rest (IPv6 counters, settings of every address family) took a quarter of an ADD's CPU time.
 
 use netlink_packet_core::{DecodeError, NetlinkDeserializable, NetlinkHeader};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -13,10 +13,10 @@ use crate::kernel::link;
 const LINK_HEADER: usize = 16;
 /// An attribute's own header: length and kind.
 const ATTRIBUTE_HEADER: usize = 4;
-/// The bits of a kind that say how the value is written.
+/// The flag bits of an attribute's kind.
 const FLAGS: u16 = 0xc000;
 
-/// A message; of a link it has the attributes of [`link::READ`] alone.
+/// A message. A link keeps only the attributes of [`link::READ`].
 #[derive(Debug)]
 pub(in crate::kernel::netlink) struct Narrowed(pub(in crate::kernel::netlink) RouteNetlinkMessage);
 
@@ -32,8 +32,8 @@ impl NetlinkDeserializable for Narrowed {
     }
 }
 
-/// A link's payload with the attributes of these kinds. From the first one on that is broken it is
-/// left as it is, for the parser to complain.
+/// Returns a link's payload with the attributes of these kinds only. Keeps everything from the
+/// first broken attribute on, so that the parser reports it.
 fn narrow(payload: &[u8], kinds: &[u16]) -> Vec<u8> {
     let mut narrowed = Vec::with_capacity(payload.len().min(256));
     let (header, mut rest) = payload.split_at(payload.len().min(LINK_HEADER));
@@ -50,7 +50,7 @@ fn narrow(payload: &[u8], kinds: &[u16]) -> Vec<u8> {
     narrowed
 }
 
-/// Length and kind of the first attribute, if it is a whole one.
+/// Returns length and kind of the first attribute, if it is complete.
 fn attribute(rest: &[u8]) -> Option<(usize, u16)> {
     let [a, b, c, d, ..] = *rest else {
         return None;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_stays_and_the_rest_goes() {
+    fn only_attributes_that_are_read_stay() {
         let attributes = [
             nla(3, b"eth0\0"),
             nla(9, b"123"),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_left_to_the_parser() {
+    fn broken_attributes_are_left_to_the_parser() {
         for tail in [&[2, 0, 9, 0][..], &[200, 0, 9, 0, 1], &[1, 0]] {
             let broken = [payload(&[nla(3, b"e\0")]), tail.to_vec()].concat();
             assert_eq!(narrow(&broken, &[3]), broken);

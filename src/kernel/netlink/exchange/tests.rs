@@ -1,11 +1,11 @@
-//! A socket to this very kernel.
+//! Exchanges with the real kernel.
 
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 
 use super::*;
 
 fn exchange() -> Exchange {
-    let here = |connect: Box<dyn FnOnce() -> Opened + Send>| Ok(connect());
+    let here = |connect: Box<dyn FnOnce() -> OpenResult + Send>| Ok(connect());
     Exchange::open(here, Duration::from_secs(5)).unwrap()
 }
 
@@ -18,7 +18,7 @@ fn link(name: &str) -> RouteNetlinkMessage {
 }
 
 #[test]
-fn an_answer_that_nobody_took_is_not_the_next_questions_answer() {
+fn a_late_answer_is_not_taken_for_the_next_one() {
     let mut exchange = exchange();
     let forsaken = exchange.send(&mut NetlinkMessage::from(link("no-such-link")), Kind::One);
     forsaken.unwrap();
