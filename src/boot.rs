@@ -1,8 +1,8 @@
-//! Which boot this is: after another one, no netns of before is left.
+//! The current boot. A reboot removes all network namespaces.
 
 use std::sync::OnceLock;
 
-/// The kernel's boot ID; empty where `/proc` has none, which then is like any other.
+/// Returns the kernel's boot ID, or an empty text if `/proc` has none.
 pub(crate) fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
     let read = || {

@@ -1,5 +1,5 @@
-//! Lists and texts in what less trusted parties send: an element of three bytes may take a hundred in
-//! memory, so that a limit on bytes is none on memory.
+//! Bounds on lists and texts that less trusted parties send. A limit on bytes alone does not bound
+//! memory: an element of three bytes may take a hundred in memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A list of at most `N` elements, each of which `each` may make smaller.
+/// A list of at most `N` elements. `each` may shorten every element.
 struct Elements<T, F, const N: usize> {
     each: F,
     refuses_more: bool,
@@ -48,7 +48,7 @@ where
 /// Reads a list of at most `N` elements.
 ///
 /// # Errors
-/// At the first element beyond.
+/// If the list has more elements.
 pub(crate) fn list<'de, D, T, const N: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -61,8 +61,8 @@ where
     })
 }
 
-/// Reads the first `N` elements of a list and skips the others. `each` is called with every element
-/// as it comes, so that what the elements hold together can be limited too.
+/// Reads the first `N` elements of a list and skips the others. Calls `each` on every element as it
+/// arrives, so that the caller can bound the elements' total size too.
 pub(crate) fn first<'de, D, T, const N: usize>(
     deserializer: D,
     each: impl FnMut(&mut T),
@@ -78,7 +78,7 @@ where
     })
 }
 
-/// A text, cut after `LENGTH` bytes.
+/// A text, cut to `LENGTH` bytes.
 struct Text<const LENGTH: usize>(String);
 
 impl<'de, const LENGTH: usize> Deserialize<'de> for Text<LENGTH> {
@@ -89,7 +89,7 @@ impl<'de, const LENGTH: usize> Deserialize<'de> for Text<LENGTH> {
     }
 }
 
-/// Cuts a text after `length` bytes.
+/// Cuts a text to at most `length` bytes.
 pub(crate) fn cut(text: &mut String, length: usize) {
     if text.len() > length {
         text.truncate(text.floor_char_boundary(length));
@@ -97,7 +97,7 @@ pub(crate) fn cut(text: &mut String, length: usize) {
     }
 }
 
-/// Reads a text and cuts it after `LENGTH` bytes.
+/// Reads a text and cuts it to at most `LENGTH` bytes.
 pub(crate) fn text<'de, D, const LENGTH: usize>(deserializer: D) -> Result<String, D::Error>
 where
     D: Deserializer<'de>,
@@ -105,7 +105,7 @@ where
     Text::<LENGTH>::deserialize(deserializer).map(|text| text.0)
 }
 
-/// The same of a text that may be missing.
+/// As [`text()`], for an optional text.
 pub(crate) fn optional_text<'de, D, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error>
@@ -116,7 +116,7 @@ where
     Ok(text.map(|text| text.0))
 }
 
-/// The first `N` texts of a list, each cut after `LENGTH` bytes.
+/// The first `N` texts of a list, each cut to `LENGTH` bytes.
 struct Texts<const N: usize, const LENGTH: usize>(Vec<String>);
 
 impl<'de, const N: usize, const LENGTH: usize> Deserialize<'de> for Texts<N, LENGTH> {
@@ -126,7 +126,7 @@ impl<'de, const N: usize, const LENGTH: usize> Deserialize<'de> for Texts<N, LEN
     }
 }
 
-/// Reads the first `N` texts of a list, each cut after `LENGTH` bytes.
+/// Reads the first `N` texts of a list, each cut to at most `LENGTH` bytes.
 pub(crate) fn texts<'de, D, const N: usize, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<Vec<String>, D::Error>
@@ -136,7 +136,7 @@ where
     Texts::<N, LENGTH>::deserialize(deserializer).map(|texts| texts.0)
 }
 
-/// The same of a list that may be missing.
+/// As [`texts`], for an optional list.
 pub(crate) fn optional_texts<'de, D, const N: usize, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<Option<Vec<String>>, D::Error>
@@ -147,6 +147,7 @@ where
     Ok(texts.map(|texts| texts.0))
 }
 
+/// The first `N` numbers of an object, each key cut to `LENGTH` bytes.
 struct Counts<const N: usize, const LENGTH: usize>;
 
 impl<'de, const N: usize, const LENGTH: usize> Visitor<'de> for Counts<N, LENGTH> {
@@ -169,7 +170,7 @@ impl<'de, const N: usize, const LENGTH: usize> Visitor<'de> for Counts<N, LENGTH
     }
 }
 
-/// Reads the first `N` numbers of an object by their keys, each key cut after `LENGTH` bytes.
+/// Reads the first `N` numbers of an object by key. Cuts each key to at most `LENGTH` bytes.
 pub(crate) fn counts<'de, D, const N: usize, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<BTreeMap<String, u64>, D::Error>
@@ -179,10 +180,10 @@ where
     deserializer.deserialize_map(Counts::<N, LENGTH>)
 }
 
-/// How many elements of a list a message names.
+/// The number of list elements that a message names.
 pub(crate) const NAMED: usize = 5;
 
-/// The first elements of a list that may be long, for a message: `a, b, c, d, e and 3 more`.
+/// Joins the first elements of a list for a message: `a, b, c, d, e and 3 more`.
 pub(crate) fn named<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
     let shown: Vec<T> = names.by_ref().take(NAMED).collect();
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_cut_is_cut_and_what_follows_is_read() {
+    fn long_lists_and_texts_are_cut_and_later_keys_are_read() {
         let long = r#"{"ids":["aé bc","b","c"],"names":["x","y"],"counts":{"aaaa":1,"b":2,"c":3},"cause":"abcd"}"#;
         let cut: Cut = serde_json::from_str(long).unwrap();
         assert_eq!(cut.ids, ["aé", "b"]);

@@ -1,5 +1,5 @@
-//! What people read on a terminal and in logs. Every line passes [`line()`], so that nobody whose
-//! text is in it can move the cursor, begin another line or hide what stands there.
+//! Output to terminals and logs. Every line passes [`line()`], so that text from less trusted
+//! sources cannot move the cursor, begin another line or hide text.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,13 +9,13 @@ use device_info::{printable, printable_json};
 /// The longest line, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// A text of whatever origin as one line.
+/// Escapes a text of any origin into one line.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     printable(text, LONGEST)
 }
 
-/// The lines of a delegate's output, whole: its line feeds are its own. The last ends too, so that
-/// what follows begins a line.
+/// Escapes each line of a delegate's output and keeps its line feeds. The result ends with a line
+/// feed, so that the following output begins a new line.
 pub(crate) fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     for line in text.lines() {
@@ -25,8 +25,11 @@ pub(crate) fn lines(text: &str) -> String {
     out
 }
 
-/// Writes one line to stderr; that it cannot be written is no error.
-#[allow(clippy::disallowed_methods, reason = "one of the few places that may")]
+/// Writes one line to stderr and ignores a failure to write.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "one of the few places that may write to stderr"
+)]
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", line(text));
 }
@@ -34,7 +37,7 @@ pub(crate) fn say(text: &str) {
 /// Writes lines to stdout.
 ///
 /// # Errors
-/// Those of stdout.
+/// The error of stdout.
 pub(crate) fn print<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> io::Result<()> {
     let mut out = String::new();
     for text in lines {
@@ -44,20 +47,23 @@ pub(crate) fn print<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> io::Re
     write(&out)
 }
 
-/// Writes a JSON document to stdout, with a line feed behind it.
+/// Writes a JSON document and a line feed to stdout.
 ///
 /// # Errors
-/// Those of stdout.
+/// The error of stdout.
 pub(crate) fn print_json(document: &str) -> io::Result<()> {
     write(&format!("{}\n", printable_json(document)))
 }
 
-/// Writes to stdout what is as it must be: an answer to the runtime, or a document of our own.
-/// One write, so that a reader never sees half of it.
+/// Writes a document to stdout unchanged: an answer to the runtime, or Jackfield's own text. Uses
+/// one write, so that a reader never sees half of it.
 ///
 /// # Errors
-/// Those of stdout.
-#[allow(clippy::disallowed_methods, reason = "one of the few places that may")]
+/// The error of stdout.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "one of the few places that may write to stdout"
+)]
 pub(crate) fn write(document: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(document.as_bytes())?;
@@ -69,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_of_others_stay_lines() {
+    fn line_feeds_of_a_delegates_output_are_kept() {
         assert_eq!(lines("a\r\n\u{1b}[2Jb\nc"), "a\n\\u{1b}[2Jb\nc\n");
         assert_eq!(lines("\n\n"), "\n\n");
         assert_eq!(lines(""), "");

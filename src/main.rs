@@ -1,9 +1,9 @@
-//! `jackfield`: with `CNI_COMMAND` in the environment the plugin, else the command line.
+//! `jackfield`: the plugin if `CNI_COMMAND` is in the environment, otherwise the command line.
 
 use std::process::ExitCode;
 
-/// Few pages are ever given back within one short call; musl's own allocator asks the kernel
-/// anew for each, which costs an ADD half a millisecond.
+/// dlmalloc, because a short call hardly ever returns pages. musl's own allocator asks the kernel
+/// for each page again, which costs an ADD half a millisecond.
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 

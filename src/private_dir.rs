@@ -1,40 +1,53 @@
-//! Directories whose content root trusts: records that a DEL runs, locks that every call waits for.
+//! Directories whose content root trusts: the journal's records and locks.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-/// The bits by which a group or others may write to a directory.
+use thiserror::Error;
+
+/// The mode bits that let a group or others write to a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Refuses a directory that anybody but root can change, and one that is reached through a link.
-/// A directory that does not exist is fine: root is about to create it.
+/// Refuses a directory that a user other than root can change, and a symlink to one. Accepts a
+/// missing directory, because root is about to create it.
 ///
 /// # Errors
-/// `PermissionDenied` with the reason, and those of the file system.
+/// `PermissionDenied` with the reason, or the error of the file system.
 pub(crate) fn check(dir: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         metadata => metadata?,
     };
-    let refused = |cause: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, cause));
+    let refused = |reason: Exposure| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
     if !metadata.is_dir() {
-        refused("it is not a directory".to_owned())
+        refused(Exposure::NotDirectory)
     } else if owner != 0 && owner != nix::unistd::geteuid().as_raw() {
-        refused(format!("user {owner} owns it"))
+        refused(Exposure::Owner(owner))
     } else if mode & WRITABLE_BY_OTHERS != 0 {
-        refused(format!("other users can write to it (mode {mode:04o})"))
+        refused(Exposure::Writable { mode })
     } else {
         Ok(())
     }
 }
 
-/// Creates a directory that only root can enter, with its parents.
+/// Why root cannot trust a directory.
+#[derive(Debug, Error)]
+enum Exposure {
+    #[error("it is not a directory")]
+    NotDirectory,
+    #[error("user {0} owns it")]
+    Owner(u32),
+    #[error("other users can write to it (mode {mode:04o})")]
+    Writable { mode: u32 },
+}
+
+/// Creates a directory that only root can enter, and its parents.
 ///
 /// # Errors
-/// Those of the file system.
+/// The error of the file system.
 pub(crate) fn create(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -49,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_real_directory_that_nobody_else_can_write_passes() {
+    fn only_a_real_directory_that_no_other_user_can_write_passes() {
         let base = tempfile::tempdir().unwrap();
         let dir = base.path().join("private");
         assert!(check(&dir).is_ok(), "not created yet");

@@ -1,4 +1,4 @@
-//! Reading a file that may turn out to be something else: a FIFO, a device, a link, without an end.
+//! Reads files that may turn out to be something else: a FIFO, a device, a symlink, or endless.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -7,12 +7,14 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use thiserror::Error;
 
-/// Reads a regular file of at most `limit` bytes, from a directory that the administrator writes.
+/// Reads a regular file of at most `limit` bytes from a directory that only the administrator
+/// writes.
 ///
 /// # Errors
-/// `InvalidData` for anything but a regular file, and for a file larger than `limit`. All other
-/// errors are those of the file system, `NotFound` among them.
+/// `InvalidData` if it is not a regular file or larger than `limit`, or the error of the file
+/// system, such as `NotFound`.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_up_to(open(path)?, limit)
 }
@@ -20,37 +22,37 @@ pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Reads a regular file of at most `limit` bytes, as UTF-8.
 ///
 /// # Errors
-/// As [`read`], and `InvalidData` for what is no UTF-8.
+/// As [`read`], and `InvalidData` if the file is not UTF-8.
 pub(crate) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let bytes = read(path, limit)?;
-    String::from_utf8(bytes).map_err(|_| refused("not UTF-8".to_owned()))
+    String::from_utf8(bytes).map_err(|_| Unsuitable::NotUtf8.into())
 }
 
-/// Reads a regular file of at most `limit` bytes, from a directory that somebody other than root may
-/// write: a link in the last component is refused.
+/// Reads a regular file of at most `limit` bytes from a directory that users other than root may
+/// write. Refuses a symlink in the last component.
 ///
 /// # Errors
-/// As [`read`], and `InvalidData` for a symbolic link.
+/// As [`read`], and `InvalidData` for a symlink.
 pub(crate) fn read_untrusted(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_up_to(open_with(path, OFlag::O_NOFOLLOW)?, limit)
 }
 
 fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
-    // The file may grow while it is read, so its reported size alone proves nothing.
+    // The file may grow meanwhile, so the read is limited too.
     let size = file.metadata()?.len().min(limit);
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return Err(refused(format!("larger than {limit} bytes")));
+        return Err(Unsuitable::TooLarge { limit }.into());
     }
     Ok(bytes)
 }
 
-/// Opens a regular file for reading. The open never waits: not for the writer of a FIFO, and not for
-/// the holder of a lease.
+/// Opens a regular file for reading, without waiting for the writer of a FIFO or the holder of a
+/// lease.
 ///
 /// # Errors
-/// `InvalidData` for anything but a regular file, and those of the file system.
+/// `InvalidData` if it is not a regular file, or the error of the file system.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(path, OFlag::empty())
 }
@@ -62,19 +64,34 @@ fn open_with(path: &Path, flags: OFlag) -> io::Result<File> {
         .custom_flags(flags.bits())
         .open(path);
     let file = opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ELOOP) => refused("a symbolic link".to_owned()),
+        Some(Errno::ELOOP) => Unsuitable::Symlink.into(),
         // A socket, or a device node without a device.
-        Some(Errno::ENXIO | Errno::ENODEV) => refused("not a regular file".to_owned()),
+        Some(Errno::ENXIO | Errno::ENODEV) => Unsuitable::NotRegular.into(),
         _ => error,
     })?;
     if !file.metadata()?.is_file() {
-        return Err(refused("not a regular file".to_owned()));
+        return Err(Unsuitable::NotRegular.into());
     }
     Ok(file)
 }
 
-fn refused(what: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
+/// Why a file is not read.
+#[derive(Debug, Error)]
+enum Unsuitable {
+    #[error("not a regular file")]
+    NotRegular,
+    #[error("a symbolic link")]
+    Symlink,
+    #[error("larger than {limit} bytes")]
+    TooLarge { limit: u64 },
+    #[error("not UTF-8")]
+    NotUtf8,
+}
+
+impl From<Unsuitable> for io::Error {
+    fn from(reason: Unsuitable) -> Self {
+        Self::new(io::ErrorKind::InvalidData, reason)
+    }
 }
 
 #[cfg(test)]
@@ -87,7 +104,8 @@ mod tests {
 
     use super::*;
 
-    /// What `read` says of `make`'s file, of which it may read 8 bytes.
+    /// Returns the message of [`read_untrusted`] for the file that `make` creates, with a limit of
+    /// 8 bytes.
     fn refusal(make: impl FnOnce(&Path)) -> String {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
@@ -115,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_administrators_link_is_followed_to_a_regular_file_alone() {
+    fn a_link_of_the_administrator_is_followed_but_only_to_a_regular_file() {
         let dir = tempfile::tempdir().unwrap();
         let link = |name: &str, to: &Path| {
             let path = dir.path().join(name);
@@ -157,7 +175,7 @@ mod tests {
         assert_eq!(error.to_string(), "not a regular file");
     }
 
-    /// The size that `/proc` reports for its files is 0.
+    /// `/proc` reports size 0 for its files.
     #[test]
     fn the_limit_holds_for_a_file_that_reports_another_size() {
         let error = read(Path::new("/proc/self/status"), 8).unwrap_err();
