@@ -1,4 +1,4 @@
-//! A device as it was before a pod got it, and what of it has to be put right when the pod is done.
+//! A device before and after a pod had it, and the repairs that restore it.
 //!
 //! ```text
 //! before the first plugin: DeviceState ──journal──▶ ┐
@@ -6,102 +6,128 @@
 //! after the last one:      DeviceState ─────────────┘
 //! ```
 //!
-//! Without any I/O: whoever can read a device and change it does that, and compares again. Only
-//! what was known before and is known now is compared, since what a driver does not tell nobody can
-//! give back; and a device that was made anew at the same address is another one.
+//! The comparison does no I/O: the caller reads the device, repairs it and compares again. It
+//! covers only values that were reported both before and after, because an unreported value cannot
+//! be restored. A device that was recreated at the same address counts as another device.
 
 use std::fmt;
 
 use device_info::{Guid, IpoibAddr, PciAddress};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::kernel::{LinkChange, VfSetting, VfState};
 
-/// What a PCI device is like, as far as plugins change it.
+/// The state of a PCI device, as far as plugins change it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DeviceState {
-    /// Its address.
+    /// The PCI address.
     pub device: PciAddress,
-    /// Which device of that address it is: the number of its directory in sysfs, which is another
-    /// one as soon as the device is made anew, as by its physical function's reset.
+    /// The inode of the device's directory in sysfs. It changes when the device is recreated, for
+    /// example when its physical function is reset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
-    /// The driver that it is bound to.
+    /// The bound driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// The interface that it is on the host; none on a driver that makes none.
+    /// The interface on the host, if the driver creates one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub netdev: Option<NetdevState>,
-    /// The physical function that it belongs to.
+    /// The physical function, if the device is a VF.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub physical: Option<PciAddress>,
-    /// What that one says of it.
+    /// The VF's settings on its physical function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<VfState>,
 }
 
-/// What a device's interface is like.
+/// The state of a device's interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetdevState {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its hardware address.
+    /// The hardware address.
     pub address: Vec<u8>,
-    /// Its MTU, in octets.
+    /// The MTU, in octets.
     pub mtu: u32,
 }
 
-/// What is to be done about a device, and what is only to be said.
+/// The differences between two states of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// What has to be put right, in an order in which drivers accept it.
+    /// What to restore, in an order that drivers accept.
     pub repairs: Vec<Repair>,
-    /// What is otherwise than it was and stays so, a line each.
-    pub remarks: Vec<String>,
-    /// Why it is another device by now, of which nothing is put back.
-    pub is_another: Option<&'static str>,
-    /// The interface that it was is not there, though its driver is.
+    /// Differences that stay.
+    pub remarks: Vec<Remark>,
+    /// Why this is not the same device any more. Nothing of it is restored then.
+    pub replacement: Option<Replacement>,
+    /// The driver is the same as before, but the interface is missing.
     pub lacks_interface: bool,
 }
 
-/// One thing that is put back.
+/// A difference that Jackfield does not repair.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Remark {
+    /// The device is bound to another driver, or to none.
+    #[error(
+        "its driver is {} but was {}; rebind it by hand, because Jackfield does not change drivers",
+        or_none(.now), or_none(.before)
+    )]
+    Driver {
+        /// The driver before.
+        before: Option<String>,
+        /// The driver now.
+        now: Option<String>,
+    },
+}
+
+/// Why a device is not the one that the pod had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Replacement {
+    /// The device was recreated at the same address.
+    #[error("it was recreated since (its physical function was reset); nothing of it is restored")]
+    Recreated,
+    /// The device is missing.
+    #[error("it is missing; nothing of it is restored")]
+    Missing,
+}
+
+/// One value to restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// Of a virtual function, on its physical function.
+    /// A setting of the VF on its physical function.
     Function(VfSetting),
-    /// Of its interface.
+    /// A property of the interface.
     Netdev(LinkChange),
-    /// The GUID of its IPoIB interface. What the physical function has set takes effect when the
-    /// driver finds the function anew, and no sooner.
+    /// The GUID of the IPoIB interface. The GUID on the physical function takes effect only when
+    /// the driver probes the VF again.
     Rebind {
-        /// The driver.
+        /// The driver to bind again.
         driver: String,
         /// The GUID that the interface had.
         guid: Guid,
     },
 }
 
-/// Something by which others know a pod, and the next one that has its device for it.
+/// A network identity of a pod. If it stays on the device, others take the next pod for this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Identity {
+pub enum PodIdentity {
     /// The hardware address.
     Mac,
     /// The GUID.
     Guid,
-    /// The VLAN, which is whom it can reach.
+    /// The VLAN, which decides which hosts the pod reaches.
     Vlan,
 }
 
-/// Compares a device with what it was.
+/// Compares the state of a device before a pod had it with its state now.
 #[must_use]
 pub fn compare(before: &DeviceState, now: &DeviceState) -> Comparison {
     let mut comparison = Comparison::default();
-    let made_anew = before.generation.zip(now.generation);
-    if made_anew.is_some_and(|(before, now)| before != now) {
-        comparison.is_another = Some(
-            "it was made anew since (its physical function was reset): nothing of it is put back",
-        );
+    let generations = before.generation.zip(now.generation);
+    if generations.is_some_and(|(before, now)| before != now) {
+        comparison.replacement = Some(Replacement::Recreated);
         return comparison;
     }
     if let (Some(then), Some(is)) = (&before.function, &now.function) {
@@ -113,7 +139,7 @@ pub fn compare(before: &DeviceState, now: &DeviceState) -> Comparison {
         comparison.repairs.extend(repairs);
     }
     compare_interfaces(before, now, &mut comparison);
-    // Many drivers let only a function that is trusted have another address.
+    // Many drivers let only a trusted function change its address.
     let is_last = |repair: &Repair| *repair == Repair::Function(VfSetting::Trust(false));
     comparison.repairs.sort_by_key(is_last);
     comparison
@@ -128,12 +154,10 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
         return;
     }
     if before.driver != now.driver {
-        let name = |driver: &Option<String>| driver.clone().unwrap_or_else(|| "none".to_owned());
-        comparison.remarks.push(format!(
-            "its driver is {}, it was {}: drivers are not changed, bind it anew",
-            name(&now.driver),
-            name(&before.driver)
-        ));
+        comparison.remarks.push(Remark::Driver {
+            before: before.driver.clone(),
+            now: now.driver.clone(),
+        });
         return;
     }
     match (&before.netdev, &now.netdev) {
@@ -152,17 +176,17 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
     }
 }
 
-/// The length of an Ethernet address. Of an IPoIB address nothing can be set: its GUID is its
-/// physical function's to give, and its queue pair is new with every start.
+/// The length of an Ethernet address. An IPoIB address cannot be set: its GUID comes from the
+/// physical function, and its queue pair changes on every start.
 const ETHERNET: usize = 6;
 
 impl DeviceState {
-    /// The function's own GUID in place of a setting that takes a GUID away.
+    /// Returns the setting with the function's own GUID, if `setting` would clear that GUID.
     #[must_use]
-    pub fn own_guid(&self, instead: VfSetting) -> Option<VfSetting> {
+    pub fn own_guid(&self, setting: VfSetting) -> Option<VfSetting> {
         let own = self.netdev.as_ref()?.port_guid()?;
         let own = Some(own).filter(|own| !own.is_zero())?;
-        match instead {
+        match setting {
             VfSetting::NodeGuid(none) if none.is_zero() => Some(VfSetting::NodeGuid(own)),
             VfSetting::PortGuid(none) if none.is_zero() => Some(VfSetting::PortGuid(own)),
             _ => None,
@@ -171,42 +195,47 @@ impl DeviceState {
 }
 
 impl NetdevState {
-    /// The GUID of the port, where this is an IPoIB interface.
+    /// Returns the port GUID if this is an IPoIB interface.
     fn port_guid(&self) -> Option<Guid> {
         let octets: [u8; 20] = self.address.as_slice().try_into().ok()?;
         Some(IpoibAddr::from(octets).port_guid())
     }
 }
 
+fn or_none(driver: &Option<String>) -> &str {
+    driver.as_deref().unwrap_or("none")
+}
+
 impl Repair {
-    /// By what of it others would know the pod that had the device `before`, as long as it is not
-    /// made: nothing where the device has its own, or none.
+    /// Returns the identity of the previous pod that the device keeps until this repair is made.
+    /// Returns [`None`] if the device has its own identity or none.
     #[must_use]
-    pub fn identity(&self, before: &DeviceState, now: &DeviceState) -> Option<Identity> {
+    pub fn identity(&self, before: &DeviceState, now: &DeviceState) -> Option<PodIdentity> {
         let own = before
             .netdev
             .as_ref()
             .map(|netdev| netdev.address.as_slice());
-        let is_anothers = |octets: &[u8]| octets.iter().any(|it| *it != 0) && own != Some(octets);
+        let is_foreign =
+            |octets: &[u8]| octets.iter().any(|octet| *octet != 0) && own != Some(octets);
         let own_guid = before.netdev.as_ref().and_then(NetdevState::port_guid);
-        let is_anothers_guid = |guid: Guid| !guid.is_zero() && own_guid != Some(guid);
+        let is_foreign_guid = |guid: Guid| !guid.is_zero() && own_guid != Some(guid);
         let function = now.function.as_ref();
         match self {
             Repair::Function(VfSetting::Mac(_)) => {
                 let mac = function?.mac?;
-                is_anothers(&mac.octets()).then_some(Identity::Mac)
+                is_foreign(&mac.octets()).then_some(PodIdentity::Mac)
             }
             Repair::Function(VfSetting::Vlan(_)) => {
-                (function?.vlan?.id != 0).then_some(Identity::Vlan)
+                (function?.vlan?.id != 0).then_some(PodIdentity::Vlan)
             }
             Repair::Function(VfSetting::NodeGuid(_)) => {
-                is_anothers_guid(function?.node_guid?).then_some(Identity::Guid)
+                is_foreign_guid(function?.node_guid?).then_some(PodIdentity::Guid)
             }
             Repair::Function(VfSetting::PortGuid(_)) => {
-                is_anothers_guid(function?.port_guid?).then_some(Identity::Guid)
+                is_foreign_guid(function?.port_guid?).then_some(PodIdentity::Guid)
             }
-            Repair::Rebind { .. } => Some(Identity::Guid),
-            Repair::Netdev(LinkChange::Address(_)) => Some(Identity::Mac),
+            Repair::Rebind { .. } => Some(PodIdentity::Guid),
+            Repair::Netdev(LinkChange::Address(_)) => Some(PodIdentity::Mac),
             Repair::Netdev(_) | Repair::Function(_) => None,
         }
     }
@@ -225,7 +254,7 @@ fn netdev_changes(
 }
 
 impl fmt::Display for Repair {
-    /// What it is put back to.
+    /// The restored value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Repair::Function(setting) => setting.fmt(f),
@@ -248,7 +277,7 @@ impl fmt::Display for Repair {
 }
 
 impl fmt::Display for DeviceState {
-    /// The device as messages name it.
+    /// The device's name in messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "device {}", self.device)?;
         match (&self.function, self.physical) {

@@ -1,4 +1,4 @@
-//! What has to be put right, by what plugins were seen to leave behind.
+//! Repairs of what plugins leave behind.
 
 use super::*;
 use crate::kernel::{VfLinkState, VfRates, VfVlan};
@@ -6,7 +6,7 @@ use crate::kernel::{VfLinkState, VfRates, VfVlan};
 const OWN: [u8; 6] = [0xda, 0x49, 0xc2, 0x64, 4, 0x38];
 const PODS: [u8; 6] = [2, 0x11, 0x22, 0x33, 0x44, 0x55];
 
-/// A VF of igb as it is when nobody has set anything.
+/// A VF of igb in its initial state.
 fn fresh() -> DeviceState {
     DeviceState {
         device: "0000:01:10.0".parse().unwrap(),
@@ -46,24 +46,24 @@ fn netdev(change: impl FnOnce(&mut NetdevState)) -> DeviceState {
 
 fn repairs(before: &DeviceState, now: &DeviceState) -> Vec<String> {
     let comparison = compare(before, now);
-    assert_eq!(comparison.remarks, [""; 0]);
+    assert_eq!(comparison.remarks, []);
     assert!(!comparison.lacks_interface);
     comparison.repairs.iter().map(Repair::to_string).collect()
 }
 
 #[test]
-fn what_is_as_it_was_needs_nothing() {
+fn an_unchanged_device_needs_no_repair() {
     assert_eq!(compare(&fresh(), &fresh()), Comparison::default());
 }
 
 #[test]
-fn an_admin_mac_that_became_the_vfs_own_is_put_back() {
+fn an_admin_mac_that_became_the_vfs_own_is_restored() {
     let left = function(|vf| vf.mac = Some(OWN.into()));
     assert_eq!(repairs(&fresh(), &left), ["mac 00:00:00:00:00:00"]);
 }
 
 #[test]
-fn the_name_and_mac_of_a_pod_that_vanished_are_put_back() {
+fn name_and_mac_are_restored_after_the_pod_vanished() {
     let left = netdev(|link| {
         link.name = "net1".to_owned();
         link.address = PODS.to_vec();
@@ -78,7 +78,7 @@ fn the_name_and_mac_of_a_pod_that_vanished_are_put_back() {
 }
 
 #[test]
-fn every_setting_on_the_physical_function_is_put_back_the_address_first() {
+fn every_setting_on_the_physical_function_is_restored_and_the_trust_last() {
     let before = function(|vf| {
         vf.vlan = Some(VfVlan {
             id: 7,
@@ -118,7 +118,7 @@ fn every_setting_on_the_physical_function_is_put_back_the_address_first() {
 }
 
 #[test]
-fn what_a_driver_did_not_tell_before_or_does_not_tell_now_is_not_owed() {
+fn a_setting_that_the_driver_did_not_report_before_or_after_is_not_restored() {
     let silent = function(|vf| {
         *vf = VfState {
             index: 0,
@@ -132,7 +132,7 @@ fn what_a_driver_did_not_tell_before_or_does_not_tell_now_is_not_owed() {
 }
 
 #[test]
-fn a_vf_on_vfio_has_no_interface_and_its_settings_all_the_same() {
+fn the_settings_of_a_vf_on_vfio_without_interface_are_restored() {
     let vfio = |state: &mut DeviceState| {
         state.driver = Some("vfio-pci".to_owned());
         state.netdev = None;
@@ -147,14 +147,14 @@ fn a_vf_on_vfio_has_no_interface_and_its_settings_all_the_same() {
 }
 
 #[test]
-fn an_interface_that_is_nowhere_is_missed() {
+fn a_missing_interface_is_reported() {
     let left = with(|state| state.netdev = None);
     let comparison = compare(&fresh(), &left);
     assert!(comparison.lacks_interface && comparison.repairs.is_empty());
 }
 
 #[test]
-fn another_driver_is_told_and_left_and_the_physical_function_is_put_right() {
+fn another_driver_is_reported_and_only_the_physical_function_is_restored() {
     let left = {
         let mut left = function(|vf| vf.trust = Some(true));
         left.driver = Some("vfio-pci".to_owned());
@@ -167,11 +167,16 @@ fn another_driver_is_told_and_left_and_the_physical_function_is_put_right() {
         [Repair::Function(VfSetting::Trust(false))]
     );
     assert!(!comparison.lacks_interface);
-    assert!(comparison.remarks[0].contains("driver is vfio-pci, it was igbvf"));
+    let remark = &comparison.remarks[0];
+    assert_eq!(
+        remark.to_string(),
+        "its driver is vfio-pci but was igbvf; rebind it by hand, because Jackfield does not \
+         change drivers"
+    );
 }
 
 #[test]
-fn a_vf_that_was_made_anew_is_another_one() {
+fn a_recreated_vf_is_another_device() {
     let left = {
         let mut left = function(|vf| vf.trust = Some(true));
         left.generation = Some(8);
@@ -179,7 +184,7 @@ fn a_vf_that_was_made_anew_is_another_one() {
     };
     let comparison = compare(&fresh(), &left);
     assert_eq!(comparison.repairs, []);
-    assert!(comparison.is_another.unwrap().contains("made anew"));
+    assert_eq!(comparison.replacement, Some(Replacement::Recreated));
 }
 
 #[test]
@@ -204,11 +209,11 @@ fn ipoib(queue_pair: u8, guid: u8) -> DeviceState {
 }
 
 #[test]
-fn an_ipoib_address_is_never_set_and_another_guid_takes_the_driver_anew() {
+fn an_ipoib_address_is_never_set_and_another_guid_needs_a_rebind() {
     assert_eq!(repairs(&ipoib(1, 1), &ipoib(2, 1)), [""; 0]);
     let guid = "GUID 00:00:00:00:00:00:00:01 of its interface";
     assert_eq!(repairs(&ipoib(1, 1), &ipoib(1, 2)), [guid]);
-    // What was to do it was ended in the middle.
+    // The driver was unbound, and the process ended before it bound it again.
     let mut unbound = ipoib(1, 2);
     unbound.driver = None;
     unbound.netdev = None;
@@ -223,8 +228,8 @@ fn an_ipoib_address_is_never_set_and_another_guid_takes_the_driver_anew() {
 }
 
 #[test]
-fn what_others_know_a_pod_by_is_told_from_what_they_do_not() {
-    let identities = |before: &DeviceState, now: &DeviceState| -> Vec<Identity> {
+fn only_repairs_that_remove_a_pods_identity_have_one() {
+    let identities = |before: &DeviceState, now: &DeviceState| -> Vec<PodIdentity> {
         let repairs = compare(before, now).repairs;
         let of = |repair: &Repair| repair.identity(before, now);
         repairs.iter().filter_map(of).collect()
@@ -237,19 +242,25 @@ fn what_others_know_a_pod_by_is_told_from_what_they_do_not() {
             ..VfVlan::default()
         });
     });
-    assert_eq!(identities(&fresh(), &pods), [Identity::Mac, Identity::Vlan]);
+    assert_eq!(
+        identities(&fresh(), &pods),
+        [PodIdentity::Mac, PodIdentity::Vlan]
+    );
     let own = function(|vf| vf.mac = Some(OWN.into()));
     assert_eq!(identities(&fresh(), &own), []);
     let link = netdev(|link| (link.name, link.address) = ("net1".to_owned(), PODS.to_vec()));
-    assert_eq!(identities(&fresh(), &link), [Identity::Mac]);
-    assert_eq!(identities(&ipoib(1, 1), &ipoib(1, 2)), [Identity::Guid]);
+    assert_eq!(identities(&fresh(), &link), [PodIdentity::Mac]);
+    assert_eq!(identities(&ipoib(1, 1), &ipoib(1, 2)), [PodIdentity::Guid]);
     let with_guid = |guid: u8| {
         let mut state = ipoib(1, 1);
         let vf = state.function.as_mut().unwrap();
         vf.port_guid = Some([0, 0, 0, 0, 0, 0, 0, guid].into());
         state
     };
-    assert_eq!(identities(&with_guid(0), &with_guid(9)), [Identity::Guid]);
+    assert_eq!(
+        identities(&with_guid(0), &with_guid(9)),
+        [PodIdentity::Guid]
+    );
     let own = with_guid(0).own_guid(VfSetting::PortGuid([0; 8].into()));
     assert_eq!(
         own,

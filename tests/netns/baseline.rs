@@ -239,7 +239,7 @@ fn a_name_that_was_taken_meanwhile_is_kept_on_record_until_it_can_be_put_back() 
     assert_eq!(interface(&lab), as_it_came());
 }
 
-/// `sriov_numvfs` through 0: the same address, made anew.
+/// `sriov_numvfs` through 0: the device is recreated at the same address.
 #[test]
 fn pf_reset_between_add_and_del_leaves_the_new_function_alone() {
     let lab = lab();
@@ -250,7 +250,7 @@ fn pf_reset_between_add_and_del_leaves_the_new_function_alone() {
     copy(&old, &vf);
     let outcome = lab.call("DEL");
     assert_eq!(outcome.exit, 0, "{outcome}");
-    assert!(outcome.stderr.contains("made anew since"), "{outcome}");
+    assert!(outcome.stderr.contains("recreated since"), "{outcome}");
     assert_eq!(interface(&lab), as_it_was_left());
 }
 
@@ -295,7 +295,7 @@ fn another_driver_between_add_and_del_is_said_and_never_bound_anew() {
     std::os::unix::fs::symlink("../../../../bus/pci/drivers/vfio-pci", &driver).unwrap();
     let outcome = lab.call("DEL");
     assert_eq!(outcome.exit, 0, "{outcome}");
-    let line = "its driver is vfio-pci, it was igbvf";
+    let line = "its driver is vfio-pci but was igbvf";
     assert!(outcome.stderr.contains(line), "{outcome}");
     assert!(fs::read_link(driver).unwrap().ends_with("vfio-pci"));
     assert_eq!(interface(&lab), as_it_was_left());

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use device_info::PciAddress;
 
 use super::hardware::{FunctionError, Hardware, States};
-use crate::baseline::{Comparison, DeviceState, Repair, compare};
+use crate::baseline::{Comparison, DeviceState, Repair, Replacement, compare};
 use crate::boot::boot_id;
 use crate::journal::{Exclusive, Header, Sandbox, Unrestored};
 use crate::kernel::{DeviceLinks, KernelError, LinkChange};
@@ -216,7 +216,7 @@ impl<'a> Restoring<'a> {
             let comparison = match is {
                 Some(is) => compare(before, is),
                 None => Comparison {
-                    is_another: Some("it is gone: nothing of it is put back"),
+                    replacement: Some(Replacement::Missing),
                     ..Comparison::default()
                 },
             };

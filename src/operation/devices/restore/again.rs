@@ -3,7 +3,7 @@
 
 use super::Restoring;
 use super::left::Left;
-use crate::baseline::{DeviceState, Identity};
+use crate::baseline::{DeviceState, PodIdentity};
 use crate::journal::Header;
 use crate::operation::{Context, Failure, Note};
 use crate::plan::{Attachment, PlanError, Reason};
@@ -66,9 +66,9 @@ fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
             continue;
         }
         let (what, remedy) = match identity {
-            Identity::Mac => ("hardware address", "ask for a MAC"),
-            Identity::Guid => ("GUID", "ask for an infiniband-guid"),
-            Identity::Vlan => ("VLAN", "set vlan in the definition"),
+            PodIdentity::Mac => ("hardware address", "ask for a MAC"),
+            PodIdentity::Guid => ("GUID", "ask for an infiniband-guid"),
+            PodIdentity::Vlan => ("VLAN", "set vlan in the definition"),
         };
         let driver = device.driver.as_deref().unwrap_or("DRIVER");
         return Err(attachment.problem(Reason::Devices(format!(
@@ -79,12 +79,12 @@ fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn is_set_anew(attachment: &Attachment, identity: Identity) -> bool {
+fn is_set_anew(attachment: &Attachment, identity: PodIdentity) -> bool {
     let requested = &attachment.requested;
     let set = IntendedFunction::of(&attachment.config, requested);
     match identity {
-        Identity::Mac => requested.mac.is_some() || set.mac().is_some(),
-        Identity::Guid => requested.guid.is_some(),
-        Identity::Vlan => set.vlan().is_some(),
+        PodIdentity::Mac => requested.mac.is_some() || set.mac().is_some(),
+        PodIdentity::Guid => requested.guid.is_some(),
+        PodIdentity::Vlan => set.vlan().is_some(),
     }
 }

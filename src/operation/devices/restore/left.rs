@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::refused::{Refused, may_work_later};
 use super::{RestoreError, failure};
-use crate::baseline::{Comparison, DeviceState, Identity};
+use crate::baseline::{Comparison, DeviceState, PodIdentity};
 use crate::operation::devices::hardware::States;
 use crate::operation::{Context, Failure, Note};
 
@@ -15,7 +15,7 @@ pub(super) struct Left<'a> {
     /// What does not, on which device, a line each.
     wrong: Vec<(&'a DeviceState, String)>,
     /// By what of a device others would take the next pod for the one before, and why that stays.
-    pub(super) identities: Vec<(&'a DeviceState, Identity, String)>,
+    pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
     /// What is to be said, and no more.
     remarks: Vec<String>,
 }
@@ -46,10 +46,10 @@ impl<'a> Left<'a> {
         refused: &[Refused<'_>],
         now: &States,
     ) {
-        let another = comparison.is_another;
+        let another = comparison.replacement;
         let remark = another.map(|remark| format!("{before}: {remark}"));
         self.remarks.extend(remark);
-        let remarks = comparison.remarks.iter().cloned();
+        let remarks = comparison.remarks.iter().map(ToString::to_string);
         self.wrong.extend(remarks.map(|remark| (before, remark)));
         if comparison.lacks_interface {
             let name = before.netdev.as_ref().map_or("", |netdev| &netdev.name);

@@ -335,17 +335,20 @@ fn a_vf_that_its_pf_made_anew_is_left_as_it_is_and_that_is_said() {
         copy(&old, &vf);
     });
     assert_eq!(lab.changes(), [""; 0]);
-    assert!(outcome.notes[0].contains("made anew"), "{outcome:?}");
+    assert!(
+        outcome.notes[0].contains("it was recreated since"),
+        "{outcome:?}"
+    );
 }
 
 #[test]
-fn a_vf_that_is_gone_owes_nothing() {
+fn a_missing_vf_owes_nothing() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| {
         let link = lab.dir.path().join("sys/bus/pci/devices").join(VF);
         std::fs::remove_file(link).unwrap();
     });
-    outcome.assert_says("it is gone");
+    outcome.assert_says("it is missing");
 }
 
 #[test]
