@@ -1,4 +1,4 @@
-//! Intended against observed: what an attachment was to be, and what the kernel shows of it.
+//! Verification: compares an attachment as intended with the attachment in the kernel.
 //!
 //! ```text
 //! Selection, CniResult, device ─▶ Intended ─┐
@@ -6,9 +6,9 @@
 //! PodLinks ──observe (waits for DAD)──▶ Observed ─┘
 //! ```
 //!
-//! Each attachment is judged before the next one is made, since a later one may enslave it, and
-//! again on CHECK. Judging is a function without any I/O; what becomes of a finding, whether it
-//! fails the attachment or is an event, is for the caller to say by its [`Weight`].
+//! Each attachment is judged before the next one is made, because a later one may enslave its
+//! interface, and again on CHECK. The judgement does no I/O. The caller decides by a finding's
+//! [`Weight`] whether it fails the attachment or becomes an event.
 
 mod finding;
 mod function;
@@ -17,8 +17,8 @@ mod intended;
 mod judge;
 mod observed;
 
-pub use finding::{Finding, Source, Weight, What};
-pub use function::{IntendedFunction, plugins as sriov_plugins};
+pub use finding::{Finding, HiddenFunction, Mismatch, Source, Weight};
+pub use function::{FunctionConfigError, IntendedFunction, plugins as sriov_plugins};
 pub use intended::{Intended, Masters};
 pub use judge::judge;
 pub use observed::{Master, Observed, observe};

@@ -20,8 +20,8 @@ pub(super) fn network_config(bytes: &[u8]) {
         NetworkConfig::parse(config.raw().as_bytes()),
         Ok(config.clone())
     );
-    if let Err(line) = IntendedFunction::check(&config) {
-        assert!(line.starts_with("plugin "));
+    if let Err(error) = IntendedFunction::check(&config) {
+        assert!(error.to_string().starts_with("plugin "));
     }
     let Ok(name) = "net".parse() else { return };
     let capability_args = CapabilityArgs::new();

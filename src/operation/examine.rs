@@ -115,7 +115,9 @@ fn examine(
             }
             examined.problems = networks::missing_programs(context, &config);
             let misread = IntendedFunction::check(&config).err();
-            examined.problems.extend(misread);
+            examined
+                .problems
+                .extend(misread.map(|error| error.to_string()));
         }
         Err(cause) => examined.problems.push(cause),
     }

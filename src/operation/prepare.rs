@@ -116,8 +116,8 @@ impl Announced<'_> {
 /// Whether what definitions set of virtual functions is what their plugins would set.
 fn check_functions(plan: &mut Plan) {
     for attachment in &plan.attachments {
-        if let Err(cause) = IntendedFunction::check(&attachment.config) {
-            let problem = attachment.problem(Reason::Network(cause));
+        if let Err(error) = IntendedFunction::check(&attachment.config) {
+            let problem = attachment.problem(Reason::Network(error.to_string()));
             plan.problems.push(problem);
         }
     }

@@ -14,7 +14,7 @@ use crate::cni::CniResult;
 use crate::kernel::{Link, PodLinks};
 use crate::plan::Attachment;
 use crate::request::{NodeConfig, Strictness};
-use crate::verify::{self, Finding, Intended, Masters, Weight, What};
+use crate::verify::{self, Finding, Intended, Masters, Mismatch, Weight};
 
 /// How long duplicate address detection may take before it counts as not finished.
 const DAD_WITHIN: Duration = Duration::from_secs(5);
@@ -150,7 +150,7 @@ fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Find
     };
     let finding = |path: &str| Finding {
         interface: attachment.ifname.clone(),
-        what: What::Socket {
+        mismatch: Mismatch::Socket {
             path: path.to_owned(),
         },
         weight: Weight::Answered,
@@ -173,7 +173,7 @@ fn lost_others(
         if links.link(&name)?.is_none() {
             lost.push(Finding {
                 interface: name,
-                what: What::Missing,
+                mismatch: Mismatch::Missing,
                 weight: Weight::Answered,
             });
         }

@@ -1,39 +1,39 @@
-//! What is not as it was to be.
+//! Differences between an attachment as intended and as observed.
 
-mod what;
+mod mismatch;
 mod words;
 
 use std::fmt;
 
-pub use what::What;
+pub use mismatch::{HiddenFunction, Mismatch};
 
 use crate::cni::InterfaceName;
 
-/// One thing that is not as it was to be; its [`Display`](fmt::Display) is one line that names
-/// the interface, what was expected, what was found, and what to do.
+/// One difference between intended and observed. Its [`Display`](fmt::Display) is one line with the
+/// interface, the expected and the found value, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The interface of the attachment.
     pub interface: InterfaceName,
-    /// What is wrong.
-    pub what: What,
-    /// How much that matters.
+    /// The difference.
+    pub mismatch: Mismatch,
+    /// Its weight.
     pub weight: Weight,
 }
 
 /// How much a finding matters, lightest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weight {
-    /// Worth an event; nothing that was promised is missing.
+    /// Worth an event. Nothing that was promised is missing.
     Warning,
-    /// A delegate answered otherwise.
+    /// It contradicts a delegate's answer.
     Answered,
-    /// The pod asked otherwise, or kubelet allocated otherwise: always in, whatever is verified
-    /// of an answer.
+    /// It contradicts the pod's request or kubelet's allocation, and counts whatever strictness
+    /// applies to answers.
     Requested,
 }
 
-/// Who expected something.
+/// The source of an expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The pod's selection.
@@ -62,6 +62,6 @@ impl fmt::Display for Source {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "interface {}: {}", self.interface, self.what)
+        write!(f, "interface {}: {}", self.interface, self.mismatch)
     }
 }

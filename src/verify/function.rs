@@ -1,24 +1,28 @@
-//! A virtual function as its definition sets it, against what its physical function says.
+//! Verifies the settings of a virtual function on its physical function.
 //!
-//! What plugins of SR-IOV were told in the definition, by the keys that sriov-cni and ib-sriov-cni
-//! have; nothing that no key sets, and nothing that the driver does not report. It is the only
-//! proof for a function that a program drives, and holds whatever the pod does to its interface.
+//! The expected settings come from the definition, by the keys of sriov-cni and ib-sriov-cni.
+//! Settings without a key, and those that the driver does not report, are not checked. This is the
+//! only proof for a VF that a program drives. It holds whatever the pod does to its interface.
 
+mod key_error;
 mod keys;
 
 use device_info::{Guid, MacAddr};
+use thiserror::Error;
 
 use crate::cni::{NetworkConfig, PluginConfig, RawObject};
 use crate::kernel::{VfLinkState, VfState, VfVlan};
 use crate::npwg::RequestedMac;
 use crate::plan::Requested;
 
-use super::What;
-use keys::{Keys, Misread};
+use super::Mismatch;
+use key_error::KeyError;
+use keys::Keys;
 
-/// Keys that plugins of other devices do not have, as they have `mac` and `vlan`: whoever has one of
-/// these means a virtual function, whatever it is called.
-const OF_FUNCTIONS: [&str; 7] = [
+/// Keys that only plugins for virtual functions have. Plugins for other devices have `mac` and
+/// `vlan` too. A plugin with one of these keys sets up a virtual function, whatever its type is
+/// called.
+const FUNCTION_KEYS: [&str; 7] = [
     "vlanQoS",
     "vlanProto",
     "spoofchk",
@@ -28,7 +32,8 @@ const OF_FUNCTIONS: [&str; 7] = [
     "max_tx_rate",
 ];
 
-/// What is set of a virtual function; nothing where nobody sets it.
+/// The settings of a virtual function that a definition sets; [`None`] for those that it leaves
+/// alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntendedFunction {
     mac: Option<MacAddr>,
@@ -42,8 +47,8 @@ pub struct IntendedFunction {
 }
 
 impl IntendedFunction {
-    /// What the plugins of SR-IOV in a chain set. A hardware address or GUID that the pod asks for
-    /// goes before the definition's own.
+    /// Collects the settings of the SR-IOV plugins in a chain. A hardware address or GUID that the
+    /// pod requests takes precedence over the definition's.
     #[must_use]
     pub fn of(config: &NetworkConfig, requested: &Requested) -> Self {
         let mut intended = Self::default();
@@ -53,38 +58,41 @@ impl IntendedFunction {
         intended
     }
 
-    /// Whether the plugins of SR-IOV in a chain read its keys as what they say.
+    /// Checks that the SR-IOV plugins in a chain read every value as it is written.
     ///
     /// # Errors
-    /// The first value that they do not, in one line with plugin, key, value and remedy.
-    pub fn check(config: &NetworkConfig) -> Result<(), String> {
+    /// The first value that a plugin would read differently or refuse.
+    pub fn check(config: &NetworkConfig) -> Result<(), FunctionConfigError> {
         for plugin in plugins(config) {
             let body = plugin.body();
             let checked = Keys::of(body).check(body);
-            checked.map_err(|misread| format!("plugin {}: {misread}", plugin.plugin_type()))?;
+            checked.map_err(|source| FunctionConfigError {
+                plugin: plugin.plugin_type().to_string(),
+                source,
+            })?;
         }
         Ok(())
     }
 
-    /// The hardware address that is set.
+    /// Returns the intended hardware address.
     #[must_use]
     pub fn mac(&self) -> Option<MacAddr> {
         self.mac
     }
 
-    /// The VLAN that is set.
+    /// Returns the intended VLAN.
     #[must_use]
     pub fn vlan(&self) -> Option<VfVlan> {
         self.vlan
     }
 
-    /// Whether nothing is set at all, so that nothing has to be looked at.
+    /// Returns whether no setting is intended, so that nothing has to be read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is set, one thing a line.
+    /// Returns the intended settings, one per line.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let switch = |on: bool| if on { "on" } else { "off" };
@@ -104,33 +112,33 @@ impl IntendedFunction {
         .collect()
     }
 
-    /// A value that is [`Misread`] is none here: its ADD was refused.
+    /// Skips values with a [`KeyError`]: ADD refuses them.
     fn take(&mut self, body: &RawObject, requested: &Requested) {
         let keys = Keys::of(body);
         let asked = match requested.mac {
             Some(RequestedMac::Ethernet(mac)) => Some(mac),
             Some(RequestedMac::Ipoib(_)) | None => None,
         };
-        self.mac = asked.or(known(keys.mac)).or(self.mac);
-        self.vlan = known(keys.vlan).or(self.vlan);
-        self.spoof_check = known(keys.spoof_check).or(self.spoof_check);
-        self.trust = known(keys.trust).or(self.trust);
-        self.link_state = known(keys.link_state).or(self.link_state);
-        self.min_rate = known(keys.min_rate).or(self.min_rate);
-        self.max_rate = known(keys.max_rate).or(self.max_rate);
-        self.guid = requested.guid.or(known(keys.guid)).or(self.guid);
+        self.mac = asked.or(valid(keys.mac)).or(self.mac);
+        self.vlan = valid(keys.vlan).or(self.vlan);
+        self.spoof_check = valid(keys.spoof_check).or(self.spoof_check);
+        self.trust = valid(keys.trust).or(self.trust);
+        self.link_state = valid(keys.link_state).or(self.link_state);
+        self.min_rate = valid(keys.min_rate).or(self.min_rate);
+        self.max_rate = valid(keys.max_rate).or(self.max_rate);
+        self.guid = requested.guid.or(valid(keys.guid)).or(self.guid);
     }
 
-    /// What a physical function says otherwise.
+    /// Returns the settings whose reported value differs from the intended one.
     #[must_use]
-    pub fn judge(&self, device: &str, found: &VfState) -> Vec<What> {
+    pub fn judge(&self, device: &str, found: &VfState) -> Vec<Mismatch> {
         let mut differences = Vec::new();
         let mut compare = |key: &'static str, expected: Option<String>, found: Option<String>| {
             if let (Some(expected), Some(found)) = (expected, found)
                 && expected != found
             {
                 let device = device.to_owned();
-                differences.push(What::Function {
+                differences.push(Mismatch::Function {
                     device,
                     key,
                     expected,
@@ -163,7 +171,7 @@ impl IntendedFunction {
             self.max_rate.map(text),
             rates.map(|rates| text(rates.max)),
         );
-        // Both are set alike: the port's is what others see.
+        // A plugin sets both. Other nodes see the port's.
         compare("guid", self.guid.map(text), found.port_guid.map(text));
         compare("guid", self.guid.map(text), found.node_guid.map(text));
         differences.dedup();
@@ -171,15 +179,24 @@ impl IntendedFunction {
     }
 }
 
-/// Those of SR-IOV in a chain, by their names or by keys that no others have.
+/// A value that an SR-IOV plugin would read differently or refuse.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("plugin {plugin}: {source}")]
+pub struct FunctionConfigError {
+    /// The plugin's type.
+    plugin: String,
+    source: KeyError,
+}
+
+/// Returns the SR-IOV plugins of a chain, found by type or by a key that no other plugin has.
 pub fn plugins(config: &NetworkConfig) -> impl Iterator<Item = &PluginConfig> {
     config.plugins().iter().filter(|plugin| {
         let is_by_name = plugin.plugin_type().as_str().contains("sriov");
-        is_by_name || OF_FUNCTIONS.iter().any(|key| plugin.body().contains(key))
+        is_by_name || FUNCTION_KEYS.iter().any(|key| plugin.body().contains(key))
     })
 }
 
-fn known<T>(read: Result<Option<T>, Misread>) -> Option<T> {
+fn valid<T>(read: Result<Option<T>, KeyError>) -> Option<T> {
     read.ok().flatten()
 }
 

@@ -1,10 +1,10 @@
-//! Hardware addresses, compared as what they are.
+//! Hardware addresses of results and of the kernel.
 
 use device_info::{Guid, IpoibAddr, MacAddr};
 
 use crate::npwg::RequestedMac;
 
-/// Reads a hardware address of a result; [`None`] when it is none.
+/// Parses a hardware address of a result; [`None`] if it is not one.
 pub(super) fn parse(text: &str) -> Option<RequestedMac> {
     let ethernet = MacAddr::parse_observed(text).map(RequestedMac::Ethernet);
     ethernet
@@ -12,10 +12,10 @@ pub(super) fn parse(text: &str) -> Option<RequestedMac> {
         .ok()
 }
 
-/// Whether the kernel's octets are the expected address.
+/// Returns whether the kernel's octets are the expected address.
 ///
-/// Of an IPoIB address only the GUID of its port is compared: the number of its queue pair is
-/// new with every restart of the interface (RFC 4391 §9.1.1).
+/// Of an IPoIB address only the port GUID is compared, because the queue pair number changes on
+/// every restart of the interface (RFC 4391 §9.1.1).
 pub(super) fn is(octets: &[u8], expected: RequestedMac) -> bool {
     match expected {
         RequestedMac::Ethernet(address) => octets == address.octets(),
@@ -23,7 +23,7 @@ pub(super) fn is(octets: &[u8], expected: RequestedMac) -> bool {
     }
 }
 
-/// The octets of an address, as the kernel would show it.
+/// Returns the octets of an address, as the kernel reports them.
 pub(super) fn octets(address: RequestedMac) -> Vec<u8> {
     match address {
         RequestedMac::Ethernet(address) => address.octets().to_vec(),
@@ -31,13 +31,13 @@ pub(super) fn octets(address: RequestedMac) -> Vec<u8> {
     }
 }
 
-/// The GUID of the port whose IPoIB address this is.
+/// Returns the port GUID of an IPoIB address.
 pub(super) fn guid(octets: &[u8]) -> Option<Guid> {
     let octets: [u8; 20] = octets.try_into().ok()?;
     Some(IpoibAddr::from(octets).port_guid())
 }
 
-/// For people; the kernel's addresses have any length, tunnels have none.
+/// Formats an address for messages. The kernel's addresses have any length; tunnels have none.
 pub(super) fn show(octets: &[u8]) -> String {
     if octets.is_empty() {
         return "none".to_owned();

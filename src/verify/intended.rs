@@ -1,4 +1,4 @@
-//! What an attachment was to be.
+//! An attachment as intended.
 
 use ipnet::IpNet;
 
@@ -6,39 +6,38 @@ use crate::cni::{CniResult, Interface, InterfaceName};
 use crate::npwg::RequestedIp;
 use crate::plan::Requested;
 
-/// What an attachment was to be: what the pod asked for, what the delegates answered, which
-/// device it was given.
+/// An attachment as intended: the pod's request, the delegates' answer and the allocated device.
 #[derive(Clone, Copy, Debug)]
 pub struct Intended<'a> {
-    /// The name of the interface: `CNI_IFNAME` of its ADD.
+    /// The interface's name: `CNI_IFNAME` of the ADD.
     pub ifname: &'a InterfaceName,
-    /// What was asked for.
+    /// The pod's request.
     pub requested: &'a Requested,
-    /// The final result of its chain.
+    /// The final result of the delegate chain.
     pub answered: Option<&'a CniResult>,
-    /// The ID of the device that kubelet allocated, where its form is known; [`None`] passes
-    /// without any proof of identity.
+    /// The ID of the device that kubelet allocated, if its form is known. With [`None`] the device
+    /// is not checked.
     pub device: Option<&'a str>,
-    /// The device is driven from user space (vfio, vhost-user, memif), so the pod need not have
-    /// an interface of the kernel's for it.
+    /// The device is driven from user space (vfio, vhost-user, memif), so the pod may have no
+    /// kernel interface for it.
     pub in_user_space: bool,
-    /// Who may have enslaved it.
+    /// The interfaces that may have enslaved it.
     pub masters: Masters<'a>,
 }
 
-/// Which interface may have enslaved the attachment's.
+/// The interfaces that may have enslaved the attachment's interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Masters<'a> {
-    /// Any: right after ADD its own chain alone was at work.
+    /// Any interface: right after ADD only the attachment's own delegates have run.
     #[default]
     Any,
-    /// These, on CHECK: the interfaces of later attachments (a bond over it), and the one that
-    /// was its master right after ADD. Below one of them the permanent hardware address is
-    /// compared, and missing IP addresses are no more than a warning.
+    /// On CHECK, these: the interfaces of later attachments (such as a bond over it), and its
+    /// master right after ADD. Below one of them, verification compares the permanent hardware
+    /// address, and missing IP addresses are only a warning.
     Among(&'a [InterfaceName]),
 }
 
-/// Of an attachment that asks for nothing.
+/// The request of an attachment that requests nothing.
 static NOTHING: Requested = Requested {
     ips: Vec::new(),
     mac: None,
@@ -47,7 +46,7 @@ static NOTHING: Requested = Requested {
 };
 
 impl<'a> Intended<'a> {
-    /// An attachment of which nothing but its interface is known yet.
+    /// An attachment with only an interface name.
     #[must_use]
     pub fn new(ifname: &'a InterfaceName) -> Self {
         Self {
@@ -60,7 +59,8 @@ impl<'a> Intended<'a> {
         }
     }
 
-    /// What the answer says of this interface: by name, else the first one in the sandbox.
+    /// Returns the answer's entry for this interface: by name, otherwise the first one in the
+    /// sandbox.
     pub(super) fn interface(&self) -> Option<&'a Interface> {
         let result = self.answered?;
         let named = |interface: &&Interface| {
@@ -70,10 +70,10 @@ impl<'a> Intended<'a> {
         result.interfaces.iter().find(named).or_else(first)
     }
 
-    /// The addresses that the answer gives to this interface.
+    /// Returns the IP addresses that the answer gives to this interface.
     ///
-    /// An address that points at no interface is this one's: results before 0.3.0 know no others
-    /// (CNI 1.1.0 §5 "Add Success").
+    /// An address without an interface index belongs to this interface, because results before
+    /// 0.3.0 have no other (CNI 1.1.0 §5 "Add Success").
     pub(super) fn answered_ips(&self) -> impl Iterator<Item = IpNet> + use<'a> {
         let ours = self.interface();
         let result = self.answered;
@@ -86,7 +86,7 @@ impl<'a> Intended<'a> {
                     (Some(interface), Some(ours)) => {
                         interface.sandbox.is_some() && interface.name == ours.name
                     }
-                    // On the host, and nothing else was answered.
+                    // An interface on the host, in an answer without one in the sandbox.
                     (Some(interface), None) => interface.sandbox.is_some(),
                     (None, _) => true,
                 }
@@ -94,12 +94,12 @@ impl<'a> Intended<'a> {
             .map(|(_, ip)| ip.address)
     }
 
-    /// Whether an address is one that somebody asked for or answered.
+    /// Returns whether an address was requested or answered.
     pub(super) fn concerns(&self, address: IpNet) -> bool {
         self.source_of(address).is_some()
     }
 
-    /// Whether an address is one that was asked for, or else one that was answered.
+    /// Returns the source of an address: the request, otherwise the answer.
     pub(super) fn source_of(&self, address: IpNet) -> Option<super::Source> {
         let asked = |ip: &RequestedIp| ip.addr() == address.addr();
         if self.requested.ips.iter().any(asked) {
@@ -111,7 +111,7 @@ impl<'a> Intended<'a> {
         }
     }
 
-    /// Whether something was asked for that only an interface can show.
+    /// Returns whether the request contains something that only an interface can prove.
     pub(super) fn asks(&self) -> bool {
         let Requested { ips, mac, guid, .. } = self.requested;
         !ips.is_empty() || mac.is_some() || guid.is_some() || self.device.is_some()

@@ -1,4 +1,4 @@
-//! The rules.
+//! The rules of verification.
 
 mod address;
 mod identity;
@@ -9,12 +9,12 @@ use crate::kernel::Link;
 use crate::npwg::RequestedMac;
 
 use super::hardware;
-use super::{Finding, Intended, Masters, Observed, Source, Weight, What};
+use super::{Finding, Intended, Masters, Mismatch, Observed, Source, Weight};
 
-/// Compares what an attachment was to be with what the kernel shows of it.
+/// Compares an attachment as intended with the attachment as observed.
 ///
-/// No finding is the proof. They come in the order in which a reader would ask: is it there, is
-/// it the right device, has it the right addresses, does it work.
+/// An empty list proves the attachment. Findings come in the order of the questions: does the
+/// interface exist, is it on the right device, has it the right addresses, is it up?
 #[must_use]
 pub fn judge(intended: &Intended<'_>, observed: &Observed) -> Vec<Finding> {
     let mut judgement = Judgement {
@@ -28,7 +28,7 @@ pub fn judge(intended: &Intended<'_>, observed: &Observed) -> Vec<Finding> {
         Some(link) if link.name != intended.ifname.as_str() => {
             let of = link.name.clone();
             let weight = judgement.weight_of_presence();
-            judgement.add(weight, What::AlternativeName { of });
+            judgement.add(weight, Mismatch::AlternativeName { of });
         }
         Some(link) => judgement.present(link, observed),
     }
@@ -42,10 +42,10 @@ struct Judgement<'a> {
 }
 
 impl Judgement<'_> {
-    fn add(&mut self, weight: Weight, what: What) {
+    fn add(&mut self, weight: Weight, mismatch: Mismatch) {
         self.findings.push(Finding {
             interface: self.intended.ifname.clone(),
-            what,
+            mismatch,
             weight,
         });
     }
@@ -58,17 +58,17 @@ impl Judgement<'_> {
         self.mtu(link);
         if link.up {
             if !link.carrier {
-                self.add(Weight::Warning, What::NoCarrier);
+                self.add(Weight::Warning, Mismatch::NoCarrier);
             }
         } else {
-            self.add(Weight::Answered, What::Down);
+            self.add(Weight::Answered, Mismatch::Down);
         }
         self.ip_addresses(observed, enslaved);
         self.duplicates(link, observed);
     }
 
-    /// Without any interface the delegate's answer is all there is, and only for a device that is
-    /// driven from user space that is enough.
+    /// Judges a missing interface. The delegate's answer is then the only evidence, which is enough
+    /// for a device in user space only.
     fn absent(&mut self) {
         if self.intended.in_user_space {
             self.answer_alone();
@@ -77,7 +77,7 @@ impl Judgement<'_> {
         let intended = self.intended;
         let answers = intended.interface().is_some() || intended.answered_ips().next().is_some();
         if intended.asks() || answers {
-            self.add(self.weight_of_presence(), What::Missing);
+            self.add(self.weight_of_presence(), Mismatch::Missing);
         }
     }
 
@@ -90,18 +90,18 @@ impl Judgement<'_> {
     }
 
     fn mtu(&mut self, link: &Link) {
-        // A result's 0 is Go's way to say nothing.
+        // An MTU of 0 in a result means that the plugin left it out, as Go writes it.
         let answered = self.intended.interface().and_then(|answer| answer.mtu);
         if let Some(expected) = answered
             && expected != 0
             && expected != link.mtu
         {
             let found = link.mtu;
-            self.add(Weight::Answered, What::Mtu { expected, found });
+            self.add(Weight::Answered, Mismatch::Mtu { expected, found });
         }
     }
 
-    /// Whether a later attachment has enslaved it, and so changed what it is.
+    /// Returns the later attachment that has enslaved the interface and so changed it.
     fn master<'o>(&mut self, observed: &'o Observed) -> Option<&'o str> {
         let master = observed
             .master
@@ -114,23 +114,24 @@ impl Judgement<'_> {
             return Some(&master.name);
         }
         let found = master.name.clone();
-        self.add(Weight::Answered, What::Master { found });
+        self.add(Weight::Answered, Mismatch::Master { found });
         None
     }
 
-    /// The answered hardware address; a broken one is a finding.
+    /// Returns the answered hardware address. An invalid one becomes a finding.
     fn answered_mac(&mut self) -> Option<RequestedMac> {
         let text = self.intended.interface()?.mac.as_deref()?;
         let read = hardware::parse(text);
         if read.is_none() && !text.is_empty() {
             let found = text.to_owned();
-            self.add(Weight::Answered, What::BrokenHardwareAddress { found });
+            self.add(Weight::Answered, Mismatch::BrokenHardwareAddress { found });
         }
-        // All zeros are what a plugin says that does not know it.
+        // Plugins answer all zeros if they do not know the address.
         read.filter(|mac| !matches!(mac, RequestedMac::Ethernet(mac) if mac.is_zero()))
     }
 
-    /// The expected hardware addresses: the requested one, and the answered one where it differs.
+    /// Returns the expected hardware addresses: the requested one, and the answered one if it
+    /// differs.
     fn expected_macs(&mut self) -> impl Iterator<Item = (Source, RequestedMac)> + use<> {
         let requested = self.intended.requested.mac;
         let answered = self.answered_mac();

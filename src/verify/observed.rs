@@ -1,4 +1,4 @@
-//! What the kernel shows of an attachment.
+//! An attachment as observed in the kernel.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -7,46 +7,46 @@ use crate::kernel::{Address, KernelError, Link, PodLinks};
 
 use super::Intended;
 
-/// What the kernel shows of an attachment.
+/// An attachment as observed in the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// Its interface, with the permanent hardware address.
+    /// The interface, with its permanent hardware address.
     pub link: Option<Link>,
-    /// The IP addresses of that interface.
+    /// The IP addresses of the interface.
     pub addresses: Vec<Address>,
-    /// Who has enslaved it.
+    /// The interface that has enslaved it.
     pub master: Option<Master>,
-    /// The names of the device that it is. The kernel's parent is the first; whoever can read
-    /// sysfs adds what that one stands for (the PCI function of a `virtioN`, the parent of what a
-    /// macvlan stands on).
+    /// The names of its device. The kernel's parent device comes first. A caller with access to
+    /// sysfs adds the device behind it: the PCI function of a `virtioN`, or the parent of a
+    /// macvlan's lower link.
     pub device: Vec<String>,
 }
 
 /// The bridge, bond or VRF that an interface belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Master {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its kind (`bond`, `bridge`, `vrf`).
+    /// The kind (`bond`, `bridge`, `vrf`).
     pub kind: Option<String>,
 }
 
 impl Master {
-    /// Whether it changes what the interface is. A VRF does not: it is routing alone.
+    /// Returns whether the master changes the interface itself. A VRF changes only routing.
     pub(super) fn changes_it(&self) -> bool {
         self.kind.as_deref() != Some("vrf")
     }
 }
 
-/// The shortest and the longest pause between two looks at addresses that are being checked.
+/// The shortest and the longest pause between two reads while addresses are being checked.
 const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 
-/// Looks at the interface of an attachment, and waits while the kernel checks its addresses for
-/// duplicates (RFC 4862 §5.4), until `deadline` at the latest.
+/// Reads the interface of an attachment. Waits while the kernel checks its addresses for duplicates
+/// (RFC 4862 §5.4), until `deadline` at the latest.
 ///
-/// It waits for addresses that were asked for or answered, and no others: a link-local address
-/// that nobody asked for would cost every pod more than a second. Nor is there a wait without a
-/// carrier, since the kernel does not check then.
+/// Only requested and answered addresses are worth a wait. Waiting for a link-local address that
+/// was not requested would cost every pod more than a second. Without a carrier the kernel does not
+/// check, so there is no wait.
 ///
 /// # Errors
 /// [`KernelError`] when the kernel refuses or does not answer.
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_waited_for_that_nobody_asked_for_or_that_cannot_end() {
+    fn only_requested_addresses_that_can_settle_are_waited_for() {
         let pending = vec![address("fe80::1/64", true, false)];
         let mut unplugged = link(3, "net1");
         unplugged.carrier = false;

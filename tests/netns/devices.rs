@@ -307,7 +307,7 @@ fn an_interface_that_is_not_the_device_is_refused_and_taken_back() {
     let words = [
         "demo/vf (net1)",
         "none (a link of kind veth)",
-        "allocated was",
+        "not the allocated",
         KERNEL,
     ];
     lab.call("ADD").fails(105, &words);
@@ -790,7 +790,7 @@ fn vfio_and_vhost_are_bound_as_they_were_or_check_says_so() {
     let target = fs::read_link(&driver).unwrap();
     fs::remove_file(&driver).unwrap();
     lab.call("CHECK")
-        .fails(105, &["demo/vf (net1)", VFIO, "unbound or gone"]);
+        .fails(105, &["demo/vf (net1)", VFIO, "unbound or missing"]);
     std::os::unix::fs::symlink(target.with_file_name("igbvf"), &driver).unwrap();
     lab.call("CHECK")
         .fails(105, &["demo/vf (net1)", VFIO, "igbvf", "vfio-pci"]);

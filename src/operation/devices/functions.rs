@@ -10,7 +10,7 @@ use crate::cluster::Event;
 use crate::operation::{Context, Failure};
 use crate::plan::Attachment;
 use crate::request::Strictness;
-use crate::verify::{Finding, IntendedFunction, Weight, What};
+use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight};
 
 /// Compares what the definitions of `attachments` set with what physical functions say. Where
 /// nothing is set nobody is asked. What is allowed by `verify` comes back as warnings.
@@ -48,22 +48,18 @@ pub(in crate::operation) fn prove<'a>(
         let found = match function {
             Some(function) => set.judge(&device, &function),
             None => {
-                let cause = states.unreadable.first().map(ToString::to_string);
-                let cause = cause.unwrap_or_else(|| {
-                    "its physical function has no interface on the host, or its driver says \
-                     nothing of virtual functions"
-                        .to_owned()
-                });
-                vec![What::HiddenFunction { device, cause }]
+                let error = states.unreadable.first().map(ToString::to_string);
+                let reason = error.map_or(HiddenFunction::NotReported, HiddenFunction::Unreadable);
+                vec![Mismatch::HiddenFunction { device, reason }]
             }
         };
-        let findings = found.into_iter().map(|what| Finding {
+        let findings = found.into_iter().map(|mismatch| Finding {
             interface: attachment.ifname.clone(),
-            weight: match what {
-                What::HiddenFunction { .. } => Weight::Warning,
+            weight: match mismatch {
+                Mismatch::HiddenFunction { .. } => Weight::Warning,
                 _ => Weight::Requested,
             },
-            what,
+            mismatch,
         });
         let is_grave = |finding: &Finding| {
             finding.weight == Weight::Requested && config.verify == Strictness::Strict

@@ -22,7 +22,7 @@ use device_info::{Device, Facts, PciAddress, Sysfs, VdpaDriver};
 use crate::allocation::AllocatedDevice;
 use crate::plan::{Attachment, Reason};
 use crate::request::NodeConfig;
-use crate::verify::{Finding, Weight, What};
+use crate::verify::{Finding, Mismatch, Weight};
 
 /// The node's devices.
 pub(in crate::operation) struct Hardware<'a> {
@@ -139,14 +139,14 @@ impl<'a> Hardware<'a> {
             }
             Some(Device::Subfunction(subfunction)) => (subfunction.driver(), true),
         };
-        let what = if found.as_ref() != Some(expected) {
-            What::Driver {
+        let mismatch = if found.as_ref() != Some(expected) {
+            Mismatch::Driver {
                 device: id,
                 expected: expected.clone(),
                 found,
             }
         } else if !can_be_opened {
-            What::NoCharacterDevice {
+            Mismatch::NoCharacterDevice {
                 device: id,
                 driver: expected.clone(),
             }
@@ -155,7 +155,7 @@ impl<'a> Hardware<'a> {
         };
         vec![Finding {
             interface: attachment.ifname.clone(),
-            what,
+            mismatch,
             weight: Weight::Requested,
         }]
     }

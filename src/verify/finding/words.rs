@@ -1,41 +1,41 @@
-//! What is wrong, in words: what was expected, what was found, and what to do.
+//! The texts of findings: the expected value, the found value and a remedy.
 
 use std::fmt;
 
 use ipnet::IpNet;
 
-use super::What;
+use super::{HiddenFunction, Mismatch};
 use crate::verify::hardware::show;
 
-impl fmt::Display for What {
+impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str(
-                "it is not in the pod; see in the delegate's log why it reported success",
+                "it is not in the pod, but the delegate reported success; check the delegate's log",
             ),
             Self::AlternativeName { of } => write!(
                 f,
-                "that is an alternative name of interface {of:?} only; let the delegate use \
-                 CNI_IFNAME as the name"
+                "it is only an alternative name of interface {of:?}; make the delegate use CNI_IFNAME \
+                 as the name"
             ),
             Self::AnsweredName { found } => write!(
                 f,
-                "the delegate answered interface {found:?}; let it use CNI_IFNAME"
+                "the delegate answered interface {found:?}; make it use CNI_IFNAME"
             ),
             Self::Device { expected, found } => write!(
                 f,
-                "it is device {}, allocated was {expected}; let the delegate take deviceID",
+                "it is device {}, not the allocated {expected}; make the delegate use deviceID",
                 found.join(" or ")
             ),
             Self::AnsweredDevice { expected, found } => write!(
                 f,
-                "the delegate answered device {found:?}, allocated was {expected}; let the \
-                 delegate take deviceID"
+                "the delegate answered device {found:?}, not the allocated {expected}; make it use \
+                 deviceID"
             ),
             Self::UnknownDevice { expected } => write!(
                 f,
-                "the kernel does not say which device it is, allocated was {expected}; use \
-                 Linux 5.14 or later"
+                "the kernel does not report its device, so the allocated {expected} cannot be \
+                 confirmed; use Linux 5.14 or later"
             ),
             Self::Driver {
                 device,
@@ -43,20 +43,20 @@ impl fmt::Display for What {
                 found: Some(found),
             } => write!(
                 f,
-                "device {device} is bound to driver {found}, it was attached on {expected}; bind \
-                 it to {expected}"
+                "device {device} is bound to driver {found} but was attached on {expected}; bind it \
+                 to {expected}"
             ),
             Self::Driver {
                 device, expected, ..
             } => write!(
                 f,
-                "device {device} is unbound or gone, it was attached on driver {expected}; bind \
-                 it again, or recreate the pod"
+                "device {device} is unbound or missing but was attached on driver {expected}; bind \
+                 it to {expected}, or recreate the pod"
             ),
             Self::NoCharacterDevice { device, driver } => write!(
                 f,
                 "device {device} on driver {driver} has no character device; load the driver's \
-                 module and see whether udev makes it"
+                 module and check udev"
             ),
             Self::Function {
                 device,
@@ -65,13 +65,13 @@ impl fmt::Display for What {
                 found,
             } => write!(
                 f,
-                "device {device}: on its physical function {key} is {found}, it was to be \
-                 {expected}; let the delegate set it, or see who changed it since"
+                "device {device}: on its physical function {key} is {found} instead of {expected}; \
+                 make the delegate set it, or check what changed it since"
             ),
-            Self::HiddenFunction { device, cause } => write!(
+            Self::HiddenFunction { device, reason } => write!(
                 f,
-                "device {device}: what its definition sets on its physical function cannot be \
-                 seen: {cause}; look at it with ip link"
+                "device {device}: cannot read its settings on its physical function: {reason}; check \
+                 them with ip link"
             ),
             Self::HardwareAddress {
                 expected,
@@ -79,37 +79,37 @@ impl fmt::Display for What {
                 found,
             } => write!(
                 f,
-                "its hardware address is {}, {source} was {expected}; let a plugin of the chain \
+                "its hardware address is {}, but {expected} was {source}; make a plugin of the chain \
                  set it",
                 show(found)
             ),
             Self::HiddenHardwareAddress { expected, master } => write!(
                 f,
-                "below {master:?} its hardware address {expected} cannot be seen; look at it on \
-                 the device's physical function"
+                "its hardware address {expected} is hidden below {master:?}; check it on the device's \
+                 physical function"
             ),
             Self::BrokenHardwareAddress { found } => write!(
                 f,
-                "the delegate answered hardware address {found:?}, which is none; let it answer \
-                 octets with colons"
+                "the delegate answered {found:?}, which is not a hardware address; make it answer \
+                 octets separated by colons"
             ),
             Self::NoHardwareAddress { expected } => write!(
                 f,
-                "requested was hardware address {expected}, and the delegate answered none; look \
-                 at it on the device's physical function"
+                "hardware address {expected} was requested, but the delegate answered none; check it \
+                 on the device's physical function"
             ),
             Self::Guid { expected, found } => write!(
                 f,
-                "its hardware address is {}, requested was one with GUID {expected}; let a \
-                 plugin of the chain set it",
+                "its hardware address is {}, but GUID {expected} was requested; make a plugin of the \
+                 chain set it",
                 show(found)
             ),
             Self::Mtu { expected, found } => write!(
                 f,
-                "its MTU is {found}, answered by the delegate was {expected}; give the network \
-                 an MTU that its device can have"
+                "its MTU is {found}, but the delegate answered {expected}; configure an MTU that the \
+                 device supports"
             ),
-            Self::Down => f.write_str("it is down; let the delegate set it up"),
+            Self::Down => f.write_str("it is down; make the delegate set it up"),
             Self::NoCarrier => f.write_str("it has no carrier; check cable, switch and peer"),
             Self::Address {
                 expected,
@@ -118,12 +118,12 @@ impl fmt::Display for What {
             } => {
                 write!(f, "IP address {expected} was {source}, but it has ")?;
                 list(f, found)?;
-                f.write_str("; check the IPAM plugin and the range that it may use")
+                f.write_str("; check the IPAM plugin and its range")
             }
             Self::Duplicate { address } => write!(
                 f,
-                "IP address {address} is in use by somebody else on that network; free it there \
-                 or choose another"
+                "IP address {address} is in use by another node on that network; free it there or \
+                 choose another"
             ),
             Self::Tentative {
                 address,
@@ -143,14 +143,26 @@ impl fmt::Display for What {
             ),
             Self::Socket { path } => write!(
                 f,
-                "the delegate answered socket {path:?}, whose directory is not there; let it \
-                 answer the absolute path of a socket"
+                "the delegate answered socket {path:?}, whose directory is missing; make it answer \
+                 the absolute path of a socket"
             ),
             Self::Master { found } => write!(
                 f,
-                "it is enslaved to {found:?}, which is no later attachment of this pod; release \
+                "it is enslaved to {found:?}, which is not a later attachment of this pod; release \
                  it"
             ),
+        }
+    }
+}
+
+impl fmt::Display for HiddenFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotReported => f.write_str(
+                "the physical function has no interface on the host, or its driver does not \
+                 report virtual functions",
+            ),
+            Self::Unreadable(error) => f.write_str(error),
         }
     }
 }

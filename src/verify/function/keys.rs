@@ -1,36 +1,24 @@
-//! The keys by which sriov-cni and ib-sriov-cni set a virtual function, with the values that mean to
-//! these plugins what they say.
+//! The keys by which sriov-cni and ib-sriov-cni set up a virtual function.
 //!
-//! A value that they refuse is no value here either. Those that they take for something else are
-//! the reason for this file: `"spoofchk": "yes"` switches the check off.
+//! This module accepts only values that these plugins read as they are written. It refuses values
+//! that they refuse, and values that they misread: `"spoofchk": "yes"` switches the check off.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use device_info::{Guid, MacAddr};
 use serde::de::DeserializeOwned;
-use thiserror::Error;
 
+use super::key_error::{KeyError, Problem};
 use crate::cni::RawObject;
-use crate::cni::json::excerpt;
 use crate::kernel::{VfLinkState, VfVlan, VlanProtocol};
 
-/// The VLANs that a function can be put into; 0 is none.
+/// The VLAN IDs of a virtual function; 0 is none.
 const VLANS: RangeInclusive<u16> = 0..=4094;
 /// The priorities of a VLAN.
 const PRIORITIES: RangeInclusive<u8> = 0..=7;
 
-/// A value that a plugin of SR-IOV would not read as what it says.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("key {key} is {value}: {cause}; {remedy}")]
-pub(super) struct Misread {
-    key: &'static str,
-    value: String,
-    cause: String,
-    remedy: &'static str,
-}
-
-/// What one plugin sets of a virtual function, key by key.
+/// The settings that one plugin makes, key by key.
 pub(super) struct Keys {
     pub(super) mac: Read<MacAddr>,
     pub(super) vlan: Read<VfVlan>,
@@ -42,35 +30,25 @@ pub(super) struct Keys {
     pub(super) guid: Read<Guid>,
 }
 
-/// The value of a key, nothing where it is not there, or why it is not what it says.
-type Read<T> = Result<Option<T>, Misread>;
+/// The value of a key, or [`None`] if the key is absent.
+type Read<T> = Result<Option<T>, KeyError>;
 
 impl Keys {
     pub(super) fn of(body: &RawObject) -> Keys {
         Keys {
-            mac: parsed(
-                body,
-                "mac",
-                "no interface can have such an address",
-                "write six octets with colons, as 02:00:00:00:00:01",
-            ),
+            mac: parsed(body, "mac", Problem::Mac),
             vlan: vlan(body),
             spoof_check: switch(body, "spoofchk"),
             trust: switch(body, "trust"),
             link_state: link_state(body),
             min_rate: rate(body, "min_tx_rate"),
             max_rate: rate(body, "max_tx_rate"),
-            guid: parsed(
-                body,
-                "guid",
-                "no port can have such a GUID",
-                "write eight octets with colons, as 02:00:00:00:00:00:00:3e",
-            ),
+            guid: parsed(body, "guid", Problem::Guid),
         }
     }
 
-    /// The first value that is not what it says.
-    pub(super) fn check(self, body: &RawObject) -> Result<(), Misread> {
+    /// Returns the first error.
+    pub(super) fn check(self, body: &RawObject) -> Result<(), KeyError> {
         self.mac?;
         self.vlan?;
         self.spoof_check?;
@@ -79,36 +57,19 @@ impl Keys {
         let (min, max) = (self.min_rate?, self.max_rate?);
         self.guid?;
         match (min, max) {
-            (Some(min), Some(max)) if max != 0 && min > max => Err(misread(
-                body,
-                "min_tx_rate",
-                format!("max_tx_rate is {max}"),
-                "let the least rate not be above the highest",
-            )),
+            (Some(min), Some(max)) if max != 0 && min > max => {
+                let problem = Problem::AboveMaximum(max);
+                Err(KeyError::new(body, "min_tx_rate", problem))
+            }
             _ => Ok(()),
         }
     }
 }
 
-fn misread(
-    body: &RawObject,
-    key: &'static str,
-    cause: impl Into<String>,
-    remedy: &'static str,
-) -> Misread {
-    let value = body.get(key).map_or("null", |value| value.get());
-    Misread {
-        key,
-        value: excerpt(value).into_owned(),
-        cause: cause.into(),
-        remedy,
-    }
-}
-
-/// A text; an empty one is none, as for the plugins.
-fn text(body: &RawObject, key: &'static str, remedy: &'static str) -> Read<String> {
+/// Reads a string. An empty one counts as absent, as for the plugins.
+fn text(body: &RawObject, key: &'static str) -> Read<String> {
     let text = body.read::<String>(key);
-    let text = text.map_err(|_| misread(body, key, "it has to be a text", remedy))?;
+    let text = text.map_err(|_| KeyError::new(body, key, Problem::NotText))?;
     Ok(text.filter(|text| !text.is_empty()))
 }
 
@@ -116,98 +77,65 @@ fn number<T: DeserializeOwned + PartialOrd>(
     body: &RawObject,
     key: &'static str,
     range: RangeInclusive<T>,
-    remedy: &'static str,
 ) -> Read<T> {
     match body.read::<T>(key) {
-        Ok(number) if number.as_ref().is_none_or(|it| range.contains(it)) => Ok(number),
-        _ => Err(misread(body, key, "it is no such number", remedy)),
+        Ok(number) if number.as_ref().is_none_or(|number| range.contains(number)) => Ok(number),
+        _ => Err(KeyError::new(body, key, Problem::NotInRange)),
     }
 }
 
-fn parsed<T: FromStr>(
-    body: &RawObject,
-    key: &'static str,
-    cause: &str,
-    remedy: &'static str,
-) -> Read<T> {
-    let Some(text) = text(body, key, remedy)? else {
+fn parsed<T: FromStr>(body: &RawObject, key: &'static str, problem: Problem) -> Read<T> {
+    let Some(text) = text(body, key)? else {
         return Ok(None);
     };
-    // Where a pod may write dashes or dots, these plugins compare texts with what the kernel writes.
+    // The plugins compare this text with the kernel's, which has colons. A pod's request may have
+    // dashes or dots.
     let value = text.parse().ok().filter(|_| !text.contains(['-', '.']));
     value
         .map(Some)
-        .ok_or_else(|| misread(body, key, cause, remedy))
+        .ok_or_else(|| KeyError::new(body, key, problem))
 }
 
 fn switch(body: &RawObject, key: &'static str) -> Read<bool> {
-    const REMEDY: &str = "write on or off";
-    match text(body, key, REMEDY)?.as_deref() {
+    match text(body, key)?.as_deref() {
         None => Ok(None),
         Some("on") => Ok(Some(true)),
         Some("off") => Ok(Some(false)),
-        Some(_) => {
-            let cause = "sriov-cni takes everything but on for off";
-            Err(misread(body, key, cause, REMEDY))
-        }
+        Some(_) => Err(KeyError::new(body, key, Problem::Switch)),
     }
 }
 
 fn link_state(body: &RawObject) -> Read<VfLinkState> {
-    const REMEDY: &str = "write auto, enable or disable";
-    match text(body, "link_state", REMEDY)?.as_deref() {
+    match text(body, "link_state")?.as_deref() {
         None => Ok(None),
         Some("auto") => Ok(Some(VfLinkState::Auto)),
         Some("enable") => Ok(Some(VfLinkState::Enable)),
         Some("disable") => Ok(Some(VfLinkState::Disable)),
-        Some(_) => Err(misread(
-            body,
-            "link_state",
-            "there is no such state",
-            REMEDY,
-        )),
+        Some(_) => Err(KeyError::new(body, "link_state", Problem::LinkState)),
     }
 }
 
-/// sriov-cni hands a negative rate on to the kernel as one without end.
+/// Reads a rate. sriov-cni passes a negative rate to the kernel, which takes it for no limit.
 fn rate(body: &RawObject, key: &'static str) -> Read<u32> {
-    number(
-        body,
-        key,
-        0..=u32::MAX,
-        "write Mbit/s as a whole number, 0 for no limit",
-    )
+    number(body, key, 0..=u32::MAX)
 }
 
-/// VLAN, priority and protocol, the two of which mean nothing without the first.
+/// Reads VLAN, priority and protocol. Priority and protocol mean nothing without the VLAN.
 fn vlan(body: &RawObject) -> Read<VfVlan> {
-    const PROTOCOLS: &str = "write 802.1q or 802.1ad";
-    let id = number(
-        body,
-        "vlan",
-        VLANS,
-        "write a number from 0 to 4094, 0 for none",
-    )?;
-    let qos = number(body, "vlanQoS", PRIORITIES, "write a number from 0 to 7")?;
-    let protocol = match text(body, "vlanProto", PROTOCOLS)? {
+    let id = number(body, "vlan", VLANS)?;
+    let qos = number(body, "vlanQoS", PRIORITIES)?;
+    let protocol = match text(body, "vlanProto")? {
         None => None,
         Some(text) if text.eq_ignore_ascii_case("802.1q") => Some(VlanProtocol::Customer),
         Some(text) if text.eq_ignore_ascii_case("802.1ad") => Some(VlanProtocol::Service),
-        Some(_) => {
-            return Err(misread(
-                body,
-                "vlanProto",
-                "there is no such protocol",
-                PROTOCOLS,
-            ));
-        }
+        Some(_) => return Err(KeyError::new(body, "vlanProto", Problem::VlanProtocol)),
     };
-    let needs = |key| Err(misread(body, key, "there is no VLAN", "set vlan as well"));
+    let needs_vlan = |key| Err(KeyError::new(body, key, Problem::NoVlan));
     let is_tagged = id.is_some_and(|id| id != 0);
     match (qos, protocol) {
-        (Some(qos), _) if id.is_none() || (qos != 0 && !is_tagged) => needs("vlanQoS"),
-        (_, Some(_)) if id.is_none() => needs("vlanProto"),
-        (_, Some(VlanProtocol::Service)) if !is_tagged => needs("vlanProto"),
+        (Some(qos), _) if id.is_none() || (qos != 0 && !is_tagged) => needs_vlan("vlanQoS"),
+        (_, Some(_)) if id.is_none() => needs_vlan("vlanProto"),
+        (_, Some(VlanProtocol::Service)) if !is_tagged => needs_vlan("vlanProto"),
         _ => Ok(id.map(|id| VfVlan {
             id,
             qos: qos.unwrap_or_default(),
@@ -222,10 +150,12 @@ mod tests {
 
     fn check(keys: &str) -> Result<(), String> {
         let body = RawObject::parse(format!(r#"{{"type":"sriov"{keys}}}"#).as_bytes()).unwrap();
-        Keys::of(&body).check(&body).map_err(|it| it.to_string())
+        Keys::of(&body)
+            .check(&body)
+            .map_err(|error| error.to_string())
     }
 
-    /// What the plugins read as it is written, be it spelt as Go allows.
+    /// Includes keys in another case, which Go accepts.
     #[test]
     fn vf_admin_state_that_means_what_it_says_passes() {
         for keys in [

@@ -1,4 +1,4 @@
-//! What a physical function says of a VF, against what the keys of a definition set.
+//! Settings that a physical function reports, compared with the keys of a definition.
 
 use super::*;
 use crate::kernel::VfRates;
@@ -13,7 +13,7 @@ fn of_type(plugin: &str, keys: &str, requested: &Requested) -> IntendedFunction 
     IntendedFunction::of(&config, requested)
 }
 
-/// A VF of igb, with a VLAN; of GUIDs and link states its driver says nothing.
+/// A VF of igb with a VLAN. Its driver reports no GUIDs and no link state.
 fn seen() -> VfState {
     VfState {
         mac: Some([2, 0x11, 0x22, 0x33, 0x44, 0x55].into()),
@@ -42,7 +42,7 @@ fn vf_admin_state_as_the_definition_sets_it_is_the_proof() {
 }
 
 #[test]
-fn vf_admin_state_is_told_beforehand() {
+fn vf_admin_state_is_listed_before_add() {
     let keys = r#","vlan":100,"vlanQoS":3,"spoofchk":"off","max_tx_rate":200"#;
     let lines = ["vlan 100 qos 3", "spoofchk off", "max_tx_rate 200"];
     assert_eq!(intended(keys).lines(), lines);
@@ -50,14 +50,14 @@ fn vf_admin_state_is_told_beforehand() {
 }
 
 #[test]
-fn vf_admin_state_that_no_key_sets_is_nobodys_business() {
+fn vf_admin_state_without_a_key_is_not_checked() {
     assert!(intended("").is_empty());
     assert_eq!(lines(intended(""), &seen()), [""; 0]);
     let others = r#","vlan":5,"mac":"02:00:00:00:00:01""#;
     let bridge = of_type("bridge", others, &Requested::default());
     assert!(
         bridge.is_empty(),
-        "other plugins mean other things by these keys"
+        "other plugins use these keys for something else"
     );
 }
 
@@ -66,24 +66,21 @@ fn vf_admin_state_that_differs_is_named_key_by_key() {
     let table = [
         (
             r#","mac":"02:11:22:33:44:66""#,
-            "mac is 02:11:22:33:44:55, it was to be 02:11:22:33:44:66",
+            "mac is 02:11:22:33:44:55 instead of 02:11:22:33:44:66",
         ),
         (
             r#","vlan":100"#,
-            "vlan is vlan 100 qos 3, it was to be vlan 100",
+            "vlan is vlan 100 qos 3 instead of vlan 100",
         ),
         (
             r#","vlan":100,"vlanQoS":3,"vlanProto":"802.1AD""#,
-            "it was to be vlan 100 qos 3 proto 802.1ad",
+            "instead of vlan 100 qos 3 proto 802.1ad",
         ),
-        (r#","vlan":0"#, "it was to be vlan 0"),
-        (r#","spoofchk":"on""#, "spoofchk is off, it was to be on"),
-        (r#","trust":"off""#, "trust is on, it was to be off"),
-        (r#","min_tx_rate":10"#, "min_tx_rate is 0, it was to be 10"),
-        (
-            r#","max_tx_rate":100"#,
-            "max_tx_rate is 200, it was to be 100",
-        ),
+        (r#","vlan":0"#, "instead of vlan 0"),
+        (r#","spoofchk":"on""#, "spoofchk is off instead of on"),
+        (r#","trust":"off""#, "trust is on instead of off"),
+        (r#","min_tx_rate":10"#, "min_tx_rate is 0 instead of 10"),
+        (r#","max_tx_rate":100"#, "max_tx_rate is 200 instead of 100"),
     ];
     for (keys, part) in table {
         let found = lines(intended(keys), &seen());
@@ -116,7 +113,7 @@ fn vf_guids_are_the_requested_ones_of_node_and_port() {
     };
     assert_eq!(lines(intended, &with(seven, seven)), [""; 0]);
     let zero = Some([0; 8].into());
-    let part = "guid is 00:00:00:00:00:00:00:00, it was to be 02:00:00:00:00:00:00:07";
+    let part = "guid is 00:00:00:00:00:00:00:00 instead of 02:00:00:00:00:00:00:07";
     for found in [with(zero, zero), with(seven, zero), with(zero, seven)] {
         let lines = lines(intended, &found);
         assert_eq!(lines.len(), 1);

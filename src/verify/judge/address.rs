@@ -1,4 +1,4 @@
-//! Has it the right IP addresses, and may they be used?
+//! Checks the IP addresses and their duplicate detection.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -9,12 +9,12 @@ use crate::kernel::{Address, Link};
 use crate::npwg::RequestedIp;
 
 use super::Judgement;
-use crate::verify::{Observed, Source, Weight, What};
+use crate::verify::{Mismatch, Observed, Source, Weight};
 
 impl Judgement<'_> {
     pub(super) fn ip_addresses(&mut self, observed: &Observed, enslaved: Option<&str>) {
-        let found = Found::new(observed.addresses.iter().map(|found| found.address));
-        // Whoever enslaves an interface has its addresses; the kernel itself takes IPv6 away.
+        let found = AddressSet::new(observed.addresses.iter().map(|found| found.address));
+        // A master has the addresses of its ports, and the kernel removes their IPv6 addresses.
         let weight = |source: Source| match enslaved {
             Some(_) => Weight::Warning,
             None => source.into(),
@@ -24,25 +24,25 @@ impl Judgement<'_> {
             let asked = |ip: &&RequestedIp| ip.addr() == answered.addr();
             let requested = self.intended.requested.ips.iter().find(asked);
             if !found.all.contains(&answered) && requested.is_none_or(|ip| found.has(ip)) {
-                let what = What::Address {
+                let mismatch = Mismatch::Address {
                     expected: answered.into(),
                     source: Source::Answered,
-                    found: found.shown.clone(),
+                    found: found.listed.clone(),
                 };
-                self.add(weight(Source::Answered), what);
+                self.add(weight(Source::Answered), mismatch);
             }
         }
     }
 
-    pub(super) fn requested_ips(&mut self, found: &Found, weight: Weight) {
+    pub(super) fn requested_ips(&mut self, found: &AddressSet, weight: Weight) {
         for expected in &self.intended.requested.ips {
             if !found.has(expected) {
-                let what = What::Address {
+                let mismatch = Mismatch::Address {
                     expected: *expected,
                     source: Source::Requested,
-                    found: found.shown.clone(),
+                    found: found.listed.clone(),
                 };
-                self.add(weight, what);
+                self.add(weight, mismatch);
             }
         }
     }
@@ -56,37 +56,37 @@ impl Judgement<'_> {
             let source = self.intended.source_of(ip);
             let weight = source.map_or(Weight::Warning, Weight::from);
             if address.dad_failed {
-                self.add(weight, What::Duplicate { address: ip });
+                self.add(weight, Mismatch::Duplicate { address: ip });
             } else if address.is_pending() && source.is_some() {
                 let carrier = link.up && link.carrier;
                 let weight = if carrier { weight } else { Weight::Warning };
                 let address = ip;
-                self.add(weight, What::Tentative { address, carrier });
+                self.add(weight, Mismatch::Tentative { address, carrier });
             }
         }
     }
 }
 
-/// How many addresses a finding shows: a pod may have given itself thousands.
-const SHOWN: usize = 16;
+/// The number of addresses that a finding names. A pod may have thousands.
+const LISTED: usize = 16;
 
-/// The addresses of an interface.
-pub(super) struct Found {
+/// The addresses of an interface: all of them for comparison, the first ones for messages.
+pub(super) struct AddressSet {
     all: HashSet<IpNet>,
     hosts: HashSet<IpAddr>,
-    shown: Vec<IpNet>,
+    listed: Vec<IpNet>,
 }
 
-impl Found {
+impl AddressSet {
     pub(super) fn new(found: impl Iterator<Item = IpNet>) -> Self {
-        let mut shown: Vec<IpNet> = found.collect();
-        let all = shown.iter().copied().collect();
-        let hosts = shown.iter().map(IpNet::addr).collect();
-        shown.truncate(SHOWN);
-        Self { all, hosts, shown }
+        let mut listed: Vec<IpNet> = found.collect();
+        let all = listed.iter().copied().collect();
+        let hosts = listed.iter().map(IpNet::addr).collect();
+        listed.truncate(LISTED);
+        Self { all, hosts, listed }
     }
 
-    /// Whether an address is among those, with its prefix where one was asked for.
+    /// Returns whether the address is in the set, with its prefix if the request has one.
     fn has(&self, expected: &RequestedIp) -> bool {
         match expected.prefix() {
             None => self.hosts.contains(&expected.addr()),

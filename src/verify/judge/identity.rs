@@ -1,12 +1,12 @@
-//! Is it the right interface, on the right device, with the right hardware address?
+//! Checks the interface, its device and its hardware address.
 
 use device_info::PciAddress;
 
 use crate::kernel::Link;
 
-use super::address::Found;
+use super::address::AddressSet;
 use super::{Judgement, hardware};
-use crate::verify::{Observed, Source, Weight, What};
+use crate::verify::{Mismatch, Observed, Source, Weight};
 
 impl Judgement<'_> {
     pub(super) fn answered_name(&mut self) {
@@ -15,17 +15,17 @@ impl Judgement<'_> {
         };
         if answered.name != self.intended.ifname.as_str() {
             let found = answered.name.clone();
-            self.add(Weight::Answered, What::AnsweredName { found });
+            self.add(Weight::Answered, Mismatch::AnsweredName { found });
         }
     }
 
-    /// A delegate that says of the interface which PCI device it is has to mean the allocated one
-    /// (CNI 1.1.0 §5 Add Success: `pciID`); of a device of user space nothing else says it.
+    /// Compares the PCI device that the delegate answered with the allocated one (CNI 1.1.0 §5 Add
+    /// Success: `pciID`). For a device in user space this is the only evidence.
     pub(super) fn answered_device(&mut self) {
         let answered = self
             .intended
             .interface()
-            .and_then(|it| it.pci_id.as_deref());
+            .and_then(|interface| interface.pci_id.as_deref());
         let (Some(expected), Some(found)) = (self.intended.device, answered) else {
             return;
         };
@@ -35,7 +35,10 @@ impl Judgement<'_> {
         };
         if !found.is_empty() && read(found) != Some(address) {
             let (expected, found) = (expected.to_owned(), found.to_owned());
-            self.add(Weight::Requested, What::AnsweredDevice { expected, found });
+            self.add(
+                Weight::Requested,
+                Mismatch::AnsweredDevice { expected, found },
+            );
         }
     }
 
@@ -44,16 +47,16 @@ impl Judgement<'_> {
             return;
         };
         let found = &observed.device;
-        // Hexadecimal digits: whoever writes a PCI address may write them large.
+        // The hexadecimal digits of a PCI address may be upper case.
         if found.iter().any(|name| name.eq_ignore_ascii_case(expected)) {
             return;
         }
         let expected = expected.to_owned();
         if found.is_empty() {
-            self.add(Weight::Warning, What::UnknownDevice { expected });
+            self.add(Weight::Warning, Mismatch::UnknownDevice { expected });
         } else {
             let found = found.clone();
-            self.add(Weight::Requested, What::Device { expected, found });
+            self.add(Weight::Requested, Mismatch::Device { expected, found });
         }
     }
 
@@ -68,17 +71,17 @@ impl Judgement<'_> {
                 (Some(_), Some(permanent)) => permanent,
                 (Some(master), None) => {
                     let master = master.to_owned();
-                    let what = What::HiddenHardwareAddress { expected, master };
-                    self.add(Weight::Warning, what);
+                    let mismatch = Mismatch::HiddenHardwareAddress { expected, master };
+                    self.add(Weight::Warning, mismatch);
                     continue;
                 }
             };
-            let what = What::HardwareAddress {
+            let mismatch = Mismatch::HardwareAddress {
                 expected,
                 source,
                 found: found.clone(),
             };
-            self.add(source.into(), what);
+            self.add(source.into(), mismatch);
         }
     }
 
@@ -92,28 +95,28 @@ impl Judgement<'_> {
         };
         if !is(&link.address) && !permanent.is_some_and(is) {
             let found = link.address.clone();
-            self.add(Weight::Requested, What::Guid { expected, found });
+            self.add(Weight::Requested, Mismatch::Guid { expected, found });
         }
     }
 
-    /// Nothing but the answer to compare with: NPWG 1.0 §4.1.2.1.4.2 asks for no more.
+    /// Judges by the answer alone. NPWG 1.0 §4.1.2.1.4.2 requires no more.
     pub(super) fn answer_alone(&mut self) {
         let answered = self.answered_mac();
         if let Some(expected) = self.intended.requested.mac {
             match answered {
-                None => self.add(Weight::Warning, What::NoHardwareAddress { expected }),
+                None => self.add(Weight::Warning, Mismatch::NoHardwareAddress { expected }),
                 Some(mac) if hardware::is(&hardware::octets(mac), expected) => {}
                 Some(mac) => {
-                    let what = What::HardwareAddress {
+                    let mismatch = Mismatch::HardwareAddress {
                         expected,
                         source: Source::Requested,
                         found: hardware::octets(mac),
                     };
-                    self.add(Weight::Requested, what);
+                    self.add(Weight::Requested, mismatch);
                 }
             }
         }
-        let found = Found::new(self.intended.answered_ips());
+        let found = AddressSet::new(self.intended.answered_ips());
         self.requested_ips(&found, Weight::Requested);
     }
 }

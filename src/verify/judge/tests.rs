@@ -1,4 +1,4 @@
-//! Every rule of the proof, as a table of what is wrong and what is said of it.
+//! Every rule of verification, as tables of findings.
 
 mod address;
 mod identity;
@@ -15,7 +15,7 @@ use super::*;
 const IPOIB: &str = "80:00:00:49:fe:80:00:00:00:00:00:00:02:c9:03:00:00:02:00:3a";
 const GUID: &str = "02:c9:03:00:00:02:00:3a";
 
-/// What a pod asked for, owned.
+/// A pod's request and a delegate's answer.
 #[derive(Default)]
 struct Asked {
     ips: Vec<RequestedIp>,
@@ -56,7 +56,7 @@ impl Asked {
         }
     }
 
-    /// Nothing asked for, and this answered.
+    /// Requests nothing, with this answer.
     fn nothing(answer: &str) -> Self {
         Self::default().answered(answer)
     }
@@ -95,7 +95,7 @@ impl Asked {
     }
 }
 
-/// A plain interface that is up, with two addresses.
+/// An interface that is up, with two addresses.
 fn seen() -> Observed {
     Observed {
         link: Some(Link {
@@ -145,7 +145,7 @@ fn infiniband() -> Observed {
     })
 }
 
-/// The answer that fits [`seen`], with other values for some of it.
+/// An answer that matches [`seen`], with changed parts.
 fn answer(interface: &str, ips: &str) -> String {
     format!(
         r#"{{"cniVersion":"1.1.0","interfaces":[{{"name":"veth0","mac":"02:00:00:00:00:99"}},
@@ -153,7 +153,7 @@ fn answer(interface: &str, ips: &str) -> String {
     )
 }
 
-/// Compares weights and parts of lines; every line names the interface, and is one.
+/// Compares weights and parts of the texts. Every text is one line and names the interface.
 fn expect(asked: &Asked, observed: &Observed, expected: &[(Weight, &str)]) {
     let findings = asked.judge(observed);
     let lines: Vec<_> = findings.iter().map(ToString::to_string).collect();
@@ -169,7 +169,7 @@ fn expect(asked: &Asked, observed: &Observed, expected: &[(Weight, &str)]) {
 use Weight::{Answered, Requested as Demanded, Warning};
 
 #[test]
-fn what_is_as_it_was_to_be_gives_no_finding() {
+fn an_attachment_as_intended_has_no_finding() {
     let all = answer(
         r#","mac":"02:00:00:00:00:01","mtu":1500"#,
         r#"{"interface":1,"address":"10.1.1.5/24"},{"address":"2001:db8::5/64"},
@@ -187,7 +187,7 @@ fn what_is_as_it_was_to_be_gives_no_finding() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_weighs_as_much_as_what_was_asked_of_it() {
+fn a_missing_interface_weighs_as_much_as_its_request() {
     let line = "it is not in the pod";
     let table = [
         (Asked::default(), None),
@@ -222,19 +222,19 @@ fn the_interface_has_the_name_it_was_given() {
     let other = r#"{"interfaces":[{"name":"eth7","sandbox":"/a"}]}"#;
     let part = "the delegate answered interface \"eth7\"";
     expect(&Asked::nothing(other), &seen(), &[(Answered, part)]);
-    // A second interface in the sandbox is the delegate's own affair.
+    // A second interface in the sandbox is the delegate's own.
     let more = r#"{"interfaces":[{"name":"eth7","sandbox":"/a"},{"name":"net1","sandbox":"/a"}]}"#;
     expect(&Asked::nothing(more), &seen(), &[]);
 }
 
 #[test]
-fn mtu_is_the_answered_one_where_one_was_answered() {
-    let says = |mtu: &str| Asked::nothing(&answer(&format!(r#","mtu":{mtu}"#), ""));
-    let part = "its MTU is 1500, answered by the delegate was 9000";
-    expect(&says("9000"), &seen(), &[(Answered, part)]);
-    expect(&says("1500"), &seen(), &[]);
-    expect(&says("0"), &seen(), &[]);
-    expect(&says("null"), &seen(), &[]);
+fn the_mtu_is_compared_with_the_answered_one_if_any() {
+    let answering = |mtu: &str| Asked::nothing(&answer(&format!(r#","mtu":{mtu}"#), ""));
+    let part = "its MTU is 1500, but the delegate answered 9000";
+    expect(&answering("9000"), &seen(), &[(Answered, part)]);
+    expect(&answering("1500"), &seen(), &[]);
+    expect(&answering("0"), &seen(), &[]);
+    expect(&answering("null"), &seen(), &[]);
 }
 
 #[test]
@@ -254,44 +254,44 @@ fn vfio_and_vhost_need_no_interface_but_the_right_answer() {
         in_user_space: true,
         ..asked
     };
-    let says = answer(
+    let answering = answer(
         r#","mac":"02:00:00:00:00:01","mtu":9000"#,
         r#"{"interface":1,"address":"10.1.1.5/24"}"#,
     );
-    expect(&user(Asked::nothing(&says)), &gone(), &[]);
+    expect(&user(Asked::nothing(&answering)), &gone(), &[]);
     expect(&user(Asked::device("0000:01:10.0")), &gone(), &[]);
     expect(
-        &user(Asked::ips(&["10.1.1.5/24"]).answered(&says)),
+        &user(Asked::ips(&["10.1.1.5/24"]).answered(&answering)),
         &gone(),
         &[],
     );
     expect(
-        &user(Asked::mac("02:00:00:00:00:01").answered(&says)),
+        &user(Asked::mac("02:00:00:00:00:01").answered(&answering)),
         &gone(),
         &[],
     );
     let part = "10.1.1.6 was requested, but it has 10.1.1.5/24;";
     expect(
-        &user(Asked::ips(&["10.1.1.6"]).answered(&says)),
+        &user(Asked::ips(&["10.1.1.6"]).answered(&answering)),
         &gone(),
         &[(Demanded, part)],
     );
-    let part = "is 02:00:00:00:00:01, requested was 02:00:00:00:00:02";
+    let part = "is 02:00:00:00:00:01, but 02:00:00:00:00:02 was requested";
     expect(
-        &user(Asked::mac("02:00:00:00:00:02").answered(&says)),
+        &user(Asked::mac("02:00:00:00:00:02").answered(&answering)),
         &gone(),
         &[(Demanded, part)],
     );
-    let part = "requested was hardware address 02:00:00:00:00:02, and the delegate answered none";
+    let part = "hardware address 02:00:00:00:00:02 was requested, but the delegate answered none";
     expect(
         &user(Asked::mac("02:00:00:00:00:02")),
         &gone(),
         &[(Warning, part)],
     );
-    // Some drivers keep an interface of the kernel's: then it is judged.
+    // Some user-space drivers keep a kernel interface, which is judged.
     let part = "its MTU is 1500";
     expect(
-        &user(Asked::nothing(&says)),
+        &user(Asked::nothing(&answering)),
         &seen_with(|o| o.addresses.truncate(1)),
         &[(Answered, part)],
     );

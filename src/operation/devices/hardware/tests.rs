@@ -222,6 +222,6 @@ fn vfio_and_vhost_on_another_driver_than_they_were_are_findings() {
         std::fs::remove_file(&driver).unwrap();
         std::os::unix::fs::symlink("../../../../bus/pci/drivers/igbvf", driver).unwrap();
     });
-    let line = "is bound to driver igbvf, it was attached on vfio-pci";
+    let line = "is bound to driver igbvf but was attached on vfio-pci";
     assert!(found[0].contains(line), "{found:?}");
 }

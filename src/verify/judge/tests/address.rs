@@ -33,26 +33,26 @@ fn ips_that_were_requested_are_there_with_the_prefix_that_was_asked_for() {
 
 #[test]
 fn ips_that_were_answered_are_there_with_their_prefix() {
-    let says = |ips: &str| Asked::nothing(&answer("", ips));
+    let answering = |ips: &str| Asked::nothing(&answer("", ips));
     let part = "IP address 10.1.1.5/16 was answered by the delegate, but it has 10.1.1.5/24";
     expect(
-        &says(r#"{"interface":1,"address":"10.1.1.5/16"}"#),
+        &answering(r#"{"interface":1,"address":"10.1.1.5/16"}"#),
         &seen(),
         &[(Answered, part)],
     );
-    // An index that points nowhere hides nothing, one that points at the host is not ours.
+    // An address with an invalid index is this interface's; one with the host's interface is not.
     for (index, findings) in [("-1", 1), ("7", 1), ("null", 1), ("0", 0)] {
-        let asked = says(&format!(
+        let asked = answering(&format!(
             r#"{{"interface":{index},"address":"10.1.1.9/24"}}"#
         ));
         let expected = [(Answered, "10.1.1.9/24 was answered")];
         expect(&asked, &seen(), &expected[..findings]);
     }
-    // One finding for an address that is missing, whoever named it.
+    // An address that is both requested and answered gives one finding.
     let both = Asked::ips(&["10.1.1.9"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.9/24"}"#));
     expect(&both, &seen(), &[(Demanded, "10.1.1.9 was requested")]);
-    // The wish is met without a prefix, the answer is not with its own.
+    // The request without prefix is met; the answer with another prefix is not.
     let prefix = Asked::ips(&["10.1.1.5"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.5/16"}"#));
     expect(&prefix, &seen(), &[(Answered, "10.1.1.5/16 was answered")]);
@@ -73,7 +73,7 @@ fn dad(failed: bool, tentative: bool, optimistic: bool, carrier: bool) -> Observ
 fn dad_decides_with_a_carrier_and_warns_without() {
     let requested = || Asked::ips(&["2001:db8::5"]);
     let answered = || Asked::nothing(&answer("", r#"{"interface":1,"address":"2001:db8::5/64"}"#));
-    let failed = "IP address 2001:db8::5/64 is in use by somebody else";
+    let failed = "IP address 2001:db8::5/64 is in use by another node";
     let pending = "IP address 2001:db8::5/64 is still being checked";
     let stuck = "IP address 2001:db8::5/64 cannot be checked";
     for (asked, weight) in [(requested(), Demanded), (answered(), Answered)] {
@@ -88,19 +88,19 @@ fn dad_decides_with_a_carrier_and_warns_without() {
             &[(Warning, "no carrier"), (Warning, stuck)],
         );
     }
-    // An address that nobody asked for or answered: a duplicate is worth a warning.
-    let nobody = Asked::default();
+    // A duplicate of an address that was neither requested nor answered is a warning.
+    let nothing = Asked::default();
     expect(
-        &nobody,
+        &nothing,
         &dad(true, false, false, true),
         &[(Warning, failed)],
     );
-    expect(&nobody, &dad(false, true, false, true), &[]);
+    expect(&nothing, &dad(false, true, false, true), &[]);
 }
 
-/// A pod with the right to may give itself as many as it likes.
+/// A privileged pod may have any number of addresses.
 #[test]
-fn thousands_of_addresses_cost_no_more_than_their_number_and_are_not_all_shown() {
+fn thousands_of_addresses_are_compared_in_linear_time_and_listed_in_part() {
     let nets = |count: u32| (0..count).map(|number| std::net::Ipv4Addr::from(0x0b00_0000 + number));
     let many = seen_with(|observed| {
         let one = observed.addresses[0].clone();

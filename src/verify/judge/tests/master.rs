@@ -1,8 +1,8 @@
-//! What has been enslaved by another interface.
+//! Interfaces with a master.
 
 use super::*;
 
-/// Enslaved to a bond that gave it its own address.
+/// An interface below a bond that has set the interface's address to the bond's own.
 fn enslaved(kind: &str, permanent: Option<&[u8]>) -> Observed {
     seen_with(|observed| {
         let link = observed.link.as_mut().unwrap();
@@ -24,21 +24,21 @@ fn below_a_later_attachment_the_permanent_address_counts() {
     let other: &[u8] = &[2, 0, 0, 0, 0, 7];
     let below = |asked: Asked| asked.below(&["net2", "bond0"]);
     expect(&below(asked()), &enslaved("bond", Some(ours)), &[]);
-    let part = "its hardware address is 02:00:00:00:00:07, requested was 02:00:00:00:00:01";
+    let part = "its hardware address is 02:00:00:00:00:07, but 02:00:00:00:00:01 was requested";
     expect(
         &below(asked()),
         &enslaved("bond", Some(other)),
         &[(Demanded, part)],
     );
-    let part = "below \"bond0\" its hardware address 02:00:00:00:00:01 cannot be seen";
+    let part = "its hardware address 02:00:00:00:00:01 is hidden below \"bond0\"";
     expect(&below(asked()), &enslaved("bond", None), &[(Warning, part)]);
-    // The bond has taken the address of this one: nothing is hidden.
+    // The bond uses this interface's address, so it is visible.
     expect(
         &below(Asked::mac("02:00:00:00:00:b0")),
         &enslaved("bond", Some(other)),
         &[],
     );
-    // What its own chain enslaved, right after ADD, shows its address as it is.
+    // Right after ADD, a master made by the attachment's own chain does not hide the address.
     let part = "its hardware address is 02:00:00:00:00:b0";
     expect(&asked(), &enslaved("bond", Some(ours)), &[(Demanded, part)]);
     let ip = "10.1.1.5 was requested, but it has none";
@@ -50,8 +50,8 @@ fn below_a_later_attachment_the_permanent_address_counts() {
 }
 
 #[test]
-fn a_master_that_is_no_later_attachment_is_a_finding_but_for_a_vrf() {
-    let part = "enslaved to \"bond0\", which is no later attachment";
+fn a_master_that_is_not_a_later_attachment_is_a_finding_unless_it_is_a_vrf() {
+    let part = "enslaved to \"bond0\", which is not a later attachment";
     let asked = || Asked::default().below(&["net2"]);
     expect(&asked(), &enslaved("bond", None), &[(Answered, part)]);
     expect(&asked(), &enslaved("bridge", None), &[(Answered, part)]);

@@ -1,0 +1,107 @@
+//! Values that an SR-IOV plugin would misread, in words.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::cni::RawObject;
+use crate::cni::json::excerpt;
+
+/// A value that an SR-IOV plugin would read differently or refuse.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("key {key} is {value}: {problem}; {}", remedy(.key, .problem))]
+pub(super) struct KeyError {
+    key: &'static str,
+    value: String,
+    problem: Problem,
+}
+
+impl KeyError {
+    pub(super) fn new(body: &RawObject, key: &'static str, problem: Problem) -> Self {
+        let value = body.get(key).map_or("null", |value| value.get());
+        Self {
+            key,
+            value: excerpt(value).into_owned(),
+            problem,
+        }
+    }
+}
+
+/// What is wrong with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// It is not a string.
+    NotText,
+    /// It is not a whole number in the key's range.
+    NotInRange,
+    /// It is not a hardware address that an interface can have.
+    Mac,
+    /// It is not a GUID that a port can have.
+    Guid,
+    /// sriov-cni reads every value except `on` as off.
+    Switch,
+    /// There is no such link state.
+    LinkState,
+    /// There is no such VLAN protocol.
+    VlanProtocol,
+    /// The key needs a VLAN.
+    NoVlan,
+    /// The minimum rate is above this maximum rate.
+    AboveMaximum(u32),
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotText => "it is not a string",
+            Self::NotInRange => "it is not a number in range",
+            Self::Mac => "an interface cannot have such an address",
+            Self::Guid => "a port cannot have such a GUID",
+            Self::Switch => "sriov-cni reads every value except on as off",
+            Self::LinkState => "there is no such state",
+            Self::VlanProtocol => "there is no such protocol",
+            Self::NoVlan => "there is no VLAN",
+            Self::AboveMaximum(maximum) => return write!(f, "max_tx_rate is {maximum}"),
+        })
+    }
+}
+
+fn remedy(key: &str, problem: &Problem) -> &'static str {
+    match (problem, key) {
+        (Problem::NoVlan, _) => "set vlan as well",
+        (Problem::AboveMaximum(_), _) => "set a minimum rate that is not above the maximum",
+        (_, "mac") => "write six octets with colons, such as 02:00:00:00:00:01",
+        (_, "guid") => "write eight octets with colons, such as 02:00:00:00:00:00:00:3e",
+        (_, "vlan") => "write a number from 0 to 4094, 0 for none",
+        (_, "vlanQoS") => "write a number from 0 to 7",
+        (_, "vlanProto") => "write 802.1q or 802.1ad",
+        (_, "link_state") => "write auto, enable or disable",
+        (_, "min_tx_rate" | "max_tx_rate") => "write Mbit/s as a whole number, 0 for no limit",
+        _ => "write on or off",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_key_value_problem_and_remedy() {
+        let body =
+            RawObject::parse(br#"{"spoofchk":"yes","vlanQoS":3,"min_tx_rate":200}"#).unwrap();
+        let text = |key, problem| KeyError::new(&body, key, problem).to_string();
+        assert_eq!(
+            text("spoofchk", Problem::Switch),
+            "key spoofchk is \"yes\": sriov-cni reads every value except on as off; write on or off"
+        );
+        assert_eq!(
+            text("vlanQoS", Problem::NoVlan),
+            "key vlanQoS is 3: there is no VLAN; set vlan as well"
+        );
+        assert_eq!(
+            text("min_tx_rate", Problem::AboveMaximum(100)),
+            "key min_tx_rate is 200: max_tx_rate is 100; set a minimum rate that is not above the \
+             maximum"
+        );
+    }
+}
