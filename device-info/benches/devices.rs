@@ -1,7 +1,7 @@
-//! How long a question takes over a machine with 256 virtual functions, with medians of 200 runs.
+//! Measures questions about a machine with 256 virtual functions, as medians of 200 runs.
 //!
-//! `cargo bench -p device-info --features fixtures`; it fails when a promise is broken: one
-//! device below 1 ms, all of them below 50 ms.
+//! `cargo bench -p device-info --features fixtures`. Fails if one device takes 1 ms or more, or all
+//! of them 50 ms or more.
 #![allow(clippy::print_stdout, reason = "a benchmark is read by people")]
 
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! Prints this machine's network hardware, or that of a sysfs elsewhere: `devices [ROOT]`.
+//! Prints the network hardware of this machine, or of a sysfs elsewhere: `devices [ROOT]`.
 #![allow(clippy::print_stdout, reason = "an example is run by people")]
 
 use device_info::{Devlink, Inventory, Sysfs};

@@ -13,18 +13,17 @@ mod build;
 mod read;
 mod redact;
 
-/// The format that this crate writes and reads.
+/// The format version that this crate reads and writes.
 const FORMAT: u32 = 1;
 
-/// What sysfs, `/dev` and devlink show of a machine's network hardware: as much as this crate
-/// reads, and nothing that says whose machine it is.
+/// The network hardware of a machine as sysfs, `/dev` and devlink show it: as much as this crate
+/// reads, and nothing that identifies the machine.
 ///
-/// MACs, GUIDs, switch identifiers and the interface names made of them are replaced, each by
-/// the same substitute wherever it occurs, so that what belonged together still does. Names that
-/// people gave (of vDPA devices) stay.
+/// MACs, GUIDs, switch IDs and interface names made of them are replaced. The same value always has
+/// the same substitute, so that relations survive. Names that people chose (of vDPA devices) stay.
 ///
-/// [`Capture::build`] makes a directory of it that [`Sysfs`](crate::Sysfs) reads like the
-/// original: a test fixture.
+/// [`Capture::build`] makes a directory of it, a test fixture that [`Sysfs`](crate::Sysfs) reads
+/// like the original.
 ///
 /// ```
 /// use device_info::{Capture, Sysfs};
@@ -37,25 +36,25 @@ const FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
     format: u32,
-    /// By paths below the root of sysfs.
+    /// Nodes by path below the root of sysfs.
     sysfs: BTreeMap<String, Node>,
-    /// `major:minor` of character devices by their paths below `/dev`.
+    /// `major:minor` of character devices by path below `/dev`.
     #[serde(default)]
     dev: BTreeMap<String, String>,
-    /// Switches by the devlink handles of their devices.
+    /// Switches by devlink handle of their device.
     #[serde(default)]
     devlink: BTreeMap<String, Switch>,
 }
 
-/// What is at a path.
+/// A file, link or directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Node {
-    /// An attribute without the white space around it.
+    /// An attribute, trimmed.
     Text(String),
-    /// A symbolic link's target.
+    /// A symbolic link with its target.
     Link(String),
-    /// A directory that may be empty.
+    /// A directory, which may be empty.
     Directory,
 }
 
@@ -71,14 +70,13 @@ impl Default for Capture {
 }
 
 impl Capture {
-    /// Reads one that was written as JSON.
+    /// Reads a capture from JSON.
     ///
     /// # Errors
     ///
-    /// [`CaptureError`] for other text and other formats.
+    /// [`CaptureError`] for invalid JSON and for other formats.
     pub fn from_json(text: &str) -> Result<Self, CaptureError> {
-        let capture: Self =
-            serde_json::from_str(text).map_err(|error| CaptureError::Json(error.to_string()))?;
+        let capture: Self = serde_json::from_str(text).map_err(CaptureError::Json)?;
         if capture.format == FORMAT {
             Ok(capture)
         } else {
@@ -86,20 +84,20 @@ impl Capture {
         }
     }
 
-    /// As JSON over several lines, in the order of the paths.
+    /// Returns the capture as JSON over several lines, sorted by path.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// The switch of a device that the capture holds, by its devlink handle.
+    /// Returns the captured switch of a device, by devlink handle.
     #[must_use]
     pub fn switch(&self, handle: impl fmt::Display) -> Option<&Switch> {
         self.devlink.get(&handle.to_string())
     }
 
-    /// The paths below the root of sysfs with what is there, in order, as a person or a
-    /// comparison reads it: `path = text`, `path -> target`, `path/`.
+    /// Returns the nodes below the root of sysfs in order, one line each: `path = text`, `path ->
+    /// target`, `path/`.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let sysfs = self.sysfs.iter().map(|(path, node)| match node {
             Node::Text(text) => format!("{path} = {text}"),
@@ -113,7 +111,7 @@ impl Capture {
         sysfs.chain(dev)
     }
 
-    /// Takes away what is at a path and below it: a device that vanished, an attribute that a
+    /// Removes a path and everything below it, like a device that vanished or an attribute that a
     /// kernel lacks.
     pub fn remove(&mut self, path: &str) {
         let below = format!("{path}/");
@@ -121,7 +119,7 @@ impl Capture {
             .retain(|other, _| other != path && !other.starts_with(&below));
     }
 
-    /// Drops directories that are said by what is below them: one machine has one capture.
+    /// Drops directories that the paths below them imply, so that a machine has only one capture.
     pub(crate) fn without_obvious_directories(mut self) -> Self {
         let obvious: Vec<String> = self
             .sysfs
@@ -139,7 +137,7 @@ impl Capture {
         self
     }
 
-    /// Puts another capture's devices beside those of this one.
+    /// Adds the devices of another capture.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.sysfs.extend(other.sysfs);

@@ -1,4 +1,4 @@
-//! A device by the identifier that kubelet allocated.
+//! Finds a device by the identifier that kubelet allocated.
 
 use crate::pci_address::PciAddress;
 use crate::pci_function::PciFunction;
@@ -6,7 +6,7 @@ use crate::subfunction::Subfunction;
 use crate::sysfs::{Entry, Sysfs};
 use crate::vdpa::VdpaDevice;
 
-/// What a device plugin's identifier stands for on this machine.
+/// The device behind an identifier of a device plugin.
 #[derive(Clone, Debug)]
 pub enum Device {
     /// A PCI function: `0000:01:10.0`.
@@ -18,8 +18,8 @@ pub enum Device {
 }
 
 impl Sysfs {
-    /// The device of an identifier. `None` for identifiers of other forms, which device plugins
-    /// are free to use, and for devices that are not there.
+    /// Finds the device of an identifier. Returns `None` if the device is missing, or if the
+    /// identifier has another form, which a device plugin may choose.
     #[must_use]
     pub fn device(&self, id: &str) -> Option<Device> {
         if let Ok(address) = id.parse() {
@@ -30,28 +30,29 @@ impl Sysfs {
             .or_else(|| self.vdpa_device(id).map(Device::Vdpa))
     }
 
-    /// Which devices an interface is, by the parent that netlink shows for it
+    /// Finds the names of an interface's device by the parent that netlink reports
     /// (`IFLA_PARENT_DEV_BUS_NAME`, `IFLA_PARENT_DEV_NAME`).
     ///
-    /// The parent of a virtio interface is `virtioN`, a subfunction's is `mlx5_core.sf.N`: the PCI
-    /// function, and the vDPA device where there is one, are found from there.
+    /// The parent of a virtio interface is `virtioN`, and that of a subfunction is
+    /// `mlx5_core.sf.N`. From there this method finds the PCI function, and the vDPA device if
+    /// there is one.
     #[must_use]
-    pub fn identity(&self, bus: &str, name: &str) -> Identity {
+    pub fn identity(&self, bus: &str, name: &str) -> DeviceNames {
         use crate::sysfs::path::is_entry_name;
         if bus == "pci" {
-            return Identity {
+            return DeviceNames {
                 pci: name.parse().ok(),
-                ..Identity::default()
+                ..DeviceNames::default()
             };
         }
         if !is_entry_name(bus) || !is_entry_name(name) {
-            return Identity::default();
+            return DeviceNames::default();
         }
         let Some(entry) = Entry::linked(self, &format!("bus/{bus}/devices"), name) else {
-            return Identity::default();
+            return DeviceNames::default();
         };
         let pci = entry.pci_ancestor().map(|(address, _)| address);
-        Identity {
+        DeviceNames {
             pci,
             vdpa: (bus == "virtio")
                 .then(|| self.vdpa_of_virtio(&entry))
@@ -60,7 +61,7 @@ impl Sysfs {
         }
     }
 
-    /// The vDPA device whose virtio side this is: the directory it is in, or a sibling.
+    /// Finds the vDPA device of a virtio device: its parent directory, or a sibling.
     fn vdpa_of_virtio(&self, virtio: &Entry) -> Option<String> {
         let parent = virtio.path().parent()?;
         let name = parent.file_name()?.to_str()?;
@@ -77,10 +78,10 @@ impl Sysfs {
     }
 }
 
-/// The names of the device that an interface is.
+/// The names of an interface's device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
-    /// The nearest PCI function; `None` for a device of software.
+pub struct DeviceNames {
+    /// The nearest PCI function; `None` for a software device.
     pub pci: Option<PciAddress>,
     /// The vDPA device.
     pub vdpa: Option<String>,
@@ -88,11 +89,11 @@ pub struct Identity {
     pub auxiliary: Option<String>,
 }
 
-impl Identity {
-    /// Whether the interface is the device of an identifier.
+impl DeviceNames {
+    /// Returns whether the interface belongs to the device of an identifier.
     ///
-    /// A subfunction is not the PCI function that it is a part of. `None` when nothing can be
-    /// said: nothing is known of the interface, or the identifier is of a form of its own.
+    /// A subfunction is not the PCI function that it is part of. Returns `None` if nothing is known
+    /// of the interface, or if the identifier has a form of its own.
     #[must_use]
     pub fn is(&self, id: &str) -> Option<bool> {
         if let Ok(address) = id.parse::<PciAddress>() {
@@ -106,7 +107,7 @@ impl Identity {
         if names.contains(&Some(id)) {
             return Some(true);
         }
-        // An auxiliary device's identifier says what it is by its form.
+        // The form of an auxiliary device's identifier shows its kind.
         let known = self.auxiliary.is_some() || self.pci.is_some() || self.vdpa.is_some();
         (known && id.contains(".sf.")).then_some(false)
     }

@@ -5,29 +5,30 @@ use std::path::PathBuf;
 
 use crate::sysfs::Sysfs;
 
-/// Where programs find the device nodes, whatever directory they are read from here.
+/// The directory in which programs find device nodes. The reader may have it elsewhere.
 const DEV: &str = "/dev";
 
 impl Sysfs {
-    /// Whether both character devices that a DPDK exceptional path needs are there, and the path
-    /// of the one that device-info names: `/dev/vhost-net` (`DEVINFO 1.1.0 §3.1.3.2`).
+    /// Returns the path of `/dev/vhost-net`, which device-info reports for a DPDK exceptional path
+    /// (`DEVINFO 1.1.0 §3.1.3.2`), if both character devices of such a path exist.
     ///
-    /// `None` without `/dev/net/tun`, since vhost-net alone moves no packet.
+    /// Returns `None` without `/dev/net/tun`, because vhost-net alone moves no packets.
     #[must_use]
     pub fn vhost_net(&self) -> Option<String> {
         self.character_device("net/tun", None)?;
         self.character_device("vhost-net", None)
     }
 
-    /// The path of a character device as programs know it, when it is there, is one, and has the
-    /// numbers (`major:minor`, as sysfs' `dev` shows them) given.
+    /// Returns the path by which programs know a character device, if it exists and has these
+    /// numbers (`major:minor`, as in sysfs' `dev`).
     pub(crate) fn character_device(&self, name: &str, numbers: Option<&str>) -> Option<String> {
         let found = self.device_numbers(name)?;
         let right = numbers.is_none_or(|numbers| numbers == found);
         right.then(|| format!("{DEV}/{name}"))
     }
 
-    /// `major:minor` of a character device; `None` when it is none or not there.
+    /// Returns `major:minor` of a character device; `None` if it is missing or another kind of
+    /// file.
     pub(crate) fn device_numbers(&self, name: &str) -> Option<String> {
         let path: PathBuf = self.dev().join(name);
         crate::sysfs::count(1);

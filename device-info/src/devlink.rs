@@ -1,4 +1,4 @@
-//! The kernel's devlink: switch modes and ports, asked over generic netlink.
+//! devlink over generic netlink: switch modes and ports.
 
 use std::fmt;
 use std::io;
@@ -18,14 +18,14 @@ pub use port::{DevlinkPort, EswitchMode, PortFlavour};
 mod message;
 mod port;
 
-/// How long an answer may take. The kernel answers in microseconds; a driver that is reloading
-/// holds its lock for seconds.
+/// The limit of the wait for an answer. The kernel answers in microseconds, but a driver that
+/// reloads holds its lock for seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many datagrams an answer may have: 4 KiB each hold some 30 ports.
+/// The maximum number of datagrams in an answer. Each has 4 KiB and holds about 30 ports.
 const MAX_DATAGRAMS: usize = 4096;
 
-/// The bus and name by which devlink knows a device: `pci/0000:03:00.0`.
+/// A device's bus and name in devlink: `pci/0000:03:00.0`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DevlinkHandle {
     /// The bus: `pci`, `netdevsim`, `auxiliary`.
@@ -51,7 +51,7 @@ impl fmt::Display for DevlinkHandle {
 
 /// A socket to devlink in the network namespace of the thread that opened it.
 ///
-/// Blocking, with two seconds for an answer. Devices are seen in the namespace that owns them,
+/// Calls block for at most two seconds. devlink shows a device in the namespace that owns it,
 /// usually the host's.
 #[derive(Debug)]
 pub struct Devlink {
@@ -61,12 +61,12 @@ pub struct Devlink {
 }
 
 impl Devlink {
-    /// Opens the socket and asks for devlink's number: three system calls more than a socket.
+    /// Opens the socket and asks for devlink's family number, which takes three more system calls.
     ///
     /// # Errors
     ///
-    /// [`DevlinkError::Absent`] when this kernel has no devlink, which is no fault: representors
-    /// are then found by sysfs. Else what the socket said.
+    /// [`DevlinkError::Absent`] if this kernel has no devlink. This is not a fault: representors
+    /// are then found through sysfs. Otherwise the error of the socket.
     pub fn open() -> Result<Self, DevlinkError> {
         let mut socket = Socket::new(NETLINK_GENERIC).map_err(DevlinkError::socket)?;
         socket.bind_auto().map_err(DevlinkError::socket)?;
@@ -94,13 +94,13 @@ impl Devlink {
         Ok(devlink)
     }
 
-    /// Whether a device's switch is in `switchdev` mode, the only proof of representors.
+    /// Returns the mode of a device's switch. `switchdev` mode is the only proof of representors.
     ///
-    /// `None` for a device without a switch of its own, or that devlink does not know.
+    /// Returns `None` for a device without its own switch, and for one that devlink does not know.
     ///
     /// # Errors
     ///
-    /// [`DevlinkError`] when the kernel's answer did not come or cannot be read.
+    /// [`DevlinkError`] if the answer is missing or unreadable.
     pub fn eswitch_mode(
         &mut self,
         device: &DevlinkHandle,
@@ -112,13 +112,14 @@ impl Devlink {
         }
     }
 
-    /// The ports of a device, representors among them; empty for one that devlink does not know.
+    /// Returns the ports of a device, including representors; none for a device that devlink does
+    /// not know.
     ///
     /// # Errors
     ///
-    /// [`DevlinkError`] when the kernel's answer did not come or cannot be read.
+    /// [`DevlinkError`] if the answer is missing or unreadable.
     pub fn ports(&mut self, device: &DevlinkHandle) -> Result<Vec<DevlinkPort>, DevlinkError> {
-        // Kernels before 6.6 dump all devices whatever is asked, so ours are picked out here.
+        // Kernels before 6.6 always dump the ports of all devices.
         match self.ask(&Request::ports(device)) {
             Ok(replies) => Ok(replies
                 .iter()
@@ -130,15 +131,15 @@ impl Devlink {
         }
     }
 
-    /// A device's switch, `None` where devlink has nothing to say or did not answer: the form in
-    /// which [`Facts::read`](crate::Facts::read) asks.
+    /// Returns a device's switch for [`Facts::read`](crate::Facts::read). Returns `None` if devlink
+    /// knows nothing of it or does not answer.
     pub fn switch(&mut self, device: &DevlinkHandle) -> Option<Switch> {
         Switch::read(self, device)
             .ok()
             .filter(|switch| switch.mode.is_some())
     }
 
-    /// Sends one request and collects the answer to it, up to its end.
+    /// Sends one request and collects its complete answer.
     fn ask(&mut self, request: &Request) -> Result<Vec<Reply>, DevlinkError> {
         self.sequence = self.sequence.wrapping_add(1);
         let bytes = request.encode(self.family, self.sequence);
@@ -166,10 +167,10 @@ impl Devlink {
     }
 }
 
-/// Reads everything that a datagram can say, whatever was asked.
+/// Parses a datagram as an answer to each request.
 #[cfg(any(test, feature = "fixtures"))]
 #[doc(hidden)]
-pub fn understood(datagram: &[u8]) -> Result<(), DevlinkError> {
+pub fn visit_datagram(datagram: &[u8]) -> Result<(), DevlinkError> {
     let device = DevlinkHandle {
         bus: "pci".to_owned(),
         name: "0000:03:00.0".to_owned(),
@@ -185,7 +186,7 @@ pub fn understood(datagram: &[u8]) -> Result<(), DevlinkError> {
     Ok(())
 }
 
-/// What devlink answers for a device that is not there or has no switch.
+/// Returns whether the error number means that the device is missing or has no switch.
 fn means_none(errno: Errno) -> bool {
     matches!(
         errno,
@@ -196,33 +197,31 @@ fn means_none(errno: Errno) -> bool {
 /// Why devlink gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DevlinkError {
-    /// The kernel has no devlink, or this network namespace does not see it.
-    #[error("this kernel has no devlink: representors are looked for in sysfs")]
+    /// The kernel has no devlink, or this network namespace does not show it.
+    #[error("this kernel has no devlink; representors are looked up in sysfs")]
     Absent,
     /// The socket failed.
-    #[error("netlink's socket failed: {0}; look whether NETLINK_GENERIC is allowed here")]
-    Socket(String),
-    /// The kernel said no.
-    #[error("devlink refused {what}: {}; look at the device with `devlink dev show`", errno.desc())]
+    #[error("the netlink socket failed: {0}; check whether NETLINK_GENERIC is allowed here")]
+    Socket(#[source] Errno),
+    /// The kernel refused the request.
+    #[error("devlink refused {what}: {}; check the device with `devlink dev show`", errno.desc())]
     Refused {
-        /// What was asked.
+        /// The request.
         what: String,
         /// The kernel's reason.
         errno: Errno,
     },
     /// No answer came in time.
-    #[error("devlink did not answer {0} within 2 s: its driver may be resetting, try again")]
+    #[error("devlink did not answer {0} within 2 s; its driver may be resetting, so try again")]
     Silent(String),
-    /// The answer was no netlink.
-    #[error(
-        "devlink's answer to {0} cannot be read: report the kernel's version with this message"
-    )]
+    /// The answer is not valid netlink.
+    #[error("devlink's answer to {0} cannot be parsed; report it with the kernel's version")]
     Garbled(String),
 }
 
 impl DevlinkError {
     fn socket(error: io::Error) -> Self {
-        Self::Socket(error.to_string())
+        Self::Socket(Errno::from_raw(error.raw_os_error().unwrap_or_default()))
     }
 }
 
@@ -237,12 +236,12 @@ mod tests {
             Err(DevlinkError::Absent) => return,
             Err(other) => panic!("{other}"),
         };
-        let nobody = DevlinkHandle {
+        let unknown = DevlinkHandle {
             bus: "pci".to_owned(),
             name: "ffffffff:ff:1f.7".to_owned(),
         };
-        assert_eq!(devlink.eswitch_mode(&nobody), Ok(None));
-        assert_eq!(devlink.ports(&nobody), Ok(Vec::new()));
-        assert_eq!(devlink.switch(&nobody), None);
+        assert_eq!(devlink.eswitch_mode(&unknown), Ok(None));
+        assert_eq!(devlink.ports(&unknown), Ok(Vec::new()));
+        assert_eq!(devlink.switch(&unknown), None);
     }
 }

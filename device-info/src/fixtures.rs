@@ -1,8 +1,8 @@
-//! Machines for tests: captures made from facts instead of from hardware.
+//! Machines for tests: captures made from facts, not from hardware.
 //!
-//! Those without `unverified` in their names are what real kernels show: igb's and the vDPA
-//! trees of Linux 6.12 in a virtual machine. An `unverified_` one is made from data sheets and
-//! drivers' sources; no capture of the real thing was at hand.
+//! Fixtures without `unverified` in their names match real kernels: the igb and vDPA trees of Linux
+//! 6.12 in a virtual machine. An `unverified_` fixture is made from data sheets and driver sources,
+//! because no capture of the real hardware was available.
 //!
 //! ```
 //! use device_info::fixtures;

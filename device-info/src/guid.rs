@@ -8,13 +8,13 @@ use crate::quoted::Quoted;
 
 /// A GUID of InfiniBand: eight octets, written in lower case with colons between them.
 ///
-/// Several forms are read: `02:00:00:00:00:00:00:3e`, the same with dashes, `0200.0000.0000.003e`,
-/// `020000000000003e`, the same after `0x`, and sysfs' `0200:0000:0000:003e`. One is written, since
-/// ib-sriov-cni compares text.
+/// These forms are read: `02:00:00:00:00:00:00:3e`, the same with dashes, `0200.0000.0000.003e`,
+/// `020000000000003e`, the same after `0x`, and sysfs' `0200:0000:0000:003e`. Only the first is
+/// written, because ib-sriov-cni compares text.
 ///
-/// As with [`MacAddr`](crate::MacAddr): what somebody *asks for* comes by [`FromStr`], which
-/// refuses zero, all ones and groups; what was *observed* comes by [`From<[u8; 8]>`](From) or
-/// [`Guid::parse_observed`], since a VF whose GUID nobody set shows zeros.
+/// As with [`MacAddr`](crate::MacAddr), use [`FromStr`] for a *requested* GUID: it refuses zero,
+/// all ones and groups. Use [`From<[u8; 8]>`](From) or [`Guid::parse_observed`] for an *observed*
+/// GUID, because a VF without a GUID shows zeros.
 ///
 /// ```
 /// use device_info::Guid;
@@ -28,30 +28,30 @@ use crate::quoted::Quoted;
 pub struct Guid([u8; 8]);
 
 impl Guid {
-    /// The eight octets, most significant first.
+    /// Returns the eight octets, most significant first.
     #[must_use]
     pub const fn octets(self) -> [u8; 8] {
         self.0
     }
 
-    /// Whether every octet is zero: on a VF that means "none was set".
+    /// Returns whether every octet is zero. On a VF this means that no GUID was set.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == [0; 8]
     }
 
-    /// Whether the group bit (bit 0 of the first octet) is set: what EUI-64 has for groups names no
-    /// port.
+    /// Returns whether the group bit (bit 0 of the first octet) is set. EUI-64 reserves it for
+    /// groups, so no port has it.
     #[must_use]
     pub const fn has_group_bit(self) -> bool {
         self.0[0] & 1 == 1
     }
 
-    /// Reads a GUID without judging whether a port could be given it.
+    /// Reads a GUID without checking whether a port can have it.
     ///
     /// # Errors
     ///
-    /// [`GuidError`] when the text is none of the forms.
+    /// [`GuidError`] if the text has none of the forms.
     pub fn parse_observed(text: &str) -> Result<Self, GuidError> {
         parse_forms(text).map(Self).ok_or_else(|| form_error(text))
     }
@@ -92,7 +92,7 @@ fn parse_forms(text: &str) -> Option<[u8; 8]> {
         .or_else(|| parse_sysfs(text))
 }
 
-/// `0200:0000:0000:003e`, as `node_guid` and `gids/N` show it.
+/// Parses `0200:0000:0000:003e`, the form of `node_guid` and `gids/N`.
 fn parse_sysfs(text: &str) -> Option<[u8; 8]> {
     let mut octets = [0_u8; 8];
     let mut parts = text.split(':');
@@ -113,33 +113,33 @@ fn form_error(text: &str) -> GuidError {
     }
 }
 
-/// Why a text is no GUID that a port can be given.
+/// Why a text is not a GUID that a port can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GuidError {
-    /// None of the forms.
-    #[error("{0} is no GUID: write eight octets with colons, as in 02:00:00:00:00:00:00:3e")]
+    /// The text has none of the forms.
+    #[error("{0} is not a GUID; write eight octets with colons, such as 02:00:00:00:00:00:00:3e")]
     Form(Quoted),
-    /// Twenty octets: an IPoIB address, which has a GUID within.
-    #[error("{value} is no GUID but an IPoIB address of 20 octets: its GUID is {port}")]
+    /// The text is an IPoIB address of twenty octets, which contains a GUID.
+    #[error("{value} is an IPoIB address of 20 octets, not a GUID; its GUID is {port}")]
     Ipoib {
-        /// What was given.
+        /// The text.
         value: Quoted,
-        /// The port GUID in it.
+        /// The port GUID in the address.
         port: Guid,
     },
     /// All zeros.
     #[error(
-        "the GUID {0} is zero, which no port can have: write one that your fabric does not use yet"
+        "GUID {0} is zero, which no port can have; choose one that your fabric does not use yet"
     )]
     Zero(Guid),
     /// All ones.
     #[error(
-        "the GUID {0} is all ones, which no port can have: write one that your fabric does not use yet"
+        "GUID {0} is all ones, which no port can have; choose one that your fabric does not use yet"
     )]
     AllOnes(Guid),
-    /// One of a group of ports.
+    /// The GUID of a group.
     #[error(
-        "the GUID {0} has the group bit, which no port can have: write one whose first octet is even"
+        "GUID {0} has the group bit, which no port can have; choose one whose first octet is even"
     )]
     Group(Guid),
 }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_port_can_have_is_refused_in_one_line_with_value_and_remedy() {
+    fn a_guid_that_no_port_can_have_is_refused_in_one_line_with_value_and_remedy() {
         for (text, reason) in [
             ("00:00:00:00:00:00:00:00", "is zero"),
             ("0000000000000000", "is zero"),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observed_guid_is_held_without_judgement() {
+    fn an_observed_guid_is_not_checked() {
         let seen = Guid::from([0; 8]);
         assert!(seen.is_zero());
         let json = serde_json::to_string(&seen).unwrap();

@@ -23,11 +23,11 @@ mod text;
 mod version;
 mod wire;
 
-/// A device as a pod is told of it (`DEVINFO 1.1.0 §3`): complete and well-formed.
+/// A device as a pod sees it (`DEVINFO 1.1.0 §3`): complete and well-formed.
 ///
-/// Keys that the specification does not know survive, so that a file can be read, completed and
-/// written again without loss. What somebody else wrote is read as [`WireDeviceInfo`], which
-/// takes anything, and becomes one of these by [`TryFrom`] or by [`complete`].
+/// Keys that the specification does not define survive, so that a file can be read, completed and
+/// written without loss. Foreign files are read as [`WireDeviceInfo`], which accepts anything.
+/// [`TryFrom`] or [`complete()`] makes a `DeviceInfo` of it.
 ///
 /// ```
 /// use device_info::{DeviceInfo, DeviceKind};
@@ -47,7 +47,7 @@ pub struct DeviceInfo {
     extra: Map<String, Value>,
 }
 
-/// What kind of device, with what belongs to it (`DEVINFO 1.1.0 §3.1.1`).
+/// A kind of device with its keys (`DEVINFO 1.1.0 §3.1.1`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeviceKind {
     /// A PCI function (§3.1.3).
@@ -63,17 +63,17 @@ pub enum DeviceKind {
 /// A PCI function (`DEVINFO 1.1.0 §3.1.3`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct PciInfo {
-    /// The function's address.
+    /// The function's PCI address.
     pub pci_address: PciAddress,
     /// The character device of the exceptional path.
     pub vhost_net: Option<AbsolutePath>,
-    /// The RDMA devices; written with commas between them, as device plugins do.
+    /// The RDMA devices, written with commas between them as device plugins do.
     pub rdma_devices: Vec<DeviceName>,
     /// The physical function.
     pub pf_pci_address: Option<PciAddress>,
-    /// The interface that stands for the function in the host's switch. New in 1.1.0.
+    /// The function's representor. New in 1.1.0.
     pub representor_device: Option<DeviceName>,
-    /// Keys that the specification does not know.
+    /// Keys that the specification does not define.
     pub extra: Map<String, Value>,
 }
 
@@ -82,45 +82,45 @@ pub struct PciInfo {
 pub struct VdpaInfo {
     /// The device's name on the vDPA bus.
     pub parent_device: DeviceName,
-    /// How it is used.
+    /// How the device is used.
     pub driver: VdpaDriver,
-    /// Where it is opened.
+    /// The path at which the device is opened.
     pub path: AbsolutePath,
     /// The PCI function behind it.
     pub pci_address: Option<PciAddress>,
-    /// The physical function of that.
+    /// The physical function of [`VdpaInfo::pci_address`].
     pub pf_pci_address: Option<PciAddress>,
-    /// The interface that stands for the function in the host's switch. New in 1.1.0.
+    /// The representor of the function. New in 1.1.0.
     pub representor_device: Option<DeviceName>,
-    /// Keys that the specification does not know.
+    /// Keys that the specification does not define.
     pub extra: Map<String, Value>,
 }
 
 /// A vhost-user socket (`DEVINFO 1.1.0 §3.1.5`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct VhostUserInfo {
-    /// Who makes the socket.
+    /// The side that creates the socket.
     pub mode: VhostUserMode,
-    /// The socket.
+    /// The path of the socket.
     pub path: AbsolutePath,
-    /// Keys that the specification does not know.
+    /// Keys that the specification does not define.
     pub extra: Map<String, Value>,
 }
 
 /// A memif socket (`DEVINFO 1.1.0 §3.1.6`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemifInfo {
-    /// Who makes the socket.
+    /// The side that creates the socket.
     pub role: MemifRole,
-    /// The socket.
+    /// The path of the socket.
     pub path: AbsolutePath,
-    /// What goes through it.
+    /// The kind of packets.
     pub mode: MemifMode,
-    /// Keys that the specification does not know.
+    /// Keys that the specification does not define.
     pub extra: Map<String, Value>,
 }
 
-/// A closed set of words.
+/// An enum for a closed set of words.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)? }) => {
         $(#[$doc])*
@@ -128,10 +128,10 @@ macro_rules! words {
         pub enum $name { $($(#[$word_doc])* $variant),+ }
 
         impl $name {
-            /// The words of the specification, for messages.
+            /// The words, for messages.
             pub(crate) const WORDS: &str = concat!("one of", $(" ", $word),+);
 
-            /// The word that the specification has for it.
+            /// Returns the specification's word.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
@@ -148,40 +148,39 @@ macro_rules! words {
 }
 
 words! {
-    /// Who makes a vhost-user socket (`DEVINFO 1.1.0 §3.1.5.1`).
+    /// The side that creates a vhost-user socket (`DEVINFO 1.1.0 §3.1.5.1`).
     VhostUserMode {
-        /// The host makes it, so it must be there.
+        /// The host, so the socket must exist.
         Client = "client",
-        /// The application in the container makes it, later.
+        /// The application in the container, later.
         Server = "server",
     }
 }
 
 words! {
-    /// Who makes a memif socket (`DEVINFO 1.1.0 §3.1.6.1`).
+    /// The side that creates a memif socket (`DEVINFO 1.1.0 §3.1.6.1`).
     MemifRole {
-        /// The application in the container makes it, later.
+        /// The application in the container, later.
         Master = "master",
-        /// The host makes it, so it must be there.
+        /// The host, so the socket must exist.
         Slave = "slave",
     }
 }
 
 words! {
-    /// What goes through a memif socket (`DEVINFO 1.1.0 §3.1.6.3`).
+    /// The kind of packets on a memif socket (`DEVINFO 1.1.0 §3.1.6.3`).
     MemifMode {
         /// Ethernet frames.
         Ethernet = "ethernet",
         /// IP packets.
         Ip = "ip",
-        /// Reserved. The reference library calls it `punt`, which is read and not written.
+        /// Reserved. The reference library's word `punt` is read but not written.
         InjectPunt = "inject-punt" | "punt",
     }
 }
 
 impl DeviceInfo {
-    /// Makes one of a device of a kind, in the version of the specification that this crate
-    /// serves.
+    /// Makes device information for a device, in the latest version that this crate supports.
     #[must_use]
     pub fn new(kind: DeviceKind) -> Self {
         Self {
@@ -191,19 +190,19 @@ impl DeviceInfo {
         }
     }
 
-    /// The version of the specification: never below that of the keys that are used.
+    /// Returns the version of the specification. It is never below that of the keys in use.
     #[must_use]
     pub fn version(&self) -> SpecVersion {
         self.version
     }
 
-    /// What kind of device.
+    /// Returns the kind of device with its keys.
     #[must_use]
     pub fn kind(&self) -> &DeviceKind {
         &self.kind
     }
 
-    /// Keys that the specification does not know.
+    /// Returns the keys that the specification does not define.
     #[must_use]
     pub fn extra(&self) -> &Map<String, Value> {
         &self.extra
@@ -211,7 +210,7 @@ impl DeviceInfo {
 }
 
 impl DeviceKind {
-    /// The word of the specification: `pci`, `vdpa`, `vhost-user`, `memif`.
+    /// Returns the specification's word: `pci`, `vdpa`, `vhost-user`, `memif`.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -222,7 +221,7 @@ impl DeviceKind {
         }
     }
 
-    /// The oldest version that knows all keys that are used.
+    /// Returns the oldest version that defines all keys in use.
     fn needs(&self) -> SpecVersion {
         let representor = match self {
             Self::Pci(pci) => pci.representor_device.is_some(),

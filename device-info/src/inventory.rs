@@ -1,4 +1,4 @@
-//! All network hardware of a machine, at once.
+//! All network hardware of a machine.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::switch::{PortTable, Switch};
 use crate::sysfs::Sysfs;
 use crate::vdpa::VdpaDriver;
 
-/// A machine's network hardware as this network namespace sees it.
+/// A machine's network hardware, as this network namespace shows it.
 ///
-/// At most 40 system calls for each function, with a representor and an RDMA device; 256 virtual
-/// functions take some milliseconds. `None` and empty lists mean "not there or not known"; what
-/// the kernel failed to say is in `remarks`.
+/// Reading takes at most 40 system calls for each function with a representor and an RDMA device.
+/// 256 virtual functions take a few milliseconds. `None` and empty lists mean "missing or not
+/// known". `remarks` holds what the kernel failed to report.
 ///
 /// ```
 /// use device_info::{Devlink, Inventory, Sysfs};
@@ -30,9 +30,9 @@ use crate::vdpa::VdpaDriver;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Inventory {
-    /// Functions that can have virtual ones, with those.
+    /// Physical functions with SR-IOV, and their virtual functions.
     pub physical_functions: Vec<PhysicalFunction>,
-    /// Network functions without SR-IOV, and virtual ones whose physical function is not here.
+    /// Network functions without SR-IOV, and virtual functions without a visible physical function.
     pub functions: Vec<Function>,
     /// Subfunctions.
     pub subfunctions: Vec<SubfunctionEntry>,
@@ -40,110 +40,110 @@ pub struct Inventory {
     pub vdpa: Vec<VdpaEntry>,
     /// RDMA devices.
     pub rdma: Vec<RdmaEntry>,
-    /// What could not be read, a line each.
+    /// What could not be read, one line each.
     pub remarks: Vec<String>,
 }
 
 /// A network function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Function {
-    /// Its address.
+    /// The PCI address.
     pub address: PciAddress,
-    /// The vendor's number.
+    /// The vendor ID.
     pub vendor: Option<u16>,
-    /// The device's number.
+    /// The device ID.
     pub device: Option<u16>,
-    /// What people call the vendor; known after [`Inventory::name`].
+    /// The vendor's name, set by [`Inventory::name`].
     pub vendor_name: Option<String>,
-    /// What people call the device; likewise.
+    /// The device's name, set by [`Inventory::name`].
     pub device_name: Option<String>,
-    /// The driver; `None` is an unbound function.
+    /// The driver; `None` for an unbound function.
     pub driver: Option<String>,
     /// The NUMA node.
     pub numa_node: Option<u32>,
-    /// The interface that it is.
+    /// The function's interface.
     pub netdev: Option<String>,
     /// Its RDMA devices.
     pub rdma: Vec<String>,
     /// Its vDPA devices.
     pub vdpa: Vec<String>,
-    /// How user space opens it, on a VFIO driver.
+    /// The VFIO device, if the function is on a VFIO driver.
     pub vfio: Option<Vfio>,
 }
 
-/// A physical function with its virtual ones.
+/// A physical function and its virtual functions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PhysicalFunction {
-    /// What it is itself.
+    /// The function itself.
     #[serde(flatten)]
     pub function: Function,
-    /// How many virtual functions it could have.
+    /// The maximum number of virtual functions.
     pub total_vfs: u32,
-    /// What its switch does; `None` without devlink.
+    /// The mode of its switch; `None` without devlink.
     pub eswitch: Option<EswitchMode>,
-    /// Its virtual functions in numeric order.
+    /// The virtual functions in numeric order.
     pub vfs: Vec<VirtualFunction>,
 }
 
 /// A virtual function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VirtualFunction {
-    /// Its number among its siblings.
+    /// The VF number.
     pub index: u32,
-    /// What it is itself.
+    /// The function itself.
     #[serde(flatten)]
     pub function: Function,
-    /// The interface that stands for it in its physical function's switch.
+    /// The VF's representor.
     pub representor: Option<String>,
 }
 
 /// A subfunction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SubfunctionEntry {
-    /// The auxiliary device.
+    /// The name of the auxiliary device.
     pub name: String,
-    /// The number that its owner gave it.
+    /// The number that its owner chose.
     pub number: Option<u32>,
-    /// The function that it is a part of.
+    /// The function that it is part of.
     pub parent: Option<PciAddress>,
-    /// The interface that it is.
+    /// The subfunction's interface.
     pub netdev: Option<String>,
     /// Its RDMA devices.
     pub rdma: Vec<String>,
-    /// The interface that stands for it in the switch.
+    /// The subfunction's representor.
     pub representor: Option<String>,
 }
 
 /// A vDPA device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VdpaEntry {
-    /// Its name on the bus.
+    /// The name on the vDPA bus.
     pub name: String,
-    /// How it is used.
+    /// How the device is used.
     pub driver: Option<VdpaDriver>,
-    /// Where it is opened.
+    /// The path at which the device is opened.
     pub path: Option<String>,
-    /// The function behind it.
+    /// The PCI function behind it.
     pub pci_address: Option<PciAddress>,
 }
 
 /// An RDMA device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RdmaEntry {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The node's GUID.
+    /// The node GUID.
     pub node_guid: Option<Guid>,
-    /// Its ports.
+    /// The ports.
     pub ports: Vec<RdmaPort>,
-    /// The function behind it; `None` for one of software.
+    /// The PCI function behind it; `None` for a software device.
     pub pci_address: Option<PciAddress>,
 }
 
 impl Inventory {
-    /// Reads it. `switches` answers with a device's switch where devlink can be asked
-    /// ([`Devlink::switch`](crate::Devlink::switch)); `&mut |_| None` leaves representors to
-    /// sysfs.
+    /// Reads the inventory. `switches` returns a device's switch from devlink
+    /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, representors are looked
+    /// up in sysfs.
     #[must_use]
     pub fn read(sysfs: &Sysfs, switches: &mut dyn FnMut(&DevlinkHandle) -> Option<Switch>) -> Self {
         let vdpa: Vec<VdpaEntry> = sysfs
@@ -195,7 +195,7 @@ impl Inventory {
         inventory
     }
 
-    /// In the order of addresses, in which a physical function comes before its virtual ones.
+    /// Reads all functions by address, so that a physical function precedes its virtual functions.
     fn read_functions(
         &mut self,
         sysfs: &Sysfs,
@@ -209,14 +209,15 @@ impl Inventory {
             let Some(function) = sysfs.pci_function(address).filter(PciFunction::is_network) else {
                 continue;
             };
-            // Not the number of VFs, which waits for a driver that is making some: they are listed.
+            // The current number of VFs is not read, because that waits for a driver that creates
+            // some.
             let Some(total_vfs) = function.total_vfs() else {
                 let ids = (function.vendor(), function.device());
                 self.functions.push(self.function(&function, ids));
                 continue;
             };
             let ids = (function.vendor(), function.device());
-            // SR-IOV 1.1 §3.4.1: a VF has its PF's vendor, and the device that its PF says.
+            // SR-IOV 1.1 §3.4.1: a VF has its PF's vendor ID. The PF reports the VFs' device ID.
             let vf_ids = (ids.0, function.vf_device());
             let switch = switches(&address.into());
             let mut ports = None;
@@ -254,7 +255,7 @@ impl Inventory {
         self.function_with(function, ids, None)
     }
 
-    /// `uplink` saves reading every representor's port to find the interface that is none.
+    /// `uplink` saves reading the port name of every representor to find the PF's own interface.
     fn function_with(
         &self,
         function: &PciFunction,

@@ -7,11 +7,11 @@ use crate::guid::Guid;
 use crate::octets::{self, serde_as_text};
 use crate::quoted::Quoted;
 
-/// The link-layer address of an IPoIB interface: twenty octets of flags (1), queue pair number
-/// (3) and GID (16, which is a subnet prefix of 8 and the **port** GUID of 8).
+/// The link-layer address of an IPoIB interface: twenty octets of flags (1), queue pair number (3)
+/// and GID (16). A GID is a subnet prefix (8) and the **port** GUID (8).
 ///
-/// An observation rather than an identity: the queue pair number changes with every restart of
-/// the interface. Compare [`IpoibAddr::port_guid`], or by [`IpoibAddr::is_same_port`].
+/// The address does not identify the interface, because the queue pair number changes with every
+/// restart. Compare [`IpoibAddr::port_guid`], or use [`IpoibAddr::is_same_port`].
 ///
 /// ```
 /// use device_info::{Guid, IpoibAddr};
@@ -25,33 +25,34 @@ use crate::quoted::Quoted;
 pub struct IpoibAddr([u8; 20]);
 
 impl IpoibAddr {
-    /// The twenty octets in the order in which the kernel shows them.
+    /// Returns the twenty octets in the kernel's order.
     #[must_use]
     pub const fn octets(self) -> [u8; 20] {
         self.0
     }
 
-    /// The GUID of the port: octets 12 to 19.
+    /// Returns the octets of the port GUID: octets 12 to 19.
     #[must_use]
     pub const fn port_guid_octets(self) -> [u8; 8] {
         let [.., a, b, c, d, e, f, g, h] = self.0;
         [a, b, c, d, e, f, g, h]
     }
 
-    /// The GUID of the port, which stays when the queue pair number changes.
+    /// Returns the port GUID. It stays when the queue pair number changes.
     #[must_use]
     pub fn port_guid(self) -> Guid {
         Guid::from(self.port_guid_octets())
     }
 
-    /// The number of the queue pair, 24 bits, new with every restart of the interface.
+    /// Returns the queue pair number (24 bits). It changes with every restart of the interface.
     #[must_use]
     pub const fn queue_pair(self) -> u32 {
         let [_, high, middle, low, ..] = self.0;
         u32::from_be_bytes([0, high, middle, low])
     }
 
-    /// Whether both belong to the same port, whatever their queue pairs and flags are.
+    /// Returns whether both addresses belong to the same port. Ignores queue pair numbers and
+    /// flags.
     #[must_use]
     pub fn is_same_port(self, other: Self) -> bool {
         self.port_guid() == other.port_guid()
@@ -80,9 +81,9 @@ impl fmt::Display for IpoibAddr {
     }
 }
 
-/// Text that is not the address of an IPoIB interface.
+/// A text that is not the address of an IPoIB interface.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no IPoIB address: write 20 octets with colons, as the kernel shows them")]
+#[error("{0} is not an IPoIB address; write 20 octets with colons, as the kernel shows them")]
 pub struct IpoibAddrError(Quoted);
 
 serde_as_text!(IpoibAddr, IpoibAddr::from_str);

@@ -1,13 +1,12 @@
-//! What a network device of this machine is: which physical function a VF belongs to and which
-//! representor stands for it, where a vDPA device is opened, which GUID a port has, what a pod is
-//! to be told of it.
+//! Describes the network devices of a machine: the physical function of a VF, its representor, the
+//! character device of a vDPA device, the GUID of a port, and the device information for a pod.
 //!
-//! For whoever hands devices to workloads and has to be certain which one it was: CNI plugins,
-//! device plugins, hardware tests. No async runtime, no Kubernetes, no process started, no file
-//! of sysfs written.
+//! For programs that hand devices to workloads and must be certain which device it was: CNI
+//! plugins, device plugins, hardware tests. The crate needs no async runtime and no Kubernetes. It
+//! starts no process and writes no file of sysfs.
 //!
 //! ```text
-//!  text ──▶ PciAddress  MacAddr  Guid  IpoibAddr        what an address is
+//!  text ──▶ PciAddress  MacAddr  Guid  IpoibAddr        typed addresses
 //!                │
 //!  /sys ──▶ Sysfs ──▶ PciFunction  VdpaDevice  Subfunction  RdmaDevice ──▶ Inventory
 //!                │         ▲                                    │
@@ -15,7 +14,7 @@
 //!                └────────────────▶ Facts ──▶ complete() ──▶ DeviceInfo ──▶ DeviceInfoDir
 //! ```
 //!
-//! # Asking for one device
+//! # Describing one device
 //!
 //! ```
 //! use device_info::{Devlink, Facts, Sysfs, complete};
@@ -34,52 +33,52 @@
 //!
 //! # What an answer means
 //!
-//! - **Unknown rather than wrong.** `None` and empty lists are "not there or not known": an
-//!   interface that a pod has is gone from the host's sysfs, a VF passed into a virtual machine
-//!   has no physical function. Of two candidates neither is taken. What the kernel failed to say
-//!   (`EIO`, 10 MiB in an attribute, text that is no number) is besides in
-//!   [`Sysfs::take_remarks`], a line each.
-//! - **Now.** Every method reads when it is called, and nothing is kept. A device that vanishes
-//!   between two calls is unknown from then on.
-//! - **Bounded.** An attribute is read once and 4 KiB of it at most; links are read one at a time
-//!   and never followed by recursion, since physical and virtual functions link to each other.
-//!   One device takes at most 60 system calls however many there are, an [`Inventory`] at most 40
-//!   for each function; tests hold it to that. With 256 VFs one device resolves in less than 1 ms
-//!   and all of them in less than 50 ms (`cargo bench --features fixtures`). Where devlink is not
-//!   there a representor is found by the port name of each interface of its switch, at three system
-//!   calls each and within the same time.
+//! - **Unknown rather than wrong.** `None` and empty lists mean "missing or not known": a pod's
+//!   interface is missing from the host's sysfs, and a VF inside a virtual machine has no physical
+//!   function. If two candidates match, the answer is neither. [`Sysfs::take_remarks`] lists what
+//!   the kernel failed to report (`EIO`, 10 MiB in an attribute, text that is not a number), one
+//!   line each.
+//! - **Current.** Every method reads when it is called, and nothing is cached. A device that
+//!   vanishes between two calls is unknown from then on.
+//! - **Bounded.** An attribute is read once, and at most 4 KiB of it. Links are read one at a time
+//!   and never followed by recursion, because physical and virtual functions link to each other.
+//!   One device takes at most 60 system calls, whatever the number of devices. An [`Inventory`]
+//!   takes at most 40 for each function. Tests enforce both. With 256 VFs one device resolves in
+//!   less than 1 ms and all of them in less than 50 ms (`cargo bench --features fixtures`). Without
+//!   devlink a representor is found by the port name of each interface of its switch, at three
+//!   system calls each and within the same time.
 //!
 //! # Errors
 //!
-//! One type for each way in ([`PciAddressError`], [`MacError`], [`GuidError`],
+//! Each way in has its own error type ([`PciAddressError`], [`MacError`], [`GuidError`],
 //! [`DeviceInfoError`], [`CompletionError`], [`SocketError`], [`StoreError`], [`DevlinkError`],
-//! [`CaptureError`]). Every message is one line that names the object, the value and what to do;
-//! foreign values are quoted and cut. Nothing panics.
+//! [`CaptureError`]). Every message is one line with the object, the value and the remedy. Foreign
+//! values are quoted and cut. Nothing panics.
 //!
 //! # Units and forms
 //!
-//! Addresses have one text each, lower case with colons, since other plugins compare text. VFs
-//! and subfunctions are numbered from 0, ports of RDMA devices from 1. Sizes are bytes.
+//! An address has one text form, in lower case with colons, because other plugins compare text. VFs
+//! and subfunctions are numbered from 0, ports of RDMA devices from 1. Sizes are in bytes.
 //!
 //! # Sources
 //!
-//! - NPWG Device Information Specification 1.1.0, cited as `DEVINFO 1.1.0 §…`; version 1.0.0 is
+//! - NPWG Device Information Specification 1.1.0, cited as `DEVINFO 1.1.0 §…`. Version 1.0.0 is
 //!   read and written too.
 //! - PCI SR-IOV 1.1 for the numbers of virtual functions; the kernel's `sysfs-bus-pci`,
 //!   `sysfs-class-net`, `sysfs-bus-vdpa`, `linux/devlink.h`.
-//! - Real trees of Linux 6.12 for igb, vfio-pci, vDPA, netdevsim, IPoIB and rxe. What is called
-//!   `unverified_` in `fixtures` is made from sources and data sheets.
+//! - Real trees of Linux 6.12 for igb, vfio-pci, vDPA, netdevsim, IPoIB and rxe. Fixtures whose
+//!   name begins with `unverified_` are made from sources and data sheets.
 //!
 //! # Features
 //!
-//! - `fixtures`: machines for tests, among them some that nobody has on a desk.
-//! - `pci-names`: names of vendors and devices compiled in, for people whose machine has no
-//!   `pci.ids` that [`PciNames`] could read. Its table adds 3 MB. The crate behind it runs curl when
-//!   it is built; this repository forbids curl the download, so that a build without network is the
-//!   same build. Elsewhere set `CURL_HOME` likewise.
+//! - `fixtures`: machines for tests, including rare hardware.
+//! - `pci-names`: a compiled-in table of vendor and device names, for machines without a `pci.ids`
+//!   file for [`PciNames`]. It adds 3 MB. The crate behind it runs curl when it is built. This
+//!   repository stops curl from downloading, so that a build without network gives the same result.
+//!   Elsewhere, set `CURL_HOME` likewise.
 
 pub use capture::{Capture, CaptureError};
-pub use device::{Device, Identity};
+pub use device::{Device, DeviceNames};
 pub use devlink::{Devlink, DevlinkError, DevlinkHandle, DevlinkPort, EswitchMode, PortFlavour};
 pub use guid::{Guid, GuidError};
 pub use info::{
@@ -102,7 +101,7 @@ pub use phys_port_name::{PhysPortName, PhysPortNameError};
 pub use printable::{printable, printable_json};
 pub use quoted::Quoted;
 pub use rdma::{RdmaDevice, RdmaPort};
-pub use store::{CniFileName, DeviceInfoDir, DpFileName, StoreError};
+pub use store::{CniFileName, DeviceInfoDir, DpFileName, StoreError, UnsafeFile};
 pub use subfunction::Subfunction;
 pub use switch::Switch;
 pub use sysfs::{AttributeError, MAX_ATTRIBUTE, Sysfs, natural_order};
@@ -135,11 +134,11 @@ mod sysfs;
 mod tests;
 mod vdpa;
 
-/// What of this crate reads other parties' octets and has no public name, for a fuzzer.
+/// The parsers of foreign octets that have no public name, for a fuzzer.
 #[cfg(any(test, feature = "fixtures"))]
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::devlink::understood as devlink;
+    pub use crate::devlink::visit_datagram as devlink;
 }
 
 /// Compiles the examples of the README.

@@ -6,14 +6,13 @@ use std::str::FromStr;
 use crate::octets::{self, serde_as_text};
 use crate::quoted::Quoted;
 
-/// A MAC address: six octets, written in lower case with colons between them. Dashes are read too,
-/// and Cisco's `0200.0000.0001`.
+/// A MAC address: six octets, written in lower case with colons between them. Dashes and Cisco's
+/// `0200.0000.0001` are read too.
 ///
-/// Two uses, two ways in. What somebody *asks for* comes by [`FromStr`], which refuses what no
-/// interface can have as its own: zero, broadcast, multicast. What was *observed* comes by
-/// [`From<[u8; 6]>`](From) or [`MacAddr::parse_observed`], which judge nothing: a VF without an
-/// administrative MAC has the one of all zeros. Deserialization reads what was once written, so
-/// it checks the form alone.
+/// Use [`FromStr`] for a *requested* address: it refuses addresses that no interface can have
+/// (zero, broadcast, multicast). Use [`From<[u8; 6]>`](From) or [`MacAddr::parse_observed`] for an
+/// *observed* address, which is not checked: a VF without an administrative MAC shows zeros.
+/// Deserialization reads stored addresses, so it checks the form only.
 ///
 /// ```
 /// use device_info::MacAddr;
@@ -30,36 +29,37 @@ use crate::quoted::Quoted;
 pub struct MacAddr([u8; 6]);
 
 impl MacAddr {
-    /// The six octets in the order of transmission.
+    /// Returns the six octets in the order of transmission.
     #[must_use]
     pub const fn octets(self) -> [u8; 6] {
         self.0
     }
 
-    /// Whether every octet is zero: on a VF of a PF that means "none was set".
+    /// Returns whether every octet is zero. For a VF's administrative MAC this means that none was
+    /// set.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == [0; 6]
     }
 
-    /// Whether this is `ff:ff:ff:ff:ff:ff`.
+    /// Returns whether this is `ff:ff:ff:ff:ff:ff`.
     #[must_use]
     pub fn is_broadcast(self) -> bool {
         self.0 == [0xff; 6]
     }
 
-    /// Whether the group bit is set (bit 0 of the first octet), broadcast included.
+    /// Returns whether the group bit (bit 0 of the first octet) is set, as it is for broadcast too.
     #[must_use]
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
     }
 
-    /// Reads an address without judging whether an interface could have it as its own.
+    /// Reads an address without checking whether an interface can have it.
     ///
     /// # Errors
     ///
-    /// [`MacError`] when the text is not six octets in hexadecimal, with colons or dashes between
-    /// them or as `0200.0000.0001`.
+    /// [`MacError`] if the text is not six octets in hexadecimal with colons or dashes between
+    /// them, nor of the form `0200.0000.0001`.
     pub fn parse_observed(text: &str) -> Result<Self, MacError> {
         octets::parse(text)
             .map(Self)
@@ -107,35 +107,35 @@ fn form_error(text: &str) -> MacError {
     }
 }
 
-/// Why a text is no MAC address that an interface can be given.
+/// Why a text is not a MAC address that an interface can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MacError {
     /// Not six octets in one of the forms.
-    #[error("{0} is no MAC address: write six octets with colons, as in 02:00:00:00:00:01")]
+    #[error("{0} is not a MAC address; write six octets with colons, such as 02:00:00:00:00:01")]
     Form(Quoted),
     /// Eight octets: a GUID.
     #[error(
-        "{0} is no MAC address but a GUID of eight octets: ask for it by infiniband-guid, or write six octets"
+        "{0} is a GUID of eight octets, not a MAC address; request it by infiniband-guid, or write six octets"
     )]
     Guid(Quoted),
     /// Twenty octets: an IPoIB address.
     #[error(
-        "{0} is no MAC address but an IPoIB address: ask for its last eight octets by infiniband-guid, or write six octets"
+        "{0} is an IPoIB address, not a MAC address; request its last eight octets by infiniband-guid, or write six octets"
     )]
     Ipoib(Quoted),
     /// All zeros.
     #[error(
-        "the MAC address {0} is zero, which no interface can have: write a unicast address, as 02:00:00:00:00:01"
+        "MAC address {0} is zero, which no interface can have; write a unicast address, such as 02:00:00:00:00:01"
     )]
     Zero(MacAddr),
     /// All ones.
     #[error(
-        "the MAC address {0} is broadcast, which no interface can have: write a unicast address, as 02:00:00:00:00:01"
+        "MAC address {0} is broadcast, which no interface can have; write a unicast address, such as 02:00:00:00:00:01"
     )]
     Broadcast(MacAddr),
     /// The group bit is set.
     #[error(
-        "the MAC address {0} is multicast (its first octet is odd), which no interface can have: make the first octet even"
+        "MAC address {0} is multicast (its first octet is odd), which no interface can have; make the first octet even"
     )]
     Multicast(MacAddr),
 }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_interface_can_have_is_refused_in_one_line_with_value_and_remedy() {
+    fn a_mac_that_no_interface_can_have_is_refused_in_one_line_with_value_and_remedy() {
         for (text, reason, remedy) in [
             (
                 "01:00:5e:00:00:01",
@@ -168,38 +168,46 @@ mod tests {
             ("00:00:00:00:00:00", "zero", "write a unicast address"),
             (
                 "02-00:00-00:00-01",
-                "no MAC address",
+                "not a MAC address",
                 "six octets with colons",
             ),
             (
                 "0200.0000.0001.",
-                "no MAC address",
+                "not a MAC address",
                 "six octets with colons",
             ),
             (
                 "02.00.00.00.00.01",
-                "no MAC address",
+                "not a MAC address",
                 "six octets with colons",
             ),
-            ("020000000001", "no MAC address", "six octets with colons"),
-            ("2:0:0:0:0:1", "no MAC address", "six octets with colons"),
-            ("02:00:00:00:00", "no MAC address", "six octets with colons"),
+            (
+                "020000000001",
+                "not a MAC address",
+                "six octets with colons",
+            ),
+            ("2:0:0:0:0:1", "not a MAC address", "six octets with colons"),
+            (
+                "02:00:00:00:00",
+                "not a MAC address",
+                "six octets with colons",
+            ),
             (
                 " 02:00:00:00:00:01",
-                "no MAC address",
+                "not a MAC address",
                 "six octets with colons",
             ),
             (
                 "02:00:00:00:00:0g",
-                "no MAC address",
+                "not a MAC address",
                 "six octets with colons",
             ),
             (
                 "02:00:00:00:00:+1",
-                "no MAC address",
+                "not a MAC address",
                 "six octets with colons",
             ),
-            ("", "no MAC address", "six octets with colons"),
+            ("", "not a MAC address", "six octets with colons"),
             ("02:00:00:00:00:00:00:3e", "GUID", "infiniband-guid"),
             ("02-00-00-00-00-00-00-3e", "GUID", "infiniband-guid"),
             (
@@ -217,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observed_address_is_held_without_judgement() {
+    fn an_observed_address_is_not_checked() {
         for octets in [[0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1]] {
             let seen = MacAddr::from(octets);
             assert_eq!(MacAddr::parse_observed(&seen.to_string()).unwrap(), seen);

@@ -1,6 +1,6 @@
-//! What people call a vendor and a device.
+//! Names of vendors and devices.
 //!
-//! For people alone: nothing is decided by these names.
+//! They are for people only. No decision depends on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use crate::printable::printable;
 #[cfg(feature = "pci-names")]
 pub(crate) mod compiled;
 
-/// The longest name that is kept, in bytes; the longest of the PCI ID database in 2025 has 119.
+/// The longest name that is kept, in bytes. The longest in the PCI ID database of 2025 has 119.
 const LONGEST: usize = 160;
 
-/// Names of vendors and devices, from a table in the form of `pci.ids`.
+/// Names of vendors and devices from a table in `pci.ids` format.
 ///
-/// With the feature `pci-names`, the table that is compiled in names what this one does not.
+/// With the feature `pci-names`, the compiled-in table supplies the names that this one lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PciNames {
     vendors: BTreeMap<u16, String>,
@@ -23,8 +23,8 @@ pub struct PciNames {
 }
 
 impl PciNames {
-    /// Takes the names of the `wanted` vendors and devices from a table, in one pass. Lines that
-    /// do not have its form are passed over. Names are printable and at most 160 bytes long.
+    /// Takes the names of the `wanted` vendors and devices from a table, in one pass. Skips lines
+    /// in another format. Names are printable and at most 160 bytes long.
     #[must_use]
     pub fn parse(table: &[u8], wanted: &BTreeSet<(u16, u16)>) -> Self {
         let vendors: BTreeSet<u16> = wanted.iter().map(|(vendor, _)| *vendor).collect();
@@ -32,7 +32,7 @@ impl PciNames {
         let mut within = None;
         for line in table.split(|byte| *byte == b'\n') {
             match line {
-                // A comment, or the card of another vendor that the device sits on.
+                // A comment, or the subsystem of a device.
                 [] | [b'#', ..] | [b'\t', b'\t', ..] => {}
                 [b'\t', device @ ..] => {
                     let device = within.zip(numbered(device));
@@ -54,14 +54,14 @@ impl PciNames {
         names
     }
 
-    /// The name of a vendor: `Mellanox Technologies` for `15b3`.
+    /// Returns the name of a vendor: `Mellanox Technologies` for `15b3`.
     #[must_use]
     pub fn vendor(&self, vendor: u16) -> Option<&str> {
         let name = self.vendors.get(&vendor).map(String::as_str);
         name.or_else(|| compiled_in(vendor, None))
     }
 
-    /// The name of a vendor's device: `ConnectX Family mlx5Gen Virtual Function` for `15b3:101e`.
+    /// Returns the name of a device: `ConnectX Family mlx5Gen Virtual Function` for `15b3:101e`.
     #[must_use]
     pub fn device(&self, vendor: u16, device: u16) -> Option<&str> {
         let name = self.devices.get(&(vendor, device)).map(String::as_str);
@@ -70,12 +70,12 @@ impl PciNames {
 }
 
 impl Function {
-    /// The numbers of vendor and device.
+    /// Returns the vendor ID and device ID.
     fn numbers(&self) -> Option<(u16, u16)> {
         self.vendor.zip(self.device)
     }
 
-    /// What people call it: vendor and device, as far as they have names.
+    /// Returns the names of vendor and device, as far as they are known.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         let vendor = self.vendor_name.as_ref()?;
@@ -87,10 +87,13 @@ impl Function {
 }
 
 impl Inventory {
-    /// Names vendors and devices after a table in the form of `pci.ids` ([`PciNames`]), which is
-    /// read once.
+    /// Sets the names of vendors and devices from a table in `pci.ids` format ([`PciNames`]), which
+    /// is read once.
     pub fn name(&mut self, table: &[u8]) {
-        let numbers = self.all_functions().filter_map(|it| it.numbers()).collect();
+        let numbers = self
+            .all_functions()
+            .filter_map(|function| function.numbers())
+            .collect();
         let names = PciNames::parse(table, &numbers);
         for function in self.all_functions() {
             let Some((vendor, device)) = function.numbers() else {
@@ -101,7 +104,7 @@ impl Inventory {
         }
     }
 
-    /// Physical, virtual and other ones.
+    /// Returns all functions: physical, virtual and others.
     fn all_functions(&mut self) -> impl Iterator<Item = &mut Function> {
         let physical = self.physical_functions.iter_mut().flat_map(|pf| {
             let vfs = pf.vfs.iter_mut().map(|vf| &mut vf.function);
@@ -124,7 +127,7 @@ fn compiled_in(_vendor: u16, _device: Option<u16>) -> Option<&'static str> {
     None
 }
 
-/// `8086  Intel Corporation`: a number of four hexadecimal digits, blanks, a name.
+/// Parses `8086  Intel Corporation`: four hexadecimal digits, blanks, a name.
 fn numbered(line: &[u8]) -> Option<(u16, String)> {
     let (number, name) = line.split_at_checked(4)?;
     let blanks = name.first()?.is_ascii_whitespace();
@@ -141,7 +144,7 @@ fn numbered(line: &[u8]) -> Option<(u16, String)> {
 mod tests {
     use super::*;
 
-    /// Of vendors and devices that the table of the feature `pci-names` does not have.
+    /// Has vendors and devices that the compiled-in table lacks.
     const TABLE: &str = "\
 # Syntax:
 # vendor  vendor_name
@@ -166,7 +169,7 @@ fff5no blank
     }
 
     #[test]
-    fn names_that_are_wanted_are_taken_and_the_first_counts() {
+    fn only_wanted_names_are_taken_and_the_first_one_counts() {
         let numbers = [0xfff1, 0xfff2, 0xfff3, 0xfff4, 0xfff5];
         let list: Vec<(u16, u16)> = numbers.iter().map(|vendor| (*vendor, 1)).collect();
         let names = PciNames::parse(TABLE.as_bytes(), &wanted(&list));
@@ -186,7 +189,7 @@ fff5no blank
     }
 
     #[test]
-    fn a_name_is_short_and_acts_on_no_terminal() {
+    fn a_name_is_short_and_printable() {
         let long = format!("fff1  \u{9b}31m\u{202e}{}\r\n", "x".repeat(4096));
         let names = PciNames::parse(long.as_bytes(), &wanted(&[(0xfff1, 1)]));
         let name = names.vendor(0xfff1).unwrap();
@@ -198,7 +201,7 @@ fff5no blank
 
     #[cfg(feature = "pci-names")]
     #[test]
-    fn what_the_table_lacks_is_named_by_the_one_compiled_in() {
+    fn the_compiled_in_table_supplies_missing_names() {
         let names = PciNames::parse(b"8086  Another Intel", &wanted(&[(0x8086, 0x1572)]));
         assert_eq!(names.vendor(0x8086), Some("Another Intel"));
         assert_eq!(names.vendor(0x15b3), Some("Mellanox Technologies"));

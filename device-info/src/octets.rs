@@ -1,10 +1,10 @@
-//! Octets in hexadecimal: MACs, GUIDs and IPoIB addresses. They are read in the forms that Go reads,
-//! and written in one, which other plugins compare byte by byte.
+//! Octets in hexadecimal: MACs, GUIDs and IPoIB addresses. Go's forms are read. Only one form is
+//! written, which other plugins compare byte by byte.
 
 use std::fmt;
 
-/// Reads exactly `N` octets of two hexadecimal digits each, with colons or with dashes between them,
-/// or two by two with dots: `02:00:00:00:00:01`, `02-00-00-00-00-01`, `0200.0000.0001`.
+/// Reads exactly `N` octets of two hexadecimal digits each, with colons or dashes between octets or
+/// dots between pairs of octets: `02:00:00:00:00:01`, `02-00-00-00-00-01`, `0200.0000.0001`.
 pub(crate) fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
     let (separator, digits) = match text.as_bytes() {
         [_, _, b':', ..] => (':', 2),
@@ -25,7 +25,7 @@ pub(crate) fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
     left.next().is_none().then_some(octets)
 }
 
-/// Reads exactly `N` octets of two hexadecimal digits each with nothing between them.
+/// Reads exactly `N` octets of two hexadecimal digits each, without separators.
 pub(crate) fn parse_bare<const N: usize>(text: &str) -> Option<[u8; N]> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if pairs.len() != N || !rest.is_empty() {
@@ -56,14 +56,14 @@ fn pair(digits: &[u8]) -> Option<u8> {
     }
 }
 
-/// Not `from_str_radix`: that takes a sign.
+/// Unlike `from_str_radix`, refuses a sign.
 fn digit(character: u8) -> Option<u8> {
     char::from(character)
         .to_digit(16)
         .and_then(|value| u8::try_from(value).ok())
 }
 
-/// Serialize as the type's `Display`, deserialize by the function named.
+/// Serializes by `Display` and deserializes by the given function.
 macro_rules! serde_as_text {
     ($type:ty, $parse:expr) => {
         impl serde::Serialize for $type {

@@ -8,12 +8,12 @@ use crate::quoted::Quoted;
 
 /// The address of a PCI function: domain, bus, device, function, as in `0000:01:10.2`.
 ///
-/// The Device Information Specification calls it the standard BDF format (`DEVINFO 1.1.0
-/// §3.1.3.1`). The domain is 32 bits wide: functions behind Intel's VMD have one of five digits
-/// (`10000:00:04.0`), so four to eight are accepted and at least four are written.
+/// The Device Information Specification calls this the standard BDF format (`DEVINFO 1.1.0
+/// §3.1.3.1`). The domain is 32 bits wide. Functions behind Intel's VMD have a domain of five
+/// digits (`10000:00:04.0`), so four to eight digits are accepted and at least four are written.
 ///
-/// The order is numeric, which is the order in which a kernel enumerates: `0000:01:00.2` before
-/// `0000:01:10.0` and `ffff:00:00.0` before `10000:00:00.0`, where text would say otherwise.
+/// The order is numeric, as in the kernel's enumeration: `0000:01:00.2` before `0000:01:10.0` and
+/// `ffff:00:00.0` before `10000:00:00.0`, unlike the order of the texts.
 ///
 /// ```
 /// use device_info::PciAddress;
@@ -33,25 +33,25 @@ pub struct PciAddress {
 }
 
 impl PciAddress {
-    /// The PCI domain (segment), 32 bits wide.
+    /// Returns the PCI domain (segment), 32 bits wide.
     #[must_use]
     pub const fn domain(self) -> u32 {
         self.domain
     }
 
-    /// The bus within the domain.
+    /// Returns the bus within the domain.
     #[must_use]
     pub const fn bus(self) -> u8 {
         self.bus
     }
 
-    /// The device on the bus, 0 to 31.
+    /// Returns the device on the bus, 0 to 31.
     #[must_use]
     pub const fn device(self) -> u8 {
         self.device
     }
 
-    /// The function of the device, 0 to 7.
+    /// Returns the function of the device, 0 to 7.
     #[must_use]
     pub const fn function(self) -> u8 {
         self.function
@@ -91,7 +91,7 @@ fn parse(text: &str) -> Option<PciAddress> {
     (address.device < 32 && address.function < 8).then_some(address)
 }
 
-/// `from_str_radix` would take a sign.
+/// Unlike `from_str_radix`, refuses a sign.
 fn hex(text: &str, least: usize, most: usize) -> Option<u32> {
     let fits = (least..=most).contains(&text.len());
     let digits = text.bytes().all(|character| character.is_ascii_hexdigit());
@@ -100,10 +100,10 @@ fn hex(text: &str, least: usize, most: usize) -> Option<u32> {
         .flatten()
 }
 
-/// Text that is not the address of a PCI function.
+/// A text that is not the address of a PCI function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0} is no PCI address: write domain:bus:device.function in hexadecimal, as in 0000:01:10.2"
+    "{0} is not a PCI address; write domain:bus:device.function in hexadecimal, such as 0000:01:10.2"
 )]
 pub struct PciAddressError(Quoted);
 
@@ -158,7 +158,7 @@ mod tests {
         ] {
             let error = text.parse::<PciAddress>().unwrap_err().to_string();
             assert!(error.contains(&format!("{text:?}")), "{error}");
-            assert!(error.contains("as in 0000:01:10.2"), "{error}");
+            assert!(error.contains("such as 0000:01:10.2"), "{error}");
             assert!(!error.contains('\n'), "{error}");
         }
     }

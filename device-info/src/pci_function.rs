@@ -20,9 +20,9 @@ mod vfio;
 /// The directory of links to all PCI functions.
 const DEVICES: &str = "bus/pci/devices";
 
-/// A PCI function as sysfs has it: physical, virtual, or without SR-IOV.
+/// A PCI function: physical, virtual, or without SR-IOV.
 ///
-/// Every method reads when it is called; `None` and empty lists mean "not there or not known".
+/// Every method reads sysfs when it is called. `None` and empty lists mean "missing or not known".
 ///
 /// ```
 /// use device_info::{PciAddress, Sysfs};
@@ -41,14 +41,14 @@ pub struct PciFunction {
 }
 
 impl Sysfs {
-    /// The function at an address; `None` when there is none.
+    /// Finds the function at an address; `None` if there is none.
     #[must_use]
     pub fn pci_function(&self, address: PciAddress) -> Option<PciFunction> {
         Entry::linked(self, DEVICES, &address.to_string()).map(PciFunction::from_entry)
     }
 
-    /// All functions, in the order of their addresses. Two system calls for the list and one for
-    /// each function.
+    /// Returns all functions, in the order of their addresses. Takes two system calls for the list
+    /// and one for each function.
     #[must_use]
     pub fn pci_functions(&self) -> Vec<PciFunction> {
         self.pci_addresses()
@@ -78,26 +78,26 @@ impl PciFunction {
         &self.entry
     }
 
-    /// Its address.
+    /// Returns the address.
     #[must_use]
     pub fn address(&self) -> PciAddress {
-        // Absent only when made by `SysClass::from_path_unchecked` from a path that is none.
+        // Absent only if `SysClass::from_path_unchecked` made this value from an invalid path.
         self.address.unwrap_or_default()
     }
 
-    /// The vendor's number, as `8086` of Intel.
+    /// Returns the vendor ID, such as `8086` for Intel.
     #[must_use]
     pub fn vendor(&self) -> Option<u16> {
         self.number("vendor")
     }
 
-    /// The device's number, which the vendor gave.
+    /// Returns the device ID.
     #[must_use]
     pub fn device(&self) -> Option<u16> {
         self.number("device")
     }
 
-    /// The vendor's and device's numbers of the card on which it sits.
+    /// Returns the subsystem's vendor ID and device ID.
     #[must_use]
     pub fn subsystem(&self) -> Option<(u16, u16)> {
         Some((
@@ -106,7 +106,7 @@ impl PciFunction {
         ))
     }
 
-    /// The class, 24 bits: class, subclass, programming interface.
+    /// Returns the class in 24 bits: class, subclass, programming interface.
     #[must_use]
     pub fn class(&self) -> Option<u32> {
         self.entry
@@ -114,19 +114,19 @@ impl PciFunction {
             .map(|hex| hex.0)
     }
 
-    /// Whether it is a network controller: class `0x02`.
+    /// Returns whether it is a network controller: class `0x02`.
     #[must_use]
     pub fn is_network(&self) -> bool {
         self.class().is_some_and(|class| class >> 16 == 0x02)
     }
 
-    /// The driver that it is bound to. `None` is an unbound function, which is no fault.
+    /// Returns the bound driver. `None` means unbound, which is not a fault.
     #[must_use]
     pub fn driver(&self) -> Option<String> {
         self.entry.link_name("driver")
     }
 
-    /// The only driver that may bind to it, when somebody said so.
+    /// Returns the only driver that may bind to it, if an administrator set one.
     #[must_use]
     pub fn driver_override(&self) -> Option<String> {
         self.trim_file("driver_override")
@@ -134,15 +134,15 @@ impl PciFunction {
             .filter(|driver| driver != "(null)")
     }
 
-    /// The NUMA node that it is nearest to. `None` on a machine that has none, where sysfs says -1.
+    /// Returns the nearest NUMA node. `None` on a machine without NUMA, where sysfs shows -1.
     #[must_use]
     pub fn numa_node(&self) -> Option<u32> {
         let node: i64 = self.entry.value("numa_node", "NUMA node")?;
         u32::try_from(node).ok()
     }
 
-    /// Its RDMA devices as this network namespace sees them. One is the rule; with RDMA's
-    /// exclusive namespaces a device that a pod has is not among them.
+    /// Returns its RDMA devices in this network namespace, usually one. With exclusive RDMA
+    /// namespaces, a pod's device is missing.
     #[must_use]
     pub fn rdma_devices(&self) -> Vec<String> {
         self.entry.names("infiniband")
@@ -161,7 +161,7 @@ impl fmt::Display for PciFunction {
     }
 }
 
-/// A number in hexadecimal, with `0x` or, as `sriov_vf_device` has it, without.
+/// A hexadecimal number, with `0x` or, as in `sriov_vf_device`, without.
 pub(crate) struct Hex<T>(pub(crate) T);
 
 macro_rules! hex {

@@ -1,15 +1,15 @@
-//! What an interface is within a switch, by its `phys_port_name`.
+//! The role of an interface in a switch, by its `phys_port_name`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::quoted::Quoted;
 
-/// What port of a NIC's switch an interface stands for, as drivers say in `phys_port_name`:
-/// `p0`, `p0s1`, `pf0`, `pf0vf3`, `pf0sf5`, and with `c1` in front where the function belongs to
-/// another host (a DPU's ports).
+/// The port of a NIC's switch that an interface belongs to, as drivers report it in
+/// `phys_port_name`: `p0`, `p0s1`, `pf0`, `pf0vf3`, `pf0sf5`. A prefix such as `c1` marks a
+/// function of another host (a DPU's ports).
 ///
-/// The fallback for kernels and drivers whose devlink has no ports.
+/// This is the fallback for kernels and drivers whose devlink has no ports.
 ///
 /// ```
 /// use device_info::PhysPortName;
@@ -21,23 +21,23 @@ use crate::quoted::Quoted;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PhysPortName {
-    /// A port to the wire, or a part of one that is split.
+    /// A port to the wire, or a part of a split one.
     Physical {
         /// The port's number, which drivers count from 0 or from 1.
         port: u32,
-        /// The part, when it is split.
+        /// The part, if the port is split.
         part: Option<u32>,
     },
     /// The representor of a physical function.
     Pf {
-        /// Whose host it is; `None` is this one.
+        /// The host of the function; `None` for this one.
         controller: Option<u32>,
         /// The physical function's number.
         pf: u32,
     },
     /// The representor of a virtual function.
     Vf {
-        /// Whose host it is; `None` is this one.
+        /// The host of the function; `None` for this one.
         controller: Option<u32>,
         /// The physical function's number.
         pf: u32,
@@ -46,7 +46,7 @@ pub enum PhysPortName {
     },
     /// The representor of a subfunction.
     Sf {
-        /// Whose host it is; `None` is this one.
+        /// The host of the function; `None` for this one.
         controller: Option<u32>,
         /// The physical function's number.
         pf: u32,
@@ -56,7 +56,7 @@ pub enum PhysPortName {
 }
 
 impl PhysPortName {
-    /// Whether the interface stands for a function rather than for a port to the wire.
+    /// Returns whether the interface represents a function, not a port to the wire.
     #[must_use]
     pub const fn is_representor(self) -> bool {
         !matches!(self, Self::Physical { .. })
@@ -148,11 +148,10 @@ impl fmt::Display for PhysPortName {
     }
 }
 
-/// Text that is no port's name of the forms above; a driver's own scheme (`sw1p1`) says nothing.
+/// A text that has none of the forms above. A driver's own scheme (`sw1p1`) does not identify a
+/// function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0} is no port name that says which function it stands for, as pf0vf3 does: use devlink's ports"
-)]
+#[error("{0} is not a port name that identifies a function, such as pf0vf3; use devlink's ports")]
 pub struct PhysPortNameError(Quoted);
 
 #[cfg(test)]
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schemes_say_nothing() {
+    fn other_schemes_are_refused() {
         for text in [
             "",
             "p",

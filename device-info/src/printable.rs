@@ -1,19 +1,20 @@
-//! Text from others, made safe for people to read.
+//! Makes foreign text safe for people to read.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// What stands for the part that was cut out.
+/// Replaces the part that was cut out.
 const CUT: &str = "…";
 
-/// `text` as one line of at most `most` bytes, which must be 16 or more.
+/// Returns `text` as one line of at most `most` bytes, which must be 16 or more.
 ///
-/// Characters that act on a terminal, end a line, or hide or reorder what is beside them become
-/// visible escapes: `\n`, `\u{1b}`, `\u{202e}`. These are controls (C0, DEL, C1), format characters
+/// Characters that act on a terminal, end a line, or hide or reorder other text become visible
+/// escapes: `\n`, `\u{1b}`, `\u{202e}`. These are controls (C0, DEL, C1), format characters
 /// (bidirectional overrides, zero width), line and paragraph separators, and characters without a
-/// glyph. Long text loses its middle, since a message ends with its remedy.
+/// glyph. A long text loses its middle, because a message ends with its remedy.
 ///
-/// Text that has passed once passes again unchanged: a backslash is left as it is.
+/// Printable text stays unchanged, so that escaping twice has no effect. Backslashes are not
+/// escaped.
 #[must_use]
 pub fn printable(text: &str, most: usize) -> Cow<'_, str> {
     if text.bytes().all(is_plain_byte) || text.chars().all(is_plain) {
@@ -30,8 +31,8 @@ pub fn printable(text: &str, most: usize) -> Cow<'_, str> {
     cut(Cow::Owned(out), most)
 }
 
-/// A JSON document in which the same characters are escaped as JSON escapes them, so that its
-/// values stay what they are. Line feeds are its layout: no string in JSON holds one.
+/// Escapes the same characters in a JSON document in JSON's own way, so that the values stay the
+/// same. Line feeds stay, because in JSON they occur only outside strings.
 #[must_use]
 pub fn printable_json(document: &str) -> Cow<'_, str> {
     let is_fine = |letter| is_plain(letter) || letter == '\n';
@@ -56,7 +57,7 @@ fn is_plain_byte(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// A no-break space is one that Jackfield itself writes.
+/// Includes the no-break space, which Jackfield itself writes.
 fn is_plain(letter: char) -> bool {
     match letter {
         ' '..='~' | '\u{a0}' => true,
@@ -89,7 +90,7 @@ mod tests {
     const LONG: usize = 1 << 20;
 
     #[test]
-    fn what_acts_on_a_terminal_or_hides_text_is_shown() {
+    fn characters_that_act_on_a_terminal_or_hide_text_are_escaped() {
         let table = [
             ("a\nb\r\tc", r"a\nb\r\tc"),
             ("\u{1b}[31mred\u{7}", r"\u{1b}[31mred\u{7}"),
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_any_language_stay_as_they_are() {
+    fn words_of_any_language_stay_unchanged() {
         for text in [
             r#"a\b "c" 'd'"#,
             "größer → 日本語 ◀ …",
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_json_documents_values_stay_what_they_are() {
+    fn the_values_of_a_json_document_stay_the_same() {
         let value = "\u{9b}31m\u{202e}\u{7f}\u{e0041}\u{1b}\n";
         let document = format!("{{\n\"a\": {}\n}}\n", serde_json::json!(value));
         let shown = printable_json(&document);

@@ -1,12 +1,12 @@
-//! A foreign string inside of a one-line message.
+//! A foreign string in a one-line message.
 
 use std::fmt;
 
-/// How much of a foreign value a message shows: enough to find it, not enough to flood a log.
+/// The length of a foreign value in a message: enough to find it, not enough to flood a log.
 const SHOWN: usize = 96;
 
-/// A foreign value as messages show it: in quotes, control characters escaped, cut when it is long, so
-/// that whatever was given, the message stays one short line.
+/// A foreign value for a message: in quotes, with control characters escaped, and cut if it is
+/// long, so that the message stays one short line.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Quoted(String);
 

@@ -9,27 +9,27 @@ use crate::sysfs::{Entry, Sysfs};
 /// The directory of links to all RDMA devices.
 const DEVICES: &str = "class/infiniband";
 
-/// An RDMA device: `mlx5_0`, `rxe0`.
+/// An RDMA device, such as `mlx5_0` or `rxe0`.
 ///
-/// Its name changes when its driver is bound anew, and where RDMA's network namespaces are
-/// exclusive it is seen in one namespace alone.
+/// Its name changes when its driver is bound again. With exclusive RDMA namespaces only one
+/// namespace shows it.
 #[derive(Clone, Debug)]
 pub struct RdmaDevice(Entry);
 
 /// A port of an RDMA device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RdmaPort {
-    /// Counted from 1.
+    /// The port number, from 1.
     pub number: u32,
     /// `InfiniBand` or `Ethernet`.
     pub link_layer: Option<String>,
-    /// The port's GUID, the lower half of its first GID. `None` on Ethernet, where a GID comes
-    /// from a MAC or an IP address. Not the node's GUID, which many confuse with it.
+    /// The port GUID, the lower half of the first GID. `None` on Ethernet, where a GID comes from a
+    /// MAC or an IP address. It differs from the node GUID.
     pub guid: Option<Guid>,
 }
 
 impl Sysfs {
-    /// The RDMA device of a name; `None` when this network namespace has none.
+    /// Finds an RDMA device by name; `None` if this network namespace has none.
     #[must_use]
     pub fn rdma_device(&self, name: &str) -> Option<RdmaDevice> {
         if !crate::sysfs::path::is_entry_name(name) {
@@ -38,7 +38,7 @@ impl Sysfs {
         Entry::linked(self, DEVICES, name).map(RdmaDevice)
     }
 
-    /// All RDMA devices of this network namespace, in natural order.
+    /// Returns all RDMA devices of this network namespace, in natural order.
     #[must_use]
     pub fn rdma_devices(&self) -> Vec<RdmaDevice> {
         self.names(DEVICES)
@@ -57,19 +57,19 @@ impl RdmaDevice {
         &self.0
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// The GUID of the node; `None` when it has none (zeros).
+    /// Returns the node GUID; `None` if it is all zeros.
     #[must_use]
     pub fn node_guid(&self) -> Option<Guid> {
         guid(&self.0.text("node_guid")?)
     }
 
-    /// Its ports.
+    /// Returns the ports.
     #[must_use]
     pub fn ports(&self) -> Vec<RdmaPort> {
         self.0
@@ -92,13 +92,13 @@ impl RdmaDevice {
             .collect()
     }
 
-    /// The PCI function that it belongs to; `None` for a software device (rxe, siw).
+    /// Returns the PCI function; `None` for a software device (rxe, siw).
     #[must_use]
     pub fn pci_address(&self) -> Option<PciAddress> {
         self.0.pci_ancestor().map(|(address, _)| address)
     }
 
-    /// The network interface that a software device (rxe) stands on.
+    /// Returns the network interface below a software device (rxe).
     #[must_use]
     pub fn parent_netdev(&self) -> Option<String> {
         self.0.text("parent")
@@ -111,7 +111,7 @@ fn guid(text: &str) -> Option<Guid> {
         .filter(|guid| !guid.is_zero())
 }
 
-/// The lower half of `fe80:0000:0000:0000:02c9:0300:0002:003a`.
+/// Parses the lower half of `fe80:0000:0000:0000:02c9:0300:0002:003a`.
 fn port_guid(gid: &str) -> Option<Guid> {
     let middle = gid.match_indices(':').nth(3)?.0;
     let (_, lower) = gid.split_at_checked(middle + 1)?;

@@ -1,11 +1,11 @@
-//! The files in which device information is passed on.
+//! The files that pass device information on.
 
 use std::path::{Path, PathBuf};
 
 use crate::info::{DeviceInfo, WireDeviceInfo};
 use crate::quoted::Quoted;
 use directory::Directory;
-pub use error::StoreError;
+pub use error::{StoreError, UnsafeFile};
 pub use name::{CniFileName, DpFileName};
 
 mod directory;
@@ -14,10 +14,10 @@ mod name;
 
 /// The directories `dp` and `cni` with files of device information (`DEVINFO 1.1.0 §4`).
 ///
-/// Anybody who can write there could otherwise point root at any file, so each file is opened
-/// beneath its directory without following links, must be a regular file of root (or of who
-/// runs this), and is 64 KiB at most. What is read is held against the device that was asked for, since `a/b-c` and
-/// `a-b/c` have the same file name. What is written appears whole or not at all.
+/// A user who can write there could point root at any file. Each file is therefore opened beneath
+/// its directory without following links, and must be a regular file of root or of the current
+/// user, with at most 64 KiB. Its content is compared with the requested device, because `a/b-c`
+/// and `a-b/c` have the same file name. A written file appears whole or not at all.
 ///
 /// ```
 /// use device_info::{CniFileName, DeviceInfo, DeviceInfoDir};
@@ -39,28 +39,29 @@ pub struct DeviceInfoDir {
     base: PathBuf,
 }
 
-/// What device plugins write.
+/// The directory of device plugins.
 const DP: &str = "dp";
-/// What is exchanged with CNI plugins.
+/// The directory of CNI plugins.
 const CNI: &str = "cni";
 
 impl DeviceInfoDir {
-    /// Where the specification has it.
+    /// The specification's path.
     pub const DEFAULT: &'static str = "/var/run/k8s.cni.cncf.io/devinfo";
 
-    /// The one below a directory. The way to that directory may have links in it: `/var/run` is one.
+    /// The store below a directory. The path of that directory may contain links, as `/var/run` is
+    /// one.
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
         Self { base: base.into() }
     }
 
-    /// What the device plugin wrote of an allocated device (`DEVINFO 1.1.0 §4.1`); `None` when it
-    /// wrote nothing, which it may.
+    /// Reads the device plugin's file for an allocated device (`DEVINFO 1.1.0 §4.1`). Returns
+    /// `None` if there is none, which the specification allows.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] for a name that cannot be one, a file that is not safe to read or not
-    /// whole, and one of another device.
+    /// [`StoreError`] for an invalid name, for a file that is unsafe or incomplete, and for a file
+    /// of another device.
     pub fn read_dp(
         &self,
         resource: &str,
@@ -79,11 +80,11 @@ impl DeviceInfoDir {
         Ok(Some(info))
     }
 
-    /// Writes what a device plugin would (`DEVINFO 1.1.0 §4.1.1`), for those who are one.
+    /// Writes a device plugin's file (`DEVINFO 1.1.0 §4.1.1`).
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when the file cannot be made.
+    /// [`StoreError`] if the file cannot be written.
     pub fn write_dp(
         &self,
         resource: &str,
@@ -93,66 +94,65 @@ impl DeviceInfoDir {
         self.write(DP, DpFileName::new(resource, device_id)?.as_str(), info)
     }
 
-    /// Removes such a file; no error when there is none.
+    /// Removes a device plugin's file, if it exists.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when the file cannot be removed.
+    /// [`StoreError`] if the file cannot be removed.
     pub fn remove_dp(&self, resource: &str, device_id: &str) -> Result<(), StoreError> {
         self.remove(DP, DpFileName::new(resource, device_id)?.as_str())
     }
 
-    /// The path that plugins are told as `CNIDeviceInfoFile` (`DEVINFO 1.1.0 §5.1.1`).
+    /// Returns the path that plugins receive as `CNIDeviceInfoFile` (`DEVINFO 1.1.0 §5.1.1`).
     #[must_use]
     pub fn cni_path(&self, name: &CniFileName) -> PathBuf {
         self.base.join(CNI).join(name.as_str())
     }
 
-    /// Makes the directory in which plugins write (`DEVINFO 1.1.0 §4.2.1`).
+    /// Creates the directory for the plugins' files (`DEVINFO 1.1.0 §4.2.1`).
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when it cannot be made.
+    /// [`StoreError`] if it cannot be created.
     pub fn prepare_cni(&self) -> Result<(), StoreError> {
         Directory::create(&self.base, CNI).map(drop)
     }
 
-    /// What the plugins of an attachment left (`DEVINFO 1.1.0 §6.1.1`); `None` when nothing.
+    /// Reads the file that an attachment's plugins wrote (`DEVINFO 1.1.0 §6.1.1`); `None` if there
+    /// is none.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] for a file that is not safe to read or not whole.
+    /// [`StoreError`] for a file that is unsafe or incomplete.
     pub fn read_cni(&self, name: &CniFileName) -> Result<Option<WireDeviceInfo>, StoreError> {
         self.read(CNI, name.as_str())
     }
 
-    /// Writes what the plugins of an attachment find (`DEVINFO 1.1.0 §4.2.1`), in place of what
-    /// was there.
+    /// Writes an attachment's file (`DEVINFO 1.1.0 §4.2.1`) and replaces an existing one.
     ///
-    /// One writer at a time for a name, which is unique for an attachment.
+    /// A name, which is unique for an attachment, must have only one writer at a time.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when the file cannot be made.
+    /// [`StoreError`] if the file cannot be written.
     pub fn write_cni(&self, name: &CniFileName, info: &DeviceInfo) -> Result<(), StoreError> {
         self.write(CNI, name.as_str(), info)
     }
 
-    /// Removes the file of an attachment (`DEVINFO 1.1.0 §4.2.1`: when DELETE is called); no
-    /// error when there is none.
+    /// Removes an attachment's file, if it exists (`DEVINFO 1.1.0 §4.2.1`: when DELETE is called).
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when the file cannot be removed.
+    /// [`StoreError`] if the file cannot be removed.
     pub fn remove_cni(&self, name: &CniFileName) -> Result<(), StoreError> {
         self.remove(CNI, name.as_str())
     }
 
-    /// The name within `cni` of a path that a network's definition brought along.
+    /// Returns the name within `cni` of a path from a network's definition.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Name`] for any path that is not directly in the directory.
+    /// [`StoreError::Name`] for a path that is not directly in the directory.
     pub fn cni_name(&self, path: &Path) -> Result<CniFileName, StoreError> {
         let name = path
             .strip_prefix(self.base.join(CNI))
@@ -181,7 +181,7 @@ impl DeviceInfoDir {
 
     fn write(&self, kind: &str, name: &str, info: &DeviceInfo) -> Result<(), StoreError> {
         let bytes = serde_json::to_vec(info).map_err(|error| {
-            StoreError::io(&self.base.join(kind).join(name), "written", &error.into())
+            StoreError::io(&self.base.join(kind).join(name), "written", error.into())
         })?;
         Directory::create(&self.base, kind)?.write(name, &bytes)
     }

@@ -8,15 +8,15 @@ use crate::sysfs::{Entry, Sysfs};
 /// The directory of links to all auxiliary devices.
 const DEVICES: &str = "bus/auxiliary/devices";
 
-/// A subfunction of a PCI function, a device on the auxiliary bus: `mlx5_core.sf.4`.
+/// A subfunction of a PCI function, which is a device on the auxiliary bus: `mlx5_core.sf.4`.
 ///
-/// The number in its name is the kernel's and changes with every creation; [`Subfunction::number`]
-/// is the one that its owner gave. It has no PCI address of its own.
+/// The kernel chooses the number in its name, which changes with every creation. Its owner chooses
+/// [`Subfunction::number`]. It has no PCI address of its own.
 #[derive(Clone, Debug)]
 pub struct Subfunction(Entry);
 
 impl Sysfs {
-    /// The subfunction of a name; `None` when there is none, or the auxiliary device is none.
+    /// Finds a subfunction by name; `None` if it is missing or another kind of auxiliary device.
     #[must_use]
     pub fn subfunction(&self, name: &str) -> Option<Subfunction> {
         if !is_subfunction(name) {
@@ -25,7 +25,7 @@ impl Sysfs {
         Entry::linked(self, DEVICES, name).map(Subfunction)
     }
 
-    /// All subfunctions, in natural order.
+    /// Returns all subfunctions, in natural order.
     #[must_use]
     pub fn subfunctions(&self) -> Vec<Subfunction> {
         self.names(DEVICES)
@@ -35,7 +35,7 @@ impl Sysfs {
     }
 }
 
-/// `<module>.sf.<number>`.
+/// Returns whether the name is `<module>.sf.<number>`.
 fn is_subfunction(name: &str) -> bool {
     crate::sysfs::path::is_entry_name(name)
         && name
@@ -52,44 +52,44 @@ impl Subfunction {
         &self.0
     }
 
-    /// The auxiliary device's name, which device plugins use as the device's ID.
+    /// Returns the auxiliary device's name, which device plugins use as the device's ID.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// The number that its owner gave it, `sfnum`.
+    /// Returns the number that its owner chose, `sfnum`.
     #[must_use]
     pub fn number(&self) -> Option<u32> {
         self.0.value("sfnum", "subfunction number")
     }
 
-    /// The PCI function that it is a part of: the nearest one above it.
+    /// Returns the PCI function that it is part of: the nearest one above it.
     #[must_use]
     pub fn parent(&self) -> Option<PciFunction> {
         let (_, entry) = self.0.pci_ancestor()?;
         Some(PciFunction::from_entry(entry))
     }
 
-    /// The address of [`Subfunction::parent`].
+    /// Returns the address of [`Subfunction::parent`].
     #[must_use]
     pub fn parent_address(&self) -> Option<PciAddress> {
         self.0.pci_ancestor().map(|(address, _)| address)
     }
 
-    /// The driver that it is bound to.
+    /// Returns the bound driver.
     #[must_use]
     pub fn driver(&self) -> Option<String> {
         self.0.link_name("driver")
     }
 
-    /// Its network interface in this network namespace.
+    /// Returns its network interface in this network namespace.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         own_netdev(&self.0)
     }
 
-    /// Its RDMA devices in this network namespace.
+    /// Returns its RDMA devices in this network namespace.
     #[must_use]
     pub fn rdma_devices(&self) -> Vec<String> {
         self.0.names("infiniband")

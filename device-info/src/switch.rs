@@ -1,4 +1,4 @@
-//! The switch inside of a NIC, and the interfaces that stand for its functions.
+//! The switch inside a NIC, and the representors of its functions.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use crate::phys_port_name::PhysPortName;
 use crate::subfunction::Subfunction;
 use crate::sysfs::Entry;
 
-/// What devlink says of one device's switch: the mode and the ports.
+/// A device's switch as devlink reports it: mode and ports.
 ///
-/// A value, read once and handed to every question about a function of that device, so that 256
+/// It is read once and passed to every question about a function of that device, so that 256
 /// virtual functions cost one dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
-    /// The mode; `None` when the device has no switch or devlink does not say.
+    /// The mode; `None` if the device has no switch or devlink does not report it.
     #[serde(default)]
     pub mode: Option<EswitchMode>,
     /// The ports.
@@ -22,7 +22,7 @@ pub struct Switch {
     pub ports: Vec<DevlinkPort>,
 }
 
-/// A function behind a switch, by its numbers.
+/// A function behind a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     Vf(u32),
@@ -30,11 +30,11 @@ enum Behind {
 }
 
 impl Switch {
-    /// Asks devlink: two requests, the second only in `switchdev` mode.
+    /// Reads the switch from devlink: two requests, the second only in `switchdev` mode.
     ///
     /// # Errors
     ///
-    /// [`DevlinkError`] when the kernel's answer did not come or cannot be read.
+    /// [`DevlinkError`] if an answer is missing or unreadable.
     pub fn read(devlink: &mut Devlink, device: &DevlinkHandle) -> Result<Self, DevlinkError> {
         let mode = devlink.eswitch_mode(device)?;
         let ports = if mode == Some(EswitchMode::Switchdev) {
@@ -45,7 +45,7 @@ impl Switch {
         Ok(Self { mode, ports })
     }
 
-    /// The one port of a function of this host that has an interface here.
+    /// Returns the interface of the function's port, if exactly one port of this host matches.
     fn representor(&self, of: Behind) -> Option<String> {
         let mut matching = self.ports.iter().filter(|port| {
             !port.external
@@ -61,8 +61,8 @@ impl Switch {
 }
 
 impl Switch {
-    /// Whether the ports say all: in legacy mode there are no representors, and a list of ports
-    /// has all of them.
+    /// Returns whether the port list is complete: in legacy mode there are no representors, and a
+    /// list that is not empty names all of them.
     pub(crate) fn is_authority(&self) -> bool {
         self.mode == Some(EswitchMode::Legacy) || !self.ports.is_empty()
     }
@@ -71,7 +71,7 @@ impl Switch {
         self.representor(Behind::Vf(vf))
     }
 
-    /// The interface of the only port to the wire.
+    /// Returns the interface of the only port to the wire.
     pub(crate) fn uplink(&self) -> Option<String> {
         let mut physical = self
             .ports
@@ -83,11 +83,11 @@ impl Switch {
 }
 
 impl PciFunction {
-    /// The interface that stands for this virtual function in the switch of its physical one.
+    /// Returns the representor of this virtual function in the switch of its physical function.
     ///
-    /// By devlink's ports when `switch` has some. Else by `phys_port_name` and `phys_switch_id`
-    /// in sysfs: the same switch and the same physical function's number. `None` in legacy mode,
-    /// and wherever not exactly one interface fits.
+    /// Uses the ports of `switch` if it has some. Otherwise uses `phys_port_name` and
+    /// `phys_switch_id` in sysfs and compares the switch and the physical function's number.
+    /// Returns `None` in legacy mode, and if not exactly one interface matches.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = Behind::Vf(self.vf_index()?);
@@ -99,7 +99,7 @@ impl PciFunction {
 }
 
 impl Subfunction {
-    /// The interface that stands for this subfunction, as [`PciFunction::representor`] finds it.
+    /// Returns the representor of this subfunction, found like [`PciFunction::representor`].
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = Behind::Sf(self.number()?);
@@ -110,10 +110,10 @@ impl Subfunction {
     }
 }
 
-/// The attribute by which drivers tell what an interface is within the switch.
+/// The attribute in which drivers report an interface's port of the switch.
 const PORT_NAME: &str = "phys_port_name";
 
-/// One interface of a switch as sysfs shows it.
+/// An interface of a switch, as sysfs shows it.
 struct PortNetdev {
     entry: Entry,
     port: PhysPortName,
@@ -126,7 +126,7 @@ impl PortNetdev {
     }
 }
 
-/// The interfaces of a physical function's switch, each of whose port names is read once.
+/// The interfaces of a physical function's switch. Each port name is read once.
 pub(crate) struct PortTable {
     pf: u32,
     switch: String,
@@ -147,8 +147,8 @@ impl PortTable {
         let uplink = uplink(&netdevs)?;
         let switch = uplink.entry.text("phys_switch_id")?;
         let pf = pf_number(physical, uplink.port)?;
-        // Where drivers give their representors a parent they stand beside the uplink. Only
-        // where none does, all interfaces of the namespace are looked at.
+        // Most drivers put representors beside the uplink, below the same parent. Otherwise search
+        // all interfaces of the namespace.
         if beside == 1 {
             let sysfs = physical.entry().sysfs();
             netdevs = sysfs
@@ -185,7 +185,7 @@ impl PortTable {
     }
 }
 
-/// The one interface of a physical function that is a port to the wire.
+/// Returns the physical function's only interface that is a port to the wire.
 fn uplink(netdevs: &[PortNetdev]) -> Option<&PortNetdev> {
     let mut physical = netdevs
         .iter()
@@ -194,8 +194,8 @@ fn uplink(netdevs: &[PortNetdev]) -> Option<&PortNetdev> {
     physical.next().is_none().then_some(first)
 }
 
-/// The number by which port names call the physical function. Drivers take the PCI function's
-/// number or the port's; where the two differ, either could be meant, so neither is.
+/// Returns the physical function's number in port names. Some drivers use the PCI function's
+/// number, others the port's. If the two differ, the number is unknown.
 fn pf_number(physical: &PciFunction, uplink: PhysPortName) -> Option<u32> {
     let function = u32::from(physical.address().function());
     match uplink {

@@ -1,4 +1,4 @@
-//! The seam to the kernel's view of the machine.
+//! Reads sysfs.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,18 +14,19 @@ mod entry;
 mod order;
 pub(crate) mod path;
 
-/// How many remarks on unreadable attributes are kept, so that a broken machine costs no memory.
+/// The maximum number of remarks on unreadable attributes, which bounds the memory for a broken
+/// machine.
 const MAX_REMARKS: usize = 256;
 
-/// A sysfs, by the directory where it is mounted, and the device nodes that belong to it.
+/// A sysfs mount and its device nodes.
 ///
-/// The root is given and nowhere assumed: a container has the host's sysfs elsewhere, and a test
-/// has a directory. A clone is another handle on the same one and costs no copy.
+/// The caller names the root, because a container has the host's sysfs elsewhere and a test has a
+/// directory. A clone is another handle to the same sysfs.
 ///
-/// Readers answer `Option`: `None` is "not there or not known", which hardware, drivers and
-/// namespaces make the usual case. Where the kernel has an answer and it could not be had
-/// (`EIO`, more than 4 KiB, text that makes no sense), there is a remark besides, with path,
-/// value and remedy: [`Sysfs::take_remarks`].
+/// Readers return `Option`. `None` means "missing or not known", which is common because of
+/// hardware, drivers and namespaces. If the kernel has a value that cannot be read (`EIO`, more
+/// than 4 KiB, text that makes no sense), there is also a remark with path, value and remedy:
+/// [`Sysfs::take_remarks`].
 ///
 /// ```
 /// use device_info::Sysfs;
@@ -36,45 +37,45 @@ const MAX_REMARKS: usize = 256;
 /// }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Sysfs(Arc<Place>);
+pub struct Sysfs(Arc<Mount>);
 
 #[derive(Debug)]
-struct Place {
+struct Mount {
     root: PathBuf,
     dev: PathBuf,
     remarks: Mutex<Vec<AttributeError>>,
 }
 
 impl Sysfs {
-    /// This machine's: `/sys` and `/dev`.
+    /// This machine's sysfs: `/sys` and `/dev`.
     #[must_use]
     pub fn host() -> Self {
         Self::at("/sys", "/dev")
     }
 
-    /// The one mounted at `root`, with the device nodes below `dev`.
+    /// The sysfs mounted at `root`, with the device nodes below `dev`.
     #[must_use]
     pub fn at(root: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
-        Self(Arc::new(Place {
+        Self(Arc::new(Mount {
             root: root.into(),
             dev: dev.into(),
             remarks: Mutex::default(),
         }))
     }
 
-    /// Where it is mounted.
+    /// Returns the path of the mount.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.0.root
     }
 
-    /// Where its device nodes are.
+    /// Returns the path of the device nodes.
     #[must_use]
     pub fn dev(&self) -> &Path {
         &self.0.dev
     }
 
-    /// What could not be read since the last call, oldest first, 256 at most.
+    /// Returns what could not be read since the last call: oldest first, at most 256 remarks.
     #[must_use]
     pub fn take_remarks(&self) -> Vec<AttributeError> {
         std::mem::take(
@@ -97,7 +98,7 @@ impl Sysfs {
         }
     }
 
-    /// The value, or `None` and, where the failure is more than an absence, a remark.
+    /// Returns the value, or `None`. Keeps a remark on a failure that is more than an absence.
     pub(crate) fn known<T>(&self, read: Result<T, AttributeError>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
@@ -114,7 +115,7 @@ impl Sysfs {
 #[cfg(test)]
 mod tests;
 
-/// How many system calls the readers of this thread have made: tests hold it to a bound.
+/// Counts this thread's system calls, so that tests can enforce a bound.
 #[cfg(test)]
 pub(crate) mod cost {
     use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! What the readers say of whole machines, one test for each fact that they have to get right.
+//! Tests of the readers on whole machines, one for each fact.
 
 mod pci;
 mod properties;
@@ -11,8 +11,8 @@ use std::cell::RefCell;
 
 use crate::{Capture, PciFunction, Sysfs};
 
-/// A machine in a directory that goes away with the test's thread, so that a function read from
-/// it outlives the machine's own value.
+/// A machine in a directory that is removed when the test's thread ends, so that a function read
+/// from it can outlive this value.
 pub(crate) struct Machine {
     pub(crate) sysfs: Sysfs,
 }

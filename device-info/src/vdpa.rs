@@ -13,7 +13,7 @@ use crate::sysfs::{Entry, Sysfs};
 /// The directory of links to all vDPA devices.
 const DEVICES: &str = "bus/vdpa/devices";
 
-/// How a vDPA device is used: `DEVINFO 1.1.0 §3.1.4.2`.
+/// How a vDPA device is used (`DEVINFO 1.1.0 §3.1.4.2`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VdpaDriver {
@@ -23,12 +23,12 @@ pub enum VdpaDriver {
     Virtio,
 }
 
-/// A vDPA device as the vDPA bus has it. Its name is free text.
+/// A device on the vDPA bus. Its name is free text.
 #[derive(Clone, Debug)]
 pub struct VdpaDevice(Entry);
 
 impl Sysfs {
-    /// The vDPA device of a name; `None` when there is none.
+    /// Finds a vDPA device by name; `None` if it is missing.
     #[must_use]
     pub fn vdpa_device(&self, name: &str) -> Option<VdpaDevice> {
         if !crate::sysfs::path::is_entry_name(name) {
@@ -37,7 +37,7 @@ impl Sysfs {
         Entry::linked(self, DEVICES, name).map(VdpaDevice)
     }
 
-    /// All vDPA devices, in natural order.
+    /// Returns all vDPA devices, in natural order.
     #[must_use]
     pub fn vdpa_devices(&self) -> Vec<VdpaDevice> {
         self.names(DEVICES)
@@ -46,8 +46,8 @@ impl Sysfs {
             .collect()
     }
 
-    /// The vDPA devices directly below a device. Only names that both directories have are
-    /// looked at, so that a node with hundreds of vDPA devices costs no more than one with few.
+    /// Returns the vDPA devices directly below a device. Looks only at names that both directories
+    /// have, so that the cost does not grow with the node's vDPA devices.
     pub(crate) fn vdpa_devices_below(&self, parent: &Entry) -> Vec<VdpaDevice> {
         let on_bus = self.names(DEVICES);
         if on_bus.is_empty() {
@@ -72,14 +72,15 @@ impl VdpaDevice {
         &self.0
     }
 
-    /// Its name on the bus, which device-info calls `parent-device` (`DEVINFO 1.1.0 §3.1.4.1`).
+    /// Returns the name on the bus, which device-info calls `parent-device` (`DEVINFO 1.1.0
+    /// §3.1.4.1`).
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// How it is used; `None` when it is bound to no driver, or to one that device-info does not
-    /// know.
+    /// Returns how the device is used; `None` if it is unbound or on a driver that device-info does
+    /// not define.
     #[must_use]
     pub fn driver(&self) -> Option<VdpaDriver> {
         match self.0.link_name("driver")?.as_str() {
@@ -89,16 +90,16 @@ impl VdpaDevice {
         }
     }
 
-    /// The PCI function behind it; `None` for a device made of software (VDUSE, the simulator).
+    /// Returns the PCI function behind it; `None` for a software device (VDUSE, the simulator).
     #[must_use]
     pub fn pci_address(&self) -> Option<PciAddress> {
         self.0.pci_ancestor().map(|(address, _)| address)
     }
 
-    /// The virtio device that it became under `virtio_vdpa`: `virtio3`.
+    /// Returns the virtio device that `virtio_vdpa` created for it: `virtio3`.
     ///
-    /// Devices of software have it in their own directory, those behind a PCI function beside
-    /// them; there, `None` when several could be the one.
+    /// A software device has the virtio device in its own directory, a device behind a PCI function
+    /// beside it. In the second case returns `None` if several match.
     #[must_use]
     pub fn virtio_device(&self) -> Option<String> {
         (self.driver()? == VdpaDriver::Virtio).then_some(())?;
@@ -107,7 +108,7 @@ impl VdpaDevice {
         }
         let (_, function) = self.0.pci_ancestor()?;
         let beside = only(virtio_names(&function))?;
-        // A second vDPA device of the function could be its owner just as well.
+        // The virtio device could belong to any other vDPA device of the function.
         let rivals = self.0.sysfs().vdpa_devices_below(&function);
         let alone = rivals
             .iter()
@@ -115,8 +116,9 @@ impl VdpaDevice {
         alone.then_some(beside)
     }
 
-    /// Where it is opened (`DEVINFO 1.1.0 §3.1.4.3`): `/dev/vhost-vdpa-0`, which must be a
-    /// character device of the numbers that sysfs shows, or `/sys/bus/virtio/devices/virtio3`.
+    /// Returns the path at which it is opened (`DEVINFO 1.1.0 §3.1.4.3`): `/dev/vhost-vdpa-0`,
+    /// which must be a character device with the numbers in sysfs, or
+    /// `/sys/bus/virtio/devices/virtio3`.
     #[must_use]
     pub fn path(&self) -> Option<String> {
         match self.driver()? {
@@ -136,7 +138,7 @@ impl VdpaDevice {
         }
     }
 
-    /// Its network interface in this network namespace, when it is a virtio device here.
+    /// Returns its network interface in this network namespace, if it is a virtio device here.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         let virtio = self.virtio_device()?;
@@ -170,7 +172,7 @@ impl FromStr for VdpaDriver {
     }
 }
 
-/// Text that is no vDPA driver of the specification.
+/// A text that is not a vDPA driver of the specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no vDPA driver: write vhost or virtio")]
+#[error("{0} is not a vDPA driver; write vhost or virtio")]
 pub struct VdpaDriverError(Quoted);

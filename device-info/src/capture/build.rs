@@ -1,4 +1,4 @@
-//! From data to a directory.
+//! Builds a directory from a capture.
 
 use std::fs;
 use std::io;
@@ -14,46 +14,46 @@ use crate::sysfs::Sysfs;
 use crate::sysfs::path::follow;
 
 impl Capture {
-    /// Makes the captured machine below `directory`, in `sys` and `dev`, and returns it.
+    /// Builds the captured machine below `directory`, in `sys` and `dev`, and returns it.
     ///
-    /// Character devices can only be made by root; without, they are left out, and the paths that
+    /// Only root can create character devices. Without root they are left out, and the paths that
     /// depend on them are unknown.
     ///
     /// # Errors
     ///
-    /// [`CaptureError`] for a path or link that would leave the directory, and when the file
-    /// system refuses.
+    /// [`CaptureError`] for a path or link that would leave the directory, and for errors of the
+    /// file system.
     pub fn build(&self, directory: &Path) -> Result<Sysfs, CaptureError> {
         let (root, dev) = (directory.join("sys"), directory.join("dev"));
         for base in [&root, &dev] {
-            fs::create_dir_all(base).map_err(|error| CaptureError::io(base, &error))?;
+            fs::create_dir_all(base).map_err(|error| CaptureError::io(base, error))?;
         }
-        // Links come last: what is below a path is then made there, not where a link leads.
+        // Links come last, so that nothing is created behind a link.
         for (path, node) in &self.sysfs {
             match node {
                 Node::Directory => {
                     let path = within(&root, path)?;
-                    fs::create_dir_all(&path).map_err(|error| CaptureError::io(&path, &error))?;
+                    fs::create_dir_all(&path).map_err(|error| CaptureError::io(&path, error))?;
                 }
                 Node::Text(text) => {
-                    let path = parent_made(within(&root, path)?)?;
+                    let path = with_parent(within(&root, path)?)?;
                     fs::write(&path, format!("{text}\n"))
-                        .map_err(|error| CaptureError::io(&path, &error))?;
+                        .map_err(|error| CaptureError::io(&path, error))?;
                 }
                 Node::Link(_) => {}
             }
         }
         for (path, node) in &self.sysfs {
             if let Node::Link(target) = node {
-                let path = parent_made(within(&root, path)?)?;
+                let path = with_parent(within(&root, path)?)?;
                 let parent = path.parent().unwrap_or(&root);
                 follow(&root, parent, Path::new(target))
                     .ok_or_else(|| CaptureError::Outside(Quoted::new(target)))?;
-                symlink(target, &path).map_err(|error| CaptureError::io(&path, &error))?;
+                symlink(target, &path).map_err(|error| CaptureError::io(&path, error))?;
             }
         }
         for (path, numbers) in &self.dev {
-            make_node(&parent_made(within(&dev, path)?)?, numbers)?;
+            make_node(&with_parent(within(&dev, path)?)?, numbers)?;
         }
         Ok(Sysfs::at(root, dev))
     }
@@ -69,9 +69,9 @@ fn within(root: &Path, path: &str) -> Result<PathBuf, CaptureError> {
         .ok_or_else(|| CaptureError::Outside(Quoted::new(path)))
 }
 
-fn parent_made(path: PathBuf) -> Result<PathBuf, CaptureError> {
+fn with_parent(path: PathBuf) -> Result<PathBuf, CaptureError> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(|error| CaptureError::io(parent, &error))?;
+        fs::create_dir_all(parent).map_err(|error| CaptureError::io(parent, error))?;
     }
     Ok(path)
 }
@@ -85,40 +85,42 @@ fn make_node(path: &Path, numbers: &str) -> Result<(), CaptureError> {
     );
     match mknod(path, SFlag::S_IFCHR, Mode::S_IRUSR | Mode::S_IWUSR, device) {
         Ok(()) | Err(Errno::EPERM) => Ok(()),
-        Err(errno) => Err(CaptureError::io(path, &errno.into())),
+        Err(errno) => Err(CaptureError::io(path, errno.into())),
     }
 }
 
 /// Why a capture cannot be read or built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// Not the JSON of a capture.
-    #[error("the capture is broken: {0}; make it anew")]
-    Json(String),
-    /// A format of another version.
-    #[error("the capture has format {0}, which is not {FORMAT}: make it anew, or use the version that made it", FORMAT = super::FORMAT)]
+    #[error("the capture is broken: {0}; capture the machine again")]
+    Json(#[source] serde_json::Error),
+    /// Another format version.
+    #[error("the capture has format {0}, not {FORMAT}; capture the machine again, or use the version that wrote it", FORMAT = super::FORMAT)]
     Format(u32),
     /// A path or link that leaves the directory.
-    #[error("the capture has the path {0}, which leads out of its directory: make it anew")]
+    #[error("the capture has the path {0}, which leaves its directory; capture the machine again")]
     Outside(Quoted),
-    /// A device node without numbers.
-    #[error("the capture has {0} for a device node, which is not major:minor: make it anew")]
+    /// A device node without valid numbers.
+    #[error(
+        "the capture has a device node {0}, which is not major:minor; capture the machine again"
+    )]
     Numbers(Quoted),
-    /// The file system refused.
-    #[error("{path} cannot be made: {reason}; give an empty directory with room")]
+    /// An error of the file system.
+    #[error("{path} cannot be created: {source}; use an empty directory with enough space")]
     Io {
-        /// What was to be made.
+        /// The path.
         path: String,
-        /// Why not.
-        reason: String,
+        /// The error of the system call.
+        source: io::Error,
     },
 }
 
 impl CaptureError {
-    fn io(path: &Path, error: &io::Error) -> Self {
+    fn io(path: &Path, source: io::Error) -> Self {
         Self::Io {
             path: path.display().to_string(),
-            reason: error.to_string(),
+            source,
         }
     }
 }

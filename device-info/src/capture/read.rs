@@ -1,4 +1,4 @@
-//! From a machine to data.
+//! Captures a machine.
 
 use super::redact::Redactor;
 use super::{Capture, Node};
@@ -6,7 +6,7 @@ use crate::devlink::{Devlink, DevlinkHandle};
 use crate::switch::Switch;
 use crate::sysfs::{Entry, Sysfs};
 
-/// What is read of a PCI function.
+/// The attributes of a PCI function.
 const PCI_TEXTS: [&str; 14] = [
     "class",
     "vendor",
@@ -25,14 +25,14 @@ const PCI_TEXTS: [&str; 14] = [
 ];
 const NET_TEXTS: [&str; 5] = ["address", "type", "mtu", "phys_port_name", "phys_switch_id"];
 
-/// The buses whose devices are captured whatever is behind them.
+/// The buses whose devices are captured regardless of what is behind them.
 const BUSES: [&str; 4] = ["vdpa", "virtio", "auxiliary", "netdevsim"];
 
 impl Capture {
-    /// Reads a machine: all network functions, vDPA devices, subfunctions, RDMA devices, their
-    /// interfaces in this network namespace and, where devlink is given, their switches.
+    /// Captures all network functions, vDPA devices, subfunctions and RDMA devices, their
+    /// interfaces in this network namespace and, with devlink, their switches.
     ///
-    /// It writes nothing, and of every file it reads 4 KiB at most.
+    /// Writes nothing, and reads at most 4 KiB of each file.
     #[must_use]
     pub fn read(sysfs: &Sysfs, devlink: Option<&mut Devlink>) -> Self {
         let mut reader = Reader {
@@ -83,7 +83,7 @@ impl Reader<'_> {
         handles
     }
 
-    /// The devices of a bus: of auxiliary devices the subfunctions alone.
+    /// Captures the devices of a bus; on the auxiliary bus only the subfunctions.
     fn bus(&mut self, bus: &str) -> Vec<DevlinkHandle> {
         let directory = format!("bus/{bus}/devices");
         let mut handles = Vec::new();
@@ -106,7 +106,7 @@ impl Reader<'_> {
         handles
     }
 
-    /// Attributes, links and the directories of interest of any device.
+    /// Captures the attributes, links and relevant directories of a device.
     fn device(&mut self, entry: &Entry) {
         self.directory(entry);
         for name in PCI_TEXTS {
@@ -164,7 +164,7 @@ impl Reader<'_> {
         for number in entry.names("ports") {
             let port = entry.child("ports").child(&number);
             self.text(&port, "link_layer", "link_layer");
-            // On Ethernet a GID is an IP address, which is nobody's business.
+            // On Ethernet a GID is an IP address, which would identify the machine.
             if port.text("link_layer").as_deref() == Some("InfiniBand") {
                 self.text(&port, "gids/0", "gid");
             }

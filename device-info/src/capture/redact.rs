@@ -1,4 +1,4 @@
-//! Replacing what says whose machine it is.
+//! Replaces values that identify a machine.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::guid::Guid;
 use crate::ipoib_addr::IpoibAddr;
 use crate::mac_addr::MacAddr;
 
-/// Replaces identities, the same one always by the same substitute.
+/// Replaces identifying values. The same value always has the same substitute.
 #[derive(Default)]
 pub(super) struct Redactor {
     macs: BTreeMap<MacAddr, MacAddr>,
@@ -15,7 +15,7 @@ pub(super) struct Redactor {
 }
 
 impl Redactor {
-    /// The text of an attribute, by the attribute's name.
+    /// Replaces identities in the text of the named attribute.
     pub(super) fn text(&mut self, attribute: &str, text: &str) -> String {
         match attribute {
             "address" => self.address(text),
@@ -26,7 +26,8 @@ impl Redactor {
         }
     }
 
-    /// A name or path; `enx001122334455` and `ibx0011223344556677` are made of an identity.
+    /// Replaces a name or path that contains an identity, as `enx001122334455` and
+    /// `ibx0011223344556677`.
     pub(super) fn name(&mut self, name: &str) -> String {
         let mut result = String::with_capacity(name.len());
         let mut rest = name;
@@ -54,7 +55,8 @@ impl Redactor {
         match text.parse::<IpoibAddr>() {
             Ok(address) => {
                 let mut octets = [0; 20];
-                // Flags and link-local prefix say nothing; the queue pair's number goes.
+                // Flags and the link-local prefix identify nothing. The queue pair number is
+                // replaced.
                 octets[4] = 0xfe;
                 octets[5] = 0x80;
                 let guid = self.guid(address.port_guid()).octets();
@@ -91,7 +93,8 @@ impl Redactor {
             .unwrap_or_default()
     }
 
-    /// Prefix and port GUID; a prefix other than the link-local one names a fabric.
+    /// Replaces prefix and port GUID. Only a prefix other than the link-local one identifies a
+    /// fabric.
     fn gid(&mut self, text: &str) -> String {
         let Some((at, _)) = text.match_indices(':').nth(3) else {
             return String::new();
@@ -126,12 +129,12 @@ impl Redactor {
     }
 }
 
-/// The next substitute's number, from 1.
+/// Returns the number of the next substitute, from 1.
 fn counter(used: usize) -> [u8; 8] {
     u64::try_from(used + 1).unwrap_or(u64::MAX).to_be_bytes()
 }
 
-/// As sysfs writes GUIDs.
+/// Formats a GUID as sysfs does.
 fn in_fours(guid: Guid) -> String {
     let [a, b, c, d, e, f, g, h] = guid.octets();
     format!("{a:02x}{b:02x}:{c:02x}{d:02x}:{e:02x}{f:02x}:{g:02x}{h:02x}")
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_original_is_left() {
+    fn nothing_of_the_original_remains() {
         let mut redactor = Redactor::default();
         for (attribute, text) in [
             ("address", "52:54:00:aa:00:01"),
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_which_mean_none_stay_zeros() {
+    fn zeros_stay_zeros_because_they_mean_none() {
         let mut redactor = Redactor::default();
         assert_eq!(
             redactor.text("address", "00:00:00:00:00:00"),

@@ -23,7 +23,7 @@ fn all() -> Vec<(&'static str, Capture)> {
     ]
 }
 
-/// Everything but the identities, which a second redaction numbers anew.
+/// Everything except identities, which a second redaction numbers again.
 fn shape(capture: &Capture) -> Vec<String> {
     capture
         .lines()
@@ -42,7 +42,7 @@ fn shape(capture: &Capture) -> Vec<String> {
 }
 
 #[test]
-fn what_was_built_from_a_capture_is_captured_as_the_same() {
+fn a_built_capture_is_captured_as_the_same() {
     for (name, capture) in all() {
         let directory = tempfile::tempdir().unwrap();
         let sysfs = capture.build(directory.path()).unwrap();
@@ -83,7 +83,7 @@ fn a_capture_of_another_format_or_half_of_one_is_refused_in_one_line() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("make it anew") && !error.contains('\n'),
+        error.contains("capture the machine again") && !error.contains('\n'),
         "{error}"
     );
 }

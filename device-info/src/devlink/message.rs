@@ -1,10 +1,10 @@
-//! Generic netlink, as much of it as three questions need.
+//! Generic netlink, as far as three requests need it.
 
 use nix::errno::Errno;
 
 use super::{DevlinkError, DevlinkHandle, DevlinkPort, EswitchMode, PortFlavour};
 
-/// The family that knows the others' numbers (`GENL_ID_CTRL`).
+/// The family that reports the numbers of the other families (`GENL_ID_CTRL`).
 pub(super) const CONTROL: u16 = 16;
 
 const NLM_F_REQUEST: u16 = 1;
@@ -37,7 +37,7 @@ mod devlink {
     pub(super) const PORT_PCI_SF_NUMBER: u16 = 164;
 }
 
-/// A question: a command, its attributes, and words for messages.
+/// A request: a command, its attributes, and a description for messages.
 pub(super) struct Request {
     command: u8,
     dump: bool,
@@ -102,7 +102,7 @@ impl Request {
     }
 }
 
-/// Adds the replies in one datagram; true when the answer is complete.
+/// Adds the replies in one datagram. Returns true if the answer is complete.
 pub(super) fn collect(
     datagram: &[u8],
     sequence: u32,
@@ -120,12 +120,12 @@ pub(super) fn collect(
             .ok_or_else(garbled)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         if u32_at(message, 8) != Some(sequence) {
-            // The tail of an answer that was given up.
+            // The rest of an answer that timed out.
             continue;
         }
         match u16_at(message, 4).ok_or_else(garbled)? {
             kind @ (NLMSG_ERROR | NLMSG_DONE) => {
-                // Zero is an acknowledgement; a dump's end may carry no number at all.
+                // Zero is an acknowledgement. The end of a dump may have no number.
                 let code = message
                     .get(HEADER..HEADER + 4)
                     .and_then(|bytes| bytes.try_into().ok())
@@ -149,14 +149,14 @@ pub(super) fn collect(
     Ok(false)
 }
 
-/// The attributes of one message.
+/// The attributes of one reply.
 #[derive(Debug)]
 pub(super) struct Reply(Vec<u8>);
 
 impl Reply {
-    /// The last attribute of a kind; nothing of one that is cut.
+    /// Returns the last attribute of a kind; `None` for a truncated one.
     fn get(&self, kind: u16) -> Option<&[u8]> {
-        /// Nested and byte-order marks of an attribute's type.
+        /// The flag bits of an attribute's kind: nested, and byte order.
         const FLAGS: u16 = 0xc000;
         let mut rest = self.0.as_slice();
         let mut found = None;

@@ -1,18 +1,18 @@
-//! What devlink says of a port.
+//! Ports of a switch, as devlink reports them.
 
 use serde::{Deserialize, Serialize};
 
-/// What a NIC's switch does with the traffic of its virtual functions.
+/// How a NIC's switch forwards the traffic of its virtual functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EswitchMode {
-    /// By MAC and VLAN, as the physical function's driver sets them.
+    /// By MAC and VLAN, as the physical function's driver configures them.
     Legacy,
-    /// As the host says, through a representor for each function.
+    /// As the host configures it, through one representor per function.
     Switchdev,
 }
 
-/// What a port of a switch leads to.
+/// What is connected to a port of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PortFlavour {
@@ -24,24 +24,24 @@ pub enum PortFlavour {
     PciVf,
     /// A subfunction.
     PciSf,
-    /// Something that is none of our business.
+    /// Something else.
     Other,
 }
 
 /// A port of a NIC's switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevlinkPort {
-    /// The port's number within the device.
+    /// The port's index within the device.
     pub index: u32,
-    /// The interface that stands for it in this network namespace.
+    /// The port's interface in this network namespace.
     pub netdev: Option<String>,
-    /// What it leads to.
+    /// What is connected to it.
     pub flavour: PortFlavour,
-    /// The number on the housing, of a physical port.
+    /// The number on the housing, for a physical port.
     pub number: Option<u32>,
-    /// Whose host the function belongs to; 0 is the one that the switch belongs to.
+    /// The controller, and so the host, of the function; 0 is the switch's own host.
     pub controller: u32,
-    /// Whether the function belongs to another host than this one.
+    /// Whether the function belongs to another host.
     pub external: bool,
     /// The physical function's number.
     pub pf: Option<u32>,

@@ -1,17 +1,16 @@
-//! Filling in what others left out, and refusing what is not so.
+//! Completes device information and refuses contradictions.
 
 use super::{DeviceInfo, DeviceInfoError, Facts, SpecVersion, WireDeviceInfo, WirePci, WireVdpa};
 use crate::pci_address::PciAddress;
 use crate::quoted::Quoted;
 
-/// Completes device information with what the machine says of the device.
+/// Completes device information with facts of the machine.
 ///
-/// `given` is what the device plugin or the delegate wrote, when either did. What it says stays;
-/// what it lacks comes from `facts`; what contradicts them is refused, since a pod that is told
-/// of another device opens that one. Where nothing was written, the answer is made of `facts`
-/// alone: `vdpa` for a function whose vDPA device is in use, else `pci`, and `None` for a
-/// subfunction, which the specification has no type for. The version is raised to that of the
-/// keys that are used.
+/// `given` is the device plugin's or the delegate's device information, if there is any. Its values
+/// stay, and `facts` supplies missing ones. A value that contradicts `facts` is refused, because a
+/// pod would open the wrong device. Without `given` the result comes from `facts` alone: `vdpa` for
+/// a function whose vDPA device is in use, otherwise `pci`. It is `None` for a subfunction, for
+/// which the specification has no type. The version is raised to that of the keys in use.
 ///
 /// # Errors
 ///
@@ -54,7 +53,7 @@ pub fn complete(
     Ok(Some(strict(wire)?))
 }
 
-/// A missing version is one of the things that can be filled in.
+/// Supplies a missing version.
 fn strict(mut wire: WireDeviceInfo) -> Result<DeviceInfo, CompletionError> {
     if wire.version.as_ref().is_none_or(String::is_empty) {
         wire.version = Some(SpecVersion::V1_0_0.to_string());
@@ -123,8 +122,8 @@ fn fill_vdpa(vdpa: &mut WireVdpa, facts: &Facts) -> Result<(), CompletionError> 
     )?;
     let driver = found.driver.map(|driver| driver.to_string());
     fill.text("vdpa.driver", &mut vdpa.driver, driver.as_deref())?;
-    // Of a virtio device's path only the name counts: the specification's own example has it
-    // below /dev/sys.
+    // Of a virtio device's path only the name counts, because the specification's own example has
+    // it below /dev/sys.
     let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
     let same_virtio = driver.as_deref() == Some("virtio")
         && vdpa.path.as_deref().and_then(name) == found.path.as_deref().and_then(name);
@@ -155,7 +154,7 @@ impl Fill<'_> {
         }
     }
 
-    /// Addresses are compared as numbers; what is no address is left to be refused as such.
+    /// Compares addresses as numbers. An invalid one is refused later.
     fn address(
         &self,
         key: &'static str,
@@ -178,8 +177,8 @@ impl Fill<'_> {
         }
     }
 
-    /// Every name given must be one of those found; where the kernel shows none, the device may
-    /// be in another network namespace, and nothing is contradicted.
+    /// Checks that every given name was found. If the kernel shows none, the device may be in
+    /// another network namespace, so there is no contradiction.
     fn rdma(&self, given: &mut Option<String>) -> Result<(), CompletionError> {
         let found = &self.0.rdma_devices;
         if found.is_empty() {
@@ -217,23 +216,23 @@ impl Fill<'_> {
 }
 
 /// Why device information cannot be completed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum CompletionError {
-    /// It is not of the specification, and could not be made so.
+    /// It does not follow the specification, and could not be completed.
     #[error(transparent)]
     Invalid(#[from] DeviceInfoError),
-    /// It says something of the device that is not so.
+    /// It contradicts the machine.
     #[error(
-        "device {device}: device-info has {key} {given}, but this machine shows {found}: delete the stale file, or restart the device plugin that wrote it"
+        "device {device}: device-info has {key} {given}, but this machine shows {found}; delete the stale file, or restart the device plugin that wrote it"
     )]
     Contradiction {
         /// The identifier that kubelet allocated.
         device: Quoted,
-        /// The key, with its section.
+        /// The key and its section.
         key: &'static str,
-        /// What device-info says.
+        /// The value in the device information.
         given: Quoted,
-        /// What sysfs or devlink says.
+        /// The value in sysfs or devlink.
         found: Quoted,
     },
 }

@@ -1,4 +1,4 @@
-//! From the wire to strict types and back.
+//! Converts between wire types and strict types.
 
 use super::{
     DeviceInfo, DeviceInfoError, DeviceKind, DeviceName, MemifInfo, MemifMode, MemifRole, PciInfo,
@@ -8,11 +8,11 @@ use super::{
 use crate::quoted::Quoted;
 use crate::vdpa::VdpaDriver;
 
-const ADDRESS: &str = "a PCI address, as in 0000:01:10.2";
+const ADDRESS: &str = "a PCI address, such as 0000:01:10.2";
 const PATH: &str = "an absolute path, without .. in it";
 const NAME: &str = "the name of a device, as in /sys or `ip link`";
 
-/// A value that may be missing; the empty string is Go's way of saying so.
+/// Reads an optional value. Go writes a missing value as an empty string.
 pub(super) fn optional<T>(
     key: &'static str,
     value: Option<&String>,
@@ -90,7 +90,7 @@ impl TryFrom<WireDeviceInfo> for DeviceInfo {
                 });
             }
         };
-        // Sections of other types say nothing of this one, and survive like unknown keys.
+        // Sections of other types survive like unknown keys.
         let mut extra = wire.extra;
         for (key, section) in [
             ("pci", wire.pci.map(serde_json::to_value)),

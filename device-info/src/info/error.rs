@@ -1,24 +1,24 @@
-//! What can be wrong with device information.
+//! Errors in device information.
 
 use crate::quoted::Quoted;
 
-/// Why device information is not of the specification: key, value, remedy.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why device information does not follow the specification.
+#[derive(Debug, thiserror::Error)]
 pub enum DeviceInfoError {
-    /// No JSON object with values of the right types.
-    #[error("device-info is broken: {0}; write a JSON map as of Device Information 1.1.0 §3")]
-    Json(String),
-    /// A required key is not there.
-    #[error("device-info lacks {0}, which is required: write it")]
+    /// It is not a JSON object with values of the right types.
+    #[error("device-info is broken: {0}; write a JSON map as in Device Information 1.1.0 §3")]
+    Json(#[source] serde_json::Error),
+    /// A required key is missing.
+    #[error("device-info lacks {0}, which is required; add it")]
     Missing(&'static str),
-    /// A value that the key cannot have.
-    #[error("device-info has {key} {value}: write {remedy}")]
+    /// A key has an invalid value.
+    #[error("device-info has {key} {value}; write {remedy}")]
     Value {
-        /// The key, with its section.
+        /// The key and its section.
         key: &'static str,
-        /// What is there.
+        /// The value.
         value: Quoted,
-        /// What could be.
+        /// Valid values.
         remedy: &'static str,
     },
 }

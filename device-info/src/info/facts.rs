@@ -1,4 +1,4 @@
-//! What this machine says of an allocated device.
+//! Facts of the machine on an allocated device.
 
 use crate::device::Device;
 use crate::devlink::DevlinkHandle;
@@ -8,47 +8,46 @@ use crate::switch::Switch;
 use crate::sysfs::Sysfs;
 use crate::vdpa::{VdpaDevice, VdpaDriver};
 
-/// What sysfs and devlink say of one allocated device, in the words of the specification.
+/// What sysfs and devlink report on one allocated device, in the specification's terms.
 ///
-/// Absent means not there or not known: only what is present can contradict anything.
+/// An absent value is missing or not known. Only present values can contradict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The identifier that kubelet allocated.
     pub id: String,
-    /// The PCI function that it is, or that is behind it. Not for a subfunction, which is only a
-    /// part of one.
+    /// The PCI function that the device is or that is behind it. `None` for a subfunction, which is
+    /// only a part of one.
     pub pci_address: Option<PciAddress>,
-    /// The physical function; of a subfunction, the function that it is a part of.
+    /// The physical function; for a subfunction, the function that it is part of.
     pub pf_pci_address: Option<PciAddress>,
-    /// `/dev/vhost-net`, for a function on a user space driver: only there it is the exceptional
-    /// path. Others have their own interface.
+    /// `/dev/vhost-net`, for a function on a user-space driver only. There it is the exceptional
+    /// path; other functions have their own interface.
     pub vhost_net: Option<String>,
-    /// The RDMA devices that this network namespace sees.
+    /// The RDMA devices in this network namespace.
     pub rdma_devices: Vec<String>,
     /// The representor.
     pub representor_device: Option<String>,
-    /// The vDPA device that it is or has.
+    /// The vDPA device that the device is or has.
     pub vdpa: Option<VdpaFacts>,
 }
 
 /// The vDPA side of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VdpaFacts {
-    /// Its name on the vDPA bus.
+    /// The name on the vDPA bus.
     pub parent_device: String,
-    /// How it is used.
+    /// How the device is used.
     pub driver: Option<VdpaDriver>,
-    /// Where it is opened.
+    /// The path at which the device is opened.
     pub path: Option<String>,
 }
 
 impl Facts {
-    /// Reads what there is to know of the device of an identifier; `None` when this machine knows
-    /// no such device.
+    /// Reads the facts on the device of an identifier; `None` if this machine has no such device.
     ///
-    /// `switches` answers with a device's switch where devlink can be asked
-    /// ([`Devlink::switch`](crate::Devlink::switch)); `&mut |_| None` leaves representors to
-    /// sysfs.
+    /// `switches` returns a device's switch from devlink
+    /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, representors are looked
+    /// up in sysfs.
     #[must_use]
     pub fn read(
         sysfs: &Sysfs,

@@ -1,21 +1,23 @@
-//! Sockets that must be there.
+//! Checks the sockets of vhost-user and memif devices.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use super::{DeviceInfo, DeviceKind, MemifRole, VhostUserMode};
 
 impl DeviceInfo {
-    /// Looks whether the socket of a vhost-user or memif device is there, as far as it has to be
-    /// after an attachment (`DEVINFO 1.1.0 §3.1.5.1, §3.1.6.1`).
+    /// Checks that the socket of a vhost-user or memif device exists, as far as it must after an
+    /// attachment (`DEVINFO 1.1.0 §3.1.5.1, §3.1.6.1`).
     ///
-    /// In the modes `client` and `slave` the host has made it. In `server` and `master` the
-    /// application makes it later: then its directory must be there. Other devices have none.
+    /// In the modes `client` and `slave` the host has created it. In `server` and `master` the
+    /// application creates it later, so only its directory must exist. Other devices have no
+    /// socket.
     ///
     /// # Errors
     ///
-    /// [`SocketError`] with the path and what is missing.
+    /// [`SocketError`] with the path and the problem.
     pub fn check_socket(&self) -> Result<(), SocketError> {
         let (path, by_host) = match self.kind() {
             DeviceKind::VhostUser(socket) => (&socket.path, socket.mode == VhostUserMode::Client),
@@ -32,10 +34,10 @@ impl DeviceInfo {
                     kind,
                     path: shown(),
                 }),
-                Err(error) => Err(SocketError::Missing {
+                Err(source) => Err(SocketError::Missing {
                     kind,
                     path: shown(),
-                    reason: error.to_string(),
+                    source,
                 }),
             }
         } else {
@@ -51,31 +53,31 @@ impl DeviceInfo {
 }
 
 /// Why a socket cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Nothing is there.
+    /// The socket is missing.
     #[error(
-        "the {kind} socket {path} cannot be found ({reason}): the host side makes it in this mode, start it or correct the path"
+        "{kind} socket {path}: cannot find it: {source}; the host creates it in this mode, so start the host side or correct the path"
     )]
     Missing {
         /// The device's type.
         kind: &'static str,
         /// The socket.
         path: String,
-        /// What the system said.
-        reason: String,
+        /// The error of the system call.
+        source: io::Error,
     },
-    /// Something else is there.
-    #[error("the {kind} socket {path} is no socket: correct the path, or remove what is there")]
+    /// The path is not a socket.
+    #[error("{kind} socket {path}: it is not a socket; remove it, or correct the path")]
     NoSocket {
         /// The device's type.
         kind: &'static str,
         /// The socket.
         path: String,
     },
-    /// The application could not make it.
+    /// The directory is missing, so the application could not create the socket.
     #[error(
-        "the directory of the {kind} socket {path} is not there: the application makes the socket in this mode, make its directory"
+        "{kind} socket {path}: its directory is missing; the application creates the socket in this mode, so create its directory"
     )]
     NoDirectory {
         /// The device's type.

@@ -53,7 +53,7 @@ fn unknown_keys_and_sections_survive_at_every_level() {
 }
 
 #[test]
-fn null_and_empty_strings_mean_that_a_key_is_not_there() {
+fn null_and_empty_strings_mean_that_a_key_is_missing() {
     let info = strict(json!({
         "type": "pci", "version": "1.1.0", "vdpa": null,
         "pci": {"pci-address": "0000:01:10.0", "rdma-device": "", "vhost-net": null, "representor-device": ""},
@@ -269,7 +269,7 @@ fn where_nothing_was_written_the_machine_alone_says_what_the_device_is() {
         completed(None, &facts(&igb, "0000:01:10.2"))["pci"]["vhost-net"],
         Value::Null
     );
-    // Its own physical function is no virtual one.
+    // Its physical function is not a virtual function.
     assert_eq!(
         completed(None, &facts(&igb, "0000:01:00.0"))["pci"],
         json!({"pci-address": "0000:01:00.0"})
@@ -310,7 +310,7 @@ fn a_subfunction_has_no_device_info_of_its_own_but_completes_what_was_given() {
 }
 
 #[test]
-fn what_contradicts_the_machine_is_refused_with_device_key_both_values_and_remedy() {
+fn a_contradiction_is_refused_with_device_key_both_values_and_remedy() {
     let mlx = facts(&fixtures::unverified_connectx6(4), "0000:3b:00.4");
     let vdpa = facts(&fixtures::vp_vdpa_vhost(), "vdpapci0");
     let given = |key: &str, value: &str| {
@@ -382,8 +382,8 @@ fn what_contradicts_the_machine_is_refused_with_device_key_both_values_and_remed
 }
 
 #[test]
-fn what_the_machine_does_not_know_contradicts_nothing() {
-    // In RDMA's exclusive mode the pod's device is not to be seen any more.
+fn unknown_facts_contradict_nothing() {
+    // In RDMA's exclusive mode the host does not see the pod's device.
     let mut capture = fixtures::unverified_connectx6(4);
     capture.remove("devices/pci0000:3a/0000:3a:00.0/0000:3b:00.4/infiniband");
     let facts = facts(&capture, "0000:3b:00.4");
@@ -395,7 +395,7 @@ fn what_the_machine_does_not_know_contradicts_nothing() {
 }
 
 #[test]
-fn a_virtio_path_is_the_same_by_its_name_as_the_specifications_example_has_it() {
+fn a_virtio_path_is_compared_by_its_name_only() {
     let facts = facts(&fixtures::vduse(), "vd0");
     let given = json!({"type": "vdpa", "version": "1.1.0", "vdpa": {"path": "/dev/sys/bus/virtio/devices/virtio3"}});
     assert_eq!(
@@ -409,7 +409,7 @@ fn a_virtio_path_is_the_same_by_its_name_as_the_specifications_example_has_it() 
 }
 
 #[test]
-fn without_facts_what_was_given_is_only_judged() {
+fn without_facts_the_given_information_is_only_checked() {
     assert_eq!(complete(None, None).unwrap(), None);
     let given = wire(
         json!({"type": "vhost-user", "pci": null, "vhost-user": {"mode": "server", "path": "/run/x/v.sock"}}),
@@ -420,7 +420,7 @@ fn without_facts_what_was_given_is_only_judged() {
 }
 
 #[test]
-fn a_description_is_compared_with_the_identifier_that_was_asked_for() {
+fn a_description_is_compared_with_the_requested_identifier() {
     let pci =
         wire(json!({"type": "pci", "version": "1.1.0", "pci": {"pci-address": "0000:AF:10.0"}}));
     assert_eq!(
@@ -459,23 +459,29 @@ fn a_socket_that_the_host_makes_must_be_there_and_else_its_directory() {
         ),
         (&memif, "slave", "master"),
     ] {
-        assert_eq!(make(by_host, at("there")).check_socket(), Ok(()));
-        for (path, remedy) in [(at("absent"), "start it"), (at("file"), "is no socket")] {
+        make(by_host, at("there")).check_socket().unwrap();
+        for (path, remedy) in [
+            (at("absent"), "start the host side"),
+            (at("file"), "is not a socket"),
+        ] {
             let error = make(by_host, path.clone())
                 .check_socket()
                 .unwrap_err()
                 .to_string();
             assert!(error.contains(&path) && error.contains(remedy), "{error}");
         }
-        assert_eq!(make(by_application, at("absent")).check_socket(), Ok(()));
+        assert_eq!(
+            make(by_application, at("absent")).check_socket().unwrap(),
+            ()
+        );
         let error = make(by_application, at("no/such"))
             .check_socket()
             .unwrap_err()
             .to_string();
-        assert!(error.contains("make its directory"), "{error}");
+        assert!(error.contains("create its directory"), "{error}");
     }
     let pci =
         strict(json!({"type": "pci", "version": "1.1.0", "pci": {"pci-address": "0000:01:10.0"}}))
             .unwrap();
-    assert_eq!(pci.check_socket(), Ok(()));
+    pci.check_socket().unwrap();
 }

@@ -1,4 +1,4 @@
-//! Strings that are names or paths.
+//! Names and paths.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use crate::quoted::Quoted;
 use crate::sysfs::path::is_entry_name;
 
-/// The name of a device, an RDMA device or an interface: one name of a directory entry, without
-/// commas and white space, since lists of such names are written with commas.
+/// The name of a device, an RDMA device or an interface: a single directory entry without commas
+/// and white space, because lists of names are separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceName(String);
 
-/// An absolute path without `..` and control characters, 4,095 bytes at most.
+/// An absolute path without `..` and control characters, at most 4,095 bytes long.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AbsolutePath(String);
 
@@ -47,7 +47,7 @@ impl FromStr for AbsolutePath {
 macro_rules! text {
     ($type:ty) => {
         impl $type {
-            /// As it is written.
+            /// Returns the text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -64,12 +64,12 @@ macro_rules! text {
 text!(DeviceName);
 text!(AbsolutePath);
 
-/// Text that is no name of a device.
+/// A text that is not a device name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no name of a device: write the name alone, as in /sys or `ip link`")]
+#[error("{0} is not a device name; write the name alone, as in /sys or `ip link`")]
 pub struct DeviceNameError(Quoted);
 
-/// Text that is no absolute path.
+/// A text that is not an absolute path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no absolute path: write the whole path, without .. in it")]
+#[error("{0} is not an absolute path; write the whole path, without .. in it")]
 pub struct AbsolutePathError(Quoted);

@@ -8,7 +8,7 @@ use crate::quoted::Quoted;
 /// A version of the Device Information Specification, `<MAJOR>.<MINOR>.<PATCH>`
 /// (`DEVINFO 1.1.0 §3.1.2`).
 ///
-/// Any 1.x.y is accepted: a minor version adds keys, and keys that are not known survive.
+/// Any 1.x.y is accepted: a minor version adds keys, and unknown keys survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpecVersion {
     minor: u32,
@@ -16,9 +16,9 @@ pub struct SpecVersion {
 }
 
 impl SpecVersion {
-    /// The first.
+    /// The first version.
     pub const V1_0_0: Self = Self { minor: 0, patch: 0 };
-    /// The one that has representors, and the latest that this crate knows.
+    /// The version that added representors, and the latest that this crate supports.
     pub const V1_1_0: Self = Self { minor: 1, patch: 0 };
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for SpecVersion {
     }
 }
 
-/// Text that is no version of the specification that can be read.
+/// A text that is not a supported version of the specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no version of device-info that is known: write 1.1.0")]
+#[error("{0} is not a known version of device-info; write 1.1.0")]
 pub struct SpecVersionError(Quoted);

@@ -1,4 +1,4 @@
-//! Device information as others write it.
+//! Device information as it is in files.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::DeviceInfoError;
 use crate::pci_address::PciAddress;
 
-/// Device information as it stands in a file: every key may be missing or null, unknown keys are
-/// kept, nothing is judged.
+/// Device information as it is in a file, unchecked. Every key may be missing or null, and unknown
+/// keys are kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(
@@ -65,18 +65,18 @@ section! {
 }
 
 impl WireDeviceInfo {
-    /// Reads JSON.
+    /// Reads device information from JSON.
     ///
     /// # Errors
     ///
-    /// [`DeviceInfoError::Json`] when it is none, or a known key has a value of another type.
+    /// [`DeviceInfoError::Json`] if it is invalid, or if a known key has a value of another type.
     pub fn from_json(bytes: &[u8]) -> Result<Self, DeviceInfoError> {
-        serde_json::from_slice(bytes).map_err(|error| DeviceInfoError::Json(error.to_string()))
+        serde_json::from_slice(bytes).map_err(DeviceInfoError::Json)
     }
 
-    /// Whether this describes the device of an identifier: by PCI address for an identifier that
-    /// is one, else by the vDPA device's name. `None` when the two cannot be compared, as for
-    /// identifiers of a form of their own.
+    /// Returns whether this describes the device of an identifier. Compares the PCI address if the
+    /// identifier is one, otherwise the vDPA device's name. Returns `None` if the two cannot be
+    /// compared, as for an identifier with a form of its own.
     #[must_use]
     pub fn describes(&self, id: &str) -> Option<bool> {
         let is_vdpa = self.kind.as_deref() == Some("vdpa");
@@ -89,7 +89,7 @@ impl WireDeviceInfo {
         };
         match id.parse::<PciAddress>() {
             Ok(id) => Some(address?.parse::<PciAddress>().ok()? == id),
-            // A name may differ because the identifier is none of a vDPA device at all.
+            // Another name may mean that the identifier is not that of a vDPA device.
             Err(_) => (parent? == id).then_some(true),
         }
     }

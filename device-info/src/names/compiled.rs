@@ -1,24 +1,23 @@
-//! Names that are compiled in: 3 MB, which stay out of programs that do not turn on the feature
-//! `pci-names`.
+//! The compiled-in names: 3 MB, only with the feature `pci-names`.
 
 use pci_ids::FromId;
 
 use crate::pci_function::PciFunction;
 
-/// The name of a vendor: `Mellanox Technologies` for `15b3`.
+/// Returns the name of a vendor: `Mellanox Technologies` for `15b3`.
 #[must_use]
 pub fn vendor_name(vendor: u16) -> Option<&'static str> {
     pci_ids::Vendor::from_id(vendor).map(pci_ids::Vendor::name)
 }
 
-/// The name of a vendor's device: `ConnectX Family mlx5Gen Virtual Function` for `15b3:101e`.
+/// Returns the name of a device: `ConnectX Family mlx5Gen Virtual Function` for `15b3:101e`.
 #[must_use]
 pub fn device_name(vendor: u16, device: u16) -> Option<&'static str> {
     pci_ids::Device::from_vid_pid(vendor, device).map(pci_ids::Device::name)
 }
 
 impl PciFunction {
-    /// What people call it: vendor and device, as far as they have names.
+    /// Returns the names of vendor and device, as far as they are known.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         let vendor = self.vendor()?;
@@ -34,10 +33,10 @@ impl PciFunction {
 mod tests {
     use super::*;
 
-    /// The crate behind this runs curl when it is built, and makes an empty table of whatever
-    /// else than the table that brings back. This fails then.
+    /// The crate behind this runs curl when it is built. If curl brings back anything but the
+    /// table, the crate makes an empty table of it, and this test fails.
     #[test]
-    fn the_names_are_there_though_nothing_was_downloaded() {
+    fn the_names_exist_without_a_download() {
         assert_eq!(vendor_name(0x15b3), Some("Mellanox Technologies"));
         let name = device_name(0x15b3, 0x101e);
         assert!(

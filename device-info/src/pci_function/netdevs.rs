@@ -5,10 +5,10 @@ use crate::phys_port_name::PhysPortName;
 use crate::sysfs::Entry;
 
 impl PciFunction {
-    /// The names of all its interfaces in this network namespace, in natural order: none, one or
-    /// many. An interface that a pod has is not among them; representors are.
+    /// Returns the names of all its interfaces in this network namespace, in natural order: none,
+    /// one or many. An interface in a pod is missing. Representors are included.
     ///
-    /// A virtio function has them one level deeper, below its virtio device.
+    /// The interfaces of a virtio function are one level deeper, below its virtio device.
     #[must_use]
     pub fn netdevs(&self) -> Vec<String> {
         let own = self.entry.names("net");
@@ -21,8 +21,8 @@ impl PciFunction {
             .collect()
     }
 
-    /// The interface that is the function itself: the only one, or, where representors stand
-    /// beside it, the one whose port is a physical one. `None` when that is not certain.
+    /// Returns the function's own interface: the only one, or the one with a physical port if there
+    /// are representors beside it. `None` if that is ambiguous.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         own_netdev(&self.entry).or_else(|| match self.netdevs().as_slice() {
@@ -31,7 +31,7 @@ impl PciFunction {
         })
     }
 
-    /// The virtio devices directly below it: `virtio2`.
+    /// Returns the virtio devices directly below it: `virtio2`.
     pub(crate) fn virtio_devices(&self) -> Vec<String> {
         virtio_names(&self.entry)
     }
@@ -46,7 +46,7 @@ pub(crate) fn virtio_names(entry: &Entry) -> Vec<String> {
     names
 }
 
-/// Of the interfaces in `net/`, the one that is the device itself.
+/// Returns the device's own interface among those in `net/`.
 pub(crate) fn own_netdev(device: &Entry) -> Option<String> {
     let names = device.names("net");
     let role = |name: &String| {

@@ -5,29 +5,29 @@ use serde::Serialize;
 use super::{Hex, PciFunction};
 use crate::pci_address::PciAddress;
 
-/// What a physical function says of its virtual ones.
+/// The SR-IOV capability of a physical function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sriov {
-    /// How many virtual functions it could have.
+    /// The maximum number of virtual functions.
     pub total_vfs: u32,
-    /// How many it has now; `None` when that could not be read, which is not zero.
+    /// The current number; `None` if it cannot be read, which does not mean zero.
     pub num_vfs: Option<u32>,
-    /// The device number of its virtual functions.
+    /// The device ID of its virtual functions.
     pub vf_device: Option<u16>,
-    /// How many MSI-X vectors it can spread over them. `None` where the driver has no such pool;
-    /// E810 shows a negative number as 4294967033 then, which no function has.
+    /// The number of MSI-X vectors that it can distribute among them. `None` if the driver has no
+    /// such pool. The driver of E810 then reports a negative number as 4294967033, more than any
+    /// function has.
     pub vf_total_msix: Option<u32>,
 }
 
-/// The most MSI-X vectors that a pool can have: 2,048 for each of 65,535 functions.
+/// The maximum size of an MSI-X pool: 2,048 for each of 65,535 functions.
 const MAX_MSIX: u32 = 2048 * 65_535;
 
 impl PciFunction {
-    /// What it says of its virtual functions; `None` for a function that is not physical.
+    /// Returns the SR-IOV capability; `None` for a function that is not physical.
     ///
-    /// That it *could* have virtual functions says nothing on whether it has some. Reading the
-    /// number can wait for a driver that is making virtual functions: call this where that does
-    /// no harm.
+    /// The capability says nothing about whether virtual functions exist. Reading their number can
+    /// wait for a driver that creates some, so call this only where a wait does no harm.
     #[must_use]
     pub fn sriov(&self) -> Option<Sriov> {
         Some(Sriov {
@@ -41,8 +41,8 @@ impl PciFunction {
         })
     }
 
-    /// How many virtual functions it could have: the part of [`PciFunction::sriov`] that never
-    /// waits for a driver.
+    /// Returns the maximum number of virtual functions. Unlike [`PciFunction::sriov`], never waits
+    /// for a driver.
     #[must_use]
     pub fn total_vfs(&self) -> Option<u32> {
         self.entry.value("sriov_totalvfs", "number of VFs")
@@ -54,21 +54,21 @@ impl PciFunction {
             .map(|hex| hex.0)
     }
 
-    /// The physical function that it is a virtual function of. `None` for any other function, and
-    /// for a virtual function that was passed into this virtual machine.
+    /// Returns the physical function of a virtual function. `None` for any other function, and for
+    /// a virtual function that was passed into this virtual machine.
     #[must_use]
     pub fn physfn(&self) -> Option<PciAddress> {
         let physical = self.entry.link_name("physfn")?.parse().ok()?;
         (physical != self.address()).then_some(physical)
     }
 
-    /// Likewise, as a function.
+    /// As [`PciFunction::physfn`], but returns the function.
     #[must_use]
     pub fn physical_function(&self) -> Option<Self> {
         self.entry.sysfs().pci_function(self.physfn()?)
     }
 
-    /// Its virtual functions by their numbers, in numeric order.
+    /// Returns its virtual functions with their numbers, in numeric order.
     #[must_use]
     pub fn vfs(&self) -> Vec<(u32, PciAddress)> {
         self.entry
@@ -82,11 +82,11 @@ impl PciFunction {
             .collect()
     }
 
-    /// Its number among the virtual functions of its physical one.
+    /// Returns the VF number.
     ///
-    /// The number is computed from the physical function's offset and stride and then proven by
-    /// one link: six system calls, however many virtual functions there are. Only where that
-    /// proof fails are all links looked at. Names are compared whole.
+    /// The number is computed from the physical function's offset and stride and confirmed by one
+    /// link: six system calls, whatever the number of virtual functions. Only if that fails are all
+    /// links read. Names are compared whole.
     #[must_use]
     pub fn vf_index(&self) -> Option<u32> {
         let physical = self.physical_function()?;
@@ -110,7 +110,8 @@ impl PciFunction {
         }
     }
 
-    /// SR-IOV 1.1 §2.1.2: VF n has the routing ID of the PF, plus offset, plus n times stride.
+    /// SR-IOV 1.1 §2.1.2: the routing ID of VF n is that of the PF, plus offset, plus n times
+    /// stride.
     fn computed_index(&self, physical: &Self) -> Option<u32> {
         let offset: u32 = physical.entry.value("sriov_offset", "VF offset")?;
         let stride: u32 = physical.entry.value("sriov_stride", "VF stride")?;
@@ -125,7 +126,7 @@ impl PciFunction {
     }
 }
 
-/// Bus, device and function in 16 bits.
+/// Returns bus, device and function in 16 bits.
 fn routing_id(address: PciAddress) -> u32 {
     u32::from(address.bus()) << 8 | u32::from(address.device()) << 3 | u32::from(address.function())
 }

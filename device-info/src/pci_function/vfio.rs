@@ -1,34 +1,34 @@
-//! Functions that user space drives.
+//! Functions on VFIO drivers.
 
 use serde::Serialize;
 
 use super::PciFunction;
 use crate::pci_address::PciAddress;
 
-/// How a function on a VFIO driver is opened.
+/// The character devices of a function on a VFIO driver.
 ///
-/// The group's number changes over a reboot: it is read, never kept.
+/// The group's number changes at a reboot, so do not store it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Vfio {
     /// The IOMMU group.
     pub group: u32,
-    /// Whether the group has no IOMMU behind it: whoever has the device can write all memory.
+    /// Whether the group has no IOMMU, so that the device's user can write all memory.
     pub noiommu: bool,
-    /// The group's character device, when it is there: `/dev/vfio/11`, `/dev/vfio/noiommu-0`.
+    /// The group's character device, if it exists: `/dev/vfio/11`, `/dev/vfio/noiommu-0`.
     pub path: Option<String>,
-    /// iommufd's character device of this function, where the kernel has one:
-    /// `/dev/vfio/devices/vfio0`.
+    /// The function's iommufd character device, if the kernel has one: `/dev/vfio/devices/vfio0`.
     pub device_path: Option<String>,
 }
 
 impl PciFunction {
-    /// The IOMMU group that it is in.
+    /// Returns its IOMMU group.
     #[must_use]
     pub fn iommu_group(&self) -> Option<u32> {
         self.entry.link_name("iommu_group")?.parse().ok()
     }
 
-    /// All functions of its IOMMU group, itself among them: they can only be given away together.
+    /// Returns all functions of its IOMMU group, including itself. They can be assigned only
+    /// together.
     #[must_use]
     pub fn iommu_group_members(&self) -> Vec<PciAddress> {
         let Some(group) = self.iommu_group() else {
@@ -42,7 +42,7 @@ impl PciFunction {
             .collect()
     }
 
-    /// How it is opened, when it is on a VFIO driver (`vfio-pci`, or a vendor's like
+    /// Returns its character devices, if it is on a VFIO driver (`vfio-pci`, or a vendor's such as
     /// `mlx5_vfio_pci`).
     #[must_use]
     pub fn vfio(&self) -> Option<Vfio> {

@@ -1,4 +1,4 @@
-//! A directory in which nothing is trusted.
+//! A directory whose content is not trusted.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Read, Write};
@@ -11,23 +11,23 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat, openat2, renamea
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{Uid, UnlinkatFlags, geteuid, unlinkat};
 
-use super::{StoreError, name};
+use super::{StoreError, UnsafeFile, name};
 
-/// The most that is read or written: device information has some 300 bytes, and the annotation
-/// that it goes into 256 KiB for all networks of a pod.
+/// The maximum size of a file. Device information has about 300 bytes, and the annotation that
+/// holds it has 256 KiB for all networks of a pod.
 const MAX_FILE: u64 = 64 << 10;
 
-/// An open directory: files are reached through its descriptor alone.
+/// An open directory. Files are reached only through its descriptor.
 pub(super) struct Directory {
     descriptor: OwnedFd,
     path: PathBuf,
 }
 
 impl Directory {
-    /// Opens `base/name`; `None` when it is not there.
+    /// Opens `base/name`; `None` if it is missing.
     pub(super) fn open(base: &Path, name: &str) -> Result<Option<Self>, StoreError> {
         let path = base.join(name);
-        let fail = |errno: Errno| StoreError::io(&path, "opened", &errno.into());
+        let fail = |errno: Errno| StoreError::io(&path, "opened", errno.into());
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let base = match openat(AT_FDCWD, base, flags, Mode::empty()) {
             Ok(base) => base,
@@ -39,19 +39,19 @@ impl Directory {
             Err(Errno::ENOENT) => Ok(None),
             Err(Errno::ELOOP | Errno::ENOTDIR) => Err(StoreError::Unsafe {
                 path: path.display().to_string(),
-                finding: "is no directory",
+                finding: UnsafeFile::NotDirectory,
             }),
             Err(errno) => Err(fail(errno)),
         }
     }
 
-    /// Opens `base/name`, and makes both, mode 0755, where they are missing.
+    /// Opens `base/name`, and creates both with mode 0755 if they are missing.
     pub(super) fn create(base: &Path, name: &str) -> Result<Self, StoreError> {
         if let Some(there) = Self::open(base, name)? {
             return Ok(there);
         }
         let path = base.join(name);
-        let fail = |error: io::Error| StoreError::io(&path, "made", &error);
+        let fail = |error: io::Error| StoreError::io(&path, "made", error);
         if !base.exists() {
             DirBuilder::new()
                 .recursive(true)
@@ -68,59 +68,60 @@ impl Directory {
             Err(errno) => return Err(fail(errno.into())),
         }
         let made = Self::open(base, name)?.ok_or_else(|| fail(Errno::ENOENT.into()))?;
-        // The process' umask may have taken away what plugins of other users need.
+        // The umask may have removed permissions that other users' plugins need.
         File::from(made.descriptor.try_clone().map_err(fail)?)
             .set_permissions(Permissions::from_mode(0o755))
             .map_err(fail)?;
         Ok(made)
     }
 
-    /// Reads a file whole; `None` when it is not there.
+    /// Reads a whole file; `None` if it is missing.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.path.join(name);
-        let refuse = |finding| StoreError::Unsafe {
+        let refuse = |finding: UnsafeFile| StoreError::Unsafe {
             path: path.display().to_string(),
             finding,
         };
-        let fail = |error: io::Error| StoreError::io(&path, "read", &error);
-        // Without O_NONBLOCK, opening a fifo waits for a writer that never comes.
+        let fail = |error: io::Error| StoreError::io(&path, "read", error);
+        // Without O_NONBLOCK, opening a FIFO would wait for a writer.
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         let file = match beneath(&self.descriptor, name, flags, Mode::empty()) {
             Ok(descriptor) => File::from(descriptor),
             Err(Errno::ENOENT) => return Ok(None),
-            Err(Errno::ELOOP) => return Err(refuse("is a symbolic link")),
-            Err(Errno::ENXIO) => return Err(refuse("is no regular file")),
+            Err(Errno::ELOOP) => return Err(refuse(UnsafeFile::Symlink)),
+            Err(Errno::ENXIO) => return Err(refuse(UnsafeFile::NotRegular)),
             Err(errno) => return Err(fail(errno.into())),
         };
         let found = file.metadata().map_err(fail)?;
         if !found.is_file() {
-            return Err(refuse("is no regular file"));
+            return Err(refuse(UnsafeFile::NotRegular));
         }
         if found.uid() != Uid::from_raw(0).as_raw() && found.uid() != geteuid().as_raw() {
-            return Err(refuse("belongs to somebody other than root"));
+            return Err(refuse(UnsafeFile::ForeignOwner));
         }
         let mut bytes = Vec::new();
         file.take(MAX_FILE + 1)
             .read_to_end(&mut bytes)
             .map_err(fail)?;
         if bytes.len() as u64 > MAX_FILE {
-            return Err(refuse("is larger than 64 KiB"));
+            return Err(refuse(UnsafeFile::TooLarge));
         }
         Ok(Some(bytes))
     }
 
-    /// Writes a file, mode 0644: whole under another name, then renamed over what was there.
+    /// Writes a file with mode 0644: whole under a temporary name, then renamed over an existing
+    /// one.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path.join(name);
         if bytes.len() as u64 > MAX_FILE {
             return Err(StoreError::io(
                 &path,
                 "written",
-                &io::Error::other("it is larger than 64 KiB"),
+                io::Error::other("it is larger than 64 KiB"),
             ));
         }
         let unfinished = unfinished(name);
-        // What a crash left: the name is ours alone.
+        // A crash may have left the temporary file. Its name is reserved.
         let _ = unlinkat(
             &self.descriptor,
             unfinished.as_str(),
@@ -141,7 +142,7 @@ impl Directory {
                 unfinished.as_str(),
                 UnlinkatFlags::NoRemoveDir,
             );
-            StoreError::io(&path, "written", &error)
+            StoreError::io(&path, "written", error)
         })
     }
 
@@ -154,7 +155,7 @@ impl Directory {
         file.sync_all()
     }
 
-    /// Removes a file, and what a crash left of it; links are removed, not followed.
+    /// Removes a file and its temporary file. Links are removed, not followed.
     pub(super) fn remove(&self, name: &str) -> Result<(), StoreError> {
         for name in [unfinished(name).as_str(), name] {
             match unlinkat(&self.descriptor, name, UnlinkatFlags::NoRemoveDir) {
@@ -163,7 +164,7 @@ impl Directory {
                     return Err(StoreError::io(
                         &self.path.join(name),
                         "removed",
-                        &errno.into(),
+                        errno.into(),
                     ));
                 }
             }
@@ -172,15 +173,15 @@ impl Directory {
     }
 }
 
-/// Under which name a file is written until it is whole.
+/// Returns the temporary name of a file that is being written.
 fn unfinished(name: &str) -> String {
     format!(".{}.tmp", name::hash(name))
 }
 
-/// Opens one entry of a directory, following nothing.
+/// Opens one entry of a directory without following links.
 ///
-/// On kernels before 5.6 and under filters that know no `openat2`, `O_NOFOLLOW` does the same:
-/// a name has no `/` in it.
+/// `O_NOFOLLOW` does the same on kernels before 5.6 and below filters without `openat2`, because a
+/// name contains no `/`.
 fn beneath(directory: &OwnedFd, name: &str, flags: OFlag, mode: Mode) -> Result<OwnedFd, Errno> {
     let how = OpenHow::new()
         .flags(flags)

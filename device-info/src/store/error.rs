@@ -1,4 +1,4 @@
-//! What can be wrong with a file of device information.
+//! Errors of the files of device information.
 
 use std::io;
 use std::path::Path;
@@ -6,56 +6,78 @@ use std::path::Path;
 use crate::info::DeviceInfoError;
 use crate::quoted::Quoted;
 
-/// Why a file of device information was not read, written or removed: file, finding, remedy.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a file of device information was not read, written or removed.
+#[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A part of a file's name that cannot be one.
+    /// A text that cannot be part of a file name.
     #[error(
-        "the {what} {value} cannot be part of a file name: give one without / and control characters"
+        "the {what} {value} cannot be part of a file name; use one without / and control characters"
     )]
     Name {
-        /// What it is the name of.
+        /// What the text names.
         what: &'static str,
-        /// The name.
+        /// The text.
         value: Quoted,
     },
-    /// A file that is not safe to read.
-    #[error("{path} {finding}: remove it, and look who put it there")]
+    /// A file that is unsafe to read.
+    #[error("{path} {finding}; remove it, and check what created it")]
     Unsafe {
         /// The file.
         path: String,
         /// What is wrong with it.
-        finding: &'static str,
+        finding: UnsafeFile,
     },
-    /// A file that holds no device information, or half of it.
+    /// A file without complete device information.
     #[error("{path}: {cause}; remove the file, or restart the device plugin that wrote it")]
     Content {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The parser's error.
         #[source]
         cause: DeviceInfoError,
     },
     /// A file of another device.
     #[error(
-        "{path} describes another device than {asked}: two resources share this file name, or it is stale; remove it, or rename a resource"
+        "{path} describes another device than {asked}: it is stale, or two resources share this file name; remove it, or rename a resource"
     )]
     OtherDevice {
         /// The file.
         path: String,
-        /// The device that was asked for.
+        /// The requested device.
         asked: Quoted,
     },
-    /// The file system refused.
-    #[error("{path} cannot be {action}: {reason}; look at the directory's owner, mode and room")]
+    /// An error of the file system.
+    #[error(
+        "{path} cannot be {action}: {source}; check the directory's owner, mode and free space"
+    )]
     Io {
         /// The file or directory.
         path: String,
-        /// What was to be done with it.
+        /// The failed action.
         action: &'static str,
-        /// What the system said.
-        reason: String,
+        /// The error of the system call.
+        source: io::Error,
     },
+}
+
+/// Why a file is unsafe to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnsafeFile {
+    /// The directory is not one.
+    #[error("is not a directory")]
+    NotDirectory,
+    /// The file is a symbolic link.
+    #[error("is a symbolic link")]
+    Symlink,
+    /// The file is a FIFO, a device, a socket or a directory.
+    #[error("is not a regular file")]
+    NotRegular,
+    /// The owner is neither root nor the current user.
+    #[error("belongs to a user other than root")]
+    ForeignOwner,
+    /// The file is larger than 64 KiB.
+    #[error("is larger than 64 KiB")]
+    TooLarge,
 }
 
 impl StoreError {
@@ -66,11 +88,11 @@ impl StoreError {
         }
     }
 
-    pub(super) fn io(path: &Path, action: &'static str, error: &io::Error) -> Self {
+    pub(super) fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
         Self::Io {
             path: path.display().to_string(),
             action,
-            reason: error.to_string(),
+            source,
         }
     }
 }

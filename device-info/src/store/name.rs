@@ -1,4 +1,4 @@
-//! File names that cannot be anything else.
+//! Safe file names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,21 +6,21 @@ use std::str::FromStr;
 use super::StoreError;
 use crate::sysfs::path::is_entry_name;
 
-/// The most that Linux' file systems take, in bytes.
+/// The maximum length of a file name on Linux, in bytes.
 const MAX: usize = 255;
 
 /// The name of a device plugin's file: `<resourceName>-<deviceID>-device.json`, with `-` for each
-/// `/` (`DEVINFO 1.1.0 §4.1`), also of the identifier: kubelet lets a device plugin choose any.
+/// `/` (`DEVINFO 1.1.0 §4.1`). The identifier may contain `/` too, because kubelet lets a device
+/// plugin choose any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DpFileName(String);
 
 impl DpFileName {
-    /// The name for a resource and a device.
+    /// Makes the name for a resource and a device.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Name`] for either when it is empty, starts with a dot or has control
-    /// characters.
+    /// [`StoreError::Name`] if either is empty, starts with a dot or has control characters.
     pub fn new(resource: &str, device_id: &str) -> Result<Self, StoreError> {
         let resource = resource.replace('/', "-");
         part("resource name", &resource)?;
@@ -33,27 +33,27 @@ impl DpFileName {
         )))
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The name of an attachment's file, unique for each (`DEVINFO 1.1.0 §4.2`):
-/// `<namespace>-<network>-<containerID>_<interface>`, as the reference library has it.
+/// The name of an attachment's file, unique for each attachment (`DEVINFO 1.1.0 §4.2`):
+/// `<namespace>-<network>-<containerID>_<interface>`, as in the reference library.
 ///
-/// Where that is longer than 255 bytes, its first part is replaced by a hash; container ID and
-/// interface stay, which are unique by themselves.
+/// If that is longer than 255 bytes, a hash replaces the first part. Container ID and interface
+/// stay, which are unique by themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CniFileName(String);
 
 impl CniFileName {
-    /// The name for an attachment.
+    /// Makes the name for an attachment.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Name`] for a part with `/` or control characters, or an empty one.
+    /// [`StoreError::Name`] for a part that is empty or has `/` or control characters.
     pub fn of_attachment(
         namespace: &str,
         network: &str,
@@ -71,7 +71,7 @@ impl CniFileName {
         Ok(Self(bounded(&head, '-', &tail)))
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -82,7 +82,7 @@ impl FromStr for CniFileName {
     type Err = StoreError;
 
     fn from_str(name: &str) -> Result<Self, StoreError> {
-        // A leading dot is how unfinished files are called here.
+        // Temporary files have a leading dot.
         if is_entry_name(name) && !name.starts_with('.') {
             Ok(Self(name.to_owned()))
         } else {
@@ -119,7 +119,7 @@ fn bounded(head: &str, between: char, tail: &str) -> String {
     }
 }
 
-/// FNV-1a over 128 bits: stable over versions of this program, which a restart needs.
+/// FNV-1a over 128 bits, which stays the same in every version of this program.
 pub(super) fn hash(text: &str) -> String {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

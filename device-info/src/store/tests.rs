@@ -20,7 +20,7 @@ fn files() -> (tempfile::TempDir, DeviceInfoDir) {
     (directory, files)
 }
 
-/// A dp file made by `make` instead of by us.
+/// Reads a dp file that `make` created.
 fn with_dp(make: impl FnOnce(&Path)) -> Result<Option<WireDeviceInfo>, StoreError> {
     let (_directory, files) = files();
     let dp = files.base.join("dp");
@@ -34,17 +34,17 @@ fn with_dp(make: impl FnOnce(&Path)) -> Result<Option<WireDeviceInfo>, StoreErro
 // clause: DEVINFO-1.1.0 §4.1 slashes: replaced
 fn a_device_plugins_file_is_found_by_resource_and_device() {
     let found = with_dp(|path| fs::write(path, serde_json::to_vec(&info(ID)).unwrap()).unwrap());
-    assert_eq!(found, Ok(Some(info(ID).into())));
+    assert_eq!(found.unwrap(), Some(info(ID).into()));
 }
 
 #[test]
-fn a_device_plugin_that_wrote_nothing_is_no_error() {
+fn a_missing_file_of_a_device_plugin_is_not_an_error() {
     let (_directory, files) = files();
-    assert_eq!(files.read_dp("intel.com/sriov", ID), Ok(None));
+    assert_eq!(files.read_dp("intel.com/sriov", ID).unwrap(), None);
     files.prepare_cni().unwrap();
-    assert_eq!(files.read_dp("intel.com/sriov", ID), Ok(None));
+    assert_eq!(files.read_dp("intel.com/sriov", ID).unwrap(), None);
     fs::create_dir(files.base.join("dp")).unwrap();
-    assert_eq!(files.read_dp("intel.com/sriov", ID), Ok(None));
+    assert_eq!(files.read_dp("intel.com/sriov", ID).unwrap(), None);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_file_of_mode_0444_as_the_reference_library_writes_it_is_read_and_replaced()
 }
 
 #[test]
-fn what_is_not_safe_to_read_is_refused_with_file_finding_and_remedy() {
+fn an_unsafe_file_is_refused_with_finding_and_remedy() {
     type Make = fn(&Path);
     let cases: [(Make, &str); 8] = [
         (
@@ -71,12 +71,15 @@ fn what_is_not_safe_to_read_is_refused_with_file_finding_and_remedy() {
         ),
         (
             |path| nix::unistd::mkfifo(path, Mode::S_IRWXU).unwrap(),
-            "is no regular file",
+            "is not a regular file",
         ),
-        (|path| fs::create_dir(path).unwrap(), "is no regular file"),
+        (
+            |path| fs::create_dir(path).unwrap(),
+            "is not a regular file",
+        ),
         (
             |path| drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
-            "is no regular file",
+            "is not a regular file",
         ),
         (
             |path| fs::write(path, "x".repeat(10 << 20)).unwrap(),
@@ -102,7 +105,7 @@ fn what_is_not_safe_to_read_is_refused_with_file_finding_and_remedy() {
 }
 
 #[test]
-fn a_file_of_somebody_else_is_refused() {
+fn a_file_of_another_user_is_refused() {
     if !nix::unistd::geteuid().is_root() {
         eprintln!("skipped: only root can give a file away");
         return;
@@ -113,7 +116,7 @@ fn a_file_of_somebody_else_is_refused() {
     })
     .unwrap_err();
     assert!(
-        error.to_string().contains("somebody other than root"),
+        error.to_string().contains("user other than root"),
         "{error}"
     );
 }
@@ -131,13 +134,13 @@ fn a_directory_that_is_a_link_is_refused() {
         files.write_cni(&name, &info(ID)).unwrap_err(),
         files.remove_cni(&name).unwrap_err(),
     ] {
-        assert!(error.to_string().contains("is no directory"), "{error}");
+        assert!(error.to_string().contains("is not a directory"), "{error}");
     }
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
 }
 
 #[test]
-fn a_base_behind_a_link_is_used_as_var_run_is_one() {
+fn a_base_behind_a_link_is_used_because_var_run_is_a_link() {
     let (directory, _) = files();
     fs::create_dir(directory.path().join("real")).unwrap();
     symlink("real", directory.path().join("run")).unwrap();
@@ -153,7 +156,7 @@ fn a_base_behind_a_link_is_used_as_var_run_is_one() {
 }
 
 #[test]
-fn resources_that_share_a_file_name_are_told_apart_by_content() {
+fn the_content_tells_resources_with_the_same_file_name_apart() {
     let (_directory, files) = files();
     files.write_dp("a/b-c", ID, &info(ID)).unwrap();
     assert_eq!(
@@ -210,7 +213,7 @@ fn an_attachments_file_is_written_whole_readable_and_removed() {
 }
 
 #[test]
-fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
+fn a_link_is_replaced_and_not_followed() {
     let (directory, files) = files();
     let victim = directory.path().join("victim");
     fs::write(&victim, "precious").unwrap();
@@ -227,7 +230,7 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
 }
 
 #[test]
-fn what_a_crash_left_is_overwritten_and_removed() {
+fn temporary_files_of_a_crash_are_overwritten_and_removed() {
     let (_directory, files) = files();
     files.prepare_cni().unwrap();
     let name = CniFileName::of_attachment("a", "b", "c", "net1").unwrap();
@@ -244,7 +247,7 @@ fn what_a_crash_left_is_overwritten_and_removed() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_what_was_there_and_nothing_else() {
+fn a_failed_write_leaves_the_previous_file_and_nothing_else() {
     let (_directory, files) = files();
     files.prepare_cni().unwrap();
     let name = CniFileName::of_attachment("a", "b", "c", "net1").unwrap();
@@ -330,5 +333,5 @@ fn names_over_255_bytes_are_hashed_and_stay_unique() {
     files.write_dp(&long, ID, &info(ID)).unwrap();
     assert!(files.read_dp(&long, ID).unwrap().is_some());
     files.remove_dp(&long, ID).unwrap();
-    assert_eq!(files.read_dp(&long, ID), Ok(None));
+    assert_eq!(files.read_dp(&long, ID).unwrap(), None);
 }

@@ -1,4 +1,4 @@
-//! One attribute, read once, and never more of it than there can be.
+//! Reads one attribute, once and with a size limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,12 +11,12 @@ use nix::sys::stat::Mode;
 
 use crate::quoted::Quoted;
 
-/// The most that an attribute holds, in bytes: sysfs gives a file one page.
+/// The maximum size of an attribute, in bytes: sysfs gives a file one page.
 pub const MAX_ATTRIBUTE: usize = 4096;
 
-/// Reads one attribute without the white space around it.
+/// Reads one attribute, trimmed.
 ///
-/// Non-blocking, so that a fifo in a directory that only looks like a sysfs cannot hold us.
+/// Non-blocking, so that a FIFO in a directory that is not a real sysfs does not block the reader.
 pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
     let mut buffer = [0; MAX_ATTRIBUTE + 1];
     match read_at(AT_FDCWD, path, &mut buffer) {
@@ -25,16 +25,16 @@ pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
     }
 }
 
-/// Reads the attribute of this name of everything in a directory, in no order, and hands each to
-/// `told` with the name of what has it, or why there is no text.
+/// Reads one attribute of every entry of a directory, in no order. Calls `each` with the entry's
+/// name and its trimmed text or error.
 ///
-/// Made for a switch with hundreds of ports: the way to the directory is walked once, and one
-/// that is read costs no memory of its own.
+/// Made for a switch with hundreds of ports: it resolves the directory's path once and allocates no
+/// memory per attribute.
 pub(super) fn read_each(
     directory: &Path,
     attribute: &str,
     most: usize,
-    told: &mut dyn FnMut(&str, Result<&str, AttributeError>),
+    each: &mut dyn FnMut(&str, Result<&str, AttributeError>),
 ) -> Result<(), AttributeError> {
     let fail = |errno: Errno| AttributeError::new(directory, Cause::of(&errno.into()));
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
@@ -49,12 +49,12 @@ pub(super) fn read_each(
         below.push(attribute);
         let text = read_at(&handle, &below, &mut buffer)
             .map_err(|cause| AttributeError::new(&directory.join(&below), cause));
-        told(&name, text);
+        each(&name, text);
     }
     Ok(())
 }
 
-/// Reads an attribute into a buffer that has room for one byte more than an attribute has.
+/// Reads an attribute into a buffer with one byte more than the maximum.
 fn read_at<'a>(
     from: impl AsFd,
     name: &Path,
@@ -71,7 +71,7 @@ fn read_at<'a>(
     let mut file = File::from(opened);
     // A read and a close.
     count(2);
-    // One read: an attribute comes whole or not at all.
+    // One read, because sysfs returns an attribute whole or not at all.
     let length = loop {
         match file.read(buffer) {
             Ok(length) => break length,
@@ -89,13 +89,13 @@ fn read_at<'a>(
     }
 }
 
-/// Where a symbolic link leads, as it is written; one `readlink`, nothing followed.
+/// Returns the target of a symbolic link as written, with one `readlink`.
 pub(super) fn link(path: &Path) -> Result<PathBuf, AttributeError> {
     count(1);
     std::fs::read_link(path).map_err(|error| AttributeError::new(path, Cause::of(&error)))
 }
 
-/// The names in a directory, `most` of them, in natural order.
+/// Returns at most `most` names in a directory, in natural order.
 pub(super) fn names(path: &Path, most: usize) -> Result<Vec<String>, AttributeError> {
     let mut names = unsorted_names(path, most)?;
     names.sort_by(|left, right| super::natural_order(left, right));
@@ -107,7 +107,7 @@ fn unsorted_names(path: &Path, most: usize) -> Result<Vec<String>, AttributeErro
     let mut names = Vec::new();
     let entries =
         std::fs::read_dir(path).map_err(|error| AttributeError::new(path, Cause::of(&error)))?;
-    // The library's look at what it opened, two reads of up to 32 KiB, a close.
+    // An fstat of the opened directory, two reads of up to 32 KiB, a close.
     count(4);
     for entry in entries.take(most) {
         let entry = entry.map_err(|error| AttributeError::new(path, Cause::of(&error)))?;
@@ -126,7 +126,7 @@ pub(crate) fn count(calls: usize) {
 #[cfg(not(test))]
 pub(crate) const fn count(_calls: usize) {}
 
-/// Why an attribute of sysfs gave no value: path, what was there, and what to do.
+/// Why an attribute of sysfs gave no value: path, problem and remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {cause}", path.display())]
 pub struct AttributeError {
@@ -142,13 +142,13 @@ impl AttributeError {
         }
     }
 
-    /// The attribute.
+    /// Returns the path of the attribute.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the kernel merely has no value here, which is no fault: the file is not there or
+    /// Returns whether the kernel has no value here, which is not a fault: the file is missing or
     /// vanished meanwhile, is empty, or the driver does not support it.
     #[must_use]
     pub fn is_absence(&self) -> bool {
@@ -161,19 +161,19 @@ pub(crate) enum Cause {
     #[error("there is no value")]
     Absent,
     #[error(
-        "is larger than {MAX_ATTRIBUTE} bytes, which no attribute is: look whether sysfs is mounted there"
+        "is larger than {MAX_ATTRIBUTE} bytes, unlike any attribute; check that sysfs is mounted there"
     )]
     Huge,
-    #[error("is no text: look whether sysfs is mounted there")]
+    #[error("is not text; check that sysfs is mounted there")]
     NoText,
-    #[error("{0} is no {1}: look whether sysfs is mounted there, and at the driver's version")]
+    #[error("{0} is not a {1}; check that sysfs is mounted there, and the driver's version")]
     Value(Quoted, &'static str),
-    #[error("cannot be read: {0}; look into the kernel's log for the device")]
+    #[error("cannot be read: {0}; check the kernel's log for the device")]
     Io(&'static str),
 }
 
 impl Cause {
-    /// What the kernel answers where a driver has nothing to say is an absence.
+    /// Maps the error numbers of drivers without a value to [`Cause::Absent`].
     pub(super) fn of(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(

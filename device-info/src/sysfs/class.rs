@@ -1,9 +1,8 @@
-//! Our devices as classes of the crate `sysfs-class`: whoever knows that crate can use its
-//! methods (`read_file`, `parse_file`, `trim_file`, `all`) on them.
+//! Implements `SysClass` of the crate `sysfs-class`, so that its methods (`read_file`,
+//! `parse_file`, `trim_file`, `all`) work on our devices.
 //!
-//! The crate assumes `/sys` and reads files whole; over an injected root its directory functions
-//! (`dir`, `all`, `iter`, `new`) still mean this machine's, while everything read goes by our
-//! bounded reader.
+//! That crate assumes `/sys` and reads whole files. With another root, its directory functions
+//! (`dir`, `all`, `iter`, `new`) still use this machine's `/sys`. All reads use our bounded reader.
 #![expect(
     unsafe_code,
     reason = "the trait declares one of its functions unsafe; the bodies here do nothing that is"

@@ -1,4 +1,4 @@
-//! A directory of sysfs: a device.
+//! The directory of a device in sysfs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use super::{Sysfs, path};
 use crate::pci_address::PciAddress;
 use crate::quoted::Quoted;
 
-/// How many names of one directory are looked at: four times the VFs that a PF can have.
+/// The maximum number of names that are read of a directory: four times the VFs that a PF can have.
 const MAX_NAMES: usize = 1 << 16;
 
-/// A device's directory and the sysfs that it is in.
+/// A device's directory and its sysfs.
 ///
-/// Holds a path rather than what was read: a device can vanish between any two reads, which
-/// makes the second one an absence, never a mixture of two devices.
+/// Holds a path, not content. A device can vanish between two reads; the second one then finds
+/// nothing, and never mixes two devices.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     sysfs: Sysfs,
@@ -23,14 +23,14 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The entry that a link like `bus/pci/devices/0000:01:00.0` stands for; `None` when there is
-    /// none. Where sysfs has directories instead (`class/infiniband` of old kernels), those.
+    /// Returns the entry behind a link such as `bus/pci/devices/0000:01:00.0`; `None` if there is
+    /// none. Old kernels have directories instead of links (`class/infiniband`), which work too.
     pub(crate) fn linked(sysfs: &Sysfs, directory: &str, name: &str) -> Option<Self> {
         let directory = sysfs.root().join(directory);
         let link = directory.join(name);
         let target = sysfs.known(attribute::link(&link))?;
         let path = path::follow(sysfs.root(), &directory, &target)?;
-        // A device keeps its name along the link: anything else is another device.
+        // A link with another name leads to another device.
         (path.file_name()? == name).then(|| Self::at(sysfs, path))
     }
 
@@ -49,7 +49,7 @@ impl Entry {
         &self.path
     }
 
-    /// The last part of the path.
+    /// Returns the last part of the path.
     pub(crate) fn name(&self) -> &str {
         self.path
             .file_name()
@@ -61,12 +61,12 @@ impl Entry {
         Self::at(&self.sysfs, self.path.join(name))
     }
 
-    /// An attribute as text, without the white space around it.
+    /// Returns an attribute as trimmed text.
     pub(crate) fn text(&self, name: impl AsRef<Path>) -> Option<String> {
         self.sysfs.known(attribute::read(&self.path.join(name)))
     }
 
-    /// An attribute for those who speak `io::Result`.
+    /// Reads an attribute for callers that use `io::Result`.
     pub(crate) fn read(&self, name: &Path) -> io::Result<String> {
         attribute::read(&self.path.join(name)).map_err(|error| {
             let kind = if error.is_absence() {
@@ -78,7 +78,8 @@ impl Entry {
         })
     }
 
-    /// An attribute as a value; `what` names the kind of value for the remark on one that is not.
+    /// Returns an attribute as a value. `what` names the kind of value in a remark on an invalid
+    /// one.
     pub(crate) fn value<T: FromStr>(&self, name: &str, what: &'static str) -> Option<T> {
         let text = self.text(name)?;
         match text.parse() {
@@ -92,37 +93,37 @@ impl Entry {
         }
     }
 
-    /// The target of a link as it is written.
+    /// Returns the target of a link as written.
     pub(crate) fn link_target(&self, name: &str) -> Option<String> {
         let target = self.sysfs.known(attribute::link(&self.path.join(name)))?;
         Some(target.to_str()?.to_owned())
     }
 
-    /// The last name in the target of a link: a driver's, a group's, a function's.
+    /// Returns the last name in the target of a link, such as a driver, a group or a function.
     pub(crate) fn link_name(&self, name: &str) -> Option<String> {
         let target = self.sysfs.known(attribute::link(&self.path.join(name)))?;
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
-    /// The names in a directory below, in natural order; none when it is not there.
+    /// Returns the names in a subdirectory, in natural order; none if it is missing.
     pub(crate) fn names(&self, directory: &str) -> Vec<String> {
         self.sysfs
             .known(attribute::names(&self.path.join(directory), MAX_NAMES))
             .unwrap_or_default()
     }
 
-    /// Hands over the attribute of this name of everything in this directory, in no order, with
-    /// the name of what has it; those that have none are left out.
-    pub(crate) fn text_of_each(&self, attribute: &str, told: &mut dyn FnMut(&str, &str)) {
+    /// Calls `each` with the name and attribute of every entry of this directory that has the
+    /// attribute, in no order.
+    pub(crate) fn text_of_each(&self, attribute: &str, each: &mut dyn FnMut(&str, &str)) {
         let read = attribute::read_each(&self.path, attribute, MAX_NAMES, &mut |name, text| {
             if let Some(text) = self.sysfs.known(text) {
-                told(name, text);
+                each(name, text);
             }
         });
         self.sysfs.known(read);
     }
 
-    /// The nearest PCI function at or above.
+    /// Returns the nearest PCI function at or above this path.
     pub(crate) fn pci_ancestor(&self) -> Option<(PciAddress, Self)> {
         let (address, path) = path::pci_ancestor(self.sysfs.root(), &self.path)?;
         Some((address, Self::at(&self.sysfs, path)))
@@ -130,7 +131,7 @@ impl Entry {
 }
 
 impl Sysfs {
-    /// The names in a directory below the root.
+    /// Returns the names in a directory below the root.
     pub(crate) fn names(&self, directory: &str) -> Vec<String> {
         Entry::at(self, self.root().to_path_buf()).names(directory)
     }

@@ -1,11 +1,11 @@
-//! The order in which people count.
+//! Natural order of names.
 
 use std::cmp::Ordering;
 
 /// Orders names with the numbers in them as numbers: `virtfn2` before `virtfn10`.
 ///
-/// Kernel objects are numbered without leading zeros, so that the order of text would put the
-/// eleventh before the third.
+/// The kernel numbers objects without leading zeros, so the order of texts would put the eleventh
+/// before the third.
 #[must_use]
 pub fn natural_order(left: &str, right: &str) -> Ordering {
     let (mut left_rest, mut right_rest) = (left, right);
@@ -26,7 +26,7 @@ pub fn natural_order(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// The leading part that is all digits, or all no digits.
+/// Returns the leading part that has only digits, or no digits.
 fn run(text: &str) -> &str {
     let numeric = text.starts_with(|character: char| character.is_ascii_digit());
     let end = text
@@ -62,7 +62,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_an_order(a in "[a-b0-9]{0,6}", b in "[a-b0-9]{0,6}", c in "[a-b0-9]{0,6}") {
+        fn the_order_is_total(a in "[a-b0-9]{0,6}", b in "[a-b0-9]{0,6}", c in "[a-b0-9]{0,6}") {
             prop_assert_eq!(natural_order(&a, &b), natural_order(&b, &a).reverse());
             prop_assert_eq!(natural_order(&a, &b) == Ordering::Equal, a == b);
             if natural_order(&a, &b).is_le() && natural_order(&b, &c).is_le() {

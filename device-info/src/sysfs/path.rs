@@ -1,17 +1,16 @@
-//! Paths within a sysfs, by text alone.
+//! Paths within a sysfs, resolved as text.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::pci_address::PciAddress;
 
-/// How many directories an ancestor walk looks at: the deepest real device (a subfunction's vDPA
-/// behind three bridges) has a dozen.
+/// The maximum number of directories in a search for an ancestor. The deepest real device (a
+/// subfunction's vDPA device behind three bridges) has a dozen.
 const MAX_ANCESTORS: usize = 64;
 
-/// Where a symbolic link in `directory` leads, without asking the kernel for more than the
-/// link's own text: `..` takes one directory off.
+/// Resolves a symbolic link in `directory` from its target text alone: `..` removes one directory.
 ///
-/// `None` when it leads above `root`, where nothing of a sysfs is, or is absolute.
+/// Returns `None` if the target is absolute or leads above `root`, outside sysfs.
 pub(crate) fn follow(root: &Path, directory: &Path, target: &Path) -> Option<PathBuf> {
     let mut path = directory.to_path_buf();
     for component in target.components() {
@@ -30,7 +29,8 @@ pub(crate) fn follow(root: &Path, directory: &Path, target: &Path) -> Option<Pat
     Some(path)
 }
 
-/// The nearest directory of a PCI function at or above `path`, below `root`, with its address.
+/// Returns the nearest PCI function's directory at or above `path` and below `root`, with its
+/// address.
 pub(crate) fn pci_ancestor(root: &Path, path: &Path) -> Option<(PciAddress, PathBuf)> {
     path.ancestors()
         .take(MAX_ANCESTORS)
@@ -41,8 +41,8 @@ pub(crate) fn pci_ancestor(root: &Path, path: &Path) -> Option<(PciAddress, Path
         })
 }
 
-/// Whether `name` is one name of a directory entry: not empty, no separator, not `.` or `..`, no
-/// control character, 255 bytes at most.
+/// Returns whether `name` is a single directory entry: not empty, no separator, not `.` or `..`, no
+/// control character, at most 255 bytes.
 pub(crate) fn is_entry_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 255
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_that_leads_out_of_the_root_leads_nowhere() {
+    fn a_link_that_leaves_the_root_is_refused() {
         let (root, directory) = (Path::new("/sys"), Path::new("/sys/bus/pci/devices"));
         let follow = |target: &str| follow(root, directory, Path::new(target));
         assert_eq!(
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_paths_are_no_names() {
+    fn paths_are_not_entry_names() {
         for name in [
             "",
             ".",

@@ -1,4 +1,4 @@
-//! Bad attributes: what a kernel, a driver or an odd directory can answer.
+//! Bad attributes of a kernel, a driver or a directory that is not a sysfs.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::fixtures;
 const PF: &str = "devices/pci0000:00/0000:00:04.0/0000:01:00.0";
 const VF: &str = "devices/pci0000:00/0000:00:04.0/0000:01:10.0";
 
-/// igb in a directory, with one path replaced.
+/// Builds igb in a directory and changes one path.
 fn igb_with(path: &str, change: impl FnOnce(&Path)) -> (tempfile::TempDir, Sysfs) {
     let directory = tempfile::tempdir().unwrap();
     let sysfs = fixtures::igb().build(directory.path()).unwrap();
@@ -60,13 +60,13 @@ fn a_bad_attribute_is_unknown_with_one_line_that_names_path_value_and_remedy() {
         ),
         (
             |path| std::fs::write(path, "seven\n").unwrap(),
-            "\"seven\" is no NUMA node",
+            "\"seven\" is not a NUMA node",
         ),
         (
             |path| std::fs::write(path, [0xff, 0xfe]).unwrap(),
-            "is no text",
+            "is not text",
         ),
-        // Reading the memory of a process at 0 fails with EIO.
+        // Reading a process's memory at address 0 fails with EIO.
         (|path| symlink("/proc/self/mem", path).unwrap(), "I/O error"),
         (|path| symlink("numa_node", path).unwrap(), "symbolic links"),
     ];
@@ -82,12 +82,12 @@ fn a_bad_attribute_is_unknown_with_one_line_that_names_path_value_and_remedy() {
             text.contains("0000:01:10.0/numa_node") && text.contains(reason),
             "{text}"
         );
-        assert!(text.contains("look ") && !text.contains('\n'), "{text}");
+        assert!(text.contains("; check ") && !text.contains('\n'), "{text}");
     }
 }
 
 #[test]
-fn a_fifo_in_the_place_of_an_attribute_does_not_hold_the_reader() {
+fn a_fifo_in_place_of_an_attribute_does_not_block_the_reader() {
     let (_directory, sysfs) = igb_with(&format!("{VF}/numa_node"), |path| {
         nix::unistd::mkfifo(path, Mode::S_IRWXU).unwrap();
     });
@@ -95,7 +95,7 @@ fn a_fifo_in_the_place_of_an_attribute_does_not_hold_the_reader() {
 }
 
 #[test]
-fn what_a_driver_does_not_support_is_no_value() {
+fn an_attribute_that_the_driver_does_not_support_has_no_value() {
     use std::io;
     for errno in [
         nix::errno::Errno::EOPNOTSUPP,
@@ -129,7 +129,7 @@ fn a_device_that_vanishes_between_two_reads_is_unknown_from_then_on() {
 fn functions_that_claim_each_other_end_the_search() {
     let directory = tempfile::tempdir().unwrap();
     let sysfs = fixtures::igb().build(directory.path()).unwrap();
-    // The PF says that it is a VF of its own VF, and the VF that it is its own VF.
+    // The PF claims to be a VF of its own VF, and the VF claims to be its own VF.
     symlink("../0000:01:10.0", sysfs.root().join(PF).join("physfn")).unwrap();
     symlink("../0000:01:10.2", sysfs.root().join(VF).join("virtfn0")).unwrap();
     symlink("../0000:01:10.0", sysfs.root().join(VF).join("virtfn1")).unwrap();

@@ -40,7 +40,7 @@ fn pci_function_numa_minus_one_is_none() {
 }
 
 #[test]
-fn pci_function_an_unbound_one_is_no_error() {
+fn pci_function_without_driver_is_not_an_error() {
     let ib = machine(&fixtures::ipoib());
     assert_eq!(ib.function("0000:02:10.0").driver(), None);
     assert_eq!(ib.sysfs.take_remarks(), []);
@@ -56,7 +56,7 @@ fn pci_function_a_domain_of_five_digits_is_found_with_its_vfs() {
 }
 
 #[test]
-fn pf_that_can_have_vfs_need_not_have_some() {
+fn pf_with_sriov_may_have_no_vfs() {
     let x710 = machine(&fixtures::unverified_x710(0));
     let sriov = x710.function("0000:3b:00.0").sriov().unwrap();
     assert_eq!(
@@ -81,7 +81,7 @@ fn pf_a_wrapped_number_of_vectors_is_unknown() {
 }
 
 #[test]
-fn vf_without_physfn_is_no_vf_as_one_passed_into_this_machine() {
+fn vf_without_physfn_is_not_a_vf_because_it_was_passed_into_this_machine() {
     let mut capture = fixtures::igb();
     capture.remove("devices/pci0000:00/0000:00:04.0/0000:01:10.0/physfn");
     let igb = machine(&capture);
@@ -132,14 +132,14 @@ fn numvfs_that_cannot_be_read_is_unknown_and_not_zero() {
 }
 
 #[test]
-fn numvfs_is_not_read_for_a_device_or_an_inventory_since_it_can_wait_for_a_driver() {
+fn numvfs_is_not_read_for_a_device_or_an_inventory_because_it_can_wait_for_a_driver() {
     let igb = machine(&fixtures::igb());
     let numvfs = igb
         .sysfs
         .root()
         .join("devices/pci0000:00/0000:00:04.0/0000:01:00.0/sriov_numvfs");
-    // Whoever reads this leaves a remark.
-    std::fs::write(numvfs, "no number").unwrap();
+    // Reading this content would leave a remark.
+    std::fs::write(numvfs, "not a number").unwrap();
     assert!(Facts::read(&igb.sysfs, "0000:01:10.0", &mut |_| None).is_some());
     assert_eq!(igb.sysfs.take_remarks(), []);
     let inventory = Inventory::read(&igb.sysfs, &mut |_| None);
@@ -156,7 +156,7 @@ fn netdev_of_a_function_is_none_one_or_many() {
         igb.function("0000:01:10.0").netdev().as_deref(),
         Some("eth2")
     );
-    // In a pod: the directory stays, or goes, and there is no name.
+    // The interface has moved to a pod: the directory is empty or missing.
     let vf = igb.function("0000:01:10.2");
     std::fs::remove_dir_all(
         igb.sysfs
@@ -216,7 +216,7 @@ fn subfunction_its_number_is_not_the_one_in_its_name_and_its_parent_is_the_neare
 }
 
 #[test]
-fn vfio_a_group_and_the_nodes_that_are_there() {
+fn vfio_a_group_and_its_existing_nodes() {
     let igb = machine(&fixtures::igb_vfio());
     let vf = igb.function("0000:01:10.0");
     assert_eq!(

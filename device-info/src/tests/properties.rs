@@ -1,4 +1,4 @@
-//! Whatever is missing: no panic, no loop, no wrong answer, only "unknown".
+//! Incomplete machines: no panic, no endless loop, no wrong answer, only "unknown".
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn machines() -> Vec<(Capture, Vec<&'static str>)> {
     ]
 }
 
-/// Every fact of the cut machine is one of the whole machine.
+/// Returns whether every fact of the cut machine is also a fact of the whole machine.
 fn claims_nothing_else(cut: &Facts, whole: &Facts) -> bool {
     fn known<T: PartialEq>(cut: &Option<T>, whole: &Option<T>) -> bool {
         cut.is_none() || cut == whole
@@ -50,7 +50,7 @@ fn claims_nothing_else(cut: &Facts, whole: &Facts) -> bool {
             .all(|name| whole.rdma_devices.contains(name))
 }
 
-/// Paths and their directories, all of which can be cut off.
+/// Returns the paths that can be removed, including directories.
 fn places(capture: &Capture) -> Vec<String> {
     let mut places: Vec<String> = capture
         .lines()
@@ -105,7 +105,7 @@ proptest! {
                 prop_assert!(claims_nothing_else(&cut, &whole), "{cut:#?} is not of {whole:#?}");
             }
         }
-        // Rubbish may say anything, but it must not hang or panic.
+        // Invalid content may give any answer, but must not hang or panic.
         for (place, text) in &spoiled {
             let path = sysfs.root().join(place.get(&places));
             if path.is_file() {

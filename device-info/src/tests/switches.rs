@@ -97,7 +97,7 @@ fn representor_of_another_hosts_function_is_not_ours() {
     let capture = fixtures::unverified_bluefield2();
     let mut switch = capture.switch("pci/0000:03:00.0").unwrap().clone();
     let mlx = machine(&fixtures::unverified_connectx6(2));
-    // Ports of VFs 0 and 1 are there, but belong to the host that the card is in.
+    // The ports of VFs 0 and 1 exist, but belong to the host of the card.
     assert_eq!(
         mlx.function("0000:3b:00.2").representor(Some(&switch)),
         None

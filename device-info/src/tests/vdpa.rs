@@ -91,7 +91,7 @@ fn vhost_vdpa_behind_a_pci_function_knows_it() {
 }
 
 #[test]
-fn an_identifier_is_a_pci_function_a_subfunction_a_vdpa_device_or_none_that_we_know() {
+fn an_identifier_is_a_pci_function_a_subfunction_a_vdpa_device_or_unknown() {
     let capture = fixtures::unverified_bluefield2().with(fixtures::vduse());
     let machine = machine(&capture);
     let device = |id: &str| machine.sysfs.device(id);

@@ -69,7 +69,7 @@ fn a_representors_port_is_read_with_the_numbers_of_its_function() {
 }
 
 #[test]
-fn a_refusal_names_what_was_asked_and_the_kernels_reason() {
+fn a_refusal_names_the_request_and_the_kernels_reason() {
     let datagram = message(NLMSG_ERROR, 7, &(-95_i32).to_ne_bytes());
     let error = collect(&datagram, 7, &Request::eswitch(&handle()), &mut Vec::new()).unwrap_err();
     let text = error.to_string();
@@ -81,7 +81,7 @@ fn a_refusal_names_what_was_asked_and_the_kernels_reason() {
 }
 
 #[test]
-fn answers_to_an_earlier_question_are_passed_over() {
+fn answers_to_an_earlier_request_are_skipped() {
     let mut replies = Vec::new();
     let datagram = [
         message(30, 6, &vf_port()),
@@ -94,7 +94,7 @@ fn answers_to_an_earlier_question_are_passed_over() {
 
 proptest! {
     #[test]
-    fn a_cut_answer_is_an_error_or_less_never_a_panic(cut in 0_usize..400, noise in proptest::collection::vec(any::<u8>(), 0..64)) {
+    fn a_truncated_answer_never_panics(cut in 0_usize..400, noise in proptest::collection::vec(any::<u8>(), 0..64)) {
         let mut datagram = [message(30, 7, &vf_port()), message(NLMSG_DONE, 7, &0_i32.to_ne_bytes())].concat();
         datagram.truncate(cut);
         datagram.extend(noise);
