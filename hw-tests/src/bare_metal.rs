@@ -1,6 +1,7 @@
-//! The suite on this machine's own hardware.
+//! Runs the suite on this machine's own hardware.
 //!
-//! It says what it will touch, touches only functions that it was told, refuses those that somebody
+//! The suite prints what it will touch and touches only functions that the user named. It refuses
+//! functions that are in use, and holds a lock on each function while it runs.
 //! uses, and holds a lock on each while it runs.
 
 use std::io::{self, Write};
@@ -22,7 +23,7 @@ mod plan;
 mod routes;
 mod state;
 
-/// Runs the cases on the functions of `node`. False if nothing was to be run.
+/// Runs the cases on the functions of `node`. Returns false if there was nothing to run.
 pub(crate) fn run(
     node: &Node,
     cases: &[Case],
@@ -75,18 +76,18 @@ fn functions(node: &Node) -> impl Iterator<Item = (PciAddress, bool)> {
     pfs.chain(node.virtio.iter().map(|virtio| (*virtio, false)))
 }
 
-/// The suite does not run on this machine.
+/// Why the suite does not run on this machine.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BareMetalError {
     #[error("{0}; nothing was touched")]
     Refused(String),
-    #[error("no PF was named, so nothing was touched; remedy: --pf with a function that makes VFs")]
+    #[error("no PF was named, so nothing was touched; name a function with SR-IOV by --pf")]
     NoPf,
-    #[error("changing VFs and drivers takes root; remedy: run it as root")]
+    #[error("changing VFs and drivers needs root; run it as root")]
     NotRoot,
-    #[error("interrupted; what the suite had made is unmade")]
+    #[error("interrupted; everything that the suite created is removed")]
     Interrupted,
-    #[error("signals cannot be taken: {0}")]
+    #[error("cannot handle signals: {0}")]
     Signals(io::Error),
     #[error(transparent)]
     State(#[from] StateError),
@@ -96,7 +97,7 @@ pub(crate) enum BareMetalError {
     Out(#[from] io::Error),
 }
 
-/// All PFs of this machine, whether or not the suite may use them.
+/// Prints all PFs of this machine, whether or not the suite may use them.
 fn candidates(out: &mut impl Write) -> Result<(), BareMetalError> {
     let mut any = false;
     for name in crate::rig::sysfs::names("/sys/bus/pci/devices") {
@@ -115,7 +116,7 @@ fn candidates(out: &mut impl Write) -> Result<(), BareMetalError> {
         writeln!(out, "  {state}: {usable}")?;
     }
     if !any {
-        writeln!(out, "  none: no function of this machine makes VFs")?;
+        writeln!(out, "  none: no function of this machine has SR-IOV")?;
     }
     Ok(())
 }

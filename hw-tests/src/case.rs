@@ -1,4 +1,4 @@
-//! One behaviour to be shown, and how showing it ends.
+//! A case: one behaviour to check, and its outcome.
 
 use std::error::Error;
 use std::fmt::{Debug, Display};
@@ -6,26 +6,26 @@ use std::fmt::{Debug, Display};
 use crate::feature::Feature;
 use crate::node::Node;
 
-/// One behaviour, shown on real devices.
+/// One behaviour, checked on real devices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     /// `group/the_behaviour`.
     pub(crate) name: &'static str,
-    /// Without one of these the case is skipped.
+    /// The features that the case needs. Without one of them it is skipped.
     pub(crate) needs: &'static [Feature],
-    /// Shows it, and leaves the machine as it was.
+    /// Checks the behaviour and leaves the machine unchanged.
     pub(crate) run: fn(&Node) -> Outcome,
 }
 
-/// How a case ended: shown, or a reason why not.
+/// The outcome of a case: passed, or the reason why not.
 pub(crate) type Outcome = Result<(), Stop>;
 
 /// Why a case ended early.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The behaviour is not there.
+    /// The behaviour is wrong.
     Failed(String),
-    /// This machine cannot show it.
+    /// This machine cannot run the case.
     Skipped(String),
 }
 
@@ -35,7 +35,7 @@ impl Stop {
     }
 }
 
-/// Any error fails the case, told with its causes.
+/// Any error fails the case, with its causes.
 impl<E: Error> From<E> for Stop {
     fn from(error: E) -> Self {
         let mut reason = error.to_string();
@@ -52,7 +52,7 @@ impl<E: Error> From<E> for Stop {
     }
 }
 
-/// Fails the case unless both are equal.
+/// Fails the case unless both values are equal.
 pub(crate) fn same<F, E>(what: impl Display, found: F, expected: E) -> Outcome
 where
     F: PartialEq<E> + Debug,
@@ -66,7 +66,7 @@ where
     )))
 }
 
-/// Fails the case unless it holds.
+/// Fails the case unless the condition holds.
 pub(crate) fn holds(what: impl Display, holds: bool) -> Outcome {
     if holds {
         return Ok(());
@@ -74,9 +74,9 @@ pub(crate) fn holds(what: impl Display, holds: bool) -> Outcome {
     Err(Stop::failed(what.to_string()))
 }
 
-/// Fails the case if there is nothing.
+/// Fails the case if there is no value.
 pub(crate) fn present<T>(what: impl Display, value: Option<T>) -> Result<T, Stop> {
-    value.ok_or_else(|| Stop::failed(format!("{what}: nothing there")))
+    value.ok_or_else(|| Stop::failed(format!("{what}: missing")))
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_with_its_cause_once() {
+    fn an_error_names_its_cause_once() {
         #[derive(Debug, thiserror::Error)]
         #[error("reading failed")]
         struct Outer(#[source] std::fmt::Error);

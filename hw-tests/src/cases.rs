@@ -1,4 +1,4 @@
-//! The suite, a file per kind of device.
+//! The cases, one file per kind of device.
 
 use crate::case::Case;
 
@@ -25,7 +25,7 @@ mod vduse;
 mod vfio;
 mod vp_vdpa;
 
-/// All cases, in the order in which they run: those that share VFs stand together.
+/// Returns all cases in the order in which they run. Cases that share VFs are adjacent.
 pub(crate) fn all() -> Vec<Case> {
     [
         sriov::CASES,

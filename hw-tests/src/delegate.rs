@@ -1,7 +1,7 @@
-//! CNI plugins of the suite's own: this program, called as one by a link of its type's name.
+//! The suite's own CNI plugins: this program, called through a link with the name of a plugin type.
 //!
-//! They do to a device what plugins do that are not built here, and no more than a case needs. Each
-//! says at its head what it stands for, and what it leaves behind on purpose.
+//! Each imitates a plugin that is not built here, as far as a case needs it. Its module says which
+//! plugin it imitates, and what it leaves behind on purpose.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::case::Stop;
-use call::Call;
+use call::PluginCall;
 
 mod bond;
 mod call;
@@ -20,10 +20,10 @@ mod ib;
 mod rdma;
 mod socket;
 
-/// A plugin: what it answers an ADD with, or nothing where there is nothing to answer.
-type Plugin = fn(&Call) -> Result<Option<Value>, Stop>;
+/// A plugin. Returns the result of an ADD; `None` for the other verbs.
+type Plugin = fn(&PluginCall) -> Result<Option<Value>, Stop>;
 
-/// The types, as networks name them.
+/// The plugin types, as networks name them.
 const PLUGINS: [(&str, Plugin); 6] = [
     (bond::TYPE, bond::run),
     (device::TYPE, device::run),
@@ -33,12 +33,12 @@ const PLUGINS: [(&str, Plugin); 6] = [
     (socket::TYPE, socket::run),
 ];
 
-/// The types of all plugins.
+/// Returns all plugin types.
 pub(crate) fn types() -> impl Iterator<Item = &'static str> {
     PLUGINS.iter().map(|(name, _)| *name)
 }
 
-/// Runs as a plugin where this program was called as one.
+/// Runs as a plugin if this program was called as one.
 pub(crate) fn run() -> Option<ExitCode> {
     std::env::var_os("CNI_COMMAND")?;
     let called = std::env::args_os().next()?;
@@ -48,7 +48,7 @@ pub(crate) fn run() -> Option<ExitCode> {
     let answer = io::stdin()
         .read_to_end(&mut stdin)
         .map_err(Stop::from)
-        .and_then(|_| Call::read(&stdin))
+        .and_then(|_| PluginCall::read(&stdin))
         .and_then(|call| plugin(&call));
     let (text, code) = match answer {
         Ok(None) => (String::new(), ExitCode::SUCCESS),
@@ -58,7 +58,7 @@ pub(crate) fn run() -> Option<ExitCode> {
             ExitCode::FAILURE,
         ),
     };
-    // The runtime has gone if nobody reads it.
+    // The runtime has ended if this write fails.
     let _ = io::stdout().write_all(text.as_bytes());
     Some(code)
 }

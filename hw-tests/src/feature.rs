@@ -1,21 +1,21 @@
-//! What a case needs of the machine it runs on.
+//! What a case needs of its machine.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A property of the machine that some cases need.
+/// A property of a machine that some cases need.
 ///
-/// A machine that lacks one skips those cases and says why; `--require` makes that a failure.
+/// A machine without it skips those cases and prints why. With `--require` the skip is a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Feature {
-    /// A physical function that makes virtual ones.
+    /// A physical function with SR-IOV.
     Sriov,
     /// `vfio-pci` behind an IOMMU.
     Vfio,
-    /// `vfio-pci` without an IOMMU, which an administrator must have allowed.
+    /// `vfio-pci` without an IOMMU, which an administrator must allow.
     VfioNoiommu,
     /// The kernel's vDPA simulator: devices without a PCI function.
     VdpaSim,
@@ -25,19 +25,19 @@ pub(crate) enum Feature {
     VpVdpa,
     /// netdevsim: devlink ports and representors in switchdev mode.
     Switchdev,
-    /// Soft RoCE, while RDMA devices are seen from every network namespace.
+    /// Soft RoCE with RDMA devices that every network namespace sees.
     RdmaShared,
-    /// Soft RoCE, while each RDMA device belongs to one network namespace.
+    /// Soft RoCE with RDMA devices that belong to one network namespace each.
     RdmaExclusive,
-    /// The stub of an RDMA device on a PCI function, real IPoIB above it.
+    /// The stub of an RDMA device on a PCI function, with the kernel's IPoIB above it.
     IpoibStub,
-    /// Jackfield's binary and the CNI reference plugins: pods are attached.
+    /// Jackfield's binary and the CNI reference plugins, to attach pods.
     Pods,
-    /// Bonds of interfaces, in pods.
+    /// Bonds in pods.
     Bond,
     /// DPDK's `dpdk-testpmd`, which serves vhost-user and memif sockets.
     Dpdk,
-    /// The virtual machine itself: cases that check this program, which bare metal is not for.
+    /// The virtual machine: for cases that check this program itself.
     Guest,
 }
 
@@ -85,12 +85,12 @@ impl fmt::Display for Feature {
     }
 }
 
-/// One word of `--require`: a feature, or a group of them.
+/// A word of `--require`: a feature, or a group of features.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requirement(Vec<Feature>);
 
 impl Requirement {
-    /// The features that the word stands for.
+    /// Returns the features of the word.
     pub(crate) fn features(&self) -> &[Feature] {
         &self.0
     }
@@ -116,9 +116,9 @@ impl FromStr for Requirement {
     }
 }
 
-/// A word that names no feature.
+/// A word that is neither a feature nor a group.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown feature '{0}'; remedy: one of all, vdpa, rdma, {names}", names = Feature::ALL.map(Feature::name).join(", "))]
+#[error("unknown feature '{0}'; use one of all, vdpa, rdma, {names}", names = Feature::ALL.map(Feature::name).join(", "))]
 pub(crate) struct UnknownFeature(String);
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_stands_for_its_features() {
+    fn a_group_contains_its_features() {
         let vdpa: Requirement = "vdpa".parse().unwrap();
         assert_eq!(
             vdpa.features(),

@@ -1,4 +1,4 @@
-//! The guest's half: runs the job that the host left in a shared folder.
+//! The guest's half: runs the job that the host wrote to a shared folder.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ use crate::suite;
 
 /// The name of the job in the shared folder.
 pub(crate) const JOB: &str = "job.json";
-/// The name of the report there, a line of JSON per event.
+/// The name of the report there, one line of JSON per event.
 pub(crate) const REPORT: &str = "report.jsonl";
 
-/// What the host asks the guest to do.
+/// What the guest should run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) boot: Boot,
@@ -28,7 +28,7 @@ pub(crate) struct Job {
     pub(crate) cases: Vec<String>,
 }
 
-/// Runs the job of the folder and writes the report beside it.
+/// Runs the folder's job and writes the report beside it.
 pub(crate) fn run(folder: &Path) -> Result<(), GuestError> {
     let file = |name: &str| folder.join(name);
     let text = fs::read(file(JOB)).map_err(|source| GuestError::File {
@@ -57,7 +57,7 @@ pub(crate) fn run(folder: &Path) -> Result<(), GuestError> {
         source,
     };
     let mut report = File::create(file(REPORT)).map_err(broken)?;
-    // Nobody interrupts the guest: the host ends the whole machine.
+    // Nothing interrupts the guest. The host kills the whole machine.
     suite::run(&selected, &job.node, &Interrupt::default(), &mut |event| {
         let mut line = serde_json::to_string(&event).map_err(io::Error::other)?;
         line.push('\n');
@@ -66,17 +66,15 @@ pub(crate) fn run(folder: &Path) -> Result<(), GuestError> {
     .map_err(broken)
 }
 
-/// The guest cannot do its job.
+/// Why the guest cannot run its job.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GuestError {
     #[error("{}: {source}", file.display())]
     File { file: PathBuf, source: io::Error },
-    #[error(
-        "{JOB} is not what this version writes: {0}; remedy: build host and guest from one checkout"
-    )]
+    #[error("{JOB} has another format: {0}; build host and guest from one checkout")]
     Job(serde_json::Error),
     #[error(
-        "{JOB} names the case '{0}', which is not in this binary; remedy: build host and guest from one checkout"
+        "{JOB} names the case '{0}', which is not in this binary; build host and guest from one checkout"
     )]
     Unknown(String),
     #[error(transparent)]

@@ -1,7 +1,7 @@
 //! The host's half: a virtual machine with devices that a stock Debian kernel drives.
 //!
-//! QEMU emulates in software. A host that is a virtual machine itself may offer `/dev/kvm` that
-//! opens and yet does not run a kernel, so it is never used.
+//! QEMU emulates in software. It never uses `/dev/kvm`, because a host that is itself a virtual
+//! machine may offer a `/dev/kvm` that opens but cannot run a kernel.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,26 +24,26 @@ mod runner;
 mod setup;
 mod tail;
 
-/// Cases to be run in the virtual machine.
+/// Cases to run in the virtual machine.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     pub(crate) cases: &'a [Case],
-    /// The binary that attaches pods.
+    /// The binary under test.
     pub(crate) jackfield: Option<&'a Path>,
     /// The folder with the CNI reference plugins.
     pub(crate) cni_bin: Option<&'a Path>,
-    /// Folders brought in besides the suite's own.
+    /// Extra folders of the host.
     pub(crate) mounts: &'a [Mount],
-    /// The longest that one boot may take.
+    /// The time limit of one boot.
     pub(crate) timeout: Duration,
-    /// Ask the mirror for a newer kernel first.
+    /// Whether to ask the mirror for a newer kernel first.
     pub(crate) refresh: bool,
     pub(crate) dry_run: bool,
 }
 
 impl Job<'_> {
-    /// Boots the machine as often as the cases need it, and adds what comes of them to the report.
-    /// False if nothing was to be run.
+    /// Boots the machine as often as the cases need, and adds their results to the report. Returns
+    /// false if there was nothing to run.
     pub(crate) fn run(&self, report: &mut Report) -> Result<bool, LabError> {
         if self.dry_run {
             self.describe()?;
@@ -67,7 +67,7 @@ impl Job<'_> {
         Ok(true)
     }
 
-    /// The cases of each boot that has any.
+    /// Returns each boot that has cases, with its cases.
     fn boots(&self) -> Vec<(Boot, Vec<Case>)> {
         Boot::ALL
             .into_iter()
@@ -100,7 +100,7 @@ impl Job<'_> {
     }
 }
 
-/// The virtual machine cannot be had.
+/// Why there is no virtual machine.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabError {
     #[error(transparent)]

@@ -5,10 +5,10 @@
 //!                                └─▶ bare_metal ────────▶ suite ─┴─▶ report
 //! ```
 //!
-//! One static binary is both halves: on the host it boots a virtual machine with itself in a shared
-//! folder, in the guest it runs the cases and writes a line of JSON for each. On bare metal the same
-//! suite runs without the machine in between. Called by the name of one of its CNI plugins it is that
-//! plugin.
+//! One static binary has both halves. On the host it boots a virtual machine with itself in a
+//! shared folder. In the guest it runs the cases and writes a line of JSON for each. On bare metal
+//! the same suite runs without the machine in between. Under the name of one of its CNI plugins the
+//! binary is that plugin.
 
 #![allow(
     clippy::disallowed_methods,
@@ -31,7 +31,7 @@ mod delegate;
 mod cases;
 mod normal;
 mod probe;
-mod standing;
+mod shared_vfs;
 mod suite;
 mod traces;
 

@@ -1,4 +1,4 @@
-//! What of the machine the suite may use.
+//! What the suite may use of the machine.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -10,29 +10,29 @@ use crate::case::Stop;
 
 /// The devices that the suite may change.
 ///
-/// Nothing else on the machine is touched: on bare metal a person named these, in the guest they
-/// are the ones that the virtual machine was given.
+/// The suite touches nothing else. On bare metal the user named these devices; in the guest they
+/// are the virtual machine's.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Node {
-    /// Physical functions whose VFs are made, rebound and unmade.
+    /// Physical functions on which the suite creates, rebinds and removes VFs.
     pub(crate) pfs: Vec<PciAddress>,
-    /// Whether the whole machine is the suite's: the guest is, a machine of bare metal never.
+    /// Whether the whole machine belongs to the suite. True in the guest, false on bare metal.
     pub(crate) is_guest: bool,
-    /// The first PF's VFs, while a case that uses them runs: in the order of their index.
+    /// The first PF's VFs by index, while a case uses them.
     #[serde(skip)]
     pub(crate) vfs: Vec<PciAddress>,
     /// The binary under test.
     pub(crate) jackfield: Option<PathBuf>,
     /// The folder with the CNI reference plugins.
     pub(crate) cni_bin: Option<PathBuf>,
-    /// What was measured, for the report.
+    /// Measurements for the report.
     #[serde(skip)]
     pub(crate) notes: Notes,
     /// Virtio network functions that may become the parent of a vDPA device.
     pub(crate) virtio: Vec<PciAddress>,
 }
 
-/// Lines of the report that a case writes, shared with the thread that it runs on.
+/// Lines of the report that a case writes, shared with the case's thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes(Arc<Mutex<Vec<String>>>);
 
@@ -43,7 +43,7 @@ impl Notes {
         }
     }
 
-    /// All of them; they are gone then.
+    /// Removes and returns all lines.
     pub(crate) fn take(&self) -> Vec<String> {
         self.0
             .lock()
@@ -53,38 +53,38 @@ impl Notes {
 }
 
 impl Node {
-    /// The PF of cases that need one.
+    /// Returns the PF for cases that need one.
     pub(crate) fn pf(&self) -> Result<PciAddress, Stop> {
         self.pfs
             .first()
             .copied()
-            .ok_or_else(|| Stop::Skipped("no PF was given; remedy: --pf".to_owned()))
+            .ok_or_else(|| Stop::Skipped("no PF was given; name one by --pf".to_owned()))
     }
 
-    /// VF `index` of that PF.
+    /// Returns VF `index` of that PF.
     pub(crate) fn vf(&self, index: usize) -> Result<PciAddress, Stop> {
         self.vfs.get(index).copied().ok_or_else(|| {
             Stop::Skipped(format!(
-                "the PF has {} VFs, this takes {}; remedy: --pf with another",
+                "the PF has {} VFs, but this case needs {}; name another by --pf",
                 self.vfs.len(),
                 index + 1
             ))
         })
     }
 
-    /// A PF that the suite may take from its driver: the last one, so that with two of them the
-    /// first stays as it is.
+    /// Returns a PF that the suite may take from its driver: the last one, so that with two PFs the
+    /// first one keeps its driver.
     pub(crate) fn spare_pf(&self) -> Result<PciAddress, Stop> {
         self.pfs
             .last()
             .copied()
-            .ok_or_else(|| Stop::Skipped("no PF was given; remedy: --pf".to_owned()))
+            .ok_or_else(|| Stop::Skipped("no PF was given; name one by --pf".to_owned()))
     }
 
-    /// The virtio function of cases that need one.
+    /// Returns the virtio function for cases that need one.
     pub(crate) fn virtio(&self) -> Result<PciAddress, Stop> {
         self.virtio.first().copied().ok_or_else(|| {
-            Stop::Skipped("no virtio network function was given; remedy: --virtio".to_owned())
+            Stop::Skipped("no virtio network function was given; name one by --virtio".to_owned())
         })
     }
 }

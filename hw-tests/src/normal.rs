@@ -1,19 +1,20 @@
-//! Captures in a form in which two of the same hardware are equal.
+//! Captures in normal form, in which two captures of the same hardware are equal.
 //!
-//! What a machine hands out anew each time is replaced by what it belongs to: interface names by
-//! their device, IOMMU groups by their first member, addresses and GUIDs by the order in which they
-//! occur, the numbers of devices on the virtio bus and of device nodes by nothing.
+//! Names that a machine assigns at each boot or bind are replaced: interface names by their device, IOMMU groups by
+//! their first member, addresses and GUIDs by the order in which they occur. Numbers of virtio
+//! devices and of device nodes are dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use device_info::Capture;
 
-/// The lines of some devices of a capture, in normal form.
+/// Lines of a capture in normal form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NormalForm(BTreeSet<String>);
 
 impl NormalForm {
-    /// Of the devices at these paths below the root of sysfs, and what links to them.
+    /// Makes the normal form of the devices at these paths below the root of sysfs, and of links to
+    /// them.
     pub(crate) fn of(capture: &Capture, devices: &[&str]) -> Self {
         let mut names = Names::default();
         let lines: Vec<String> = capture
@@ -28,7 +29,7 @@ impl NormalForm {
         Self(lines.chain(nodes).collect())
     }
 
-    /// The same with other words: names that people gave.
+    /// Replaces names that people chose.
     pub(crate) fn renamed(self, names: &[(&str, &str)]) -> Self {
         let rename = |line: String| {
             names
@@ -38,7 +39,7 @@ impl NormalForm {
         Self(self.0.into_iter().map(rename).collect())
     }
 
-    /// What one has and the other has not; nothing if they are equal.
+    /// Returns the lines that only one of the two has; `None` if they are equal.
     pub(crate) fn difference(&self, expected: &Self) -> Option<String> {
         let more = self
             .0
@@ -53,7 +54,7 @@ impl NormalForm {
     }
 }
 
-/// Whether a line is about one of the devices: below it, or a link to it or to something below.
+/// Returns whether a line is below one of the devices, or a link to it or to something below it.
 fn concerns(line: &str, devices: &[&str]) -> bool {
     let below = |path: &str, device: &str| {
         path.strip_prefix(device)
@@ -66,7 +67,7 @@ fn concerns(line: &str, devices: &[&str]) -> bool {
     })
 }
 
-/// The path of a line, and where it links to.
+/// Returns the path of a line and the target of its link.
 fn split(line: &str) -> (&str, Option<&str>) {
     if let Some((path, target)) = line.split_once(" -> ") {
         return (path, Some(target));
@@ -77,11 +78,11 @@ fn split(line: &str) -> (&str, Option<&str>) {
 
 #[derive(Debug, Default)]
 struct Names {
-    /// By a name as it stands between slashes, what replaces it.
+    /// Replacements for names between slashes.
     parts: BTreeMap<String, String>,
-    /// IOMMU groups' numbers.
+    /// Replacements for the numbers of IOMMU groups.
     groups: BTreeMap<String, String>,
-    /// Addresses and GUIDs.
+    /// Replacements for addresses and GUIDs.
     identities: BTreeMap<String, String>,
 }
 
@@ -130,7 +131,7 @@ impl Names {
         self.path(path) + &rest
     }
 
-    /// A device node of one of the devices: a vDPA device's, an IOMMU group's.
+    /// Returns the line of a device node that belongs to one of the devices, or to its IOMMU group.
     fn node(&self, line: &str) -> Option<String> {
         let (node, _) = line.strip_prefix("/dev/")?.split_once(" = ")?;
         if let Some(kind) = self.parts.get(node) {
@@ -171,7 +172,7 @@ fn numbered(name: &str, prefix: &str) -> bool {
         .is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// Whether the attribute says who a device is.
+/// Returns whether the attribute identifies a device.
 fn is_identity(path: &str) -> bool {
     let attribute = path.rsplit('/').next().unwrap_or(path);
     ["address", "node_guid", "phys_switch_id"].contains(&attribute) || path.ends_with("/gids/0")
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_out_anew_makes_no_difference() {
+    fn newly_assigned_names_make_no_difference() {
         let original = of_json(|json| json);
         let again = of_json(|json| {
             json.replace("eth0", "enp1s0")
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_does() {
+    fn every_other_change_makes_a_difference() {
         let original = of_json(|json| json);
         for (from, to) in [
             ("0x10ca", "0x10cb"),

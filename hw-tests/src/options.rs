@@ -28,46 +28,46 @@ struct Options {
     select: Select,
     #[command(flatten)]
     bare_metal: BareMetal,
-    /// The binary under test, static where it is to run in the virtual machine [default on bare
-    /// metal: /opt/cni/bin/jackfield]
+    /// The binary under test, which must be static for the virtual machine [default on bare metal:
+    /// /opt/cni/bin/jackfield]
     #[arg(long, value_name = "FILE")]
     jackfield: Option<PathBuf>,
     /// The folder with the CNI reference plugins [default on bare metal: /opt/cni/bin]
     #[arg(long, value_name = "DIR")]
     cni_bin: Option<PathBuf>,
-    /// Say what would run and what it would touch, and do nothing
+    /// Print what would run and what it would touch, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// List the cases and what each needs
+    /// List the cases and what each of them needs
     #[arg(long)]
     list: bool,
     /// Write the results to FILE as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Bring one more folder into the virtual machine, read-only, at /mnt/TAG
+    /// Mount one more folder in the virtual machine, read-only, at /mnt/TAG
     #[arg(long, value_name = "TAG=DIR", conflicts_with = "bare_metal")]
     mount: Vec<Mount>,
-    /// End a virtual machine that has not ended by itself after this many seconds
+    /// Kill a virtual machine that has not ended after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     timeout: u64,
-    /// Ask the mirror for today's kernel of Debian's backports
+    /// Ask the mirror for the latest kernel of Debian's backports
     #[arg(long, conflicts_with = "bare_metal")]
     refresh: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the job that the host left in DIR: the other half, started by the guest's init
+    /// Runs the job that the host wrote to DIR; the guest's init starts this
     #[command(hide = true)]
     Guest { dir: PathBuf },
 }
 
 #[derive(Debug, Args)]
 struct Select {
-    /// Only cases whose name contains one of these
+    /// Only cases whose name contains one of these texts
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     only: Vec<String>,
-    /// A case skipped for want of one of these features fails instead
+    /// Fail instead of skip if one of these features is missing
     #[arg(long, value_name = "FEATURE", value_delimiter = ',')]
     require: Vec<Requirement>,
 }
@@ -95,7 +95,7 @@ struct BareMetal {
     /// Run on this machine's own hardware
     #[arg(long)]
     bare_metal: bool,
-    /// A physical function that the suite may use: it makes and unmakes its VFs
+    /// A physical function that the suite may use; it creates and removes VFs on it
     #[arg(long, value_name = "BDF", requires = "bare_metal")]
     pf: Vec<PciAddress>,
     /// A virtio network function that the suite may take from its driver
@@ -103,7 +103,8 @@ struct BareMetal {
     virtio: Vec<PciAddress>,
 }
 
-/// Runs the command line: 0 all passed, 1 some failed, 2 it could not run.
+/// Runs the command line. Exits with 0 if all cases passed, 1 if some failed, 2 if the suite could
+/// not run.
 pub(crate) fn run() -> ExitCode {
     let options = match Options::try_parse() {
         Ok(options) => options,
@@ -118,7 +119,7 @@ pub(crate) fn run() -> ExitCode {
     match options.perform() {
         Ok(code) => code,
         Err(error) => {
-            // Nowhere is left to complain about a closed stderr.
+            // If stderr is closed, there is no other place for the error.
             let _ = writeln!(io::stderr(), "hw-tests: {error}");
             ExitCode::from(2)
         }
@@ -134,7 +135,7 @@ impl Options {
         let cases = self.select.cases();
         if cases.is_empty() {
             return Err(format!(
-                "no case matches --only {}; remedy: --list shows them",
+                "no case matches --only {}; list the cases with --list",
                 self.select.only.join(",")
             )
             .into());
@@ -197,12 +198,12 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_valid() {
         Options::command().debug_assert();
     }
 
     #[test]
-    fn a_pf_is_named_for_bare_metal_alone() {
+    fn a_pf_is_accepted_only_with_bare_metal() {
         assert!(Options::try_parse_from(["hw-tests", "--pf", "0000:01:00.0"]).is_err());
         let options = Options::try_parse_from([
             "hw-tests",
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn only_takes_parts_of_names() {
+    fn only_matches_parts_of_names() {
         let options =
             Options::try_parse_from(["hw-tests", "--only", "vduse/,no-such-case"]).unwrap();
         let cases = options.select.cases();

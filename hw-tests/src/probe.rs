@@ -1,4 +1,4 @@
-//! Whether a machine has a feature.
+//! Probes the features of a machine.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::feature::Feature;
 use crate::node::Node;
 use crate::rig::{command, sysfs};
 
-/// Whether the machine has the feature, or why not. Loads the modules that it takes.
+/// Checks that the machine has the feature, and loads the modules for it. Returns why not.
 pub(crate) fn probe(feature: Feature, node: &Node) -> Result<(), String> {
     match feature {
         Feature::Sriov => sriov(node),
@@ -24,7 +24,7 @@ pub(crate) fn probe(feature: Feature, node: &Node) -> Result<(), String> {
         Feature::VpVdpa => node
             .virtio()
             .map(drop)
-            .map_err(|_| "no virtio network function was given; remedy: --virtio".to_owned())
+            .map_err(|_| "no virtio network function was given; name one by --virtio".to_owned())
             .and_then(|()| vdpa_bus())
             .and_then(|()| modules(&["vp_vdpa"])),
         Feature::Switchdev => modules(&["netdevsim"]).and_then(|()| program("devlink")),
@@ -43,20 +43,18 @@ pub(crate) fn probe(feature: Feature, node: &Node) -> Result<(), String> {
 
 fn sriov(node: &Node) -> Result<(), String> {
     let Some(pf) = node.pfs.first() else {
-        return Err("no PF was given; remedy: --pf".to_owned());
+        return Err("no PF was given; name one by --pf".to_owned());
     };
     match sysfs::read(sysfs::function(*pf).join("sriov_totalvfs")) {
         Ok(total) if total != "0" => Ok(()),
-        Ok(_) => Err(format!(
-            "{pf} makes no VFs; remedy: enable SR-IOV in its firmware"
-        )),
-        Err(error) => Err(format!("{pf} is no PF: {error}")),
+        Ok(_) => Err(format!("{pf} has no SR-IOV; enable it in its firmware")),
+        Err(error) => Err(format!("{pf} is not a PF: {error}")),
     }
 }
 
 fn iommu(node: &Node, wanted: bool) -> Result<(), String> {
     let Some(pf) = node.pfs.first() else {
-        return Err("no PF was given; remedy: --pf".to_owned());
+        return Err("no PF was given; name one by --pf".to_owned());
     };
     match (
         sysfs::link(sysfs::function(*pf).join("iommu_group")),
@@ -64,13 +62,13 @@ fn iommu(node: &Node, wanted: bool) -> Result<(), String> {
     ) {
         (Some(_), true) | (None, false) => Ok(()),
         (None, true) => Err(format!(
-            "{pf} is behind no IOMMU; remedy: intel_iommu=on or amd_iommu=on on the kernel's command line"
+            "{pf} is not behind an IOMMU; add intel_iommu=on or amd_iommu=on to the kernel's command line"
         )),
         (Some(group), false) => Err(format!("{pf} is behind an IOMMU, in group {group}")),
     }
 }
 
-/// Never switched on by the suite: it lets devices write all memory.
+/// The suite never switches this on, because it lets devices write all memory.
 fn noiommu_allowed() -> Result<(), String> {
     const FILE: &str = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
     match sysfs::read(FILE) {
@@ -80,14 +78,14 @@ fn noiommu_allowed() -> Result<(), String> {
     }
 }
 
-/// What a pod takes: the binary, and plugins.
+/// Checks the binary and the plugins for pods.
 fn pods(node: &Node) -> Result<(), String> {
     let Some(jackfield) = &node.jackfield else {
-        return Err("no binary jackfield was given; remedy: --jackfield".to_owned());
+        return Err("no binary jackfield was given; name it by --jackfield".to_owned());
     };
     if !jackfield.is_file() {
         return Err(format!(
-            "{} is not there; remedy: --jackfield",
+            "{} does not exist; name another by --jackfield",
             jackfield.display()
         ));
     }
@@ -99,13 +97,13 @@ fn pods(node: &Node) -> Result<(), String> {
 
 fn plugin(node: &Node, name: &str) -> Result<(), String> {
     let Some(folder) = &node.cni_bin else {
-        return Err("no CNI plugins were given; remedy: --cni-bin".to_owned());
+        return Err("no CNI plugins were given; name their folder by --cni-bin".to_owned());
     };
     if folder.join(name).is_file() {
         return Ok(());
     }
     Err(format!(
-        "no CNI plugin {name} in {}; remedy: --cni-bin",
+        "no CNI plugin {name} in {}; name another folder by --cni-bin",
         folder.display()
     ))
 }
@@ -119,13 +117,13 @@ fn soft_roce() -> Result<(), String> {
 }
 
 fn rdma_mode(wanted: &str) -> Result<(), String> {
-    let said = command("rdma", &["system", "show"]).map_err(|error| error.to_string())?;
-    if said.split_whitespace().any(|word| word == wanted) {
+    let output = command("rdma", &["system", "show"]).map_err(|error| error.to_string())?;
+    if output.split_whitespace().any(|word| word == wanted) {
         return Ok(());
     }
     Err(format!(
-        "RDMA devices are not {wanted} among network namespaces here ({}); remedy: `rdma system set netns {wanted}` before any namespace exists",
-        said.trim()
+        "RDMA devices are not {wanted} among network namespaces here ({}); run `rdma system set netns {wanted}` before any namespace exists",
+        output.trim()
     ))
 }
 

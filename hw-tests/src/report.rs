@@ -1,4 +1,4 @@
-//! What came of the cases: told while they run, counted at the end, kept as JUnit.
+//! The results: printed while the cases run, counted at the end, written as JUnit.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A skip for want of one of `required` will count as a failure.
+    /// A skip because of one of the `required` features will count as a failure.
     pub(crate) const fn new(required: Vec<Feature>) -> Self {
         Self {
             required,
@@ -28,12 +28,12 @@ impl Report {
         }
     }
 
-    /// Whether the case has a result.
+    /// Returns whether the case has a result.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.finished.iter().any(|finished| finished.case == name)
     }
 
-    /// Takes one result and prints it.
+    /// Adds and prints a result.
     pub(crate) fn add(&mut self, case: &Case, finished: Finished) -> io::Result<()> {
         let finished = self.judge(case, finished);
         let mut out = io::stdout().lock();
@@ -47,7 +47,7 @@ impl Report {
         let Verdict::Skipped { reason, lacks } = &finished.verdict else {
             return finished;
         };
-        // A case that skips itself has seen that something of what it needs is not enough.
+        // A case that skips itself lacks part of what it needs.
         let wanting = match lacks {
             Some(feature) => std::slice::from_ref(feature),
             None => case.needs,
@@ -65,7 +65,7 @@ impl Report {
         junit::write(&self.finished, file)
     }
 
-    /// Prints the closing line; true if nothing failed.
+    /// Prints the summary. Returns true if nothing failed.
     pub(crate) fn close(&self) -> io::Result<bool> {
         let count = |wanted: fn(&Verdict) -> bool| {
             self.finished
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn a_skip_for_want_of_a_required_feature_fails() {
+    fn a_skip_because_of_a_required_feature_fails() {
         let vduse = Some(Feature::Vduse);
         assert!(fails(Feature::Vduse, &CASE, vduse));
         assert!(fails(Feature::Vduse, &CASE_NEEDS_TWO, vduse));
     }
 
     #[test]
-    fn a_skip_for_want_of_another_feature_stays_one() {
+    fn a_skip_because_of_another_feature_stays_a_skip() {
         let vduse = Some(Feature::Vduse);
         assert!(!fails(Feature::Sriov, &CASE, vduse));
         assert!(!fails(Feature::Sriov, &CASE_NEEDS_TWO, vduse));

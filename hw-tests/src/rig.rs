@@ -1,9 +1,9 @@
-//! What cases make in the kernel. Each thing is unmade when its value is dropped; [`crate::traces`]
-//! finds what was not.
+//! What cases create in the kernel. Dropping a value removes what it created; [`crate::traces`]
+//! finds leftovers.
 
 pub(crate) use cluster::Cluster;
 pub(crate) use command::{CommandError, command};
-pub(crate) use driver::Bound;
+pub(crate) use driver::DriverBinding;
 pub(crate) use ib_stub::{BoundStub, IbStub, LinkLayer};
 pub(crate) use link::{Link, LinkVf};
 pub(crate) use link_up::LinkUp;
@@ -15,8 +15,8 @@ pub(crate) use rxe::Rxe;
 pub(crate) use testpmd::Testpmd;
 pub(crate) use vdpa::{Vdpa, child};
 pub(crate) use vduse::Vduse;
-pub(crate) use vf_as_found::{VfAsFound, pf_and_number};
 pub(crate) use vf_cost::vf_state_cost;
+pub(crate) use vf_snapshot::{VfSnapshot, pf_and_number};
 pub(crate) use vfs::{Vfs, netdev, pf_of, vf_number};
 pub(crate) use wait::until;
 
@@ -35,7 +35,7 @@ pub(crate) mod sysfs;
 mod testpmd;
 mod vdpa;
 mod vduse;
-mod vf_as_found;
 mod vf_cost;
+mod vf_snapshot;
 mod vfs;
 mod wait;

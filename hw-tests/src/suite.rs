@@ -1,4 +1,4 @@
-//! Runs cases, one after the other, and tells how each ended.
+//! Runs cases one after another and reports how each ended.
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,16 +11,16 @@ use crate::feature::Feature;
 use crate::node::Node;
 use crate::probe;
 use crate::report::{Event, Finished, Verdict};
-use crate::standing::Standing;
+use crate::shared_vfs::SharedVfs;
 use crate::traces::Traces;
 
-/// More than ten times what the longest case takes in the guest on a quiet machine.
+/// More than ten times the longest case in the guest on an idle machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Runs the cases and gives each event to `tell`.
+/// Runs the cases and passes each event to `tell`.
 ///
-/// A case that does not end ends the suite: what it holds in the kernel would make every later
-/// answer worthless, so the others fail, naming it. After an interrupt no further case begins.
+/// A case that hangs ends the suite, because what it holds in the kernel would invalidate later
+/// results. The remaining cases then fail with its name. No further case begins after an interrupt.
 pub(crate) fn run(
     cases: &[Case],
     node: &Node,
@@ -38,7 +38,7 @@ fn run_within(
     tell: &mut dyn FnMut(Event) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut features = Features::default();
-    let mut standing = Standing::default();
+    let mut shared_vfs = SharedVfs::default();
     let mut node = node.clone();
     let mut hanging: Option<&str> = None;
     for case in cases {
@@ -52,18 +52,18 @@ fn run_within(
         let missing = features.missing(case, &node);
         let lacks = missing.as_ref().map(|(feature, _)| *feature);
         let ended = match (hanging, missing) {
-            (Some(name), _) => Ended::Did(Err(Stop::failed(format!(
-                "not run: {name} did not end before it"
-            )))),
-            (None, Some((_, reason))) => Ended::Did(Err(Stop::Skipped(reason))),
-            (None, None) => match standing.ready(case, &mut node) {
+            (Some(name), _) => {
+                CaseEnd::Finished(Err(Stop::failed(format!("not run: {name} hung before it"))))
+            }
+            (None, Some((_, reason))) => CaseEnd::Finished(Err(Stop::Skipped(reason))),
+            (None, None) => match shared_vfs.ready(case, &mut node) {
                 Ok(()) => supervised(case, &node, deadline),
-                Err(stop) => Ended::Did(Err(stop)),
+                Err(stop) => CaseEnd::Finished(Err(stop)),
             },
         };
         let outcome = match ended {
-            Ended::Did(outcome) => outcome,
-            Ended::DidNot => {
+            CaseEnd::Finished(outcome) => outcome,
+            CaseEnd::Hung => {
                 hanging = Some(case.name);
                 Err(Stop::failed(format!(
                     "did not end within {}s",
@@ -85,26 +85,26 @@ fn run_within(
     Ok(())
 }
 
-enum Ended {
-    Did(Outcome),
-    DidNot,
+enum CaseEnd {
+    Finished(Outcome),
+    Hung,
 }
 
-/// On a thread of its own: it may hang in the kernel, or panic.
-fn supervised(case: &Case, node: &Node, deadline: Duration) -> Ended {
+/// Runs a case in its own thread, because it may hang in the kernel or panic.
+fn supervised(case: &Case, node: &Node, deadline: Duration) -> CaseEnd {
     let before = Traces::of(node);
     let (sender, outcome) = mpsc::channel();
     let (run, its_node) = (case.run, node.clone());
-    // The thread is not waited for: when it is done it has sent, or dropped the sender.
+    // The thread is not joined. It sends its outcome, or drops the sender when it panics.
     thread::spawn(move || sender.send(run(&its_node)));
     let outcome = match outcome.recv_timeout(deadline) {
         Ok(outcome) => outcome,
         Err(RecvTimeoutError::Disconnected) => {
             Err(Stop::failed("it panicked; its message is in the log"))
         }
-        Err(RecvTimeoutError::Timeout) => return Ended::DidNot,
+        Err(RecvTimeoutError::Timeout) => return CaseEnd::Hung,
     };
-    Ended::Did(match (outcome, before.left_behind(node)) {
+    CaseEnd::Finished(match (outcome, before.left_behind(node)) {
         (outcome, None) => outcome,
         (Err(Stop::Failed(reason)), Some(left)) => Err(Stop::failed(format!(
             "{reason}; and it left behind: {left}"
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_passes_fails_or_is_skipped_with_its_reason() {
+    fn a_case_passes_fails_or_is_skipped_with_a_reason() {
         assert_eq!(verdict_of(|_| Ok(())), Verdict::Passed);
         assert_eq!(
             verdict_of(|_| Err(Stop::failed("no"))),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_hangs_fails_and_takes_the_rest_with_it() {
+    fn a_hanging_case_fails_and_so_do_all_later_ones() {
         let case = |name, run| Case {
             name,
             needs: &[],
@@ -224,13 +224,13 @@ mod tests {
             [
                 Verdict::Passed,
                 failed("did not end within 0s"),
-                failed("not run: a/hangs did not end before it"),
+                failed("not run: a/hangs hung before it"),
             ]
         );
     }
 
     #[test]
-    fn a_missing_feature_skips_with_the_reason() {
+    fn a_missing_feature_skips_the_case_with_a_reason() {
         let case = Case {
             name: "a/b",
             needs: &[Feature::Sriov],
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(
             finished.verdict,
             Verdict::Skipped {
-                reason: "no sriov: no PF was given; remedy: --pf".to_owned(),
+                reason: "no sriov: no PF was given; name one by --pf".to_owned(),
                 lacks: Some(Feature::Sriov),
             }
         );

@@ -1,4 +1,4 @@
-//! What a case may not leave behind.
+//! Finds what a case left behind.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use device_info::PciAddress;
 use crate::node::Node;
 use crate::rig::sysfs;
 
-/// The state of the machine as far as cases change it, a line per thing.
+/// The state of the machine as far as cases change it, one line per item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Traces(BTreeSet<String>);
 
@@ -32,9 +32,9 @@ impl Traces {
         Self(lines)
     }
 
-    /// Waits until the machine is as it was, and says what differs if that does not come true.
+    /// Waits until the machine is as before. Returns the difference if that does not happen.
     ///
-    /// A network namespace takes a moment to go away, and a driver to name its interface.
+    /// A network namespace takes a moment to disappear, and a driver to name its interface.
     pub(crate) fn left_behind(&self, node: &Node) -> Option<String> {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {

@@ -1,4 +1,4 @@
-//! Being told to stop: the running case comes to its end, the VFs go as they came, then it stops.
+//! Interrupts: the running case finishes, the VFs are removed, then the suite stops.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,13 +6,13 @@ use std::thread;
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// Whether somebody asked for the end.
+/// Whether the user or the CI system asked the suite to stop.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Takes Ctrl-C, and what CI systems send, as a wish from here on. Threads that start later
-    /// inherit that; programs that the suite runs do not.
+    /// Handles Ctrl-C and the signals of CI systems from now on. Threads that start later inherit
+    /// this; programs that the suite runs do not.
     pub(super) fn watch() -> nix::Result<Self> {
         let mut signals = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
@@ -21,7 +21,7 @@ impl Interrupt {
         signals.thread_block()?;
         let interrupt = Self::default();
         let asked = interrupt.clone();
-        // It waits for as long as the process lives.
+        // This thread waits for as long as the process lives.
         thread::spawn(move || {
             while signals.wait().is_ok() {
                 asked.0.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! One run at a time per function.
+//! Locks each function, so that only one run uses it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use device_info::PciAddress;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-/// The right to use a function, while it lives.
+/// A function's lock, held until dropped.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "held for its drop")] Flock<File>);
 
@@ -55,10 +55,10 @@ impl Lock {
     }
 }
 
-/// The function is not ours.
+/// Why a function cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LockError {
-    #[error("{function}: another run uses it ({holder}, lock {}); remedy: wait for its end", file.display())]
+    #[error("{function}: another run uses it ({holder}, lock {}); wait until it ends", file.display())]
     Held {
         function: PciAddress,
         holder: String,

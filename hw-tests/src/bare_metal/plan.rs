@@ -1,4 +1,4 @@
-//! What a run will touch, said before it does.
+//! Prints what a run will touch, before it starts.
 
 use std::io::{self, Write};
 
@@ -7,10 +7,10 @@ use crate::bare_metal::{BareMetalError, candidates};
 use crate::case::Case;
 use crate::feature::Feature;
 
-/// Prints it.
+/// Prints the plan.
 pub(super) fn show(states: &[(State, bool)], cases: &[Case]) -> Result<(), BareMetalError> {
     let mut out = io::stdout().lock();
-    writeln!(out, "functions of this machine that make VFs:")?;
+    writeln!(out, "functions of this machine with SR-IOV:")?;
     candidates(&mut out)?;
     let features: Vec<Feature> = Feature::ALL
         .into_iter()
@@ -19,9 +19,9 @@ pub(super) fn show(states: &[(State, bool)], cases: &[Case]) -> Result<(), BareM
     writeln!(out, "this run of {} cases touches:", cases.len())?;
     for (state, is_pf) in states {
         let what = if *is_pf {
-            "its VFs are made and unmade; they go to network namespaces and to vfio-pci and come back"
+            "its VFs are created and removed; they move to network namespaces and to vfio-pci and come back"
         } else {
-            "it is taken from its driver and given back"
+            "its driver releases it and gets it back"
         };
         writeln!(out, "  {state}: {what}")?;
     }
@@ -35,29 +35,31 @@ pub(super) fn show(states: &[(State, bool)], cases: &[Case]) -> Result<(), BareM
     }
     writeln!(
         out,
-        "  kernel modules that it loads stay loaded; network namespaces named hwt-… come and go"
+        "  kernel modules that it loads stay loaded; network namespaces named hwt-… are created and removed"
     )?;
     Ok(())
 }
 
-/// What a feature changes besides the named functions.
+/// Returns what a feature changes besides the named functions.
 const fn besides(feature: Feature) -> Option<&'static str> {
     match feature {
         Feature::Sriov | Feature::Vfio | Feature::VfioNoiommu | Feature::Guest => None,
         Feature::Pods => Some(
-            "pods get VFs by the binary under test; their cluster, journal and device files are in a folder below the temporary directory",
+            "the binary under test attaches VFs to pods; their cluster, journal and device files are in a folder below the temporary directory",
         ),
-        Feature::Bond => Some("bonds come and go, in the pods' network namespaces"),
+        Feature::Bond => Some("bonds are created and removed in the pods' network namespaces"),
         Feature::Dpdk => Some("dpdk-testpmd runs without hugepages and without PCI devices"),
         Feature::VdpaSim | Feature::Vduse | Feature::VpVdpa => {
-            Some("devices named hwt-… on the vDPA bus come and go")
+            Some("devices named hwt-… on the vDPA bus are created and removed")
         }
-        Feature::Switchdev => Some("a netdevsim device with its network interfaces comes and goes"),
-        Feature::RdmaShared | Feature::RdmaExclusive => {
-            Some("RDMA devices named hwt-… on the VFs come and go; the system's mode stays")
+        Feature::Switchdev => {
+            Some("a netdevsim device with its network interfaces is created and removed")
         }
-        Feature::IpoibStub => {
-            Some("the last PF goes to pci-pf-stub and comes back; only where the module ib_stub is")
-        }
+        Feature::RdmaShared | Feature::RdmaExclusive => Some(
+            "RDMA devices named hwt-… on the VFs are created and removed; the system's mode stays",
+        ),
+        Feature::IpoibStub => Some(
+            "the last PF moves to pci-pf-stub and comes back; only if the module ib_stub exists",
+        ),
     }
 }

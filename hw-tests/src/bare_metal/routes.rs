@@ -1,6 +1,6 @@
-//! Which interfaces carry a default route, from `/proc/net`.
+//! Finds the interfaces of default routes in `/proc/net`.
 
-/// Interfaces of default routes in `/proc/net/route`: destination and mask zero.
+/// Returns the interfaces of default routes in `/proc/net/route`: destination and mask zero.
 pub(super) fn of_ipv4(table: &str) -> Vec<&str> {
     let rows = table.lines().skip(1).map(|line| line.split_whitespace());
     rows.filter_map(|row| {
@@ -13,7 +13,8 @@ pub(super) fn of_ipv4(table: &str) -> Vec<&str> {
     .collect()
 }
 
-/// Interfaces of default routes in `/proc/net/ipv6_route`; the loopback's is the kernel's own.
+/// Returns the interfaces of default routes in `/proc/net/ipv6_route`, without the kernel's own on
+/// the loopback.
 pub(super) fn of_ipv6(table: &str) -> Vec<&str> {
     const ANY: &str = "00000000000000000000000000000000";
     let rows = table.lines().map(|line| line.split_whitespace());

@@ -1,4 +1,4 @@
-//! What a function is used for, before the suite takes it.
+//! Finds out whether a function is in use before the suite takes it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -31,7 +31,7 @@ struct Netdev {
     default_route: bool,
     /// Bonds, bridges, VLANs above it.
     uppers: Vec<String>,
-    /// Without link-local ones: every interface that is up has one.
+    /// Without link-local addresses, which every interface has while it is up.
     addresses: Vec<IpAddr>,
 }
 
@@ -43,7 +43,7 @@ impl State {
             text.parse().unwrap_or(0)
         };
         let mut names = sysfs::names(folder.join("net"));
-        // A virtio function's interface hangs off its virtio device.
+        // The interface of a virtio function is below its virtio device.
         for child in sysfs::names(&folder) {
             if child.starts_with("virtio") {
                 names.extend(sysfs::names(folder.join(child).join("net")));
@@ -60,22 +60,22 @@ impl State {
         })
     }
 
-    /// Why the suite must not use it.
+    /// Returns why the suite must not use the function.
     pub(super) fn refusal(&self, as_pf: bool) -> Option<String> {
         let address = self.address;
         if !self.there {
             return Some(format!(
-                "{address} is not there; remedy: lspci -D shows what is"
+                "{address} does not exist; list the functions with lspci -D"
             ));
         }
         if as_pf && self.total_vfs == 0 {
             return Some(format!(
-                "{address} makes no VFs; remedy: name a function that makes VFs"
+                "{address} has no SR-IOV; name a function with SR-IOV"
             ));
         }
         if as_pf && self.vfs > 0 {
             return Some(format!(
-                "{address} has {} VFs already, which somebody may use; remedy: write 0 to its sriov_numvfs",
+                "{address} has {} VFs already, which may be in use; write 0 to its sriov_numvfs",
                 self.vfs
             ));
         }
@@ -106,16 +106,16 @@ impl Netdev {
 
     fn refusal(&self) -> Option<String> {
         if self.default_route {
-            return Some("carries a default route; remedy: name another function".to_owned());
+            return Some("carries a default route; name another function".to_owned());
         }
         if let Some(upper) = self.uppers.first() {
             return Some(format!(
-                "is part of {upper}; remedy: take it out, or name another"
+                "is part of {upper}; remove it from there, or name another"
             ));
         }
         match self.addresses.first() {
             Some(address) if self.up => Some(format!(
-                "is up with address {address}; remedy: ip addr flush dev {}",
+                "is up with address {address}; remove it with ip addr flush dev {}",
                 self.name
             )),
             _ => None,
@@ -131,7 +131,7 @@ fn default_routes() -> Result<BTreeSet<String>, StateError> {
     ] {
         match fs::read_to_string(file) {
             Ok(table) => names.extend(read(&table).into_iter().map(str::to_owned)),
-            // A kernel without the family has no routes of it.
+            // A kernel without this family has no routes of it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(StateError::Routes { file, source }),
         }
@@ -164,7 +164,11 @@ impl fmt::Display for State {
             if self.netdevs.is_empty() {
                 "none".to_owned()
             } else {
-                let names: Vec<&str> = self.netdevs.iter().map(|it| it.name.as_str()).collect();
+                let names: Vec<&str> = self
+                    .netdevs
+                    .iter()
+                    .map(|netdev| netdev.name.as_str())
+                    .collect();
                 names.join(" ")
             },
             self.vfs,
@@ -173,7 +177,7 @@ impl fmt::Display for State {
     }
 }
 
-/// The machine does not say what a function is used for, so it is not touched.
+/// The machine does not report whether a function is in use, so the suite does not touch it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StateError {
     #[error("{file}: {source}")]
@@ -181,7 +185,7 @@ pub(crate) enum StateError {
         file: &'static str,
         source: io::Error,
     },
-    #[error("this machine's addresses cannot be read: {0}")]
+    #[error("cannot read this machine's addresses: {0}")]
     Addresses(io::Error),
 }
 
@@ -209,12 +213,12 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_pf_may_be_used() {
+    fn an_idle_pf_is_accepted() {
         assert_eq!(pf(netdev()).refusal(true), None);
     }
 
     #[test]
-    fn what_somebody_uses_is_refused_with_the_reason() {
+    fn a_function_in_use_is_refused_with_the_reason() {
         for (state, part) in [
             (
                 pf(Netdev {
@@ -249,26 +253,26 @@ mod tests {
                     total_vfs: 0,
                     ..pf(netdev())
                 },
-                "makes no VFs",
+                "has no SR-IOV",
             ),
             (
                 State {
                     there: false,
                     ..pf(netdev())
                 },
-                "is not there",
+                "does not exist",
             ),
         ] {
             let refusal = state.refusal(true).unwrap();
             assert!(
-                refusal.contains(part) && refusal.contains("remedy"),
+                refusal.contains(part) && refusal.contains("; "),
                 "{refusal}"
             );
         }
     }
 
     #[test]
-    fn an_address_on_an_interface_that_is_down_is_no_use() {
+    fn an_address_on_an_interface_that_is_down_does_not_count() {
         let state = pf(Netdev {
             up: false,
             addresses: vec!["192.0.2.1".parse().unwrap()],

@@ -1,5 +1,5 @@
-//! `--bare-metal` itself: what it says, what it refuses, what it runs. The guest's second PF is the
-//! bare metal.
+//! `--bare-metal` itself: what it prints, refuses and runs. The guest's second PF plays the bare
+//! metal.
 
 use std::io::{Read, Seek};
 use std::process::Command;
@@ -19,9 +19,9 @@ pub(super) const CASES: &[Case] = &[
         run: a_dry_run_says_what_it_would_touch_and_touches_nothing,
     },
     Case {
-        name: "bare-metal/a_pf_that_somebody_uses_is_refused",
+        name: "bare-metal/a_pf_in_use_is_refused",
         needs: NEEDS,
-        run: a_pf_that_somebody_uses_is_refused,
+        run: a_pf_in_use_is_refused,
     },
     Case {
         name: "bare-metal/the_suite_runs_on_the_named_pf",
@@ -29,9 +29,9 @@ pub(super) const CASES: &[Case] = &[
         run: the_suite_runs_on_the_named_pf,
     },
     Case {
-        name: "bare-metal/an_interrupt_puts_the_vfs_back",
+        name: "bare-metal/an_interrupt_removes_the_vfs",
         needs: NEEDS,
-        run: an_interrupt_puts_the_vfs_back,
+        run: an_interrupt_removes_the_vfs,
     },
     Case {
         name: "bare-metal/a_pf_is_used_by_one_run_at_a_time",
@@ -50,7 +50,7 @@ fn bare_metal(arguments: &[&str]) -> Result<String, Stop> {
 
 fn refusal(arguments: &[&str]) -> Result<String, Stop> {
     match bare_metal(arguments) {
-        Ok(said) => Err(Stop::failed(format!("it was not refused: {said}"))),
+        Ok(output) => Err(Stop::failed(format!("it was not refused: {output}"))),
         Err(Stop::Failed(reason)) => Ok(reason),
         Err(other) => Err(other),
     }
@@ -58,24 +58,24 @@ fn refusal(arguments: &[&str]) -> Result<String, Stop> {
 
 fn a_dry_run_says_what_it_would_touch_and_touches_nothing(node: &Node) -> Outcome {
     let pf = node.spare_pf()?.to_string();
-    let said = bare_metal(&["--dry-run", "--pf", &pf])?;
+    let output = bare_metal(&["--dry-run", "--pf", &pf])?;
     let line = format!(
         "{pf} (driver igb, interfaces {}, 0 of ",
         netdev(node.spare_pf()?)?
     );
     holds(
-        format!("it names the function, its driver and interface: {said}"),
-        said.contains(&line),
+        format!("it names the function, its driver and interface: {output}"),
+        output.contains(&line),
     )?;
     holds(
-        format!("it says that the first PF is in use: {said}"),
-        said.contains("VFs already"),
+        format!("it says that the first PF is in use: {output}"),
+        output.contains("VFs already"),
     )?;
     let vfs = sysfs::read(sysfs::function(node.spare_pf()?).join("sriov_numvfs"))?;
     same("VFs afterwards", vfs.as_str(), "0")
 }
 
-/// An interface that is up, down again when dropped.
+/// An interface that is up; down again when dropped.
 struct Up<'a>(&'a str);
 
 impl<'a> Up<'a> {
@@ -89,21 +89,21 @@ impl<'a> Up<'a> {
 
 impl Drop for Up<'_> {
     fn drop(&mut self) {
-        // An address that stays makes the next case fail.
+        // A leftover address makes the next case fail.
         let _ = command("ip", &["link", "set", self.0, "down"]);
         let _ = command("ip", &["addr", "flush", "dev", self.0]);
     }
 }
 
-fn a_pf_that_somebody_uses_is_refused(node: &Node) -> Outcome {
+fn a_pf_in_use_is_refused(node: &Node) -> Outcome {
     let (pf, name) = (node.spare_pf()?.to_string(), netdev(node.spare_pf()?)?);
     let expect = |pf: &str, part: &str| {
-        let said = refusal(&["--dry-run", "--pf", pf])?;
-        holds(format!("'{part}' in: {said}"), said.contains(part))
+        let output = refusal(&["--dry-run", "--pf", pf])?;
+        holds(format!("'{part}' in: {output}"), output.contains(part))
     };
     expect(&node.pf()?.to_string(), "VFs already")?;
-    expect(&node.vf(0)?.to_string(), "makes no VFs")?;
-    expect("0000:77:00.0", "is not there")?;
+    expect(&node.vf(0)?.to_string(), "has no SR-IOV")?;
+    expect("0000:77:00.0", "does not exist")?;
     let _up = Up::with_address(&name, "192.0.2.1/24")?;
     expect(&pf, "is up with address 192.0.2.1")?;
     command("ip", &["route", "add", "default", "via", "192.0.2.2"])?;
@@ -112,7 +112,7 @@ fn a_pf_that_somebody_uses_is_refused(node: &Node) -> Outcome {
 
 fn the_suite_runs_on_the_named_pf(node: &Node) -> Outcome {
     let pf = node.spare_pf()?.to_string();
-    let said = bare_metal(
+    let output = bare_metal(
         &[
             &["--pf", pf.as_str(), "--require", "sriov"],
             ONE_CASE.as_slice(),
@@ -120,23 +120,23 @@ fn the_suite_runs_on_the_named_pf(node: &Node) -> Outcome {
         .concat(),
     )?;
     holds(
-        format!("it passed: {said}"),
-        said.ends_with("1 passed, 0 failed, 0 skipped\n"),
+        format!("it passed: {output}"),
+        output.ends_with("1 passed, 0 failed, 0 skipped\n"),
     )
 }
 
 fn a_pf_is_used_by_one_run_at_a_time(node: &Node) -> Outcome {
     let pf = node.spare_pf()?.to_string();
     let _ours = Lock::of(node.spare_pf()?)?;
-    let said = refusal(&[&["--pf", pf.as_str()], ONE_CASE.as_slice()].concat())?;
+    let output = refusal(&[&["--pf", pf.as_str()], ONE_CASE.as_slice()].concat())?;
     holds(
-        format!("it says that another run uses it: {said}"),
-        said.contains(&format!("{pf}: another run uses it (process ")),
+        format!("it says that another run uses it: {output}"),
+        output.contains(&format!("{pf}: another run uses it (process ")),
     )
 }
 
-/// Interrupted as soon as it has made VFs, in the middle of its cases.
-fn an_interrupt_puts_the_vfs_back(node: &Node) -> Outcome {
+/// The interrupt arrives while the cases run, as soon as the VFs exist.
+fn an_interrupt_removes_the_vfs(node: &Node) -> Outcome {
     for signal in ["INT", "TERM"] {
         let pf = node.spare_pf()?;
         let vfs = || sysfs::read(sysfs::function(pf).join("sriov_numvfs"));
@@ -152,13 +152,13 @@ fn an_interrupt_puts_the_vfs_back(node: &Node) -> Outcome {
         made?;
         kill?;
         same("VFs afterwards", vfs()?.as_str(), "0")?;
-        let mut said = String::new();
+        let mut output = String::new();
         let mut out = out;
         out.rewind()?;
-        out.read_to_string(&mut said)?;
+        out.read_to_string(&mut output)?;
         holds(
-            format!("it says that it was interrupted: {said}"),
-            said.contains("interrupted; what the suite had made is unmade"),
+            format!("it says that it was interrupted: {output}"),
+            output.contains("interrupted; everything that the suite created is removed"),
         )?;
         same("exit status", code, Some(2))?;
     }

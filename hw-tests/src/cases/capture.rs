@@ -1,11 +1,11 @@
-//! The whole machine at once: listed, and captured without what says whose it is.
+//! The whole machine: its inventory, and its capture without identities.
 
 use device_info::{Capture, Devlink, Inventory, Sysfs};
 
 use crate::case::{Case, Outcome, Stop, holds, present, same};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, Rxe, Vdpa, netdev, sysfs};
+use crate::rig::{DriverBinding, Rxe, Vdpa, netdev, sysfs};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -14,19 +14,19 @@ pub(super) const CASES: &[Case] = &[
         run: the_inventory_lists_a_pf_with_its_vfs_and_what_they_are,
     },
     Case {
-        name: "capture/the_inventory_lists_devices_of_software",
+        name: "capture/the_inventory_lists_software_devices",
         needs: &[Feature::RdmaShared, Feature::VdpaSim],
-        run: the_inventory_lists_devices_of_software,
+        run: the_inventory_lists_software_devices,
     },
     Case {
-        name: "capture/nothing_says_whose_machine_it_is",
+        name: "capture/a_capture_does_not_identify_the_machine",
         needs: &[Feature::RdmaShared],
-        run: nothing_says_whose_machine_it_is,
+        run: a_capture_does_not_identify_the_machine,
     },
     Case {
-        name: "capture/a_machine_built_of_it_is_captured_as_the_same",
+        name: "capture/a_machine_built_from_a_capture_is_captured_as_the_same",
         needs: &[Feature::Sriov],
-        run: a_machine_built_of_it_is_captured_as_the_same,
+        run: a_machine_built_from_a_capture_is_captured_as_the_same,
     },
 ];
 
@@ -39,7 +39,7 @@ fn inventory() -> Result<Inventory, Stop> {
 
 fn the_inventory_lists_a_pf_with_its_vfs_and_what_they_are(node: &Node) -> Outcome {
     let (address, kept) = (node.vf(0)?, node.vf(1)?);
-    let bound = Bound::to(address, "vfio-pci")?;
+    let bound = DriverBinding::to(address, "vfio-pci")?;
     let inventory = inventory()?;
     let alone = |address| {
         let mut functions = inventory.functions.iter();
@@ -79,7 +79,7 @@ fn the_inventory_lists_a_pf_with_its_vfs_and_what_they_are(node: &Node) -> Outco
     netdev(address).map(drop)
 }
 
-fn the_inventory_lists_devices_of_software(node: &Node) -> Outcome {
+fn the_inventory_lists_software_devices(node: &Node) -> Outcome {
     let rxe = Rxe::add("hwt-rxe", &netdev(node.vf(0)?)?)?;
     let vdpa = Vdpa::add("hwt-sim0", "vdpasim_net")?;
     vdpa.bind("vhost_vdpa")?;
@@ -98,12 +98,12 @@ fn the_inventory_lists_devices_of_software(node: &Node) -> Outcome {
     same("the function behind", listed.pci_address, None)
 }
 
-fn nothing_says_whose_machine_it_is(node: &Node) -> Outcome {
+fn a_capture_does_not_identify_the_machine(node: &Node) -> Outcome {
     let rxe = Rxe::add("hwt-rxe", &netdev(node.vf(0)?)?)?;
     let json = Capture::read(&Sysfs::host(), Some(&mut Devlink::open()?)).to_json();
     let mut identities = vec![sysfs::read(rxe.folder().join("node_guid"))?];
     for name in sysfs::names("/sys/class/net") {
-        // The driver of bonds has a file of its own among the interfaces.
+        // The bonding driver has a file among the interfaces.
         let Ok(address) = sysfs::read(format!("/sys/class/net/{name}/address")) else {
             continue;
         };
@@ -120,7 +120,7 @@ fn nothing_says_whose_machine_it_is(node: &Node) -> Outcome {
     Ok(())
 }
 
-fn a_machine_built_of_it_is_captured_as_the_same(_: &Node) -> Outcome {
+fn a_machine_built_from_a_capture_is_captured_as_the_same(_: &Node) -> Outcome {
     let here = Capture::read(&Sysfs::host(), None);
     let folder = tempfile::tempdir()?;
     let again = Capture::from_json(&here.to_json())?.build(folder.path())?;

@@ -1,4 +1,4 @@
-//! Device information of the specification, made of what the machine says.
+//! Device information made of the machine's facts.
 
 use device_info::{Devlink, Facts, Switch, Sysfs, WireDeviceInfo, complete};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::case::{Case, Outcome, Stop, holds, present, same};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, IbStub, LinkLayer, Vdpa, Vfs, child, command, netdev, sysfs};
+use crate::rig::{DriverBinding, IbStub, LinkLayer, Vdpa, Vfs, child, command, netdev, sysfs};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -20,9 +20,9 @@ pub(super) const CASES: &[Case] = &[
         run: a_vf_of_user_space_names_vhost_net,
     },
     Case {
-        name: "device-info/what_a_plugin_wrote_of_another_device_is_refused",
+        name: "device-info/a_file_of_another_device_is_refused",
         needs: &[Feature::Sriov],
-        run: what_a_plugin_wrote_of_another_device_is_refused,
+        run: a_file_of_another_device_is_refused,
     },
     Case {
         name: "device-info/a_vdpa_device_names_its_driver_and_its_path",
@@ -41,7 +41,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// What the machine says of a device, as the plugin asks it.
+/// Returns the facts on a device, read as the plugin reads them.
 fn facts(id: &str) -> Result<Facts, Stop> {
     let sysfs = Sysfs::host();
     let mut devlink = Devlink::open()?;
@@ -58,16 +58,20 @@ fn facts(id: &str) -> Result<Facts, Stop> {
     present(format!("{id} as a device"), facts)
 }
 
-/// The whole of what is said of a device that nobody wrote a file on.
-fn is_told_as(id: &str, expected: &Value) -> Outcome {
-    let told = present("device information", complete(None, Some(&facts(id)?))?)?;
-    same("device information", &serde_json::to_value(told)?, expected)
+/// Compares the whole device information of a device without a file.
+fn is_described_as(id: &str, expected: &Value) -> Outcome {
+    let reported = present("device information", complete(None, Some(&facts(id)?))?)?;
+    same(
+        "device information",
+        &serde_json::to_value(reported)?,
+        expected,
+    )
 }
 
 // clause: DEVINFO-1.1.0 §3.1.3.4 pf-pci-address: of the physical interface
 fn a_vf_names_itself_and_its_pf(node: &Node) -> Outcome {
     let (vf, pf) = (node.vf(0)?.to_string(), node.pf()?.to_string());
-    is_told_as(
+    is_described_as(
         &vf,
         &json!({"type": "pci", "version": "1.1.0", "pci": {"pci-address": vf, "pf-pci-address": pf}}),
     )
@@ -79,9 +83,9 @@ fn a_vf_of_user_space_names_vhost_net(node: &Node) -> Outcome {
     for module in ["tun", "vhost_net"] {
         command("modprobe", &[module])?;
     }
-    let bound = Bound::to(address, "vfio-pci")?;
+    let bound = DriverBinding::to(address, "vfio-pci")?;
     let vf = address.to_string();
-    is_told_as(
+    is_described_as(
         &vf,
         &json!({"type": "pci", "version": "1.1.0", "pci": {
             "pci-address": vf, "vhost-net": "/dev/vhost-net", "pf-pci-address": pf,
@@ -91,7 +95,7 @@ fn a_vf_of_user_space_names_vhost_net(node: &Node) -> Outcome {
     netdev(address).map(drop)
 }
 
-fn what_a_plugin_wrote_of_another_device_is_refused(node: &Node) -> Outcome {
+fn a_file_of_another_device_is_refused(node: &Node) -> Outcome {
     let (vf, other) = (node.vf(0)?.to_string(), node.vf(1)?.to_string());
     let written = |pci: Value| {
         let file = json!({"type": "pci", "version": "1.0.0", "pci": pci});
@@ -118,8 +122,8 @@ fn what_a_plugin_wrote_of_another_device_is_refused(node: &Node) -> Outcome {
 // clause: DEVINFO-1.1.0 §3.1.4 vdpa: parent-device, driver and path
 fn a_vdpa_device_names_its_driver_and_its_path(_: &Node) -> Outcome {
     let vdpa = Vdpa::add("hwt-sim0", "vdpasim_net")?;
-    let told = |driver: &str, path: String| {
-        is_told_as(
+    let reported = |driver: &str, path: String| {
+        is_described_as(
             vdpa.name(),
             &json!({"type": "vdpa", "version": "1.1.0", "vdpa": {
                 "parent-device": vdpa.name(), "driver": driver, "path": path,
@@ -127,16 +131,16 @@ fn a_vdpa_device_names_its_driver_and_its_path(_: &Node) -> Outcome {
         )
     };
     vdpa.bind("vhost_vdpa")?;
-    told("vhost", format!("/dev/{}", vdpa.child("vhost-vdpa-")?))?;
+    reported("vhost", format!("/dev/{}", vdpa.child("vhost-vdpa-")?))?;
     vdpa.bind("virtio_vdpa")?;
     let virtio = vdpa.child("virtio")?;
-    told("virtio", format!("/sys/bus/virtio/devices/{virtio}"))
+    reported("virtio", format!("/sys/bus/virtio/devices/{virtio}"))
 }
 
 // clause: DEVINFO-1.1.0 §3.1.4.4 pci-address: of the function behind a vDPA device
 fn a_function_with_a_vdpa_device_is_one(node: &Node) -> Outcome {
     let address = node.virtio()?;
-    let bound = Bound::to(address, "vp-vdpa")?;
+    let bound = DriverBinding::to(address, "vp-vdpa")?;
     let vdpa = Vdpa::add("hwt-vp", &format!("pci/{address}"))?;
     vdpa.bind("virtio_vdpa")?;
     let virtio = child(&sysfs::function(address), "virtio")?;
@@ -144,8 +148,8 @@ fn a_function_with_a_vdpa_device_is_one(node: &Node) -> Outcome {
         "parent-device": "hwt-vp", "driver": "virtio",
         "path": format!("/sys/bus/virtio/devices/{virtio}"), "pci-address": address.to_string(),
     }});
-    is_told_as(&address.to_string(), &expected)?;
-    is_told_as("hwt-vp", &expected)?;
+    is_described_as(&address.to_string(), &expected)?;
+    is_described_as("hwt-vp", &expected)?;
     drop(vdpa);
     drop(bound);
     Ok(())
@@ -158,7 +162,7 @@ fn a_vf_names_its_rdma_device(node: &Node) -> Outcome {
     let address = present("the VF", vfs.addresses().first().copied())?;
     let stub = IbStub::add(address, LinkLayer::Roce)?;
     let vf = address.to_string();
-    is_told_as(
+    is_described_as(
         &vf,
         &json!({"type": "pci", "version": "1.1.0", "pci": {
             "pci-address": vf, "rdma-device": stub.device()?, "pf-pci-address": pf.to_string(),

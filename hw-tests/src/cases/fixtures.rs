@@ -1,4 +1,4 @@
-//! The machines that tests are made of are what the kernel shows.
+//! The fixtures match what the kernel shows.
 
 use device_info::{Capture, Devlink, Sysfs, fixtures};
 
@@ -6,7 +6,9 @@ use crate::case::{Case, Outcome, Stop, present};
 use crate::feature::Feature;
 use crate::node::Node;
 use crate::normal::NormalForm;
-use crate::rig::{Bound, IbStub, LinkLayer, Netdevsim, PfStub, Rxe, Vdpa, Vduse, netdev, until};
+use crate::rig::{
+    DriverBinding, IbStub, LinkLayer, Netdevsim, PfStub, Rxe, Vdpa, Vduse, netdev, until,
+};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -56,7 +58,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// What the capture reads of this machine.
+/// Captures this machine.
 fn here() -> Result<Capture, Stop> {
     Ok(Capture::read(&Sysfs::host(), Some(&mut Devlink::open()?)))
 }
@@ -91,7 +93,7 @@ fn igb(_: &Node) -> Outcome {
 
 fn igb_vfio(node: &Node) -> Outcome {
     let vf = node.vf(0)?;
-    let bound = Bound::to(vf, "vfio-pci")?;
+    let bound = DriverBinding::to(vf, "vfio-pci")?;
     let here = here()?;
     drop(bound);
     netdev(vf)?;
@@ -100,7 +102,7 @@ fn igb_vfio(node: &Node) -> Outcome {
 
 fn noiommu(node: &Node) -> Outcome {
     let vf = node.vf(0)?;
-    let bound = Bound::to(vf, "vfio-pci")?;
+    let bound = DriverBinding::to(vf, "vfio-pci")?;
     let here = here()?;
     drop(bound);
     netdev(vf)?;
@@ -178,7 +180,7 @@ fn vduse(_: &Node) -> Outcome {
 
 fn vp_vdpa(node: &Node) -> Outcome {
     let address = node.virtio()?;
-    let bound = Bound::to(address, "vp-vdpa")?;
+    let bound = DriverBinding::to(address, "vp-vdpa")?;
     let vdpa = Vdpa::add("hwt-vp", &format!("pci/{address}"))?;
     let at = ["devices/pci0000:00/0000:00:04.2/0000:03:00.0"];
     let names = [("hwt-vp", "vdpapci0")];

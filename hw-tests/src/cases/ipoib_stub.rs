@@ -1,5 +1,5 @@
 //! RDMA devices on PCI functions, and IPoIB above them. The devices are STUBS that carry no
-//! traffic; `ib_core` and `ib_ipoib` above them are the kernel's own.
+//! traffic. The `ib_core` and `ib_ipoib` above them are the kernel's own.
 
 use device_info::{Guid, IpoibAddr, PciAddress, Sysfs};
 
@@ -33,7 +33,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// The GUIDs that the stub gives a function: of the node, of the port.
+/// Returns the stub's node GUID and port GUID for a function.
 fn guids(address: PciAddress) -> Result<(Guid, Guid), Stop> {
     let devfn = u64::from(address.device()) << 3 | u64::from(address.function());
     let function = u64::from(address.domain()) << 16 | u64::from(address.bus()) << 8 | devfn;
@@ -63,7 +63,7 @@ fn node_guid_and_port_guid_are_not_mistaken_for_each_other(node: &Node) -> Outco
         same("its function", device.pci_address(), Some(*address))?;
         same("its node GUID", device.node_guid(), Some(node_guid_of_it))?;
         same(
-            "likewise by netlink",
+            "its node GUID by netlink",
             node_guid(&name)?.parse::<Guid>()?,
             node_guid_of_it,
         )?;
@@ -122,7 +122,7 @@ fn guids_of_vfs_are_set_on_their_pf(node: &Node) -> Outcome {
                     expected.parse::<Guid>()?,
                 )?;
             } else {
-                holds("a GUID of zeros is none", text.parse::<Guid>().is_err())?;
+                holds("a GUID of zeros is refused", text.parse::<Guid>().is_err())?;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! devlink's ports and eswitch, and the names of representors, on the kernel's simulator.
+//! devlink's ports and eswitch, and the names of representors, on netdevsim.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::rig::{Netdevsim, command, sysfs, until};
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        name: "switchdev/the_mode_is_what_devlink_says_and_not_a_switch_id",
+        name: "switchdev/the_mode_comes_from_devlink_and_not_from_a_switch_id",
         needs: &[Feature::Switchdev],
-        run: the_mode_is_what_devlink_says_and_not_a_switch_id,
+        run: the_mode_comes_from_devlink_and_not_from_a_switch_id,
     },
     Case {
         name: "switchdev/the_ports_are_those_that_devlink_shows",
@@ -27,9 +27,9 @@ pub(super) const CASES: &[Case] = &[
         run: a_representors_name_in_sysfs_agrees_with_its_port,
     },
     Case {
-        name: "switchdev/a_device_that_is_not_there_has_no_mode",
+        name: "switchdev/a_missing_device_has_no_mode",
         needs: &[Feature::Switchdev],
-        run: a_device_that_is_not_there_has_no_mode,
+        run: a_missing_device_has_no_mode,
     },
 ];
 
@@ -54,7 +54,7 @@ fn switchdev() -> Result<Netdevsim, Stop> {
     Ok(device)
 }
 
-fn the_mode_is_what_devlink_says_and_not_a_switch_id(_: &Node) -> Outcome {
+fn the_mode_comes_from_devlink_and_not_from_a_switch_id(_: &Node) -> Outcome {
     let device = Netdevsim::add(ID, PORTS)?;
     device.make_vfs(VFS)?;
     let mut devlink = Devlink::open()?;
@@ -78,9 +78,9 @@ fn the_mode_is_what_devlink_says_and_not_a_switch_id(_: &Node) -> Outcome {
     Ok(())
 }
 
-/// A port as `devlink -j port show` has it.
+/// A port in the output of `devlink -j port show`.
 #[derive(Debug, Deserialize)]
-struct Shown {
+struct PortEntry {
     netdev: Option<String>,
     flavour: String,
     port: Option<u32>,
@@ -91,13 +91,13 @@ struct Shown {
     external: bool,
 }
 
-fn shown(device: &Netdevsim) -> Result<BTreeMap<u32, Shown>, Stop> {
+fn devlink_ports(device: &Netdevsim) -> Result<BTreeMap<u32, PortEntry>, Stop> {
     #[derive(Deserialize)]
     struct Answer {
-        port: BTreeMap<String, Shown>,
+        port: BTreeMap<String, PortEntry>,
     }
-    let said = command("devlink", &["-j", "port", "show"])?;
-    let answer: Answer = serde_json::from_str(&said)?;
+    let output = command("devlink", &["-j", "port", "show"])?;
+    let answer: Answer = serde_json::from_str(&output)?;
     let prefix = format!("{}/", device.handle());
     Ok(answer
         .port
@@ -110,7 +110,7 @@ fn the_ports_are_those_that_devlink_shows(_: &Node) -> Outcome {
     let device = switchdev()?;
     let switch = Switch::read(&mut Devlink::open()?, &handle(&device))?;
     same("mode", switch.mode, Some(EswitchMode::Switchdev))?;
-    let shown = shown(&device)?;
+    let shown = devlink_ports(&device)?;
     same("ports shown", shown.len(), PORTS + VFS)?;
     same("ports", switch.ports.len(), shown.len())?;
     for port in &switch.ports {
@@ -162,7 +162,7 @@ fn a_representors_name_in_sysfs_agrees_with_its_port(_: &Node) -> Outcome {
     same("representors", representors, VFS)
 }
 
-fn a_device_that_is_not_there_has_no_mode(_: &Node) -> Outcome {
+fn a_missing_device_has_no_mode(_: &Node) -> Outcome {
     let gone = {
         let device = Netdevsim::add(ID, PORTS)?;
         handle(&device)

@@ -1,4 +1,4 @@
-//! A VF on `vfio-pci` where there is no IOMMU.
+//! A VF on `vfio-pci` without an IOMMU.
 
 use device_info::Sysfs;
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Outcome, present, same};
 use crate::cases::sriov::function;
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, netdev};
+use crate::rig::{DriverBinding, netdev};
 
 pub(super) const CASES: &[Case] = &[Case {
     name: "vfio-noiommu/a_group_without_an_iommu_has_a_path_of_its_own",
@@ -18,7 +18,7 @@ fn a_group_without_an_iommu_has_a_path_of_its_own(node: &Node) -> Outcome {
     let (sysfs, address) = (Sysfs::host(), node.vf(0)?);
     let vf = function(&sysfs, address)?;
     same("group before", vf.iommu_group(), None)?;
-    let bound = Bound::to(address, "vfio-pci")?;
+    let bound = DriverBinding::to(address, "vfio-pci")?;
     let vfio = present("how it is opened", vf.vfio())?;
     same("without an IOMMU", vfio.noiommu, true)?;
     same(

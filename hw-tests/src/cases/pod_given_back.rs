@@ -1,30 +1,33 @@
-//! VFs that a plugin does not give back as they were, by a plugin of the suite's own that leaves behind
-//! what sriov-cni leaves, below a PF that was up before its VFs were made, as on a node; and VFs that go from pod to pod faster than DELs come.
+//! VFs that a plugin does not restore, and VFs that move from pod to pod faster than DELs arrive.
+//! The suite's own plugin leaves behind what sriov-cni leaves behind. The PF is up before its VFs
+//! are created, as on a node.
 
 use device_info::PciAddress;
 use serde_json::{Value, json};
 
 use crate::case::{Case, Outcome, Stop, holds, present, same};
-use crate::cases::pod_vf::{RESOURCE, host_device, is_told, vfs};
+use crate::cases::pod_vf::{RESOURCE, host_device, is_reported, vfs};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, Cluster, LinkVf, Netns, VfAsFound, Vfs, command, netdev, pf_and_number};
+use crate::rig::{
+    Cluster, DriverBinding, LinkVf, Netns, VfSnapshot, Vfs, command, netdev, pf_and_number,
+};
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        name: "pod/vlan_mac_trust_and_spoofchk_are_proven_on_the_pf_and_put_right",
+        name: "pod/vlan_mac_trust_and_spoofchk_are_verified_on_the_pf_and_restored",
         needs: &[Feature::Pods, Feature::Sriov],
-        run: vlan_mac_trust_and_spoofchk_are_proven_on_the_pf_and_put_right,
+        run: vlan_mac_trust_and_spoofchk_are_verified_on_the_pf_and_restored,
     },
     Case {
-        name: "pod/name_and_address_are_put_right_after_a_lost_network_namespace",
+        name: "pod/name_and_address_are_restored_after_a_lost_network_namespace",
         needs: &[Feature::Pods, Feature::Sriov],
-        run: name_and_address_are_put_right_after_a_lost_network_namespace,
+        run: name_and_address_are_restored_after_a_lost_network_namespace,
     },
     Case {
-        name: "pod/name_and_address_are_put_right_below_a_pf_that_was_down",
+        name: "pod/name_and_address_are_restored_below_a_pf_that_was_down",
         needs: &[Feature::Pods, Feature::Sriov],
-        run: name_and_address_are_put_right_below_a_pf_that_was_down,
+        run: name_and_address_are_restored_below_a_pf_that_was_down,
     },
     Case {
         name: "pod/a_vf_in_another_network_namespace_is_named_before_anything_runs",
@@ -32,9 +35,9 @@ pub(super) const CASES: &[Case] = &[
         run: a_vf_in_another_network_namespace_is_named_before_anything_runs,
     },
     Case {
-        name: "pod/a_del_that_fails_on_vfio_pci_is_owed_and_the_pf_put_right",
+        name: "pod/a_failed_del_on_vfio_pci_is_retried_and_the_pf_restored",
         needs: &[Feature::Pods, Feature::Vfio],
-        run: a_del_that_fails_on_vfio_pci_is_owed_and_the_pf_put_right,
+        run: a_failed_del_on_vfio_pci_is_retried_and_the_pf_restored,
     },
     Case {
         name: "pod/a_late_del_does_not_touch_the_vf_of_the_next_pod",
@@ -45,13 +48,13 @@ pub(super) const CASES: &[Case] = &[
 
 const MAC: &str = "02:00:00:00:77:06";
 
-/// The plugin that leaves things behind, with settings for the VF as sriov-cni takes them.
+/// The plugin that leaves settings behind, with sriov-cni's settings for the VF.
 fn sriov() -> Value {
     json!({ "type": "hwt-sriov", "vlan": 100, "vlanQoS": 3, "spoofchk": "off", "trust": "on",
             "mac": MAC, "capabilities": { "deviceID": true, "CNIDeviceInfoFile": true } })
 }
 
-/// What the PF says of the VF while the pod has it.
+/// Checks the VF's settings on the PF while the pod has it.
 fn is_set(vf: PciAddress) -> Outcome {
     let (pf, number) = pf_and_number(vf)?;
     let state = LinkVf::of(&pf, number)?;
@@ -61,15 +64,15 @@ fn is_set(vf: PciAddress) -> Outcome {
     same("trust", state.trust, Some(true))
 }
 
-fn vlan_mac_trust_and_spoofchk_are_proven_on_the_pf_and_put_right(node: &Node) -> Outcome {
+fn vlan_mac_trust_and_spoofchk_are_verified_on_the_pf_and_restored(node: &Node) -> Outcome {
     let (vf, pf) = (node.vf(0)?, node.pf()?);
-    let before = VfAsFound::read(vf)?;
+    let before = VfSnapshot::read(vf)?;
     let cluster = Cluster::new(node)?;
     cluster.network("vf", Some(RESOURCE), &[sriov()])?;
     let pod = cluster.pod("hwt-web", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
     let took = pod.add()?;
     is_set(vf)?;
-    is_told(&pod.status("net1")?, vf, pf)?;
+    is_reported(&pod.status("net1")?, vf, pf)?;
     pod.check()?;
     let (name, number) = pf_and_number(vf)?;
     let set = |key: &str, value: &str| {
@@ -101,24 +104,24 @@ fn vlan_mac_trust_and_spoofchk_are_proven_on_the_pf_and_put_right(node: &Node) -
     cluster.nothing_is_left()
 }
 
-fn name_and_address_are_put_right_after_a_lost_network_namespace(node: &Node) -> Outcome {
-    is_put_right_after_a_lost_network_namespace(node, node.vf(0)?)
+fn name_and_address_are_restored_after_a_lost_network_namespace(node: &Node) -> Outcome {
+    is_restored_after_a_lost_network_namespace(node, node.vf(0)?)
 }
 
-fn name_and_address_are_put_right_below_a_pf_that_was_down(node: &Node) -> Outcome {
+fn name_and_address_are_restored_below_a_pf_that_was_down(node: &Node) -> Outcome {
     let pf = node.spare_pf()?;
     if pf == node.pf()? {
         return Err(Stop::Skipped(
-            "it takes a second PF, since the first one is up; remedy: --pf twice".to_owned(),
+            "it needs a second PF, because the first one is up; give --pf twice".to_owned(),
         ));
     }
     let vfs = Vfs::make_below_down(pf, 1)?;
     let vf = present("a VF", vfs.addresses().first().copied())?;
-    is_put_right_after_a_lost_network_namespace(node, vf)
+    is_restored_after_a_lost_network_namespace(node, vf)
 }
 
-fn is_put_right_after_a_lost_network_namespace(node: &Node, vf: PciAddress) -> Outcome {
-    let before = VfAsFound::read(vf)?;
+fn is_restored_after_a_lost_network_namespace(node: &Node, vf: PciAddress) -> Outcome {
+    let before = VfSnapshot::read(vf)?;
     let cluster = Cluster::new(node)?;
     cluster.network("vf", Some(RESOURCE), &[sriov()])?;
     let pod = cluster.pod("hwt-web", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
@@ -131,12 +134,12 @@ fn is_put_right_after_a_lost_network_namespace(node: &Node, vf: PciAddress) -> O
     )?;
     pod.del()?;
     before.is_back()?;
-    has_its_own(&cluster, vf, &before)?;
+    next_pod_has_the_own_address(&cluster, vf, &before)?;
     cluster.nothing_is_left()
 }
 
-/// A pod that asks for no address gets the VF's own.
-fn has_its_own(cluster: &Cluster, vf: PciAddress, before: &VfAsFound) -> Outcome {
+/// Checks that a pod that requests no address gets the VF's own.
+fn next_pod_has_the_own_address(cluster: &Cluster, vf: PciAddress, before: &VfSnapshot) -> Outcome {
     cluster.network("own", Some(RESOURCE), &[json!({ "type": "hwt-sriov" })])?;
     let next = cluster.pod("hwt-next", &json!([{ "name": "own" }]), &vfs(&[vf]))?;
     next.add()?;
@@ -150,14 +153,14 @@ fn a_vf_in_another_network_namespace_is_named_before_anything_runs(node: &Node) 
     let (vf, pf) = (node.vf(1)?, node.pf()?);
     let cluster = Cluster::new(node)?;
     cluster.network("vf", Some(RESOURCE), &[host_device()])?;
-    let somebodys = Netns::add("hwt-somebody")?;
+    let other = Netns::add("hwt-other")?;
     let name = netdev(vf)?;
-    let taken = somebodys.take(&name, "vf9")?;
+    let taken = other.take(&name, "vf9")?;
     let pod = cluster.pod("hwt-web", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
     let words = [
         "hwt/vf (net1)",
         &vf.to_string(),
-        "/run/netns/hwt-somebody",
+        "/run/netns/hwt-other",
         "vf9",
     ];
     pod.is_refused("ADD", 104, &words)?;
@@ -173,23 +176,23 @@ fn a_vf_in_another_network_namespace_is_named_before_anything_runs(node: &Node) 
     cluster.nothing_is_left()
 }
 
-fn a_del_that_fails_on_vfio_pci_is_owed_and_the_pf_put_right(node: &Node) -> Outcome {
+fn a_failed_del_on_vfio_pci_is_retried_and_the_pf_restored(node: &Node) -> Outcome {
     let (vf, pf) = (node.vf(0)?, node.pf()?);
     let (name, number) = pf_and_number(vf)?;
     let before = LinkVf::of(&name, number)?;
-    let bound = Bound::to(vf, "vfio-pci")?;
+    let bound = DriverBinding::to(vf, "vfio-pci")?;
     let cluster = Cluster::new(node)?;
     cluster.network("vf", Some(RESOURCE), &[sriov()])?;
     let pod = cluster.pod("hwt-dpdk", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
     pod.add()?;
     is_set(vf)?;
-    is_told(&pod.status("net1")?, vf, pf)?;
+    is_reported(&pod.status("net1")?, vf, pf)?;
     pod.check()?;
-    // With a space that does not break: containerd takes the plain words for a success.
+    // The no-break space keeps containerd from taking the text for a success.
     pod.is_refused("DEL", 106, &["hwt/vf (net1)", "Link not\u{a0}found"])?;
     pod.del()?;
     same(
-        "what the PF says afterwards",
+        "its settings on the PF afterwards",
         LinkVf::of(&name, number)?,
         before,
     )?;
@@ -200,7 +203,7 @@ fn a_del_that_fails_on_vfio_pci_is_owed_and_the_pf_put_right(node: &Node) -> Out
 
 fn a_late_del_does_not_touch_the_vf_of_the_next_pod(node: &Node) -> Outcome {
     let vf = node.vf(0)?;
-    let before = VfAsFound::read(vf)?;
+    let before = VfSnapshot::read(vf)?;
     let cluster = Cluster::new(node)?;
     cluster.network("vf", Some(RESOURCE), &[host_device()])?;
     let asked = json!([{ "name": "vf" }]);

@@ -1,5 +1,5 @@
-//! IPoIB in a pod, with a GUID that the pod asks for. The RDMA devices are STUBS that carry no
-//! traffic; a VF's has the GUIDs that its PF had set for it when it was bound.
+//! IPoIB in a pod with a GUID that the pod requests. The RDMA devices are STUBS that carry no
+//! traffic. A VF has the GUIDs that its PF had set for it when it was bound.
 
 use device_info::{Guid, IpoibAddr, PciAddress};
 use serde_json::{Value, json};
@@ -12,37 +12,37 @@ use crate::rig::{BoundStub, Cluster, IbStub, Link, LinkLayer, LinkVf, PfStub, ne
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        name: "pod/an_ipoib_interface_has_the_guid_that_was_asked_for_and_its_own_afterwards",
+        name: "pod/an_ipoib_interface_has_the_requested_guid_and_its_own_afterwards",
         needs: &[Feature::Pods, Feature::IpoibStub],
-        run: an_ipoib_interface_has_the_guid_that_was_asked_for_and_its_own_afterwards,
+        run: an_ipoib_interface_has_the_requested_guid_and_its_own_afterwards,
     },
     Case {
-        name: "pod/a_guid_is_put_right_after_a_lost_network_namespace",
+        name: "pod/a_guid_is_restored_after_a_lost_network_namespace",
         needs: &[Feature::Pods, Feature::IpoibStub],
-        run: a_guid_is_put_right_after_a_lost_network_namespace,
+        run: a_guid_is_restored_after_a_lost_network_namespace,
     },
     Case {
-        name: "pod/a_guid_is_put_right_after_an_add_that_failed_past_it",
+        name: "pod/a_guid_is_restored_after_an_add_that_failed_later",
         needs: &[Feature::Pods, Feature::IpoibStub],
-        run: a_guid_is_put_right_after_an_add_that_failed_past_it,
+        run: a_guid_is_restored_after_an_add_that_failed_later,
     },
     Case {
-        name: "pod/a_vf_that_cannot_be_put_right_is_no_pods_until_it_is",
+        name: "pod/a_vf_that_cannot_be_restored_is_not_given_to_a_pod",
         needs: &[Feature::Pods, Feature::IpoibStub],
-        run: a_vf_that_cannot_be_put_right_is_no_pods_until_it_is,
+        run: a_vf_that_cannot_be_restored_is_not_given_to_a_pod,
     },
 ];
 
-/// What a pod asks for, and no VF has of its own.
+/// A GUID that the pod requests and no VF has.
 const GUID: &str = "02:00:00:00:00:00:77:3e";
 
-/// A PF and a VF of it with stubs of RDMA devices, in the order in which they are unmade.
+/// A PF and one of its VFs with stub RDMA devices. The order of the fields is the order of removal.
 struct Fabric {
     stub: BoundStub,
     on_pf: IbStub,
     _driver: PfStub,
     vf: PciAddress,
-    /// The VF's interface and its GUID, as they were found.
+    /// The VF's original interface and GUID.
     own: (String, Guid),
 }
 
@@ -63,19 +63,19 @@ impl Fabric {
         })
     }
 
-    /// What the PF has set for the VF.
+    /// Returns the GUID that the PF has set for the VF.
     fn set(&self) -> Result<Guid, Stop> {
         let state = LinkVf::of(&self.on_pf.netdev()?, 0)?;
         Ok(Guid::parse_observed(&state.port_guid)?)
     }
 
-    /// Name and GUID are the VF's own again, and the PF has set none.
+    /// Checks that name and GUID are the VF's own again, and that the PF has set none.
     fn is_back(&self) -> Outcome {
         same("interface and GUID", interface(self.vf)?, self.own.clone())?;
         same("set on the PF", self.set()?, Guid::from([0; 8]))
     }
 
-    /// A pod that asks for no GUID gets the VF's own.
+    /// Checks that a pod that requests no GUID gets the VF's own.
     fn next_pod_has_its_own(&self, cluster: &Cluster) -> Outcome {
         let pod = cluster.pod("hwt-next", &json!([{ "name": "ib" }]), &vfs(&[self.vf]))?;
         pod.add()?;
@@ -101,9 +101,7 @@ fn asked() -> Value {
     json!([{ "name": "ib", "infiniband-guid": GUID }])
 }
 
-fn an_ipoib_interface_has_the_guid_that_was_asked_for_and_its_own_afterwards(
-    node: &Node,
-) -> Outcome {
+fn an_ipoib_interface_has_the_requested_guid_and_its_own_afterwards(node: &Node) -> Outcome {
     let fabric = Fabric::make(node)?;
     let guid: Guid = GUID.parse()?;
     let cluster = Cluster::new(node)?;
@@ -116,12 +114,12 @@ fn an_ipoib_interface_has_the_guid_that_was_asked_for_and_its_own_afterwards(
     same("its port GUID", found.port_guid(), guid)?;
     same("set on the PF", fabric.set()?, guid)?;
     let status = pod.status("net1")?;
-    let told = status["mac"].as_str().unwrap_or_default();
-    let told: IpoibAddr = told.parse()?;
-    same("told address's GUID", told.port_guid(), guid)?;
+    let reported = status["mac"].as_str().unwrap_or_default();
+    let reported: IpoibAddr = reported.parse()?;
+    same("reported address's GUID", reported.port_guid(), guid)?;
     let pci = &status["device-info"]["pci"];
     same(
-        "told RDMA device",
+        "reported RDMA device",
         &pci["rdma-device"],
         &json!(fabric.stub.device()?),
     )?;
@@ -132,7 +130,7 @@ fn an_ipoib_interface_has_the_guid_that_was_asked_for_and_its_own_afterwards(
     cluster.nothing_is_left()
 }
 
-fn a_guid_is_put_right_after_a_lost_network_namespace(node: &Node) -> Outcome {
+fn a_guid_is_restored_after_a_lost_network_namespace(node: &Node) -> Outcome {
     let fabric = Fabric::make(node)?;
     let cluster = Cluster::new(node)?;
     cluster.network("ib", Some(RESOURCE), &[ib_sriov(None)])?;
@@ -147,7 +145,7 @@ fn a_guid_is_put_right_after_a_lost_network_namespace(node: &Node) -> Outcome {
     cluster.nothing_is_left()
 }
 
-fn a_guid_is_put_right_after_an_add_that_failed_past_it(node: &Node) -> Outcome {
+fn a_guid_is_restored_after_an_add_that_failed_later(node: &Node) -> Outcome {
     let fabric = Fabric::make(node)?;
     let cluster = Cluster::new(node)?;
     for fails in ["rebind", "after"] {
@@ -162,8 +160,8 @@ fn a_guid_is_put_right_after_an_add_that_failed_past_it(node: &Node) -> Outcome 
     cluster.nothing_is_left()
 }
 
-/// The PF refuses the VF another GUID when the pod is deleted.
-fn a_vf_that_cannot_be_put_right_is_no_pods_until_it_is(node: &Node) -> Outcome {
+/// The PF refuses to change the VF's GUID during the DEL.
+fn a_vf_that_cannot_be_restored_is_not_given_to_a_pod(node: &Node) -> Outcome {
     let fabric = Fabric::make(node)?;
     let cluster = Cluster::new(node)?;
     cluster.network("ib", Some(RESOURCE), &[ib_sriov(None)])?;
@@ -180,7 +178,7 @@ fn a_vf_that_cannot_be_put_right_is_no_pods_until_it_is(node: &Node) -> Outcome 
     )?;
     let id = fabric.vf.to_string();
     let kept = cluster.path("journal/unrestored").join(&id);
-    holds(format!("{} is there", kept.display()), kept.exists())?;
+    holds(format!("{} exists", kept.display()), kept.exists())?;
     let own = json!([{ "name": "ib" }]);
     let next = cluster.pod("hwt-own", &own, &vfs(&[fabric.vf]))?;
     let words = [

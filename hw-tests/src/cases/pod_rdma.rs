@@ -1,4 +1,4 @@
-//! RDMA devices where each belongs to one network namespace.
+//! Pods with RDMA devices that belong to one network namespace each.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// Soft RoCE on the other VF.
+/// Soft RoCE is on the other VF.
 fn a_pod_with_a_vf_sees_no_rdma_device_of_the_host(node: &Node) -> Outcome {
     let vf = node.vf(0)?;
     let rxe = Rxe::add("hwt-rxe", &netdev(node.vf(1)?)?)?;
@@ -37,13 +37,16 @@ fn a_pod_with_a_vf_sees_no_rdma_device_of_the_host(node: &Node) -> Outcome {
     holds("it is on the host", rxe.folder().exists())?;
     let status = pod.status("net1")?;
     let pci = &status["device-info"]["pci"];
-    holds("no RDMA device is told", pci.get("rdma-device").is_none())?;
+    holds(
+        "no RDMA device is reported",
+        pci.get("rdma-device").is_none(),
+    )?;
     pod.check()?;
     pod.del()?;
     cluster.nothing_is_left()
 }
 
-/// The RDMA device is the stub: soft RoCE cannot be moved.
+/// The RDMA device is the stub, because soft RoCE cannot be moved.
 fn an_rdma_device_goes_with_its_vf_and_comes_back(node: &Node) -> Outcome {
     let vf = node.vf(0)?;
     let stub = IbStub::add(vf, LinkLayer::Roce)?;
@@ -59,7 +62,7 @@ fn an_rdma_device_goes_with_its_vf_and_comes_back(node: &Node) -> Outcome {
     same("on the host", on_host(), Vec::<String>::new())?;
     let status = pod.status("net1")?;
     same(
-        "told",
+        "reported device",
         &status["device-info"]["pci"]["rdma-device"],
         &json!(name),
     )?;

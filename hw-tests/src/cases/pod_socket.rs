@@ -1,4 +1,4 @@
-//! vhost-user and memif in a pod: sockets of a real program, told by network-status.
+//! vhost-user and memif in a pod: sockets of a real program in network-status.
 
 use std::fs;
 use std::path::Path;
@@ -11,56 +11,56 @@ use crate::node::Node;
 use crate::rig::{Cluster, Testpmd};
 
 pub(super) const CASES: &[Case] = &[Case {
-    name: "pod/sockets_of_a_program_are_told_and_must_be_there",
+    name: "pod/sockets_of_a_program_are_reported_and_must_exist",
     needs: &[Feature::Pods, Feature::Dpdk],
-    run: sockets_of_a_program_are_told_and_must_be_there,
+    run: sockets_of_a_program_are_reported_and_must_exist,
 }];
 
-/// What a plugin of user space would write of a socket.
+/// A network whose plugin writes device information for a socket.
 fn network(kind: &str, section: &Value) -> Value {
     let info = json!({ "type": kind, "version": "1.1.0", kind: section });
     json!({ "type": "hwt-socket", "deviceInfo": info, "capabilities": { "CNIDeviceInfoFile": true } })
 }
 
-fn is_told(cluster: &Cluster, name: &'static str, kind: &str, section: &Value) -> Outcome {
+fn is_reported(cluster: &Cluster, name: &'static str, kind: &str, section: &Value) -> Outcome {
     cluster.network(kind, None, &[network(kind, section)])?;
     let pod = cluster.pod(name, &json!([{ "name": kind }]), &json!({}))?;
     pod.add()?;
     let status = pod.status("net1")?;
     same("type", &status["device-info"]["type"], kind)?;
-    same("told", &status["device-info"][kind], section)?;
+    same("reported device", &status["device-info"][kind], section)?;
     holds("it has no interface", pod.link("net1").is_err())?;
     pod.check()?;
     pod.del().map(drop)
 }
 
-fn sockets_of_a_program_are_told_and_must_be_there(node: &Node) -> Outcome {
+fn sockets_of_a_program_are_reported_and_must_exist(node: &Node) -> Outcome {
     let program = Testpmd::start()?;
     let (vhost, memif) = (program.vhost_user(), program.memif());
     let cluster = Cluster::new(node)?;
     let vhost_user = |mode: &str, path: &Path| json!({ "mode": mode, "path": path });
     let memif_of =
         |role: &str, path: &Path| json!({ "role": role, "path": path, "mode": "ethernet" });
-    is_told(
+    is_reported(
         &cluster,
         "hwt-vm1",
         "vhost-user",
         &vhost_user("client", &vhost),
     )?;
-    is_told(&cluster, "hwt-pod1", "memif", &memif_of("slave", &memif))?;
-    // The other way round the pod's program makes the socket, later.
+    is_reported(&cluster, "hwt-pod1", "memif", &memif_of("slave", &memif))?;
+    // In the other mode the pod's program creates the socket later.
     let later = cluster.path("plugins").with_file_name("later.sock");
-    is_told(
+    is_reported(
         &cluster,
         "hwt-vm2",
         "vhost-user",
         &vhost_user("server", &later),
     )?;
-    is_told(&cluster, "hwt-pod2", "memif", &memif_of("master", &later))?;
+    is_reported(&cluster, "hwt-pod2", "memif", &memif_of("master", &later))?;
 
     drop(program);
     let gone = |name: &'static str, kind: &str, section: &Value, path: &Path| -> Result<(), Stop> {
-        // What a program that was ended leaves behind goes with its folder.
+        // The folder takes the leftovers of a killed program with it.
         let _ = fs::remove_file(path);
         cluster.network(kind, None, &[network(kind, section)])?;
         let pod = cluster.pod(name, &json!([{ "name": kind }]), &json!({}))?;

@@ -1,4 +1,4 @@
-//! Interfaces of the kernel's simulator of a switch, in a pod.
+//! Interfaces of netdevsim in a pod.
 
 use device_info::{Devlink, DevlinkHandle, PortFlavour, Switch};
 use serde_json::json;
@@ -14,8 +14,8 @@ pub(super) const CASES: &[Case] = &[Case {
     run: a_representor_goes_into_a_pod_and_comes_back_to_its_port,
 }];
 
-/// Not what a representor is for, but the simulator's VFs have no interface of their own; what is
-/// shown is that a parent without PCI, and devlink's reload-proof ports, are no obstacle.
+/// A representor is not made for pods, but netdevsim's VFs have no interface of their own. The case
+/// shows that a parent without PCI and devlink's ports cause no problem.
 fn a_representor_goes_into_a_pod_and_comes_back_to_its_port(node: &Node) -> Outcome {
     let device = Netdevsim::add(4_711, 1)?;
     device.make_vfs(2)?;
@@ -49,8 +49,11 @@ fn a_representor_goes_into_a_pod_and_comes_back_to_its_port(node: &Node) -> Outc
         Link::show(None, &representor).is_err(),
     )?;
     let status = pod.status("net1")?;
-    same("told address", &status["mac"], &json!(before))?;
-    holds("no PCI device is told", status.get("device-info").is_none())?;
+    same("reported address", &status["mac"], &json!(before))?;
+    holds(
+        "no PCI device is reported",
+        status.get("device-info").is_none(),
+    )?;
     pod.check()?;
     pod.del()?;
     let back = representor_of_vf_1(&mut devlink, &handle)?;

@@ -1,44 +1,45 @@
-//! vDPA devices in a pod: with and without a PCI function behind, for programs and for the kernel.
+//! vDPA devices in a pod: with and without a PCI function, for programs and for the kernel.
 
 use serde_json::{Value, json};
 
 use crate::case::{Case, Outcome, holds, same};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, Cluster, Vdpa, Vduse};
+use crate::rig::{Cluster, DriverBinding, Vdpa, Vduse};
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        name: "pod/a_vduse_device_is_a_programs_by_its_character_device",
+        name: "pod/a_program_opens_a_vduse_device_by_its_character_device",
         needs: &[Feature::Pods, Feature::Vduse],
-        run: a_vduse_device_is_a_programs_by_its_character_device,
+        run: a_program_opens_a_vduse_device_by_its_character_device,
     },
     Case {
-        name: "pod/a_vduse_device_is_the_kernels_as_an_interface",
+        name: "pod/the_kernel_uses_a_vduse_device_as_an_interface",
         needs: &[Feature::Pods, Feature::Vduse],
-        run: a_vduse_device_is_the_kernels_as_an_interface,
+        run: the_kernel_uses_a_vduse_device_as_an_interface,
     },
     Case {
-        name: "pod/a_virtio_function_is_a_programs_by_its_character_device",
+        name: "pod/a_program_opens_a_virtio_function_by_its_character_device",
         needs: &[Feature::Pods, Feature::VpVdpa],
-        run: a_virtio_function_is_a_programs_by_its_character_device,
+        run: a_program_opens_a_virtio_function_by_its_character_device,
     },
     Case {
-        name: "pod/a_virtio_function_is_the_kernels_as_an_interface",
+        name: "pod/the_kernel_uses_a_virtio_function_as_an_interface",
         needs: &[Feature::Pods, Feature::VpVdpa],
-        run: a_virtio_function_is_the_kernels_as_an_interface,
+        run: the_kernel_uses_a_virtio_function_as_an_interface,
     },
 ];
 
 const RESOURCE: &str = "hwt.example/vdpa";
 
-/// A plugin of the suite's own that moves what interface there is.
+/// The suite's own plugin, which moves the interface if there is one.
 fn own() -> Value {
     json!({ "type": "hwt-device",
             "capabilities": { "deviceID": true, "CNIDeviceInfoFile": true } })
 }
 
-/// For a program: no interface, the path in network-status, a CHECK that sees the driver go.
+/// Checks a device for a program: no interface, its path in network-status, a CHECK that notices a
+/// missing driver.
 fn is_opened_by_the_pod(node: &Node, vdpa: &Vdpa, id: &str, pci: Option<&str>) -> Outcome {
     vdpa.bind("vhost_vdpa")?;
     let path = format!("/dev/{}", vdpa.child("vhost-vdpa-")?);
@@ -49,7 +50,7 @@ fn is_opened_by_the_pod(node: &Node, vdpa: &Vdpa, id: &str, pci: Option<&str>) -
     pod.add()?;
     holds("the pod has no interface for it", pod.link("net1").is_err())?;
     let status = pod.status("net1")?;
-    is_told(&status, vdpa, "vhost", &path, pci)?;
+    is_reported(&status, vdpa, "vhost", &path, pci)?;
     pod.check()?;
     vdpa.unbind()?;
     pod.is_refused("CHECK", 105, &["hwt/vdpa (net1)"])?;
@@ -57,16 +58,22 @@ fn is_opened_by_the_pod(node: &Node, vdpa: &Vdpa, id: &str, pci: Option<&str>) -
     cluster.nothing_is_left()
 }
 
-fn is_told(status: &Value, vdpa: &Vdpa, driver: &str, path: &str, pci: Option<&str>) -> Outcome {
+fn is_reported(
+    status: &Value,
+    vdpa: &Vdpa,
+    driver: &str,
+    path: &str,
+    pci: Option<&str>,
+) -> Outcome {
     let mut expected = json!({ "parent-device": vdpa.name(), "driver": driver, "path": path });
     if let Some(pci) = pci {
         expected["pci-address"] = json!(pci);
     }
     same("type", &status["device-info"]["type"], "vdpa")?;
-    same("told", &status["device-info"]["vdpa"], &expected)
+    same("reported device", &status["device-info"]["vdpa"], &expected)
 }
 
-/// For the kernel: its interface is the pod's, and is proven to be the device.
+/// Checks a device for the kernel: its interface is in the pod and belongs to the device.
 fn is_an_interface_of_the_pod(
     node: &Node,
     vdpa: &Vdpa,
@@ -92,39 +99,39 @@ fn is_an_interface_of_the_pod(
     )?;
     let path = format!("/sys/bus/virtio/devices/{virtio}");
     let status = pod.status("net1")?;
-    is_told(&status, vdpa, "virtio", &path, pci)?;
-    same("told address", &status["mac"], &json!(link.address))?;
+    is_reported(&status, vdpa, "virtio", &path, pci)?;
+    same("reported address", &status["mac"], &json!(link.address))?;
     pod.check()?;
     pod.del()?;
     cluster.nothing_is_left()
 }
 
-fn a_vduse_device_is_a_programs_by_its_character_device(node: &Node) -> Outcome {
+fn a_program_opens_a_vduse_device_by_its_character_device(node: &Node) -> Outcome {
     let vduse = Vduse::add("hwt-vduse")?;
     is_opened_by_the_pod(node, vduse.vdpa(), vduse.vdpa().name(), None)
 }
 
-fn a_vduse_device_is_the_kernels_as_an_interface(node: &Node) -> Outcome {
+fn the_kernel_uses_a_vduse_device_as_an_interface(node: &Node) -> Outcome {
     let vduse = Vduse::add("hwt-vduse")?;
     is_an_interface_of_the_pod(node, vduse.vdpa(), vduse.vdpa().name(), own(), None)
 }
 
-fn a_virtio_function_is_a_programs_by_its_character_device(node: &Node) -> Outcome {
+fn a_program_opens_a_virtio_function_by_its_character_device(node: &Node) -> Outcome {
     let address = node.virtio()?;
-    let bound = Bound::to(address, "vp-vdpa")?;
+    let bound = DriverBinding::to(address, "vp-vdpa")?;
     let vdpa = Vdpa::add("hwt-vp", &format!("pci/{address}"))?;
     let id = address.to_string();
     is_opened_by_the_pod(node, &vdpa, &id, Some(&id))?;
-    // First the device, then the function's driver: the other way round the device goes unasked.
+    // The device goes before the function's driver, because otherwise the driver takes it along.
     drop(vdpa);
     drop(bound);
     Ok(())
 }
 
-/// By the reference plugin host-device, which finds the interface below the function.
-fn a_virtio_function_is_the_kernels_as_an_interface(node: &Node) -> Outcome {
+/// The reference plugin host-device finds the interface below the function.
+fn the_kernel_uses_a_virtio_function_as_an_interface(node: &Node) -> Outcome {
     let address = node.virtio()?;
-    let bound = Bound::to(address, "vp-vdpa")?;
+    let bound = DriverBinding::to(address, "vp-vdpa")?;
     let vdpa = Vdpa::add("hwt-vp", &format!("pci/{address}"))?;
     let id = address.to_string();
     let plugin = json!({ "type": "host-device",

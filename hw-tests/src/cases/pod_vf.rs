@@ -1,4 +1,4 @@
-//! A VF in a pod: annotation in, attachment, proof, network-status, CHECK, DEL, nothing left.
+//! A VF in a pod: annotation, attachment, verification, network-status, CHECK, DEL, no leftovers.
 
 use device_info::PciAddress;
 use serde_json::{Value, json};
@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use crate::case::{Case, Outcome, Stop, holds, present, same};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, Cluster, Link, VfAsFound, command, netdev, pf_and_number, sysfs};
+use crate::rig::{Cluster, DriverBinding, Link, VfSnapshot, command, netdev, pf_and_number, sysfs};
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        name: "pod/a_vf_by_host_device_is_proven_told_and_given_back",
+        name: "pod/a_vf_by_host_device_is_verified_reported_and_given_back",
         needs: &[Feature::Pods, Feature::Sriov],
-        run: a_vf_by_host_device_is_proven_told_and_given_back,
+        run: a_vf_by_host_device_is_verified_reported_and_given_back,
     },
     Case {
-        name: "pod/what_the_pf_has_set_for_a_vf_is_kept_by_a_pod_that_asks_for_nothing",
+        name: "pod/a_pod_without_requests_keeps_the_settings_of_a_vf_on_its_pf",
         needs: &[Feature::Pods, Feature::Sriov],
-        run: what_the_pf_has_set_for_a_vf_is_kept_by_a_pod_that_asks_for_nothing,
+        run: a_pod_without_requests_keeps_the_settings_of_a_vf_on_its_pf,
     },
     Case {
         name: "pod/a_vf_comes_back_although_the_network_namespace_is_gone",
@@ -25,9 +25,9 @@ pub(super) const CASES: &[Case] = &[
         run: a_vf_comes_back_although_the_network_namespace_is_gone,
     },
     Case {
-        name: "pod/another_interface_than_the_vf_is_refused_and_taken_back",
+        name: "pod/another_interface_than_the_vf_is_refused_and_detached",
         needs: &[Feature::Pods, Feature::Sriov],
-        run: another_interface_than_the_vf_is_refused_and_taken_back,
+        run: another_interface_than_the_vf_is_refused_and_detached,
     },
     Case {
         name: "pod/the_devices_of_the_node_are_shown_with_their_pods",
@@ -35,29 +35,29 @@ pub(super) const CASES: &[Case] = &[
         run: the_devices_of_the_node_are_shown_with_their_pods,
     },
     Case {
-        name: "pod/a_vf_on_vfio_pci_is_told_and_given_back",
+        name: "pod/a_vf_on_vfio_pci_is_reported_and_given_back",
         needs: &[Feature::Pods, Feature::Vfio],
-        run: a_vf_on_vfio_pci_is_told_and_given_back,
+        run: a_vf_on_vfio_pci_is_reported_and_given_back,
     },
 ];
 
-/// The resource that the VFs belong to.
+/// The resource of the VFs.
 pub(super) const RESOURCE: &str = "hwt.example/vf";
 
-/// The reference plugin host-device, told of its device as Kubernetes does it.
+/// The reference plugin host-device, with its device as Kubernetes passes it.
 pub(super) fn host_device() -> Value {
     json!({ "type": "host-device",
             "capabilities": { "deviceID": true, "CNIDeviceInfoFile": true } })
 }
 
-/// What kubelet would have allocated of the VFs.
+/// The VFs that kubelet would have allocated.
 pub(super) fn vfs(addresses: &[PciAddress]) -> Value {
     let ids: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     json!({ RESOURCE: ids })
 }
 
-/// What network-status has to say of a VF, whatever else it says.
-pub(super) fn is_told(status: &Value, vf: PciAddress, pf: PciAddress) -> Outcome {
+/// Checks the VF's part of network-status.
+pub(super) fn is_reported(status: &Value, vf: PciAddress, pf: PciAddress) -> Outcome {
     let info = &status["device-info"];
     same("type", &info["type"], "pci")?;
     let pci = &info["pci"];
@@ -65,10 +65,10 @@ pub(super) fn is_told(status: &Value, vf: PciAddress, pf: PciAddress) -> Outcome
     same("its PF", &pci["pf-pci-address"], &json!(pf.to_string()))
 }
 
-fn a_vf_by_host_device_is_proven_told_and_given_back(node: &Node) -> Outcome {
+fn a_vf_by_host_device_is_verified_reported_and_given_back(node: &Node) -> Outcome {
     const MAC: &str = "02:00:00:00:77:05";
     let (vf, pf) = (node.vf(0)?, node.pf()?);
-    let before = VfAsFound::read(vf)?;
+    let before = VfSnapshot::read(vf)?;
     let cluster = Cluster::new(node)?;
     let mut first = host_device();
     first["ipam"] = json!({ "type": "static" });
@@ -89,9 +89,9 @@ fn a_vf_by_host_device_is_proven_told_and_given_back(node: &Node) -> Outcome {
     )?;
     let status = pod.status("net1")?;
     same("the network", &status["name"], "hwt/vf")?;
-    same("told address", &status["mac"], MAC)?;
-    same("told addresses", &status["ips"], &json!(["192.0.2.5"]))?;
-    is_told(&status, vf, pf)?;
+    same("reported address", &status["mac"], MAC)?;
+    same("reported addresses", &status["ips"], &json!(["192.0.2.5"]))?;
+    is_reported(&status, vf, pf)?;
 
     pod.check()?;
     pod.run(&["ip", "addr", "flush", "dev", "net1"])?;
@@ -107,7 +107,7 @@ fn a_vf_by_host_device_is_proven_told_and_given_back(node: &Node) -> Outcome {
     cluster.nothing_is_left()
 }
 
-/// Settings of an administrator on the PF, as they were when dropped.
+/// An administrator's settings on the PF, restored when dropped.
 struct Settings {
     pf: String,
     number: u32,
@@ -131,20 +131,20 @@ impl Settings {
 
 impl Drop for Settings {
     fn drop(&mut self) {
-        // The next case that looks at the VF finds what stays.
+        // The next case that reads the VF finds what stays.
         let _ = self.set(&["vlan", "0", "qos", "0"]);
         let _ = self.set(&["spoofchk", "on"]);
         let _ = self.set(&["trust", "off"]);
     }
 }
 
-fn what_the_pf_has_set_for_a_vf_is_kept_by_a_pod_that_asks_for_nothing(node: &Node) -> Outcome {
+fn a_pod_without_requests_keeps_the_settings_of_a_vf_on_its_pf(node: &Node) -> Outcome {
     let vf = node.vf(0)?;
-    let found = VfAsFound::read(vf)?;
+    let found = VfSnapshot::read(vf)?;
     let settings = Settings::make(vf, &["vlan", "100", "qos", "3"])?;
     settings.set(&["spoofchk", "off"])?;
     settings.set(&["trust", "on"])?;
-    let before = VfAsFound::read(vf)?;
+    let before = VfSnapshot::read(vf)?;
     same("VLAN and priority", before.on_pf.vlan(), (100, 3))?;
     let cluster = Cluster::new(node)?;
     cluster.network("vf", Some(RESOURCE), &[host_device()])?;
@@ -152,7 +152,7 @@ fn what_the_pf_has_set_for_a_vf_is_kept_by_a_pod_that_asks_for_nothing(node: &No
     pod.add()?;
     let on_pf = crate::rig::LinkVf::of(&settings.pf, settings.number)?;
     same(
-        "what the PF says while the pod has it",
+        "its settings on the PF while the pod has it",
         &on_pf,
         &before.on_pf,
     )?;
@@ -169,19 +169,19 @@ fn a_vf_comes_back_although_the_network_namespace_is_gone(node: &Node) -> Outcom
     let cluster = Cluster::new(node)?;
     cluster.network("vf", Some(RESOURCE), &[host_device()])?;
     let pod = cluster.pod("hwt-web", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
-    let before = VfAsFound::read(vf)?;
+    let before = VfSnapshot::read(vf)?;
     pod.add()?;
     pod.lose_netns();
-    // The kernel brings it back by itself, under the name that it had in the pod.
+    // The kernel brings it back by itself, under its name in the pod.
     netdev(vf)?;
     pod.del()?;
     before.is_back()?;
     cluster.nothing_is_left()
 }
 
-fn another_interface_than_the_vf_is_refused_and_taken_back(node: &Node) -> Outcome {
+fn another_interface_than_the_vf_is_refused_and_detached(node: &Node) -> Outcome {
     let (vf, other) = (node.vf(0)?, node.vf(1)?);
-    let before = [VfAsFound::read(vf)?, VfAsFound::read(other)?];
+    let before = [VfSnapshot::read(vf)?, VfSnapshot::read(other)?];
     let cluster = Cluster::new(node)?;
     let wrong = json!({ "type": "hwt-device", "instead": other.to_string() });
     cluster.network("vf", Some(RESOURCE), &[wrong])?;
@@ -195,9 +195,9 @@ fn another_interface_than_the_vf_is_refused_and_taken_back(node: &Node) -> Outco
     cluster.nothing_is_left()
 }
 
-fn a_vf_on_vfio_pci_is_told_and_given_back(node: &Node) -> Outcome {
+fn a_vf_on_vfio_pci_is_reported_and_given_back(node: &Node) -> Outcome {
     let (vf, pf) = (node.vf(0)?, node.pf()?);
-    let bound = Bound::to(vf, "vfio-pci")?;
+    let bound = DriverBinding::to(vf, "vfio-pci")?;
     let cluster = Cluster::new(node)?;
     cluster.network("vf", Some(RESOURCE), &[host_device()])?;
     let pod = cluster.pod("hwt-dpdk", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
@@ -207,7 +207,7 @@ fn a_vf_on_vfio_pci_is_told_and_given_back(node: &Node) -> Outcome {
         Link::show(None, "net1").is_err(),
     )?;
     holds("nor in its network namespace", pod.link("net1").is_err())?;
-    is_told(&pod.status("net1")?, vf, pf)?;
+    is_reported(&pod.status("net1")?, vf, pf)?;
     pod.check()?;
     let group = present(
         "the IOMMU group",
@@ -230,11 +230,11 @@ fn the_devices_of_the_node_are_shown_with_their_pods(node: &Node) -> Outcome {
     cluster.network("vf", Some(RESOURCE), &[host_device()])?;
     let pod = cluster.pod("hwt-web", &json!([{ "name": "vf" }]), &vfs(&[vf]))?;
     pod.add()?;
-    let told: Value = serde_json::from_str(&cluster.devices("json")?)?;
+    let reported: Value = serde_json::from_str(&cluster.devices("json")?)?;
     let user = json!([{ "device": id, "pod": "hwt/hwt-web", "container": "hwt-web",
                         "network": "hwt/vf", "interface": "net1" }]);
-    same("whose the devices are", &told["users"], &user)?;
-    same("orphans", &told["orphans"], &json!([]))?;
+    same("users of the devices", &reported["users"], &user)?;
+    same("orphans", &reported["orphans"], &json!([]))?;
     let table = cluster.devices("table")?;
     let row = table.lines().find(|line| line.starts_with(&id));
     let row = present(format!("{id} in: {table}"), row)?;
@@ -251,7 +251,11 @@ fn the_devices_of_the_node_are_shown_with_their_pods(node: &Node) -> Outcome {
         picture.contains(">hwt/hwt-web</text>"),
     )?;
     pod.del()?;
-    let told: Value = serde_json::from_str(&cluster.devices("json")?)?;
-    same("whose they are afterwards", &told["users"], &json!([]))?;
+    let reported: Value = serde_json::from_str(&cluster.devices("json")?)?;
+    same(
+        "users of the devices afterwards",
+        &reported["users"],
+        &json!([]),
+    )?;
     cluster.nothing_is_left()
 }

@@ -1,4 +1,4 @@
-//! RDMA devices where each belongs to one network namespace.
+//! RDMA devices that belong to one network namespace each.
 
 use device_info::Sysfs;
 
@@ -10,9 +10,9 @@ use crate::rig::{IbStub, LinkLayer, Netns, Rxe, command, netdev, until};
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        name: "rdma-exclusive/a_device_of_the_host_is_seen_there_alone",
+        name: "rdma-exclusive/only_the_host_sees_its_device",
         needs: &[Feature::RdmaExclusive],
-        run: a_device_of_the_host_is_seen_there_alone,
+        run: only_the_host_sees_its_device,
     },
     Case {
         name: "rdma-exclusive/a_device_in_a_pod_is_gone_from_the_host",
@@ -21,7 +21,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-fn a_device_of_the_host_is_seen_there_alone(node: &Node) -> Outcome {
+fn only_the_host_sees_its_device(node: &Node) -> Outcome {
     let rxe = Rxe::add("hwt-rxe", &netdev(node.vf(0)?)?)?;
     let pod = Netns::add("hwt-pod")?;
     same(
@@ -35,8 +35,8 @@ fn a_device_of_the_host_is_seen_there_alone(node: &Node) -> Outcome {
     )
 }
 
-/// The kernel moves only devices whose driver can take them from their users, which soft RoCE
-/// cannot: this one is the stub.
+/// The kernel moves only devices whose driver can disconnect their users, which soft RoCE cannot.
+/// The device is therefore the stub.
 fn a_device_in_a_pod_is_gone_from_the_host(node: &Node) -> Outcome {
     let address = node.vf(0)?;
     let stub = IbStub::add(address, LinkLayer::Roce)?;

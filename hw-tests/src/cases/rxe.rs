@@ -22,17 +22,17 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// A device as `rdma -j dev show` has it.
+/// A device in the output of `rdma -j dev show`.
 #[derive(Debug, Deserialize)]
-struct Shown {
+struct DeviceEntry {
     ifname: String,
     node_guid: String,
 }
 
-/// The node GUID that netlink shows.
+/// Returns the node GUID that netlink shows.
 pub(super) fn node_guid(name: &str) -> Result<String, Stop> {
-    let said = command("rdma", &["-j", "dev", "show"])?;
-    let devices: Vec<Shown> = serde_json::from_str(&said)?;
+    let output = command("rdma", &["-j", "dev", "show"])?;
+    let devices: Vec<DeviceEntry> = serde_json::from_str(&output)?;
     let device = devices.into_iter().find(|device| device.ifname == name);
     Ok(present(format!("RDMA device {name}"), device)?.node_guid)
 }

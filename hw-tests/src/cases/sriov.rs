@@ -7,7 +7,7 @@ use device_info::{Devlink, DevlinkHandle, PciAddress, PciFunction, Switch, Sysfs
 use crate::case::{Case, Outcome, Stop, holds, present, same};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, Link, Netns, Vfs, netdev, sysfs, vf_state_cost};
+use crate::rig::{DriverBinding, Link, Netns, Vfs, netdev, sysfs, vf_state_cost};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -31,9 +31,9 @@ pub(super) const CASES: &[Case] = &[
         run: an_interface_in_a_pod_is_gone_from_the_host_and_still_its_vf,
     },
     Case {
-        name: "sriov/a_vf_without_a_driver_is_no_error",
+        name: "sriov/a_vf_without_a_driver_is_not_an_error",
         needs: &[Feature::Sriov],
-        run: a_vf_without_a_driver_is_no_error,
+        run: a_vf_without_a_driver_is_not_an_error,
     },
     Case {
         name: "sriov/a_nic_without_an_eswitch_has_no_representors",
@@ -41,9 +41,9 @@ pub(super) const CASES: &[Case] = &[
         run: a_nic_without_an_eswitch_has_no_representors,
     },
     Case {
-        name: "sriov/the_state_of_vfs_is_read_at_a_cost_for_each",
+        name: "sriov/reading_the_state_of_vfs_has_a_cost_per_vf",
         needs: &[Feature::Sriov],
-        run: the_state_of_vfs_is_read_at_a_cost_for_each,
+        run: reading_the_state_of_vfs_has_a_cost_per_vf,
     },
     Case {
         name: "sriov/vfs_come_and_go",
@@ -52,7 +52,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// The function as the crate under test sees it.
+/// Returns the function as the crate under test reads it.
 pub(super) fn function(sysfs: &Sysfs, address: PciAddress) -> Result<PciFunction, Stop> {
     present(
         format!("{address} as a PCI function"),
@@ -70,7 +70,7 @@ fn a_pf_counts_its_vfs_and_lists_them_by_number(node: &Node) -> Outcome {
     let pf = function(&sysfs, node.pf()?)?;
     let folder = sysfs::function(node.pf()?);
     let number = |file: &str| -> Result<u32, Stop> { Ok(sysfs::read(folder.join(file))?.parse()?) };
-    let sriov = present("what the PF says of VFs", pf.sriov())?;
+    let sriov = present("the PF's SR-IOV capability", pf.sriov())?;
     same("total VFs", sriov.total_vfs, number("sriov_totalvfs")?)?;
     same("VFs", sriov.num_vfs, Some(number("sriov_numvfs")?))?;
     same(
@@ -89,7 +89,7 @@ fn a_vf_knows_its_pf_and_its_number(node: &Node) -> Outcome {
         let vf = function(&sysfs, *address)?;
         same(format!("{address}'s PF"), vf.physfn(), Some(node.pf()?))?;
         same(format!("{address}'s number"), vf.vf_index(), Some(number))?;
-        holds(format!("{address} is no PF"), vf.sriov().is_none())?;
+        holds(format!("{address} is not a PF"), vf.sriov().is_none())?;
     }
     same("remarks", sysfs.take_remarks().len(), 0)
 }
@@ -134,10 +134,10 @@ fn an_interface_in_a_pod_is_gone_from_the_host_and_still_its_vf(node: &Node) -> 
     same("interfaces once back", vf.netdevs(), vec![name.clone()])
 }
 
-fn a_vf_without_a_driver_is_no_error(node: &Node) -> Outcome {
+fn a_vf_without_a_driver_is_not_an_error(node: &Node) -> Outcome {
     let (sysfs, address) = (Sysfs::host(), node.vf(1)?);
     let vf = function(&sysfs, address)?;
-    let unbound = Bound::to_none(address)?;
+    let unbound = DriverBinding::to_none(address)?;
     same("driver", vf.driver(), None)?;
     same("interfaces", vf.netdevs(), Vec::<String>::new())?;
     same("its PF", vf.physfn(), Some(node.pf()?))?;
@@ -166,8 +166,8 @@ fn a_nic_without_an_eswitch_has_no_representors(node: &Node) -> Outcome {
     same("representor by names", vf.representor(None), None)
 }
 
-/// Measured, and told in the report; on the spare PF with all VFs that it can have, where there is one.
-fn the_state_of_vfs_is_read_at_a_cost_for_each(node: &Node) -> Outcome {
+/// Measured and reported, on the spare PF with as many VFs as it can have, if there is one.
+fn reading_the_state_of_vfs_has_a_cost_per_vf(node: &Node) -> Outcome {
     let pf = node.spare_pf()?;
     let made = if pf == node.pf()? {
         None
@@ -197,7 +197,7 @@ fn vfs_come_and_go(node: &Node) -> Outcome {
     let pf = node.spare_pf()?;
     if pf == node.pf()? {
         return Err(Stop::Skipped(
-            "it takes a second PF, since the first one's VFs are in use; remedy: --pf twice"
+            "it needs a second PF, because the first one's VFs are in use; give --pf twice"
                 .to_owned(),
         ));
     }
@@ -211,7 +211,7 @@ fn vfs_come_and_go(node: &Node) -> Outcome {
     let gone = function(&sysfs, present("the first VF", listed.first().copied())?)?;
     drop(vfs);
     same("VFs afterwards", spare.vfs(), Vec::new())?;
-    same("what a VF that is gone says", gone.physfn(), None)?;
-    same("what it says of its driver", gone.driver(), None)?;
+    same("the PF of a removed VF", gone.physfn(), None)?;
+    same("the driver of a removed VF", gone.driver(), None)?;
     same("remarks", sysfs.take_remarks().len(), 0)
 }

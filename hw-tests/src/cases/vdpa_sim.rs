@@ -1,4 +1,4 @@
-//! vDPA devices of the kernel's simulator: no PCI function behind them.
+//! vDPA devices of the kernel's simulator, which have no PCI function.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// The vDPA device as the crate under test sees it.
+/// Returns the vDPA device as the crate under test reads it.
 pub(super) fn device(sysfs: &Sysfs, vdpa: &Vdpa) -> Result<VdpaDevice, Stop> {
     present(
         format!("{} as a vDPA device", vdpa.name()),
@@ -35,7 +35,7 @@ pub(super) fn device(sysfs: &Sysfs, vdpa: &Vdpa) -> Result<VdpaDevice, Stop> {
     )
 }
 
-/// Shows that a device under `vhost_vdpa` is opened by its character device.
+/// Checks that a device on `vhost_vdpa` is opened by its character device.
 pub(super) fn is_opened_by_vhost(vdpa: &Vdpa) -> Outcome {
     vdpa.bind("vhost_vdpa")?;
     let child = vdpa.child("vhost-vdpa-")?;
@@ -48,8 +48,8 @@ pub(super) fn is_opened_by_vhost(vdpa: &Vdpa) -> Outcome {
     same("remarks", sysfs.take_remarks().len(), 0)
 }
 
-/// Shows that a device under `virtio_vdpa` is the virtio device `virtio`, and that its interface,
-/// where the driver made one, is known by it.
+/// Checks that a device on `virtio_vdpa` has the virtio device `virtio`, and that its interface, if
+/// the driver created one, leads back to it.
 pub(super) fn is_virtio(vdpa: &Vdpa, virtio: &str) -> Outcome {
     let sysfs = Sysfs::host();
     let device = device(&sysfs, vdpa)?;
@@ -71,7 +71,11 @@ pub(super) fn is_virtio(vdpa: &Vdpa, virtio: &str) -> Outcome {
         }
         None => sysfs.identity("virtio", virtio),
     };
-    same("whose it is", identity.vdpa.as_deref(), Some(vdpa.name()))?;
+    same(
+        "its vDPA device",
+        identity.vdpa.as_deref(),
+        Some(vdpa.name()),
+    )?;
     same("the function behind", identity.pci, device.pci_address())
 }
 
@@ -111,6 +115,9 @@ fn a_device_without_a_driver_has_no_path(_: &Node) -> Outcome {
     same("driver", device.driver(), None)?;
     same("path", device.path(), None)?;
     drop(vdpa);
-    holds("once it is gone", sysfs.vdpa_device("hwt-sim0").is_none())?;
+    holds(
+        "its removal is seen",
+        sysfs.vdpa_device("hwt-sim0").is_none(),
+    )?;
     same("remarks", sysfs.take_remarks().len(), 0)
 }

@@ -1,4 +1,4 @@
-//! vDPA devices in user space. The program behind them is a stub that moves no packet.
+//! vDPA devices in user space. The program behind them is a stub that moves no packets.
 
 use device_info::Sysfs;
 

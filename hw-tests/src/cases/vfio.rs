@@ -6,7 +6,7 @@ use crate::case::{Case, Outcome, holds, present, same};
 use crate::cases::sriov::function;
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, netdev, sysfs};
+use crate::rig::{DriverBinding, netdev, sysfs};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -24,7 +24,7 @@ pub(super) const CASES: &[Case] = &[
 fn a_vf_on_vfio_pci_is_opened_by_its_group(node: &Node) -> Outcome {
     let (sysfs, address) = (Sysfs::host(), node.vf(0)?);
     let vf = function(&sysfs, address)?;
-    let bound = Bound::to(address, "vfio-pci")?;
+    let bound = DriverBinding::to(address, "vfio-pci")?;
     let group = present(
         "the IOMMU group",
         sysfs::link(sysfs::function(address).join("iommu_group")),
@@ -56,5 +56,5 @@ fn a_vf_on_a_network_driver_is_not_for_vfio(node: &Node) -> Outcome {
     let sysfs = Sysfs::host();
     let vf = function(&sysfs, node.vf(1)?)?;
     same("VFIO", vf.vfio(), None)?;
-    holds("it has a group all the same", vf.iommu_group().is_some())
+    holds("it has an IOMMU group", vf.iommu_group().is_some())
 }

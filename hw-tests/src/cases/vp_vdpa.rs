@@ -1,4 +1,4 @@
-//! A vDPA device with a PCI function behind it.
+//! A vDPA device with a PCI function.
 
 use device_info::Sysfs;
 
@@ -7,7 +7,7 @@ use crate::cases::sriov::function;
 use crate::cases::vdpa_sim::{device, is_opened_by_vhost, is_virtio};
 use crate::feature::Feature;
 use crate::node::Node;
-use crate::rig::{Bound, Vdpa, child, sysfs};
+use crate::rig::{DriverBinding, Vdpa, child, sysfs};
 
 pub(super) const CASES: &[Case] = &[Case {
     name: "vp-vdpa/the_virtio_device_is_beside_and_not_inside",
@@ -17,7 +17,7 @@ pub(super) const CASES: &[Case] = &[Case {
 
 fn the_virtio_device_is_beside_and_not_inside(node: &Node) -> Outcome {
     let address = node.virtio()?;
-    let bound = Bound::to(address, "vp-vdpa")?;
+    let bound = DriverBinding::to(address, "vp-vdpa")?;
     let vdpa = Vdpa::add("hwt-vp", &format!("pci/{address}"))?;
     let sysfs = Sysfs::host();
     same(
@@ -41,7 +41,7 @@ fn the_virtio_device_is_beside_and_not_inside(node: &Node) -> Outcome {
         function(&sysfs, address)?.netdevs().len(),
         1,
     )?;
-    // First the device, then the function's driver: the other way round the device goes unasked.
+    // The device goes before the function's driver, because otherwise the driver takes it along.
     drop(vdpa);
     drop(bound);
     Ok(())

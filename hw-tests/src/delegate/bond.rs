@@ -1,16 +1,16 @@
-//! `hwt-bond`: bonds interfaces that the pod has already, by the names in its key `links`, and gives
-//! the bond the addresses that the pod asks for. It stands for bond-cni in its mode
-//! `linksInContainer`, active-backup, each link with its own address.
+//! `hwt-bond`: bonds existing interfaces of the pod, named by its key `links`, and gives the bond
+//! the addresses that the pod requests. It imitates bond-cni in its mode `linksInContainer`,
+//! active-backup, where each link keeps its own address.
 
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::PluginCall;
 use crate::case::Stop;
 use crate::rig::command;
 
 pub(super) const TYPE: &str = "hwt-bond";
 
-pub(super) fn run(call: &Call) -> Result<Option<Value>, Stop> {
+pub(super) fn run(call: &PluginCall) -> Result<Option<Value>, Stop> {
     match call.verb.as_str() {
         "ADD" => add(call).map(Some),
         "DEL" => del(call).map(|()| None),
@@ -25,7 +25,7 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-fn add(call: &Call) -> Result<Value, Stop> {
+fn add(call: &PluginCall) -> Result<Value, Stop> {
     let (netns, bond) = (call.netns()?, call.ifname.as_str());
     let ip = |words: &[&str]| command("ip", &[&["-netns", netns], words].concat());
     let kind = [
@@ -48,18 +48,18 @@ fn add(call: &Call) -> Result<Value, Stop> {
         ip(&["addr", "add", address, "dev", bond])?;
         addresses.push(serde_json::json!({ "address": address, "interface": 0 }));
     }
-    let said = ip(&["-json", "link", "show", "dev", bond])?;
-    let links: Value = serde_json::from_str(&said)?;
+    let output = ip(&["-json", "link", "show", "dev", bond])?;
+    let links: Value = serde_json::from_str(&output)?;
     let mut result = call.result(links[0]["address"].as_str());
     result["ips"] = addresses.into();
     Ok(result)
 }
 
-fn del(call: &Call) -> Result<(), Stop> {
+fn del(call: &PluginCall) -> Result<(), Stop> {
     let Some(netns) = &call.netns else {
         return Ok(());
     };
-    // A second DEL finds no bond.
+    // The bond is missing on a second DEL.
     let _ = command("ip", &["-netns", netns, "link", "del", &call.ifname]);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a plugin of the suite is asked.
+//! A call of one of the suite's plugins.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use crate::case::{Stop, present};
 
 /// One call, from the environment and stdin.
-pub(super) struct Call {
+pub(super) struct PluginCall {
     pub(super) verb: String,
     pub(super) container: String,
     pub(super) ifname: String,
-    /// None once the network namespace is gone.
+    /// `None` if the network namespace is gone.
     pub(super) netns: Option<String>,
     pub(super) conf: Value,
 }
 
-impl Call {
+impl PluginCall {
     pub(super) fn read(stdin: &[u8]) -> Result<Self, Stop> {
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
         let netns = variable("CNI_NETNS");
@@ -33,31 +33,31 @@ impl Call {
         })
     }
 
-    /// A text of the configuration, or of what the pod asked for, which goes first.
+    /// Returns a text of the pod's request, otherwise of the configuration.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.conf["runtimeConfig"][key]
             .as_str()
             .or_else(|| self.conf[key].as_str())
     }
 
-    /// The network namespace's name; a plugin that is to attach needs one.
+    /// Returns the network namespace's name, which an attaching plugin needs.
     pub(super) fn netns(&self) -> Result<&str, Stop> {
         present("CNI_NETNS", self.netns.as_deref())
     }
 
-    /// The device that was allocated.
+    /// Returns the allocated device.
     pub(super) fn device(&self) -> Result<&str, Stop> {
         present("deviceID", self.text("deviceID"))
     }
 
-    /// Where the plugin keeps what it needs for DEL: in the folder `dataDir` of its configuration.
+    /// Returns the file that keeps what DEL needs, in the configuration's folder `dataDir`.
     pub(super) fn cache(&self) -> Result<PathBuf, Stop> {
         let folder = Path::new(present("dataDir", self.text("dataDir"))?);
         fs::create_dir_all(folder)?;
         Ok(folder.join(format!("{}-{}", self.container, self.ifname)))
     }
 
-    /// A result with one interface in the pod, or with none.
+    /// Returns a result with one interface in the pod, or with none.
     pub(super) fn result(&self, mac: Option<&str>) -> Value {
         let interface = mac.map(|mac| {
             let sandbox = std::env::var("CNI_NETNS").unwrap_or_default();
@@ -67,7 +67,7 @@ impl Call {
         json!({ "cniVersion": self.conf["cniVersion"], "interfaces": interfaces })
     }
 
-    /// What the plugins before this one in its chain answered.
+    /// Returns the result of the previous plugin in the chain.
     pub(super) fn previous(&self) -> Value {
         self.conf["prevResult"].clone()
     }

@@ -1,12 +1,13 @@
-//! `hwt-device`, `hwt-sriov`: moves the interface of an allocated device into the pod, and back.
+//! `hwt-device`, `hwt-sriov`: moves the interface of an allocated device into the pod and back.
 //!
-//! The second name is for VFs: it tells Jackfield that keys of the definition set something on the PF.
-//! It stands for sriov-cni, in whose order it does things: on ADD first what the PF sets, then the
-//! interface; on DEL likewise, and in the pod the address before the move. It remembers what the PF had
-//! set. Like sriov-cni it leaves behind:
-//! - after a DEL the VF's own address as the address that the PF has set for it, whatever was there;
-//! - after a DEL without a network namespace the interface's name in the pod, and the pod's address;
-//! - on a VF of user space a DEL that restores the PF's side, forgets, and fails.
+//! The second name is for VFs: it tells Jackfield that keys of the definition make settings on the
+//! PF. It imitates sriov-cni and its order: on ADD and DEL first the settings on the PF, then the
+//! interface; on DEL the address in the pod before the move. It remembers the PF's previous
+//! settings. Like sriov-cni it leaves behind:
+//! - after a DEL, the VF's own address as its address on the PF, whatever was there before;
+//! - after a DEL without a network namespace, the interface's name in the pod, and the pod's
+//!   address;
+//! - on a VF of user space, a DEL that restores the PF's settings, forgets them, and fails.
 
 use std::fs;
 
@@ -14,7 +15,7 @@ use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::PluginCall;
 use crate::case::{Stop, present};
 use crate::rig::{Link, LinkVf, command, pf_of, sysfs, vf_number};
 
@@ -24,13 +25,13 @@ pub(super) const SRIOV: &str = "hwt-sriov";
 /// What DEL needs.
 #[derive(Debug, Serialize, Deserialize)]
 struct Cache {
-    /// The interface as the host calls it, and its address.
+    /// The interface's name and address on the host.
     interface: Option<(String, String)>,
-    /// The VF's PF, its number, and what the PF said of it.
+    /// The VF's PF and number, and its previous settings on the PF.
     vf: Option<(String, u32, LinkVf)>,
 }
 
-pub(super) fn run(call: &Call) -> Result<Option<Value>, Stop> {
+pub(super) fn run(call: &PluginCall) -> Result<Option<Value>, Stop> {
     match call.verb.as_str() {
         "ADD" => add(call).map(Some),
         "DEL" => del(call).map(|()| None),
@@ -38,9 +39,9 @@ pub(super) fn run(call: &Call) -> Result<Option<Value>, Stop> {
     }
 }
 
-fn add(call: &Call) -> Result<Value, Stop> {
+fn add(call: &PluginCall) -> Result<Value, Stop> {
     let netns = call.netns()?;
-    // A plugin that takes another device than the one that it was handed.
+    // A plugin that takes another device than the allocated one.
     let device = call.text("instead").map_or_else(|| call.device(), Ok)?;
     let name = interface_of(device);
     let vf = match call.text("instead") {
@@ -72,7 +73,7 @@ fn add(call: &Call) -> Result<Value, Stop> {
         "ip",
         &["-netns", netns, "link", "set", "dev", &call.ifname, "up"],
     )?;
-    let said = command(
+    let output = command(
         "ip",
         &[
             "-netns",
@@ -84,12 +85,12 @@ fn add(call: &Call) -> Result<Value, Stop> {
             &call.ifname,
         ],
     )?;
-    let links: Value = serde_json::from_str(&said)?;
+    let links: Value = serde_json::from_str(&output)?;
     Ok(call.result(links[0]["address"].as_str()))
 }
 
-/// What the configuration says of the VF.
-fn set(call: &Call, pf: &str, number: u32) -> Result<(), Stop> {
+/// Makes the configuration's settings for the VF on its PF.
+fn set(call: &PluginCall, pf: &str, number: u32) -> Result<(), Stop> {
     let number = number.to_string();
     let set = |words: &[&str]| {
         let vf = ["link", "set", "dev", pf, "vf", &number];
@@ -110,7 +111,7 @@ fn set(call: &Call, pf: &str, number: u32) -> Result<(), Stop> {
     Ok(())
 }
 
-fn del(call: &Call) -> Result<(), Stop> {
+fn del(call: &PluginCall) -> Result<(), Stop> {
     let file = call.cache()?;
     let Ok(text) = fs::read(&file) else {
         return Ok(());
@@ -132,8 +133,8 @@ fn del(call: &Call) -> Result<(), Stop> {
     }
 }
 
-/// Takes the interface home, with its name and, where the pod's was another, its address.
-fn release(call: &Call, netns: &str, name: &str, mac: &str) -> Result<(), Stop> {
+/// Moves the interface to the host and restores its name and, if the pod changed it, its address.
+fn release(call: &PluginCall, netns: &str, name: &str, mac: &str) -> Result<(), Stop> {
     let at = |name: &str, words: &[&str]| {
         let set = ["-netns", netns, "link", "set", "dev", name];
         command("ip", &[set.as_slice(), words].concat())
@@ -147,7 +148,7 @@ fn release(call: &Call, netns: &str, name: &str, mac: &str) -> Result<(), Stop> 
     Ok(())
 }
 
-/// Everything but the address: that becomes the one that the VF itself had.
+/// Restores the settings on the PF, with the VF's own address instead of the previous one.
 fn restore(pf: &str, number: u32, before: &LinkVf, own: Option<&str>) -> Result<(), Stop> {
     let number = number.to_string();
     let set = |words: &[&str]| {
@@ -173,7 +174,7 @@ fn restore(pf: &str, number: u32, before: &LinkVf, own: Option<&str>) -> Result<
     Ok(())
 }
 
-/// The interface of a PCI function or of a vDPA device, if it has one here.
+/// Returns the interface of a PCI function or vDPA device, if it has one on the host.
 pub(super) fn interface_of(device: &str) -> Option<String> {
     let vdpa = sysfs::vdpa(device);
     let folders = match device.parse::<PciAddress>() {
@@ -207,6 +208,6 @@ pub(super) fn vf_of(device: &str) -> Result<Option<(String, u32, LinkVf)>, Stop>
 
 fn is_on_vfio(device: &str) -> bool {
     let address = device.parse::<PciAddress>().ok();
-    let driver = address.and_then(|it| sysfs::link(sysfs::function(it).join("driver")));
+    let driver = address.and_then(|address| sysfs::link(sysfs::function(address).join("driver")));
     driver.as_deref() == Some("vfio-pci")
 }

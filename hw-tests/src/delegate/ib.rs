@@ -1,23 +1,24 @@
-//! `hwt-ib-sriov`: gives a pod the IPoIB interface of a VF, with the GUID that it asks for. It stands
-//! for ib-sriov-cni, in whose order it does things: the GUIDs on the PF, the VF bound anew, then the
-//! interface; and like that it answers no hardware address.
+//! `hwt-ib-sriov`: gives a pod the IPoIB interface of a VF with the GUID that it requests. It
+//! imitates ib-sriov-cni and its order: the GUIDs on the PF, then a rebind of the VF, then the
+//! interface. Like ib-sriov-cni it answers no hardware address.
 //!
-//! It leaves behind the GUIDs on the PF, after every DEL and after an ADD that fails past them (its key
-//! `fails`: `rebind` or `after`); and everything after a DEL without a network namespace.
+//! It leaves behind the GUIDs on the PF, after every DEL and after an ADD that fails later (its key
+//! `fails`: `rebind` or `after`). After a DEL without a network namespace it leaves everything
+//! behind.
 
 use std::fs;
 
 use device_info::PciAddress;
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::PluginCall;
 use super::device::{interface_of, vf_of};
 use crate::case::{Stop, present};
 use crate::rig::{command, netdev, sysfs};
 
 pub(super) const TYPE: &str = "hwt-ib-sriov";
 
-pub(super) fn run(call: &Call) -> Result<Option<Value>, Stop> {
+pub(super) fn run(call: &PluginCall) -> Result<Option<Value>, Stop> {
     match call.verb.as_str() {
         "ADD" => add(call).map(Some),
         "DEL" => del(call).map(|()| None),
@@ -25,7 +26,7 @@ pub(super) fn run(call: &Call) -> Result<Option<Value>, Stop> {
     }
 }
 
-fn add(call: &Call) -> Result<Value, Stop> {
+fn add(call: &PluginCall) -> Result<Value, Stop> {
     let netns = call.netns()?;
     let device = call.device()?;
     let address: PciAddress = device.parse()?;
@@ -60,7 +61,7 @@ fn add(call: &Call) -> Result<Value, Stop> {
     Ok(json!({ "cniVersion": call.conf["cniVersion"], "interfaces": [interface] }))
 }
 
-fn del(call: &Call) -> Result<(), Stop> {
+fn del(call: &PluginCall) -> Result<(), Stop> {
     let file = call.cache()?;
     let Ok(own) = fs::read_to_string(&file) else {
         return Ok(());

@@ -1,18 +1,18 @@
-//! `hwt-rdma`: gives a pod an RDMA device besides the interface that plugins before it in the chain
-//! gave it. It stands for rdma-cni: it moves the RDMA device of the allocated function.
+//! `hwt-rdma`: gives a pod an RDMA device beside the interface of a previous plugin in the chain.
+//! It imitates rdma-cni: it moves the RDMA device of the allocated function.
 
 use std::fs;
 
 use device_info::PciAddress;
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::PluginCall;
 use crate::case::{Stop, present};
 use crate::rig::{command, sysfs};
 
 pub(super) const TYPE: &str = "hwt-rdma";
 
-pub(super) fn run(call: &Call) -> Result<Option<Value>, Stop> {
+pub(super) fn run(call: &PluginCall) -> Result<Option<Value>, Stop> {
     match call.verb.as_str() {
         "ADD" => add(call).map(|()| Some(call.previous())),
         "DEL" => del(call).map(|()| None),
@@ -20,7 +20,7 @@ pub(super) fn run(call: &Call) -> Result<Option<Value>, Stop> {
     }
 }
 
-fn add(call: &Call) -> Result<(), Stop> {
+fn add(call: &PluginCall) -> Result<(), Stop> {
     let netns = call.netns()?;
     let address: PciAddress = call.device()?.parse()?;
     let names = sysfs::names(sysfs::function(address).join("infiniband"));
@@ -30,8 +30,8 @@ fn add(call: &Call) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The kernel does it by itself where the network namespace is gone.
-fn del(call: &Call) -> Result<(), Stop> {
+/// The kernel moves the device back by itself if the network namespace is gone.
+fn del(call: &PluginCall) -> Result<(), Stop> {
     let Some(netns) = &call.netns else {
         return Ok(());
     };
@@ -40,7 +40,7 @@ fn del(call: &Call) -> Result<(), Stop> {
     let Ok(name) = fs::read_to_string(&file) else {
         return Ok(());
     };
-    // The kernel's tool knows network namespaces by name alone, and the host's has none.
+    // The `rdma` tool takes network namespaces by name only, and the host's has none.
     const HOST: &str = "hwt-host";
     command("ip", &["netns", "attach", HOST, "1"])?;
     let back = ["rdma", "dev", "set", &name, "netns", HOST];

@@ -1,17 +1,17 @@
-//! `hwt-socket`: tells of a vhost-user or memif socket that a program serves or will serve. It stands
-//! for userspace-cni and its like: the key `deviceInfo` of its configuration is what it writes to
-//! the file that it is handed.
+//! `hwt-socket`: reports a vhost-user or memif socket that a program serves or will serve. It
+//! imitates userspace-cni and similar plugins: it writes the key `deviceInfo` of its configuration
+//! to the file that it is given.
 
 use std::fs;
 
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::PluginCall;
 use crate::case::{Stop, present};
 
 pub(super) const TYPE: &str = "hwt-socket";
 
-pub(super) fn run(call: &Call) -> Result<Option<Value>, Stop> {
+pub(super) fn run(call: &PluginCall) -> Result<Option<Value>, Stop> {
     if call.verb != "ADD" {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! The ways in which the virtual machine is booted: one, but for what is fixed at boot.
+//! The boots of the virtual machine, which differ in settings that are fixed at boot.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use crate::feature::Feature;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Boot {
-    /// With a virtual IOMMU, RDMA devices shared among network namespaces, as Linux comes.
+    /// With a virtual IOMMU, and with RDMA devices shared among network namespaces, as Linux
+    /// defaults to.
     Usual,
     /// Without an IOMMU, each RDMA device in one network namespace.
     Exclusive,
@@ -20,7 +21,7 @@ pub(crate) enum Boot {
 impl Boot {
     pub(crate) const ALL: [Self; 2] = [Self::Usual, Self::Exclusive];
 
-    /// The first boot that has what the case needs.
+    /// Returns the first boot that has what the case needs.
     pub(crate) fn of(case: &Case) -> Self {
         let of_the_other = [Feature::RdmaExclusive, Feature::VfioNoiommu];
         if case.needs.iter().any(|need| of_the_other.contains(need)) {
@@ -30,13 +31,13 @@ impl Boot {
         }
     }
 
-    /// Whether the machine has an IOMMU.
+    /// Returns whether the machine has an IOMMU.
     pub(super) const fn has_iommu(self) -> bool {
         matches!(self, Self::Usual)
     }
 
-    /// Commands before the first case: the drivers of what the machine has, and the settings that
-    /// cannot be changed later.
+    /// Returns the commands before the first case: they load the machine's drivers and make the
+    /// settings that cannot change later.
     pub(crate) const fn commands(self) -> &'static [&'static [&'static str]] {
         match self {
             Self::Usual => &[
@@ -74,7 +75,7 @@ mod tests {
     use crate::cases;
 
     #[test]
-    fn no_case_needs_what_no_boot_has() {
+    fn every_case_has_a_boot_with_what_it_needs() {
         for case in cases::all() {
             let lacking: &[Feature] = match Boot::of(&case) {
                 Boot::Usual => &[Feature::RdmaExclusive, Feature::VfioNoiommu],

@@ -16,21 +16,21 @@ use crate::lab::tail::Tail;
 use crate::node::Node;
 use crate::report::{Event, Finished, Report, Verdict};
 
-/// What the suite printed, by the guest's init.
+/// The output of the suite, written by the guest's init.
 const LOG: &str = "log.txt";
-/// What the guest's kernel and init printed.
+/// The output of the guest's kernel and init.
 pub(super) const CONSOLE: &str = "console.txt";
-/// What QEMU printed.
+/// The output of QEMU.
 const EMULATOR: &str = "qemu.txt";
 
-/// The name of the binary that attaches pods, beside the suite's own.
+/// The name of the binary under test, beside the suite's own.
 const JACKFIELD: &str = "jackfield";
-/// The tag of the folder with the reference plugins.
+/// The tag of the reference plugins' folder.
 const CNI_BIN: &str = "cni";
-/// That of the folder with `dpdk-testpmd`, which is in the guest's PATH.
+/// The tag of the folder with `dpdk-testpmd`, which is in the guest's PATH.
 const DPDK: &str = "dpdk";
 
-/// A virtual machine that is to run cases.
+/// A virtual machine and the cases to run in it.
 #[derive(Debug)]
 pub(super) struct Machine<'a> {
     pub(super) images: &'a Images,
@@ -44,7 +44,8 @@ pub(super) struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    /// Boots it, takes the cases' results as they come, and makes a failure of each that does not.
+    /// Boots the machine, reports results as they arrive, and reports a failure for each case
+    /// without one.
     pub(super) fn run(&self, report: &mut Report) -> Result<(), MachineError> {
         let folder = tempfile::Builder::new().prefix("hw-tests-").tempdir()?;
         let (runner, out) = (folder.path().join("runner"), folder.path().join("out"));
@@ -99,7 +100,7 @@ impl Machine<'_> {
         if missing {
             fs::remove_dir_all(&runner)?;
             let kept = folder.keep();
-            writeln!(io::stderr(), "lab: what it left is in {}", kept.display())?;
+            writeln!(io::stderr(), "lab: its logs are in {}", kept.display())?;
         }
         Ok(())
     }
@@ -119,7 +120,7 @@ impl Machine<'_> {
         serde_json::to_vec(&job).map_err(|error| MachineError::Io(io::Error::other(error)))
     }
 
-    /// Takes an event; gives the case that runs now.
+    /// Handles an event. Returns the running case.
     fn take(&self, event: Event, report: &mut Report) -> Result<Option<String>, MachineError> {
         match event {
             Event::Started { case } => Ok(Some(case)),
@@ -132,7 +133,7 @@ impl Machine<'_> {
         }
     }
 
-    /// True if there was any.
+    /// Reports a failure for each case without a result. Returns whether there was any.
     fn fail_the_rest(&self, why: &Missing, report: &mut Report) -> Result<bool, MachineError> {
         let mut any = false;
         for case in self.cases {
@@ -157,7 +158,7 @@ impl Machine<'_> {
     }
 }
 
-/// Why there is no result.
+/// Why a result is missing.
 struct Missing<'a> {
     ended: bool,
     timeout: Duration,
@@ -171,7 +172,7 @@ impl Missing<'_> {
             "the virtual machine switched off".to_owned()
         } else {
             format!(
-                "the virtual machine was ended after {}s",
+                "the virtual machine was killed after {}s",
                 self.timeout.as_secs()
             )
         };
@@ -184,7 +185,7 @@ impl Missing<'_> {
         }
     }
 
-    /// The end of the guest's log, else of its console, up to where the kernel gave up.
+    /// Returns the end of the guest's log or console, up to the kernel's panic.
     fn last_words(&self) -> String {
         let last = |name: &str| {
             let text = fs::read(self.out.join(name)).ok()?;
@@ -204,7 +205,7 @@ impl Missing<'_> {
     }
 }
 
-/// The running emulator, ended when dropped.
+/// A running QEMU process, killed when dropped.
 struct Qemu(Child);
 
 impl Qemu {
@@ -219,19 +220,19 @@ impl Qemu {
 
 impl Drop for Qemu {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both fail only if the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The virtual machine could not be run.
+/// Why the virtual machine could not run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MachineError {
-    #[error("setpriv, which starts QEMU: {0}; remedy: apt-get install util-linux")]
+    #[error("setpriv, which starts QEMU: {0}; install it with apt-get install util-linux")]
     Start(io::Error),
     #[error(
-        "the guest reports on '{0}', which it was not asked for; remedy: build host and guest from one checkout"
+        "the guest reports '{0}', which the host did not ask for; build host and guest from one checkout"
     )]
     Unknown(String),
     #[error("a folder for the virtual machine in {folder}: {0}", folder = std::env::temp_dir().display())]
@@ -244,7 +245,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn a_missing_result_says_what_the_guest_last_said() {
+    fn a_missing_result_quotes_the_guests_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         let out: PathBuf = folder.path().to_owned();
         let why = |ended, running: Option<&str>| {
@@ -259,7 +260,7 @@ mod tests {
         };
         assert_eq!(
             why(false, None),
-            "not run: the virtual machine was ended after 9s: its console is empty"
+            "not run: the virtual machine was killed after 9s: its console is empty"
         );
         fs::write(out.join(CONSOLE), "one\n\nKernel panic\r\nregisters\n").unwrap();
         assert_eq!(

@@ -1,9 +1,9 @@
-//! Folders of the host that the guest sees.
+//! Folders of the host that the guest mounts.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A folder that appears in the guest at `/mnt/TAG`, read-only.
+/// A folder of the host that the guest mounts read-only at `/mnt/TAG`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub(super) tag: String,
@@ -11,7 +11,7 @@ pub(crate) struct Mount {
 }
 
 impl Mount {
-    /// A folder of the suite's own.
+    /// Makes a mount of the suite's own.
     pub(super) fn of(tag: &str, folder: &Path) -> Self {
         Self {
             tag: tag.to_owned(),
@@ -27,7 +27,7 @@ impl FromStr for Mount {
         let Some((tag, folder)) = text.split_once('=') else {
             return Err(MountError::Form(text.to_owned()));
         };
-        // 9p carries tags of up to 31 bytes; QEMU and the kernel's command line split at commas.
+        // 9p has tags of up to 31 bytes. QEMU and the kernel's command line split at commas.
         let fits = (1..=31).contains(&tag.len())
             && tag
                 .bytes()
@@ -46,16 +46,16 @@ impl FromStr for Mount {
     }
 }
 
-/// Text that is no mount.
+/// A text that is not a mount.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MountError {
-    #[error("'{0}' is no mount; remedy: write TAG=DIR, as in firmware=/lib/firmware")]
+    #[error("'{0}' is not a mount; write TAG=DIR, such as firmware=/lib/firmware")]
     Form(String),
     #[error(
-        "'{0}' is no tag; remedy: 1 to 31 letters, digits and hyphens, not runner, out, cni or dpdk"
+        "'{0}' is not a tag; use 1 to 31 letters, digits and hyphens, but not runner, out, cni or dpdk"
     )]
     Tag(String),
-    #[error("{}: no folder, or a comma in its name; remedy: name a folder that exists", .0.display())]
+    #[error("{}: it is not a folder, or its name has a comma; name an existing folder", .0.display())]
     Folder(PathBuf),
 }
 
@@ -70,13 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mount_is_refused() {
+    fn invalid_mounts_are_refused() {
         for (text, part) in [
             ("tools", "TAG=DIR"),
-            ("=/tmp", "no tag"),
-            ("a,b=/tmp", "no tag"),
-            ("out=/tmp", "no tag"),
-            ("cni=/tmp", "no tag"),
+            ("=/tmp", "not a tag"),
+            ("a,b=/tmp", "not a tag"),
+            ("out=/tmp", "not a tag"),
+            ("cni=/tmp", "not a tag"),
             ("tools=/no/such/folder", "/no/such/folder"),
         ] {
             let error = text.parse::<Mount>().unwrap_err().to_string();

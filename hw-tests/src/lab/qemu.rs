@@ -11,11 +11,11 @@ use crate::lab::mount::Mount;
 use crate::lab::setup::Images;
 use crate::node::Node;
 
-/// The functions behind the root ports, as the kernel numbers them.
+/// The addresses that the kernel gives to the functions behind the root ports.
 const PFS: [&str; 2] = ["0000:01:00.0", "0000:02:00.0"];
 const VIRTIO: &str = "0000:03:00.0";
 
-/// The devices of the machine that the suite may use.
+/// Returns the devices that the suite may use.
 pub(super) fn node() -> Node {
     let addresses = |texts: &[&str]| {
         texts
@@ -31,9 +31,9 @@ pub(super) fn node() -> Node {
     }
 }
 
-/// The command that runs the machine until it switches itself off.
+/// Returns the command that runs the machine until it switches itself off.
 ///
-/// `runner` holds the suite's binary, `out` takes what the guest writes.
+/// `runner` holds the suite's binary, and `out` receives the guest's files.
 pub(super) fn command(
     images: &Images,
     boot: Boot,
@@ -41,12 +41,12 @@ pub(super) fn command(
     out: &Path,
     mounts: &[Mount],
 ) -> Command {
-    // The machine ends with this process, whatever ends it.
+    // The machine dies with this process, however it ends.
     let mut qemu = Command::new("setpriv");
     qemu.args(["--pdeathsig", "KILL", "--", "qemu-system-x86_64"]);
     qemu.args(["-nodefaults", "-no-user-config", "-no-reboot"]);
     qemu.args(["-display", "none", "-smp", "2", "-m", "768"]);
-    // Interrupt remapping wants the I/O APIC in user space.
+    // Interrupt remapping needs the I/O APIC in user space.
     qemu.args(["-machine", "q35,kernel-irqchip=split"]);
     qemu.args(["-accel", "tcg,thread=multi", "-cpu", "max"]);
     qemu.arg("-kernel").arg(&images.kernel);
@@ -54,7 +54,7 @@ pub(super) fn command(
     qemu.arg("-append").arg(kernel_command_line(boot, mounts));
     qemu.arg("-serial")
         .arg(format!("file:{}", out.join(CONSOLE).display()));
-    // The suite's devices first: what comes after them takes the slots that are left.
+    // The suite's devices come first. Later devices get the remaining slots.
     devices(&mut qemu, boot);
     share(&mut qemu, "runner", runner, true);
     share(&mut qemu, "out", out, false);
@@ -71,7 +71,7 @@ fn kernel_command_line(boot: Boot, mounts: &[Mount]) -> String {
         "intel_iommu=off"
     };
     let tags: Vec<&str> = mounts.iter().map(|mount| mount.tag.as_str()).collect();
-    // Nothing that only costs time under emulation: mitigations, timer checks, audit.
+    // Switches off what only costs time under emulation: mitigations, timer checks, audit.
     format!(
         "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable \
          no_timer_check random.trust_cpu=on audit=0 selinux=0 apparmor=0 {iommu} \
@@ -90,8 +90,8 @@ fn share(qemu: &mut Command, tag: &str, folder: &Path, read_only: bool) {
         .arg(format!("virtio-9p-pci,fsdev=share-{tag},mount_tag={tag}"));
 }
 
-/// Two igb functions with seven VFs each and a virtio function, on one wire, each behind a port of
-/// its own, where ARI gives VFs their room.
+/// Adds two igb functions with seven VFs each and a virtio function, on one wire. Each is behind
+/// its own root port, where ARI leaves room for VFs.
 fn devices(qemu: &mut Command, boot: Boot) {
     if boot.has_iommu() {
         qemu.args(["-device", "intel-iommu,intremap=on,caching-mode=on"]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn emulation_is_never_left_to_chance() {
+    fn the_machine_is_always_emulated() {
         let images = Images {
             kernel: "/k".into(),
             initramfs: "/i".into(),

@@ -1,4 +1,4 @@
-//! The binary that runs in the guest: this one if it is static, else built to be.
+//! The binary that runs in the guest: this one if it is static, otherwise a static build.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use serde::Deserialize;
 
-/// The guest has the host's architecture: its other half is this very program.
+/// The target of the guest's binary. The guest has the host's architecture.
 const TARGET: &str = concat!("x86_64", "-unknown-linux-musl");
 
-/// Where the static binary is; builds it unless this process is one.
+/// Returns the path of the static binary, and builds it unless this process is one.
 pub(super) fn binary() -> Result<PathBuf, RunnerError> {
     if cfg!(target_env = "musl") {
         return std::env::current_exe().map_err(RunnerError::Start);
@@ -42,7 +42,7 @@ pub(super) fn binary() -> Result<PathBuf, RunnerError> {
     }
 }
 
-/// The path in cargo's message about our binary; none in any other.
+/// Returns the path in cargo's message about our binary; `None` for other messages.
 fn executable(line: &str) -> Option<PathBuf> {
     #[derive(Deserialize)]
     struct Message {
@@ -59,12 +59,12 @@ fn executable(line: &str) -> Option<PathBuf> {
         .filter(|_| message.target.name == "hw-tests")
 }
 
-/// There is no binary for the guest.
+/// Why there is no binary for the guest.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunnerError {
-    #[error("cargo: {0}; remedy: run hw-tests by cargo, or build it for {TARGET}")]
+    #[error("cargo: {0}; run hw-tests by cargo, or build it for {TARGET}")]
     Start(std::io::Error),
-    #[error("cargo build for {TARGET}: {0}; remedy: rustup target add {TARGET}")]
+    #[error("cargo build for {TARGET}: {0}; add the target with rustup target add {TARGET}")]
     Build(ExitStatus),
 }
 

@@ -1,4 +1,4 @@
-//! The virtual machine's kernel and root file system, prepared by `lab/setup`.
+//! The virtual machine's kernel and root file system, which `lab/setup` prepares.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -6,10 +6,10 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Where the scripts are: this runs from a checkout.
+/// The path of the script. The suite runs from a checkout.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lab/setup");
 
-/// What QEMU boots.
+/// The files that QEMU boots.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Images {
     pub(super) kernel: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct Images {
     pub(super) dpdk: PathBuf,
 }
 
-/// The folder with everything that is made once: `JACKFIELD_VM_DIR`, else below the user's cache.
+/// Returns the cache folder: `JACKFIELD_VM_DIR`, otherwise below the user's cache.
 pub(super) fn folder() -> PathBuf {
     folder_from(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
 }
@@ -34,7 +34,7 @@ fn folder_from(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     cache.join("jackfield/vm")
 }
 
-/// Runs the set-up, which does nothing when everything is there.
+/// Runs the script, which does nothing if everything exists.
 pub(super) fn prepare(refresh: bool) -> Result<Images, SetupError> {
     let start = |source| SetupError::Start {
         script: SCRIPT,
@@ -54,10 +54,10 @@ pub(super) fn prepare(refresh: bool) -> Result<Images, SetupError> {
             status,
         });
     }
-    let said = all_of(&mut out).map_err(start)?;
-    images(&said).ok_or(SetupError::Said {
+    let output = all_of(&mut out).map_err(start)?;
+    images(&output).ok_or(SetupError::Output {
         script: SCRIPT,
-        said,
+        output,
     })
 }
 
@@ -68,9 +68,10 @@ fn all_of(file: &mut File) -> io::Result<String> {
     Ok(text)
 }
 
-fn images(said: &str) -> Option<Images> {
+fn images(output: &str) -> Option<Images> {
     let value = |key: &str| {
-        said.lines()
+        output
+            .lines()
             .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
             .map(PathBuf::from)
     };
@@ -81,21 +82,24 @@ fn images(said: &str) -> Option<Images> {
     })
 }
 
-/// The set-up did not work out.
+/// Why the set-up failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SetupError {
-    #[error("{script}: {source}; remedy: run hw-tests from a checkout of Jackfield")]
+    #[error("{script}: {source}; run hw-tests from a checkout of Jackfield")]
     Start {
         script: &'static str,
         source: io::Error,
     },
-    #[error("{script}: {status}; remedy: see its message above")]
+    #[error("{script}: {status}; see its message above")]
     Failed {
         script: &'static str,
         status: ExitStatus,
     },
-    #[error("{script} did not say where kernel and initramfs are, but: {said}")]
-    Said { script: &'static str, said: String },
+    #[error("{script} did not print the paths of kernel and initramfs, but: {output}")]
+    Output {
+        script: &'static str,
+        output: String,
+    },
 }
 
 #[cfg(test)]
@@ -103,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_is_outside_of_the_checkout_and_can_be_chosen() {
+    fn the_cache_is_outside_the_checkout_and_can_be_chosen() {
         let with = |set: &'static [(&str, &str)]| {
             folder_from(move |name| {
                 let found = set.iter().find(|(key, _)| *key == name);
@@ -119,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scripts_answer_is_read_by_key() {
+    fn the_scripts_output_is_read_by_key() {
         let images =
             images("version=6.12\nkernel=/c/vmlinux\ninitramfs=/c/i.cpio\ndpdk=/c/d\n").unwrap();
         assert_eq!(images.kernel, Path::new("/c/vmlinux"));

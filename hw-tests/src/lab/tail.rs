@@ -1,4 +1,4 @@
-//! The guest's report, read while it is written.
+//! Reads the guest's report while it is written.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use crate::report::Event;
 
-/// The lines of a report that came since the last look.
+/// The lines of a report since the last read.
 #[derive(Debug)]
 pub(super) struct Tail {
     file: PathBuf,
     read: u64,
-    /// A line that is not whole yet.
+    /// The start of an incomplete line.
     rest: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ impl Tail {
         }
     }
 
-    /// The new events. A file that is not there yet has none; a line that is no event is an error.
+    /// Returns the new events. A missing file has none. A line that is not an event is an error.
     pub(super) fn events(&mut self) -> io::Result<Vec<Event>> {
         let mut file = match File::open(&self.file) {
             Ok(file) => file,
@@ -52,7 +52,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn whole_lines_are_given_once_and_torn_ones_later() {
+    fn complete_lines_are_returned_once_and_incomplete_ones_later() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report");
         let mut tail = Tail::of(path.clone());
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_event_is_an_error() {
+    fn a_line_that_is_not_an_event_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report");
         std::fs::write(&path, "kernel panic\n").unwrap();

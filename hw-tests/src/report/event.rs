@@ -1,4 +1,4 @@
-//! What the guest tells the host, a line of JSON each.
+//! The guest's messages to the host, one line of JSON each.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use crate::feature::Feature;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub(crate) enum Event {
-    /// The case of this name has begun.
+    /// The case has begun.
     Started { case: String },
-    /// It has ended.
+    /// The case has ended.
     Finished(Finished),
 }
 
@@ -22,14 +22,14 @@ pub(crate) struct Finished {
     pub(crate) case: String,
     #[serde(flatten)]
     pub(crate) verdict: Verdict,
-    /// How long it took, by the clock of the machine it ran on.
+    /// The duration, by the clock of the case's machine.
     pub(crate) millis: u64,
-    /// What it measured.
+    /// Its measurements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
 }
 
-/// Passed, or a reason.
+/// The outcome, with a reason unless it passed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "lowercase")]
 pub(crate) enum Verdict {
@@ -39,7 +39,7 @@ pub(crate) enum Verdict {
     },
     Skipped {
         reason: String,
-        /// What the machine lacks; none if the case itself decided.
+        /// The missing feature; `None` if the case skipped itself.
         lacks: Option<Feature>,
     },
 }

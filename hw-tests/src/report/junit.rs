@@ -1,4 +1,4 @@
-//! The results as JUnit XML, which CI systems read.
+//! Writes the results as JUnit XML for CI systems.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::report::{Finished, Verdict};
 
-/// Writes the results to `file`: one test suite per group, the part of the name before the slash.
+/// Writes the results to `file`, with one test suite per group (the part of the name before the
+/// slash).
 pub(crate) fn write(finished: &[Finished], file: &Path) -> Result<(), JunitError> {
     let broken = |source| JunitError::File {
         file: file.to_owned(),
@@ -55,10 +56,10 @@ fn document(finished: &[Finished]) -> Report {
     report
 }
 
-/// The results could not be written.
+/// Why the results could not be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JunitError {
-    #[error("{}: cannot be written: {source}; remedy: name a file in a folder that exists", file.display())]
+    #[error("{}: cannot write it: {source}; name a file in an existing folder", file.display())]
     File { file: PathBuf, source: io::Error },
     #[error("{}: {source}", file.display())]
     Xml {

@@ -1,9 +1,9 @@
-//! A cluster of its own for one case: a folder of manifests, and Jackfield's configuration for it.
+//! A cluster for one case: a folder of manifests, and Jackfield's configuration for it.
 //!
 //! ```text
 //! folder/cluster/…        manifests; below status/ what Jackfield publishes
 //! folder/conf/…           the cluster network: a dummy interface in the pod
-//! folder/bin/…            plugins of the suite's own, found before those of the reference
+//! folder/bin/…            the suite's own plugins, found before the reference plugins
 //! folder/{journal,devinfo,plugins}   what must be empty in the end
 //! ```
 
@@ -19,10 +19,10 @@ use crate::delegate;
 use crate::node::Node;
 use crate::rig::{Pod, command};
 
-/// The namespace of everything in it.
+/// The namespace of all its objects.
 const NAMESPACE: &str = "hwt";
 
-/// A cluster, gone when dropped.
+/// A cluster, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     folder: TempDir,
@@ -31,7 +31,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster without pods and networks.
+    /// Creates a cluster without pods and networks.
     pub(crate) fn new(node: &Node) -> Result<Self, Stop> {
         let cluster = Self {
             folder: tempfile::Builder::new().prefix("hwt-").tempdir()?,
@@ -51,7 +51,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A file or folder in it.
+    /// Returns the path of a file or folder in it.
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.folder.path().join(relative)
     }
@@ -62,8 +62,8 @@ impl Cluster {
             .map_err(|error| Stop::failed(format!("{}: {error}", file.display())))
     }
 
-    /// A network: its plugins, with devices of a resource if it has one. Plugins of the suite's own
-    /// keep what they must remember in the cluster's folder.
+    /// Adds a network with its plugins, and with a resource if it has devices. The suite's own
+    /// plugins keep their data in the cluster's folder.
     pub(crate) fn network(&self, name: &str, resource: Option<&str>, plugins: &[Value]) -> Outcome {
         let data = self.path("plugins");
         let plugins: Vec<Value> = plugins
@@ -88,8 +88,8 @@ impl Cluster {
         self.write(&format!("cluster/network-{name}.json"), &definition)
     }
 
-    /// A pod that selects networks, with the devices that kubelet would have allocated to it; with
-    /// null they are those of [`Cluster::checkpoint`].
+    /// Adds a pod that selects networks, with the devices that kubelet would have allocated to it.
+    /// With null the devices are those of [`Cluster::checkpoint`].
     pub(crate) fn pod(
         &self,
         name: &'static str,
@@ -107,7 +107,7 @@ impl Cluster {
         Pod::new(self, name)
     }
 
-    /// Jackfield's configuration, as a runtime hands it over.
+    /// Returns Jackfield's configuration, as a runtime passes it.
     pub(super) fn configuration(&self) -> Value {
         json!({
             "cniVersion": "1.0.0", "name": "jackfield", "type": "jackfield",
@@ -122,7 +122,7 @@ impl Cluster {
         })
     }
 
-    /// What CNI_ARGS say of a pod.
+    /// Returns the CNI_ARGS of a pod.
     pub(super) fn args(name: &str) -> String {
         format!(
             "K8S_POD_NAMESPACE={NAMESPACE};K8S_POD_NAME={name};K8S_POD_UID={};\
@@ -131,13 +131,13 @@ impl Cluster {
         )
     }
 
-    /// What the pod's owner is told of its networks.
+    /// Returns the pod's network-status.
     pub(super) fn status(&self, name: &str) -> Result<Vec<Value>, Stop> {
         let file = format!("cluster/status/{NAMESPACE}/{name}/network-status.json");
         Ok(serde_json::from_slice(&fs::read(self.path(&file))?)?)
     }
 
-    /// What `jackfield devices` prints in this form: `table`, `json`, `svg`.
+    /// Returns the output of `jackfield devices` in this format: `table`, `json`, `svg`.
     pub(crate) fn devices(&self, form: &str) -> Result<String, Stop> {
         let program = self.jackfield.display().to_string();
         let journal = self.path("journal").display().to_string();
@@ -145,7 +145,7 @@ impl Cluster {
         Ok(command(&program, &arguments)?)
     }
 
-    /// Says that kubelet's record gives a device to a pod and to no other.
+    /// Writes a kubelet checkpoint that gives a device to this pod only.
     pub(crate) fn checkpoint(&self, pod: &str, resource: &str, device: &str) -> Outcome {
         let entry = json!({ "PodUID": uid(pod), "ContainerName": "c", "ResourceName": resource,
                             "DeviceIDs": { "0": [device] }, "AllocResp": "" });
@@ -154,7 +154,7 @@ impl Cluster {
         self.write("checkpoint", &json!({ "Data": data, "Checksum": 1 }))
     }
 
-    /// Shows that no record, device file, lock or plugin's cache is left.
+    /// Checks that no record, device file, lock or plugin's cache is left.
     pub(crate) fn nothing_is_left(&self) -> Outcome {
         let mut left = Vec::new();
         for folder in [

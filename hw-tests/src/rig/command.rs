@@ -1,4 +1,4 @@
-//! Programs that the rig runs: `ip`, `devlink`, `vdpa`, `rdma`, `modprobe`.
+//! Runs programs: `ip`, `devlink`, `vdpa`, `rdma`, `modprobe`.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -6,10 +6,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Ten times what the slowest takes on a quiet machine.
+/// Ten times the slowest program on an idle machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Runs a program to its end and gives what it printed.
+/// Runs a program to its end and returns its output.
 pub(crate) fn command(program: &str, arguments: &[&str]) -> Result<String, CommandError> {
     let mut words = Command::new(program);
     words.args(arguments);
@@ -25,24 +25,24 @@ pub(crate) fn command(program: &str, arguments: &[&str]) -> Result<String, Comma
         line,
         cause: Cause::Status {
             status: ended.status,
-            said: ended.err.trim().replace('\n', "; "),
+            output: ended.err.trim().replace('\n', "; "),
         },
     })
 }
 
-/// How a program ended, and what it printed.
+/// A program's exit status and output.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ProgramResult {
     pub(crate) status: ExitStatus,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// Runs a program to its end, whatever that is.
+/// Runs a program to its end, whatever its exit status is.
 ///
-/// Output goes to files, so that a program that leaves a child behind cannot hold a pipe open. It
-/// is in a process group of its own: who interrupts the suite at a terminal means the suite.
-pub(super) fn run(command: &mut Command, stdin: &str) -> Result<Ended, Cause> {
+/// Output goes to files, so that a leftover child cannot hold a pipe open. The program is in its
+/// own process group, so that Ctrl-C reaches only the suite.
+pub(super) fn run(command: &mut Command, stdin: &str) -> Result<ProgramResult, Cause> {
     let start = |command: &mut Command| -> io::Result<_> {
         let (mut input, out, err) = (
             tempfile::tempfile()?,
@@ -66,7 +66,7 @@ pub(super) fn run(command: &mut Command, stdin: &str) -> Result<Ended, Cause> {
             Some(status) => break status,
             None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
             None => {
-                // Killed below either way: the caller learns of the deadline.
+                // Killed below in any case. The caller gets the timeout.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(Cause::Deadline);
@@ -80,14 +80,14 @@ pub(super) fn run(command: &mut Command, stdin: &str) -> Result<Ended, Cause> {
             .map_err(Cause::Start)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    Ok(Ended {
+    Ok(ProgramResult {
         status,
         out: text(&mut out)?,
         err: text(&mut err)?,
     })
 }
 
-/// A program that did not do what it was run for.
+/// A program that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("`{line}`: {cause}")]
 pub(crate) struct CommandError {
@@ -95,15 +95,15 @@ pub(crate) struct CommandError {
     cause: Cause,
 }
 
-/// Why a program did not come to its end, or to which.
+/// Why a program failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Cause {
     #[error("{0}")]
     Start(io::Error),
     #[error("did not end within {}s", DEADLINE.as_secs())]
     Deadline,
-    #[error("{status}: {said}")]
-    Status { status: ExitStatus, said: String },
+    #[error("{status}: {output}")]
+    Status { status: ExitStatus, output: String },
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_and_failure_are_told() {
+    fn output_and_failure_are_returned() {
         assert_eq!(command("echo", &["a", "b"]).unwrap(), "a b\n");
         let error = command("sh", &["-c", "echo no >&2; echo more >&2; exit 3"])
             .unwrap_err()
@@ -120,13 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named() {
+    fn a_missing_program_is_named() {
         let error = command("no-such-program", &["x"]).unwrap_err().to_string();
         assert!(error.starts_with("`no-such-program x`: "), "{error}");
     }
 
     #[test]
-    fn a_child_left_behind_does_not_hold_us() {
+    fn a_leftover_child_does_not_block() {
         let started = Instant::now();
         command("sh", &["-c", "sleep 5 & echo done"]).unwrap();
         assert!(started.elapsed() < Duration::from_secs(4));

@@ -5,14 +5,14 @@ use device_info::PciAddress;
 use crate::case::Stop;
 use crate::rig::{sysfs, until};
 
-/// A function on a driver of the suite's choice; back on its own when dropped.
+/// A function on a driver that the suite chose; back on its own driver when dropped.
 #[derive(Debug)]
-pub(crate) struct Bound {
+pub(crate) struct DriverBinding {
     function: PciAddress,
 }
 
-impl Bound {
-    /// Takes the function from whichever driver has it.
+impl DriverBinding {
+    /// Moves the function from its driver to this one.
     pub(crate) fn to(function: PciAddress, driver: &str) -> Result<Self, Stop> {
         let folder = sysfs::function(function);
         let bound = Self { function };
@@ -39,15 +39,15 @@ impl Bound {
 
     fn release(&self) {
         let driver = sysfs::function(self.function).join("driver/unbind");
-        // A function without a driver has nothing to be released from.
+        // A function without a driver needs no release.
         let _ = sysfs::write(driver, &self.function.to_string());
     }
 }
 
-impl Drop for Bound {
+impl Drop for DriverBinding {
     fn drop(&mut self) {
         self.release();
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = sysfs::write(sysfs::function(self.function).join("driver_override"), "\n");
         let _ = sysfs::write("/sys/bus/pci/drivers_probe", &self.function.to_string());
     }

@@ -1,22 +1,22 @@
-//! RDMA devices on PCI functions, by the kernel module `ib_stub`: a stub that carries no traffic.
+//! RDMA devices on PCI functions from the kernel module `ib_stub`, a stub that carries no traffic.
 
 use device_info::PciAddress;
 
 use crate::case::Stop;
-use crate::rig::{Bound, child, command, sysfs};
+use crate::rig::{DriverBinding, child, command, sysfs};
 
 const CONTROL: &str = "/sys/module/ib_stub/parameters/control";
 
-/// What the stub's port speaks.
+/// The link layer of the stub's port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LinkLayer {
-    /// InfiniBand: the kernel's IPoIB makes an interface with a 20-byte address on it.
+    /// InfiniBand: the kernel's IPoIB creates an interface with a 20-byte address on it.
     InfiniBand,
-    /// RoCE, on the network interface that the function has.
+    /// RoCE, on the function's network interface.
     Roce,
 }
 
-/// An RDMA device on a PCI function, gone when dropped.
+/// An RDMA device on a PCI function, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct IbStub {
     function: PciAddress,
@@ -34,44 +34,44 @@ impl IbStub {
         Ok(Self { function })
     }
 
-    /// Whether it refuses to set other GUIDs for the VFs of its function.
+    /// Sets whether it refuses to change the GUIDs of its function's VFs.
     pub(crate) fn keeps_guids(&self, keeps: bool) -> Result<(), Stop> {
         let verb = if keeps { "keep" } else { "let" };
         Ok(sysfs::write(CONTROL, &format!("{verb} {}", self.function))?)
     }
 
-    /// One on a function that is bound to the stub as to a driver: a VF has the GUIDs that its PF has
-    /// set for it, whenever it is bound.
+    /// Binds a function to the stub as its driver. A VF then has the GUIDs that its PF has set for
+    /// it at each bind.
     pub(crate) fn bind(function: PciAddress) -> Result<BoundStub, Stop> {
         command("modprobe", &["ib_stub"])?;
         command("modprobe", &["ib_ipoib"])?;
-        let bound = Bound::to(function, "ib_stub")?;
+        let bound = DriverBinding::to(function, "ib_stub")?;
         Ok(BoundStub {
             function,
             _bound: bound,
         })
     }
 
-    /// The RDMA device's name.
+    /// Returns the RDMA device's name.
     pub(crate) fn device(&self) -> Result<String, Stop> {
         child(&sysfs::function(self.function).join("infiniband"), "ibstub")
     }
 
-    /// The IPoIB interface above it.
+    /// Returns the IPoIB interface above it.
     pub(crate) fn netdev(&self) -> Result<String, Stop> {
         child(&sysfs::function(self.function).join("net"), "ib")
     }
 }
 
-/// An RDMA device whose driver the stub is; the function is on its own again when dropped.
+/// An RDMA device with the stub as its driver. The function is back on its own driver when dropped.
 #[derive(Debug)]
 pub(crate) struct BoundStub {
     function: PciAddress,
-    _bound: Bound,
+    _bound: DriverBinding,
 }
 
 impl BoundStub {
-    /// The RDMA device's name.
+    /// Returns the RDMA device's name.
     pub(crate) fn device(&self) -> Result<String, Stop> {
         child(&sysfs::function(self.function).join("infiniband"), "ibstub")
     }
@@ -79,7 +79,7 @@ impl BoundStub {
 
 impl Drop for IbStub {
     fn drop(&mut self) {
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = sysfs::write(CONTROL, &format!("del {}", self.function));
     }
 }

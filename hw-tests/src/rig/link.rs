@@ -1,37 +1,37 @@
-//! Network interfaces as `ip` shows them: netlink's view, in any network namespace.
+//! Network interfaces as `ip` shows them, in any network namespace.
 
 use serde::{Deserialize, Serialize};
 
 use crate::case::Stop;
 use crate::rig::{Netns, command};
 
-/// What `ip -json -details link show` says of an interface.
+/// An interface in the output of `ip -json -details link show`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Link {
     /// `ether`, `infiniband`.
     pub(crate) link_type: String,
     /// The hardware address.
     pub(crate) address: String,
-    /// The bus of the device behind it (`IFLA_PARENT_DEV_BUS_NAME`).
+    /// The bus of its parent device (`IFLA_PARENT_DEV_BUS_NAME`).
     #[serde(rename = "parentbus", default)]
     pub(crate) parent_bus: String,
-    /// The device behind it (`IFLA_PARENT_DEV_NAME`).
+    /// Its parent device (`IFLA_PARENT_DEV_NAME`).
     #[serde(rename = "parentdev", default)]
     pub(crate) parent_name: String,
-    /// The bond or bridge that it is part of.
+    /// Its bond or bridge.
     pub(crate) master: Option<String>,
-    /// What a PF's interface says of its VFs.
+    /// The VFs that a PF's interface reports.
     #[serde(rename = "vfinfo_list", default)]
     pub(crate) vfs: Vec<LinkVf>,
 }
 
-/// What a PF's interface says of one VF.
+/// A VF, as its PF's interface reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct LinkVf {
     pub(crate) vf: u32,
     #[serde(default)]
     link_type: String,
-    /// The address that the PF has set for it; zeros are none.
+    /// The address that the PF has set for it; zeros mean none.
     #[serde(default)]
     pub(crate) address: String,
     #[serde(default)]
@@ -45,7 +45,7 @@ pub(crate) struct LinkVf {
     pub(crate) port_guid: String,
 }
 
-/// The VLAN that the PF puts a VF into.
+/// The VLAN that the PF has set for a VF.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct LinkVlan {
     #[serde(default)]
@@ -55,15 +55,15 @@ struct LinkVlan {
 }
 
 impl LinkVf {
-    /// What the PF's interface of this name says of its VF.
+    /// Returns a VF, as the PF's interface of this name reports it.
     pub(crate) fn of(pf: &str, number: u32) -> Result<Self, Stop> {
         let vfs = Link::show(None, pf)?.vfs;
         vfs.into_iter()
             .find(|vf| vf.vf == number)
-            .ok_or_else(|| Stop::failed(format!("{pf} says nothing of VF {number}")))
+            .ok_or_else(|| Stop::failed(format!("{pf} does not report VF {number}")))
     }
 
-    /// VLAN and priority, zeros where there is none.
+    /// Returns VLAN and priority, zeros if there is none.
     pub(crate) fn vlan(&self) -> (u32, u32) {
         let vlan = self.vlan_list.first();
         vlan.map_or((0, 0), |vlan| (vlan.vlan, vlan.qos))
@@ -75,15 +75,15 @@ impl LinkVf {
 }
 
 impl Link {
-    /// The interface of this name, here or in a network namespace.
+    /// Returns the interface of this name, on the host or in a network namespace.
     pub(crate) fn show(netns: Option<&Netns>, name: &str) -> Result<Self, Stop> {
         let mut arguments = vec!["-json", "-details"];
         if let Some(netns) = netns {
             arguments.extend(["-netns", netns.name()]);
         }
         arguments.extend(["link", "show", "dev", name]);
-        let said = command("ip", &arguments)?;
-        let links: Vec<Self> = serde_json::from_str(&said)?;
+        let output = command("ip", &arguments)?;
+        let links: Vec<Self> = serde_json::from_str(&output)?;
         links
             .into_iter()
             .next()

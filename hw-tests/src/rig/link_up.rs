@@ -1,12 +1,12 @@
-//! Interfaces that are set up for a while.
+//! Sets interfaces up for a while.
 
 use crate::case::Stop;
 use crate::rig::command;
 
-/// `IFF_UP` of the flags in sysfs.
+/// `IFF_UP` in sysfs' flags.
 const UP: u32 = 1;
 
-/// An interface that is up; as it was when dropped.
+/// An interface that is up; as before when dropped.
 #[derive(Debug)]
 pub(crate) struct LinkUp {
     name: String,
@@ -28,7 +28,7 @@ impl LinkUp {
 impl Drop for LinkUp {
     fn drop(&mut self) {
         if !self.was_up {
-            // What stays is found by the traces that every case is checked for.
+            // The check of traces after each case finds what stays.
             let _ = command("ip", &["link", "set", "dev", &self.name, "down"]);
         }
     }

@@ -1,16 +1,16 @@
-//! The kernel's simulator of a switch: devlink ports, VFs and representors without hardware.
+//! netdevsim, the kernel's simulated switch: devlink ports, VFs and representors without hardware.
 
 use crate::case::Stop;
 use crate::rig::{command, sysfs, until};
 
-/// A netdevsim device, gone when dropped.
+/// A netdevsim device, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Netdevsim {
     id: u32,
 }
 
 impl Netdevsim {
-    /// Makes device `netdevsimID` with this many physical ports.
+    /// Creates device `netdevsimID` with this many physical ports.
     pub(crate) fn add(id: u32, ports: usize) -> Result<Self, Stop> {
         sysfs::write("/sys/bus/netdevsim/new_device", &format!("{id} {ports} 4"))?;
         let device = Self { id };
@@ -21,28 +21,28 @@ impl Netdevsim {
         Ok(device)
     }
 
-    /// As it is called on the netdevsim bus.
+    /// Returns its name on the netdevsim bus.
     pub(crate) fn name(&self) -> String {
         format!("netdevsim{}", self.id)
     }
 
-    /// As devlink calls it.
+    /// Returns its devlink handle.
     pub(crate) fn handle(&self) -> String {
         format!("netdevsim/{}", self.name())
     }
 
-    /// Its network interfaces, ports and representors.
+    /// Returns its network interfaces: ports and representors.
     pub(crate) fn netdevs(&self) -> Vec<String> {
         sysfs::names(self.folder("net"))
     }
 
-    /// Makes VFs; in switchdev mode each has a representor.
+    /// Creates VFs. In switchdev mode each has a representor.
     pub(crate) fn make_vfs(&self, count: usize) -> Result<(), Stop> {
         sysfs::write(self.folder("sriov_numvfs"), &count.to_string())?;
         Ok(())
     }
 
-    /// Switches the eswitch to `legacy` or `switchdev`.
+    /// Sets the eswitch mode: `legacy` or `switchdev`.
     pub(crate) fn set_mode(&self, mode: &str) -> Result<(), Stop> {
         command(
             "devlink",
@@ -58,7 +58,7 @@ impl Netdevsim {
 
 impl Drop for Netdevsim {
     fn drop(&mut self) {
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = sysfs::write("/sys/bus/netdevsim/del_device", &self.id.to_string());
     }
 }

@@ -1,9 +1,9 @@
-//! Network namespaces by name.
+//! Named network namespaces.
 
 use crate::case::Stop;
 use crate::rig::{CommandError, command};
 
-/// A network namespace, gone when dropped.
+/// A network namespace, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Netns {
     name: &'static str,
@@ -19,13 +19,13 @@ impl Netns {
         self.name
     }
 
-    /// Takes an interface of the host, under another name.
+    /// Moves an interface of the host into it, under another name.
     pub(crate) fn take<'a>(
         &'a self,
         host_name: &'a str,
         name: &'a str,
-    ) -> Result<Taken<'a>, CommandError> {
-        let taken = Taken {
+    ) -> Result<MovedInterface<'a>, CommandError> {
+        let taken = MovedInterface {
             netns: self,
             host_name,
             name,
@@ -38,7 +38,7 @@ impl Netns {
         Ok(taken)
     }
 
-    /// Runs a program in it, with a sysfs of its own view.
+    /// Runs a program in it, with its own view of sysfs.
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<String, CommandError> {
         let mut all = vec!["netns", "exec", self.name];
         all.extend(arguments);
@@ -48,24 +48,24 @@ impl Netns {
 
 impl Drop for Netns {
     fn drop(&mut self) {
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = command("ip", &["netns", "del", self.name]);
     }
 }
 
 /// An interface of the host in a network namespace; back under its own name when dropped.
 #[derive(Debug)]
-pub(crate) struct Taken<'a> {
+pub(crate) struct MovedInterface<'a> {
     netns: &'a Netns,
     host_name: &'a str,
     name: &'a str,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for MovedInterface<'_> {
     fn drop(&mut self) {
         let from = ["-netns", self.netns.name, "link", "set", "dev", self.name];
         let to = ["netns", "1", "name", self.host_name];
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = command("ip", &[from.as_slice(), to.as_slice()].concat());
     }
 }

@@ -1,23 +1,23 @@
-//! A PF on `pci-pf-stub`: it makes VFs that no network driver takes.
+//! A PF on `pci-pf-stub`, whose VFs no network driver takes.
 
 use device_info::PciAddress;
 
 use crate::case::Stop;
-use crate::rig::{Bound, Vfs, command, sysfs};
+use crate::rig::{DriverBinding, Vfs, command, sysfs};
 
-/// A PF without a network driver, and its VFs without any; as before when dropped.
+/// A PF and its VFs without network drivers; as before when dropped.
 #[derive(Debug)]
 pub(crate) struct PfStub {
-    // In the order in which they are unmade: VFs first, then their probing, then the PF's driver.
+    // The order of the fields is the order of removal: the VFs, their probing, the PF's driver.
     vfs: Vfs,
     _probing: NoProbing,
-    _driver: Bound,
+    _driver: DriverBinding,
 }
 
 impl PfStub {
     pub(crate) fn make(pf: PciAddress, count: usize) -> Result<Self, Stop> {
         command("modprobe", &["pci-pf-stub"])?;
-        let driver = Bound::to(pf, "pci-pf-stub")?;
+        let driver = DriverBinding::to(pf, "pci-pf-stub")?;
         let probing = NoProbing::on(pf)?;
         Ok(Self {
             vfs: Vfs::make_bare(pf, count)?,
@@ -26,13 +26,13 @@ impl PfStub {
         })
     }
 
-    /// The PCI address of VF `index`.
+    /// Returns the PCI address of VF `index`.
     pub(crate) fn vf(&self, index: usize) -> Result<PciAddress, Stop> {
         self.vfs
             .addresses()
             .get(index)
             .copied()
-            .ok_or_else(|| Stop::failed(format!("no VF {index} was made")))
+            .ok_or_else(|| Stop::failed(format!("VF {index} does not exist")))
     }
 }
 
@@ -50,7 +50,7 @@ impl NoProbing {
 
 impl Drop for NoProbing {
     fn drop(&mut self) {
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = sysfs::write(
             sysfs::function(self.pf).join("sriov_drivers_autoprobe"),
             "1",

@@ -1,4 +1,4 @@
-//! A pod whose networks Jackfield attaches, called as a runtime calls it.
+//! A pod whose networks Jackfield attaches. The suite calls Jackfield as a runtime does.
 
 use std::cell::{Cell, RefCell};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::case::{Outcome, Stop, holds, present, same};
 use crate::rig::command::run;
 use crate::rig::{Cluster, Link, Netns};
 
-/// A pod with its network namespace; detached when dropped, if it was not before.
+/// A pod and its network namespace. Dropping it detaches it.
 #[derive(Debug)]
 pub(crate) struct Pod<'a> {
     cluster: &'a Cluster,
@@ -19,7 +19,7 @@ pub(crate) struct Pod<'a> {
     attached: Cell<bool>,
 }
 
-/// What Jackfield answered.
+/// Jackfield's answer.
 struct Answer {
     failure: Option<(u64, String)>,
     took: Duration,
@@ -35,34 +35,37 @@ impl<'a> Pod<'a> {
         })
     }
 
-    /// ADD, which is to succeed; how long it took.
+    /// Runs ADD, which must succeed. Returns its duration.
     pub(crate) fn add(&self) -> Result<Duration, Stop> {
         self.attached.set(true);
         self.succeeds("ADD")
     }
 
-    /// CHECK, which is to succeed.
+    /// Runs CHECK, which must succeed.
     pub(crate) fn check(&self) -> Outcome {
         self.succeeds("CHECK").map(drop)
     }
 
-    /// DEL, which is to succeed; how long it took.
+    /// Runs DEL, which must succeed. Returns its duration.
     pub(crate) fn del(&self) -> Result<Duration, Stop> {
         let took = self.succeeds("DEL")?;
         self.attached.set(false);
         Ok(took)
     }
 
-    /// A call that is to fail with this code and with these words in its message.
+    /// Runs a verb, which must fail with this code and these words in its message.
     pub(crate) fn is_refused(&self, verb: &str, code: u64, words: &[&str]) -> Outcome {
         if verb == "ADD" {
             self.attached.set(true);
         }
         let answer = self.call(verb)?;
-        let (found, said) = present(format!("{verb}'s failure"), answer.failure)?;
-        same(format!("{verb}'s code, with '{said}'"), found, code)?;
+        let (found, message) = present(format!("{verb}'s failure"), answer.failure)?;
+        same(format!("{verb}'s code, with '{message}'"), found, code)?;
         for word in words {
-            holds(format!("{verb}: '{word}' in: {said}"), said.contains(word))?;
+            holds(
+                format!("{verb}: '{word}' in: {message}"),
+                message.contains(word),
+            )?;
         }
         Ok(())
     }
@@ -71,12 +74,12 @@ impl<'a> Pod<'a> {
         let answer = self.call(verb)?;
         match answer.failure {
             None => Ok(answer.took),
-            Some((code, said)) => Err(Stop::failed(format!("{verb}: code {code}: {said}"))),
+            Some((code, message)) => Err(Stop::failed(format!("{verb}: code {code}: {message}"))),
         }
     }
 
     fn call(&self, verb: &str) -> Result<Answer, Stop> {
-        // As containerd has it once the namespace is gone.
+        // containerd passes an empty path if the namespace is gone.
         let netns = match &*self.netns.borrow() {
             Some(netns) => format!("/run/netns/{}", netns.name()),
             None => String::new(),
@@ -105,18 +108,18 @@ impl<'a> Pod<'a> {
                 ended.status, ended.out, ended.err
             ))
         })?;
-        let said = format!(
+        let message = format!(
             "{} {}",
             error["msg"].as_str().unwrap_or_default(),
             error["details"].as_str().unwrap_or_default()
         );
         Ok(Answer {
-            failure: Some((error["code"].as_u64().unwrap_or(0), said)),
+            failure: Some((error["code"].as_u64().unwrap_or(0), message)),
             took,
         })
     }
 
-    /// The entry of an interface in the pod's network-status.
+    /// Returns the entry of an interface in the pod's network-status.
     pub(crate) fn status(&self, interface: &str) -> Result<Value, Stop> {
         let entries = self.cluster.status(self.name)?;
         let mut entries = entries.into_iter();
@@ -124,7 +127,7 @@ impl<'a> Pod<'a> {
         present(format!("{interface} in network-status"), entry)
     }
 
-    /// An interface of the pod, as netlink shows it.
+    /// Returns an interface of the pod, as netlink shows it.
     pub(crate) fn link(&self, interface: &str) -> Result<Link, Stop> {
         Link::show(self.netns.borrow().as_ref(), interface)
     }
@@ -136,7 +139,7 @@ impl<'a> Pod<'a> {
         Ok(netns.run(arguments)?)
     }
 
-    /// Takes the network namespace away before its DEL, as some runtimes do.
+    /// Removes the network namespace before DEL, as some runtimes do.
     pub(crate) fn lose_netns(&self) {
         self.netns.borrow_mut().take();
     }
@@ -145,7 +148,7 @@ impl<'a> Pod<'a> {
 impl Drop for Pod<'_> {
     fn drop(&mut self) {
         if self.attached.get() {
-            // What stays is found by the traces that every case is checked for.
+            // The check of traces after each case finds what stays.
             let _ = self.call("DEL");
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::case::Stop;
 use crate::rig::{command, until};
 
-/// An RDMA device, gone when dropped.
+/// An RDMA device, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Rxe {
     name: &'static str,
@@ -28,7 +28,7 @@ impl Rxe {
         self.name
     }
 
-    /// Where the kernel shows it, in a network namespace that sees it.
+    /// Returns its sysfs folder, in a network namespace that sees it.
     pub(crate) fn folder(&self) -> PathBuf {
         Path::new("/sys/class/infiniband").join(self.name)
     }
@@ -36,7 +36,7 @@ impl Rxe {
 
 impl Drop for Rxe {
     fn drop(&mut self) {
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = command("rdma", &["link", "delete", self.name]);
     }
 }

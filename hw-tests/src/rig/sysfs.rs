@@ -1,4 +1,5 @@
-//! Sysfs as the rig sees it: plain files. Not by the crate under test, which is compared with it.
+//! Reads and writes sysfs as plain files, without the crate under test, so that the two can be
+//! compared.
 
 use std::fs;
 use std::io;
@@ -6,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use device_info::PciAddress;
 
-/// Where the kernel shows a PCI function.
+/// Returns the folder of a PCI function.
 pub(crate) fn function(address: PciAddress) -> PathBuf {
     Path::new("/sys/bus/pci/devices").join(address.to_string())
 }
 
-/// Where the kernel shows a device of the vDPA bus.
+/// Returns the folder of a vDPA device.
 pub(crate) fn vdpa(name: &str) -> PathBuf {
     Path::new("/sys/bus/vdpa/devices").join(name)
 }
@@ -26,7 +27,7 @@ pub(crate) fn write(file: impl AsRef<Path>, value: &str) -> Result<(), SysfsErro
     })
 }
 
-/// Reads one value, without the newline.
+/// Reads one value, without the line feed.
 pub(crate) fn read(file: impl AsRef<Path>) -> Result<String, SysfsError> {
     let file = file.as_ref();
     fs::read_to_string(file)
@@ -38,7 +39,7 @@ pub(crate) fn read(file: impl AsRef<Path>) -> Result<String, SysfsError> {
         })
 }
 
-/// The names in a folder, sorted; none if it is not there.
+/// Returns the names in a folder, sorted; none if it is missing.
 pub(crate) fn names(folder: impl AsRef<Path>) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .into_iter()
@@ -49,13 +50,13 @@ pub(crate) fn names(folder: impl AsRef<Path>) -> Vec<String> {
     names
 }
 
-/// The last part of a link's target; none if it is not there.
+/// Returns the last part of a link's target; `None` if the link is missing.
 pub(crate) fn link(file: impl AsRef<Path>) -> Option<String> {
     let target = fs::read_link(file).ok()?;
     target.file_name()?.to_str().map(str::to_owned)
 }
 
-/// A file of sysfs that refused.
+/// A sysfs file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: cannot be {}: {source}", file.display(), match writing { Some(value) => format!("written '{value}'"), None => "read".to_owned() })]
 pub(crate) struct SysfsError {

@@ -1,4 +1,4 @@
-//! Sockets that a real program serves: DPDK's `dpdk-testpmd`, without hugepages and PCI.
+//! Sockets of a real program: DPDK's `dpdk-testpmd`, without hugepages and PCI.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::case::Stop;
 use crate::rig::until;
 
-/// The program with a vhost-user and a memif socket, ended when dropped.
+/// The program with a vhost-user and a memif socket, killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Testpmd {
     folder: TempDir,
@@ -16,7 +16,7 @@ pub(crate) struct Testpmd {
 }
 
 impl Testpmd {
-    /// Starts it, and waits until both sockets are there.
+    /// Starts the program and waits until both sockets exist.
     pub(crate) fn start() -> Result<Self, Stop> {
         let folder = tempfile::Builder::new().prefix("hwt-dpdk-").tempdir()?;
         let at = |name: &str| folder.path().join(name).display().to_string();
@@ -43,7 +43,7 @@ impl Testpmd {
         match sockets {
             Ok(()) => Ok(testpmd),
             Err(_) => Err(Stop::failed(format!(
-                "dpdk-testpmd made no sockets: {}",
+                "dpdk-testpmd created no sockets: {}",
                 testpmd.last_words()
             ))),
         }
@@ -53,12 +53,12 @@ impl Testpmd {
         self.folder.path()
     }
 
-    /// Where a virtual machine or a pod connects as vhost-user client.
+    /// Returns the socket for vhost-user clients: a virtual machine or a pod.
     pub(crate) fn vhost_user(&self) -> PathBuf {
         self.path().join("vhost.sock")
     }
 
-    /// Where a pod connects as memif slave.
+    /// Returns the socket for memif slaves, such as a pod.
     pub(crate) fn memif(&self) -> PathBuf {
         self.path().join("memif.sock")
     }
@@ -72,7 +72,7 @@ impl Testpmd {
 
 impl Drop for Testpmd {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both fail only if the process has ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

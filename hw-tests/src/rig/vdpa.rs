@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::case::Stop;
 use crate::rig::{command, sysfs, until};
 
-/// A device on the vDPA bus, gone when dropped.
+/// A device on the vDPA bus, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Vdpa {
     name: &'static str,
 }
 
 impl Vdpa {
-    /// Makes it by a management device: `vdpasim_net`, `vduse`, `pci/0000:03:00.0`.
+    /// Creates it on a management device: `vdpasim_net`, `vduse`, `pci/0000:03:00.0`.
     pub(crate) fn add(name: &'static str, management: &str) -> Result<Self, Stop> {
         command("vdpa", &["dev", "add", "name", name, "mgmtdev", management])?;
         let device = Self { name };
@@ -26,12 +26,12 @@ impl Vdpa {
         self.name
     }
 
-    /// Where the kernel shows it.
+    /// Returns its sysfs folder.
     pub(crate) fn folder(&self) -> PathBuf {
         sysfs::vdpa(self.name)
     }
 
-    /// Gives it to `vhost_vdpa` or `virtio_vdpa`, whichever has it.
+    /// Binds it to `vhost_vdpa` or `virtio_vdpa`, whatever its driver is now.
     pub(crate) fn bind(&self, driver: &str) -> Result<(), Stop> {
         let folder = self.folder();
         self.unbind()?;
@@ -40,7 +40,7 @@ impl Vdpa {
         Ok(())
     }
 
-    /// Takes it from its driver.
+    /// Unbinds it from its driver.
     pub(crate) fn unbind(&self) -> Result<(), Stop> {
         let driver = self.folder().join("driver");
         if driver.exists() {
@@ -49,7 +49,7 @@ impl Vdpa {
         Ok(())
     }
 
-    /// The name of its only child that starts so: `vhost-vdpa-0`, `virtio3`.
+    /// Returns the name of its only child with this prefix: `vhost-vdpa-0`, `virtio3`.
     pub(crate) fn child(&self, prefix: &str) -> Result<String, Stop> {
         child(&self.folder(), prefix)
     }
@@ -66,7 +66,7 @@ pub(crate) fn child(folder: &Path, prefix: &str) -> Result<String, Stop> {
 
 impl Drop for Vdpa {
     fn drop(&mut self) {
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = command("vdpa", &["dev", "del", self.name]);
     }
 }

@@ -1,5 +1,5 @@
-//! vDPA devices in user space, by the guest's program `vduse-net`: a stub that answers the
-//! kernel and moves no packet.
+//! vDPA devices in user space from the guest's program `vduse-net`, a stub that answers the kernel
+//! and moves no packets.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use crate::case::Stop;
 use crate::rig::{Vdpa, command};
 
-/// A VDUSE device on the vDPA bus, gone when dropped.
+/// A VDUSE device on the vDPA bus, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Vduse {
-    // Dropped first: the bus lets go of the device before its program may.
+    // Dropped first, because the bus must release the device before the program may end.
     vdpa: Vdpa,
     _program: Program,
 }
@@ -60,7 +60,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = command("vduse-net", &["--destroy", self.name]);

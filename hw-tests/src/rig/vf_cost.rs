@@ -1,5 +1,5 @@
-//! What it costs to ask a PF for the state of its VFs, by the kernel's own interface: the request that
-//! the plugin makes, and the same without VFs.
+//! Measures a request for the state of a PF's VFs through the kernel's own interface: the plugin's
+//! request, and the same one without VFs.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,12 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use crate::case::{Stop, holds};
 use crate::rig::sysfs;
 
-/// Ask for VFs (`RTEXT_FILTER_VF`), leave their statistics out (`RTEXT_FILTER_SKIP_STATS`).
+/// Asks for VFs (`RTEXT_FILTER_VF`) without statistics (`RTEXT_FILTER_SKIP_STATS`).
 const WITH_VFS: u32 = 1 | 8;
 const WITHOUT: u32 = 8;
 const TIMES: u32 = 200;
 
-/// How long one answer takes at least, with the state of VFs and without.
+/// Returns the shortest time of an answer, with the state of VFs and without.
 pub(crate) fn vf_state_cost(interface: &str) -> Result<(Duration, Duration), Stop> {
     let index: u32 = sysfs::read(format!("/sys/class/net/{interface}/ifindex"))?.parse()?;
     let socket = Socket::new(NETLINK_ROUTE)?;
@@ -32,7 +32,7 @@ pub(crate) fn vf_state_cost(interface: &str) -> Result<(Duration, Duration), Sto
     Ok((ask(WITH_VFS)?, ask(WITHOUT)?))
 }
 
-/// `RTM_GETLINK` of one interface, with `IFLA_EXT_MASK`.
+/// Encodes `RTM_GETLINK` for one interface, with `IFLA_EXT_MASK`.
 fn request(index: u32, mask: u32) -> Vec<u8> {
     const GETLINK: u16 = 18;
     const REQUEST: u16 = 1;
@@ -42,7 +42,7 @@ fn request(index: u32, mask: u32) -> Vec<u8> {
     bytes.extend(GETLINK.to_ne_bytes());
     bytes.extend(REQUEST.to_ne_bytes());
     bytes.extend([0; 8]);
-    // The link's header: family and type are not asked for.
+    // The link header's family and type are not needed.
     bytes.extend([0; 4]);
     bytes.extend(index.to_ne_bytes());
     bytes.extend([0; 8]);

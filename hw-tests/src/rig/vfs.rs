@@ -5,7 +5,7 @@ use device_info::PciAddress;
 use crate::case::Stop;
 use crate::rig::{LinkUp, sysfs, until};
 
-/// So many VFs of a PF, gone when dropped.
+/// VFs of a PF, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Vfs {
     pf: PciAddress,
@@ -14,8 +14,8 @@ pub(crate) struct Vfs {
 }
 
 impl Vfs {
-    /// Sets the PF's interface up and makes them, as a node does, and waits until each has its
-    /// network interface: a PF that is up answers its VFs, and guards the addresses that it gives.
+    /// Sets the PF's interface up and creates VFs, as on a node. Waits until each VF has its
+    /// network interface. A PF that is up answers its VFs and guards the addresses that it sets.
     pub(crate) fn make(pf: PciAddress, count: usize) -> Result<Self, Stop> {
         let up = LinkUp::make(netdev(pf)?)?;
         let mut vfs = Self::make_below_down(pf, count)?;
@@ -23,7 +23,7 @@ impl Vfs {
         Ok(vfs)
     }
 
-    /// Likewise below a PF whose interface is down.
+    /// As [`Self::make`], with the PF's interface down.
     pub(crate) fn make_below_down(pf: PciAddress, count: usize) -> Result<Self, Stop> {
         let vfs = Self::make_bare(pf, count)?;
         for vf in &vfs.addresses {
@@ -32,11 +32,11 @@ impl Vfs {
         Ok(vfs)
     }
 
-    /// Makes them, whether or not a driver takes them.
+    /// Creates VFs, whether or not a driver takes them.
     pub(crate) fn make_bare(pf: PciAddress, count: usize) -> Result<Self, Stop> {
         let function = sysfs::function(pf);
         sysfs::write(function.join("sriov_numvfs"), &count.to_string())?;
-        // From here on a drop takes them away again.
+        // From here on, a drop removes the VFs.
         let mut vfs = Self {
             pf,
             addresses: Vec::new(),
@@ -51,27 +51,27 @@ impl Vfs {
         Ok(vfs)
     }
 
-    /// All of them, in the order of their index.
+    /// Returns all VFs by index.
     pub(crate) fn addresses(&self) -> &[PciAddress] {
         &self.addresses
     }
 }
 
-/// The network interface of a function, once its driver has named it.
+/// Waits for the network interface of a function and returns its name.
 pub(crate) fn netdev(function: PciAddress) -> Result<String, Stop> {
     until(&format!("{function}: a network interface"), || {
         sysfs::names(sysfs::function(function).join("net")).pop()
     })
 }
 
-/// The PF of a VF; none of any other function.
+/// Returns the PF of a VF; `None` for any other function.
 pub(crate) fn pf_of(vf: PciAddress) -> Option<PciAddress> {
     sysfs::link(sysfs::function(vf).join("physfn"))?
         .parse()
         .ok()
 }
 
-/// The number of a VF among those of its PF.
+/// Returns the number of a VF.
 pub(crate) fn vf_number(pf: PciAddress, vf: PciAddress) -> Option<u32> {
     let (folder, wanted) = (sysfs::function(pf), vf.to_string());
     sysfs::names(&folder)
@@ -82,7 +82,7 @@ pub(crate) fn vf_number(pf: PciAddress, vf: PciAddress) -> Option<u32> {
 
 impl Drop for Vfs {
     fn drop(&mut self) {
-        // What stays is found by the traces that every case is checked for.
+        // The check of traces after each case finds what stays.
         let _ = sysfs::write(sysfs::function(self.pf).join("sriov_numvfs"), "0");
     }
 }

@@ -1,10 +1,10 @@
-//! Waiting for the kernel.
+//! Waits for the kernel.
 
 use std::time::{Duration, Instant};
 
 use crate::case::Stop;
 
-/// Asks until there is an answer, for half a minute: software emulation beside a compile is slow.
+/// Asks until there is an answer, for up to 30 s: software emulation beside a build is slow.
 pub(crate) fn until<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> Result<T, Stop> {
     const LIMIT: Duration = Duration::from_secs(30);
     let deadline = Instant::now() + LIMIT;

@@ -5,19 +5,19 @@ use crate::feature::Feature;
 use crate::node::Node;
 use crate::rig::{Vfs, sysfs};
 
-/// How many VFs the suite makes.
+/// The number of VFs that the suite creates.
 const COUNT: usize = 2;
 
-/// A set of VFs that stands while consecutive cases use it: making and unmaking one takes the
-/// kernel about two seconds, most of which it sleeps.
+/// A set of VFs that exists while consecutive cases use it. The kernel takes about two seconds to
+/// create and remove one, mostly asleep.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct SharedVfs {
     vfs: Option<Vfs>,
 }
 
-impl Standing {
-    /// Gives the case its VFs in `node`. They stay for the next one that wants them, unless this
-    /// one takes the only PF for itself.
+impl SharedVfs {
+    /// Puts the case's VFs into `node`. They stay for the next case that needs them, unless this
+    /// case takes the only PF for itself.
     pub(crate) fn ready(&mut self, case: &Case, node: &mut Node) -> Result<(), Stop> {
         if !case.needs.iter().copied().any(uses_vfs) {
             if case.needs.contains(&Feature::IpoibStub) && node.pfs.len() == 1 {
