@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * vduse-net NAME MAC: a vDPA network device in user space (VDUSE). A STUB: it answers the kernel's
- * control requests and moves no packet.
+ * control requests and moves no packets.
  *
- * It prints "ready" once NAME may be given to `vdpa dev add name NAME mgmtdev vduse`, serves until it
- * is killed, and leaves the device to whoever destroys it then: `vduse-net --destroy NAME`.
+ * It prints "ready" when `vdpa dev add name NAME mgmtdev vduse` can use the device, and serves until it
+ * is killed. Afterwards, remove the device with `vduse-net --destroy NAME`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 	name = argv[1];
 	control = open_control();
 	if (control < 0)
-		return fail("/dev/vduse/control cannot be opened; remedy: modprobe vduse", name);
+		return fail("/dev/vduse/control cannot be opened; modprobe vduse", name);
 	if (create(control, name, mac))
 		return fail("cannot be created", name);
 	device = open_device(name);

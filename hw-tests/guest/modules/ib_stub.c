@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ib_stub: an RDMA device that hangs off any PCI function. A STUB: it carries no traffic.
+ * ib_stub: an RDMA device on any PCI function. A STUB: it carries no traffic.
  *
- * What is real above it: ib_core with its sysfs tree and netlink families, uverbs, and ib_ipoib with
- * its 20-byte addresses and the rtnetlink settings of a PF's VFs (IFLA_VF_IB_NODE_GUID and
- * IFLA_VF_IB_PORT_GUID). What is not: queue pairs take receive buffers, hand them back flushed, and
+ * The kernel's own ib_core, with its sysfs tree and netlink families, uverbs and ib_ipoib run above it.
+ * ib_ipoib has its 20-byte addresses and the rtnetlink settings of a PF's VFs (IFLA_VF_IB_NODE_GUID and
+ * IFLA_VF_IB_PORT_GUID). Only queue pairs are fake: they take receive buffers, return them flushed, and
  * refuse to send.
  *
  *   echo "add 0000:02:00.0 ib"   > /sys/module/ib_stub/parameters/control
  *   echo "add 0000:01:10.0 roce" > /sys/module/ib_stub/parameters/control   (on the function's netdev)
  *   echo "del 0000:02:00.0"      > /sys/module/ib_stub/parameters/control
- *   echo "keep 0000:02:00.0"     > /sys/module/ib_stub/parameters/control   (refuses its VFs other GUIDs)
- *   echo "let 0000:02:00.0"      > /sys/module/ib_stub/parameters/control   (and no more)
+ *   echo "keep 0000:02:00.0"     > /sys/module/ib_stub/parameters/control   (refuses to change its VFs' GUIDs)
+ *   echo "let 0000:02:00.0"      > /sys/module/ib_stub/parameters/control   (allows it again)
  *
- * The device of function DDDD:BB:DD.F has the node GUID 024a:46DD:DDBB:FF00, FF being its devfn, and
- * the port GUID 024a:46DD:DDBB:FF01: two values, so that nobody takes one for the other unnoticed.
+ * The device of function DDDD:BB:DD.F has the node GUID 024a:46DD:DDBB:FF00, where FF is its devfn, and
+ * the port GUID 024a:46DD:DDBB:FF01. The two differ, so that a test notices a mix-up.
  *
- * It is a PCI driver too, for functions whose driver_override names it. A VF that is bound to it has
- * the GUIDs that its PF had set for it at that moment, where it had any: as with real ones, what is
- * set later takes effect when the VF is bound anew.
+ * It is also a PCI driver, for functions whose driver_override names it. A VF gets the GUIDs that its PF
+ * has set for it at the time of the bind, if any. As on real hardware, later settings take effect at the
+ * next bind.
  */
 #include <linux/if_link.h>
 #include <linux/module.h>
@@ -44,7 +44,7 @@ struct stub_device {
 	struct ib_device ib;
 	struct list_head list;
 	struct pci_dev *pdev;
-	struct net_device *netdev;	/* the port's, for RoCE; else NULL */
+	struct net_device *netdev;	/* the port's interface for RoCE, otherwise NULL */
 	__be64 port_guid;
 	bool keeps;			/* the GUIDs of its VFs */
 	struct stub_vf vfs[STUB_VFS];
@@ -66,7 +66,7 @@ struct stub_ucontext { struct ib_ucontext ib; };
 static DEFINE_MUTEX(stub_devices_lock);
 static LIST_HEAD(stub_devices);
 
-/* Completion queues look for their queue pairs here. */
+/* Completion queues find their queue pairs here. */
 static DEFINE_SPINLOCK(stub_qps_lock);
 static LIST_HEAD(stub_qps);
 static atomic_t stub_next_qpn = ATOMIC_INIT(0x100);
@@ -129,7 +129,7 @@ static int stub_port_immutable(struct ib_device *ib, u32 port, struct ib_port_im
 
 	immutable->gid_tbl_len = STUB_GIDS;
 	immutable->pkey_tbl_len = roce ? 1 : STUB_PKEYS;
-	/* No management datagrams: there is nobody to send them to. */
+	/* No management datagrams, because there is no other port. */
 	immutable->core_cap_flags = roce ? RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP | RDMA_CORE_CAP_ETH_AH :
 					   RDMA_CORE_CAP_PROT_IB;
 	return 0;
@@ -171,7 +171,7 @@ static void stub_firmware(struct ib_device *ib, char *text)
 	strscpy(text, "0.0.0", IB_FW_VERSION_NAME_MAX);
 }
 
-/* What the PF's netdev says about its VFs, and lets be set */
+/* The VFs' settings on the PF's netdev */
 
 static struct stub_vf *stub_vf(struct ib_device *ib, int vf)
 {
@@ -293,7 +293,7 @@ static int stub_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	return 0;
 }
 
-/* Queue pairs: they keep the receive buffers, and give them back once in the error state */
+/* Queue pairs keep the receive buffers and return them in the error state */
 
 static int stub_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
@@ -453,7 +453,7 @@ static const struct ib_device_ops stub_roce_ops = {
 	.del_gid = stub_del_gid,
 };
 
-/* Making and unmaking devices */
+/* Creation and removal of devices */
 
 static struct net_device *stub_netdev_of(struct pci_dev *pdev)
 {
@@ -471,7 +471,7 @@ static struct net_device *stub_netdev_of(struct pci_dev *pdev)
 	return found;
 }
 
-/* What the PF of a VF has set for it. */
+/* Returns the GUIDs that a VF's PF has set for it. */
 static struct stub_vf *stub_vf_of(struct pci_dev *pdev)
 {
 	struct pci_dev *physical = pci_physfn(pdev);
@@ -514,7 +514,7 @@ static int stub_add(struct pci_dev *pdev, bool roce, struct stub_vf *set)
 		if (ret)
 			goto free;
 	}
-	/* A function without a driver has no mask yet, and ib_core asks for one. */
+	/* ib_core needs a DMA mask, which a function without a driver lacks. */
 	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(32));
 	if (ret)
 		goto free;
