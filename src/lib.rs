@@ -19,6 +19,8 @@ mod console;
 #[cfg(test)]
 mod cost;
 pub mod diagnostic;
+#[cfg(test)]
+mod golden;
 mod private_dir;
 mod regular_file;
 

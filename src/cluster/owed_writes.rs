@@ -309,4 +309,4 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -113,6 +113,7 @@ impl Journal {
 mod tests {
     use super::*;
     use crate::cni::CniResult;
+    use crate::golden;
     use crate::journal::{Attached, Header, Lookup};
 
     fn key(container: &str) -> Key {
@@ -183,5 +184,25 @@ mod tests {
         assert!(journal.is_adopted(&key("there")));
         assert!(journal.has_adopted(&key("there").container));
         assert!(!journal.is_adopted(&key("gone")));
+    }
+
+    #[test]
+    fn golden_adopted() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        journal.mark_adopted(&key("c1")).unwrap();
+        let written = fs::read(dir.path().join("adopted/c1@eth0")).unwrap();
+        golden::assert_current("adopted.json", &written);
+    }
+
+    #[test]
+    fn golden_adopted_of_the_previous_release() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("adopted")).unwrap();
+        let text = golden::previous("adopted.json");
+        fs::write(dir.path().join("adopted/c1@eth0"), text).unwrap();
+        let journal = Journal::new(dir.path());
+        assert!(journal.is_adopted(&key("c1")));
+        assert_eq!(journal.adopted(), ["c1".parse().unwrap()]);
     }
 }

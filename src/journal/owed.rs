@@ -162,6 +162,40 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden;
+
+    fn example() -> Owed {
+        Owed {
+            container: "c1".parse().unwrap(),
+            ifname: "eth0".parse().unwrap(),
+            attempts: 3,
+            due: 1_000_008,
+            since: 1_000_000,
+            cause: "demo/n (net1): plugin ptp failed on DEL".to_owned(),
+        }
+    }
+
+    #[test]
+    fn golden_owed() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        journal.make_ready().unwrap();
+        let owed = example();
+        journal.write_marker(&owed.key(), &owed).unwrap();
+        let written = fs::read(dir.path().join("owed/c1@eth0")).unwrap();
+        golden::assert_current("owed.json", &written);
+    }
+
+    #[test]
+    fn golden_owed_of_the_previous_release() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        journal.make_ready().unwrap();
+        let text = golden::previous("owed.json");
+        fs::write(dir.path().join("owed/c1@eth0"), text).unwrap();
+        let (read, expected) = (journal.owed(&example().key()), example());
+        assert_eq!(format!("{:?}", read.unwrap()), format!("{expected:?}"));
+    }
 
     #[test]
     fn a_clock_that_is_set_back_puts_nothing_off_for_longer_than_the_longest_wait() {

@@ -287,3 +287,6 @@ pub(super) enum ReplayError {
     #[error("{0}")]
     Json(#[from] serde_json::Error),
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -107,6 +107,8 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden;
+    use crate::journal::steps;
 
     fn state(generation: u64) -> DeviceState {
         let text = format!(r#"{{"device":"0000:01:10.0","generation":{generation}}}"#);
@@ -135,11 +137,26 @@ mod tests {
         assert!(journal.unrestored(address).is_none());
     }
 
-    /// As it is read for as long as a boot lasts, by the next release too.
+    fn example() -> Unrestored {
+        Unrestored {
+            boot: "boot".to_owned(),
+            before: steps::tests::device(),
+            pod: Some(PodName {
+                namespace: "demo".to_owned(),
+                name: "web".to_owned(),
+                uid: Some("u".to_owned()),
+            }),
+            causes: vec!["name ens1f0v0: File exists".to_owned()],
+        }
+    }
+
     #[test]
-    fn the_form_of_the_file_is_pinned() {
-        let text = r#"{"boot":"b","before":{"device":"0000:01:10.0","generation":7},"pod":null,"causes":["c"]}"#;
-        let read: Unrestored = serde_json::from_str(text).unwrap();
-        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    fn golden_unrestored() {
+        let dir = tempfile::tempdir().unwrap();
+        Journal::new(dir.path())
+            .keep_unrestored(&example())
+            .unwrap();
+        let written = fs::read(dir.path().join("unrestored/0000:01:10.0")).unwrap();
+        golden::assert_current("unrestored.json", &written);
     }
 }

@@ -347,3 +347,6 @@ pub(super) fn now() -> u64 {
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,8 @@
 use super::*;
 use crate::cluster::Event;
 use crate::cluster::publication::MAX_EVENTS;
+use crate::golden;
+use crate::npwg::{StatusDns, StatusEntry};
 
 fn publication(name: &str) -> Publication {
     let pod = PodName {
@@ -129,4 +131,51 @@ fn only_regular_files_of_a_bounded_size_are_read() {
     // A plugin that looks for what it replaces is not held up either.
     owed.keep(&publication("a")).unwrap();
     assert_eq!(pods(&owed), ["a"]);
+}
+
+/// A publication with every field.
+pub(in crate::cluster) fn example() -> Publication {
+    let entry = StatusEntry {
+        name: "demo/n".to_owned(),
+        interface: Some("net1".to_owned()),
+        ips: vec!["10.1.0.7".to_owned()],
+        mac: Some("02:00:00:00:00:01".to_owned()),
+        mtu: Some(1500),
+        default: true,
+        dns: Some(StatusDns {
+            nameservers: vec!["10.1.0.1".to_owned()],
+            domain: Some("d".to_owned()),
+            search: vec!["s".to_owned()],
+        }),
+        default_route: Some(vec!["10.1.0.1".to_owned()]),
+        device_info: Some(serde_json::json!({"type": "pci", "version": "1.1.0"})),
+        attached: vec!["demo/n@net2".to_owned()],
+    };
+    let events = vec![
+        Event::warning("IgnoredAnnotation", "w"),
+        Event::normal("AddedInterface", "n"),
+    ];
+    let pod = publication("web").pod().clone();
+    Publication::new(pod, Some(vec![entry]), events)
+}
+
+#[test]
+fn golden_publication() {
+    let dir = tempfile::tempdir().unwrap();
+    let owed = OwedWrites::new(dir.path());
+    owed.keep(&example()).unwrap();
+    let kept = fs::read_to_string(owed.dir().join(&owed.names().unwrap()[0])).unwrap();
+    let of_any_boot = kept.replace(&boot_id(), "boot");
+    golden::assert_current("publication.json", of_any_boot.as_bytes());
+}
+
+#[test]
+fn golden_publication_of_the_previous_release() {
+    let dir = tempfile::tempdir().unwrap();
+    let owed = OwedWrites::new(dir.path());
+    owed.create_dir().unwrap();
+    let text = golden::previous("publication.json");
+    fs::write(owed.dir().join("1.json"), text).unwrap();
+    let read = owed.read("1.json").unwrap().unwrap();
+    assert_eq!((read.publication, read.of_this_boot), (example(), false));
 }

@@ -1,0 +1,113 @@
+//! What is read and written, and what is refused.
+
+mod golden;
+
+use super::*;
+use crate::cluster::PodName;
+
+fn question() -> ToAgent {
+    ToAgent::Question(Question {
+        pod: Some(PodName {
+            namespace: "default".into(),
+            name: "web".into(),
+            uid: Some("u".into()),
+        }),
+        multus_namespace: "kube-system".into(),
+        ..Question::default()
+    })
+}
+
+#[test]
+fn a_message_comes_back_as_it_was() {
+    let installation = Installation {
+        state: "multus".into(),
+        message: "m".into(),
+        is_news: true,
+    };
+    for message in [
+        question(),
+        ToAgent::Owed,
+        ToAgent::Census,
+        ToAgent::Pods,
+        ToAgent::Installation(installation),
+    ] {
+        let frame = encode(&message, MAX_TO_AGENT).unwrap();
+        let read: ToAgent = read(&mut frame.as_slice(), MAX_TO_AGENT).unwrap();
+        assert_eq!(read, message);
+    }
+}
+
+#[test]
+fn a_definition_that_was_not_read_arrives_as_one_that_was() {
+    let text = br#"{"metadata":{"name":"a","namespace":"b"},"spec":{"config":"{\"type\":\"x\"}"}}"#;
+    let object: ObjectRef = "b/a".parse().unwrap();
+    let unread = Unread::of(text).unwrap();
+    let frame = definition(&object, &unread).unwrap();
+    let Ok(FromAgent::Definition(part)) = read(&mut frame.as_slice(), MAX_FROM_AGENT) else {
+        panic!("a definition");
+    };
+    assert_eq!(part.0, object);
+    assert_eq!(part.1.config.as_deref(), Some(r#"{"type":"x"}"#));
+}
+
+#[test]
+fn a_frame_cut_anywhere_is_an_error_that_says_the_other_side_is_gone() {
+    let frame = encode(&question(), MAX_TO_AGENT).unwrap();
+    for cut in 0..frame.len() {
+        let error = read::<ToAgent>(&mut &frame[..cut], MAX_TO_AGENT).unwrap_err();
+        assert!(error.is_gone(), "{cut}: {error}");
+    }
+}
+
+#[test]
+fn what_is_no_frame_too_large_or_of_another_version_is_refused_by_its_header() {
+    let table: [(&[u8; 8], &str); 4] = [
+        (b"GET / HT", "no message"),
+        (
+            b"JF\x00\x02\x00\x00\x00\x01",
+            "speaks version 2, this is version 1",
+        ),
+        (b"JF\x00\x01\xff\xff\xff\xff", "4294967295 bytes"),
+        (
+            b"JF\x00\x01\x00\x10\x00\x01",
+            "1048577 bytes, 1048576 are allowed",
+        ),
+    ];
+    for (header, expected) in table {
+        let error = length(*header, MAX_TO_AGENT).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    assert!(encode(&"x".repeat(MAX_TO_AGENT), MAX_TO_AGENT).is_err());
+}
+
+/// Each check takes memory and a line of the page.
+#[test]
+fn an_examination_of_more_checks_than_any_release_has_is_refused() {
+    let checks = |count: usize| {
+        let check = r#"{"check":"a","findings":1}"#;
+        let text = format!(
+            r#"{{"examined":{{"checks":[{}]}}}}"#,
+            vec![check; count].join(",")
+        );
+        serde_json::from_str::<ToAgent>(&text)
+    };
+    assert!(checks(64).is_ok());
+    let error = checks(65).unwrap_err().to_string();
+    assert!(error.contains("more than 64"), "{error}");
+}
+
+/// What other releases would write within one version.
+#[test]
+fn keys_of_newer_releases_are_ignored_and_keys_that_older_ones_lack_have_defaults() {
+    let newer = r#"{"question":{"pod":{"namespace":"a","name":"b","uid":null,"new":1},"new":[]}}"#;
+    let ToAgent::Question(read) = serde_json::from_str(newer).unwrap() else {
+        panic!("a question");
+    };
+    assert_eq!(read.pod.unwrap().name, "b");
+    assert!(read.networks.is_empty());
+    let older = r#"{"answer":{"pod":{"uid":"u"},"definitions":[]}}"#;
+    let FromAgent::Answer(answer) = serde_json::from_str(older).unwrap() else {
+        panic!("an answer");
+    };
+    assert_eq!(answer.pod.unwrap().uid.as_deref(), Some("u"));
+}

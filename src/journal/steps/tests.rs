@@ -1,0 +1,200 @@
+//! The record of a sandbox as it lies on disk.
+
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::allocation::{AllocatedDevice, Origin};
+use crate::baseline::NetdevState;
+use crate::cni::{CapabilityArgs, NetworkConfig, RawObject, Version};
+use crate::golden;
+use crate::journal::Journal;
+use crate::kernel::{
+    DefaultRoute, Family, NextHop, RawAttribute, VfLinkState, VfRates, VfState, VfVlan,
+    VlanProtocol,
+};
+use crate::npwg::{Dialect, RequestedMac};
+use crate::plan::{Requested, Segment};
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+/// An attachment with every field.
+fn attachment() -> Attachment {
+    let config =
+        r#"{ "cniVersion": "1.0.0", "name": "n", "type": "sriov", "vlan": 7, "new": 1.0 }"#;
+    let mut capability_args = CapabilityArgs::new();
+    capability_args.set("ips", raw(r#"["10.1.0.7/24"]"#));
+    Attachment {
+        label: "demo/n".to_owned(),
+        is_cluster: true,
+        ifname: "net1".parse().unwrap(),
+        network: "n".parse().unwrap(),
+        config: NetworkConfig::parse(config.as_bytes()).unwrap(),
+        capability_args,
+        cni_args: Some(RawObject::parse(br#"{"A":1}"#).unwrap()),
+        extra_args: vec![("MAC".to_owned(), "02:00:00:00:00:01".to_owned())],
+        inject: vec![("deviceID".to_owned(), raw(r#""0000:01:10.0""#))],
+        resource: Some("intel.com/sriov".to_owned()),
+        device: Some(AllocatedDevice {
+            id: "0000:01:10.0".to_owned(),
+            resource: "intel.com/sriov".to_owned(),
+            driver: Some("iavf".to_owned()),
+            origin: Some(Origin::PodResources),
+        }),
+        device_info_file: Some("/var/run/k8s.cni.cncf.io/devinfo/cni/n".into()),
+        requested: Requested {
+            ips: vec!["10.1.0.7/24".parse().unwrap(), "fd00::7".parse().unwrap()],
+            mac: Some(RequestedMac::parse("02:00:00:00:00:01", Dialect::V1_3).unwrap()),
+            guid: Some("02:00:00:00:00:00:00:01".parse().unwrap()),
+            device: Some("0000:01:10.0".to_owned()),
+        },
+        segment: Some(Segment::port("0000:01:00.0".parse().unwrap()).in_vlan(7)),
+        default_route: Some(vec!["10.1.0.1".parse().unwrap()]),
+        is_auxiliary: true,
+    }
+}
+
+fn header() -> Header {
+    let key = Key {
+        container: "c1".parse().unwrap(),
+        ifname: "eth0".parse().unwrap(),
+    };
+    let pod = PodName {
+        namespace: "demo".to_owned(),
+        name: "web".to_owned(),
+        uid: Some("u".to_owned()),
+    };
+    Header::new(
+        "boot".to_owned(),
+        &key,
+        "/run/netns/pod".to_owned(),
+        "4:4026532000".to_owned(),
+        "K8S_POD_NAMESPACE=demo;K8S_POD_NAME=web".to_owned(),
+        Some(pod),
+        vec![
+            attachment(),
+            Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#),
+        ],
+    )
+}
+
+/// A device with every field.
+pub(in crate::journal) fn device() -> DeviceState {
+    DeviceState {
+        device: "0000:01:10.0".parse().unwrap(),
+        generation: Some(7),
+        driver: Some("iavf".to_owned()),
+        netdev: Some(NetdevState {
+            name: "ens1f0v0".to_owned(),
+            address: vec![2, 0, 0, 0, 0, 1],
+            mtu: 1500,
+        }),
+        physical: Some("0000:01:00.0".parse().unwrap()),
+        function: Some(VfState {
+            index: 0,
+            mac: Some("02:00:00:00:00:01".parse().unwrap()),
+            vlan: Some(VfVlan {
+                id: 7,
+                qos: 1,
+                protocol: VlanProtocol::Service,
+            }),
+            spoof_check: Some(true),
+            trust: Some(false),
+            rss_query: Some(false),
+            link_state: Some(VfLinkState::Auto),
+            rates: Some(VfRates { min: 1, max: 100 }),
+            node_guid: Some("02:00:00:00:00:00:00:01".parse().unwrap()),
+            port_guid: Some("02:00:00:00:00:00:00:02".parse().unwrap()),
+        }),
+    }
+}
+
+fn result() -> CniResult {
+    let text = r#"{
+        "cniVersion": "1.1.0",
+        "interfaces": [{ "name": "net1", "mac": "02:00:00:00:00:01", "mtu": 1500,
+            "sandbox": "/run/netns/pod", "socketPath": "/run/s", "pciID": "0000:01:10.0" }],
+        "ips": [{ "interface": 0, "address": "10.1.0.7/24", "gateway": "10.1.0.1" }],
+        "routes": [{ "dst": "0.0.0.0/0", "gw": "10.1.0.1", "mtu": 1400, "advmss": 1360,
+            "priority": 5, "table": 100, "scope": 0 }],
+        "dns": { "nameservers": ["10.1.0.1"], "domain": "d", "search": ["s"], "options": ["o"] }
+    }"#;
+    CniResult::parse(text.as_bytes(), Version::V1_1_0).unwrap()
+}
+
+fn routes() -> RouteChange {
+    let rest = || vec![RawAttribute::try_from("8:0800020078050000".to_owned()).unwrap()];
+    let removed = DefaultRoute {
+        family: Family::V4,
+        next_hops: vec![NextHop {
+            gateway: Some("10.1.0.1".parse().unwrap()),
+            interface: Some("eth0".to_owned()),
+            onlink: true,
+            extra_weight: 1,
+            rest: rest(),
+        }],
+        metric: Some(5),
+        protocol: 4,
+        scope: 1,
+        tos: 8,
+        from: Some("10.2.0.0/16".parse().unwrap()),
+        prefsrc: Some("10.1.0.7".parse().unwrap()),
+        next_hop_id: Some(3),
+        expires: Some(60),
+        rest: rest(),
+    };
+    let added = DefaultRoute::via("fd00::1".parse().unwrap(), "net1", None);
+    RouteChange {
+        removed: vec![removed],
+        added: vec![added],
+    }
+}
+
+/// Every kind of step, one after the other.
+fn write_record(journal: &Journal) {
+    let (device, result, routes) = ([device()], result(), routes());
+    let mut entry = journal.begin(&header()).unwrap();
+    entry.write(&[Step::Baseline(&device)]).unwrap();
+    let steps = [
+        Step::Started(0),
+        Step::Attached(0, &result),
+        Step::Failed(0, 2),
+        Step::Routes(0, &routes),
+        Step::Detached(0),
+        Step::Started(1),
+        Step::Complete,
+    ];
+    entry.write(&steps).unwrap();
+}
+
+#[test]
+fn golden_record() {
+    let dir = tempfile::tempdir().unwrap();
+    write_record(&Journal::new(dir.path()));
+    let written = std::fs::read(dir.path().join("sandboxes/c1@eth0")).unwrap();
+    golden::assert_current("sandbox", &written);
+}
+
+#[test]
+fn golden_record_of_the_previous_release() {
+    let previous = Sandbox::replay(&golden::previous("sandbox")).unwrap();
+    assert_eq!(previous.baseline, [device()]);
+    assert!(previous.complete && !previous.is_torn);
+    assert_eq!(previous.to_detach(), [1]);
+    let [first, second] = previous.progress.as_slice() else {
+        panic!("two attachments: {previous:?}");
+    };
+    assert!(first.started && first.detached && second.started && !second.detached);
+    assert_eq!(first.result, Some(result()));
+    assert_eq!(first.failed_at, Some(2));
+    assert_eq!(first.routes, routes());
+    assert_eq!(
+        format!("{:?}", previous.header),
+        format!("{:?}", header()),
+        "the header means the same"
+    );
+    // No key was added since, so this release would write the same.
+    let written = previous.to_bytes().unwrap();
+    assert_eq!(written, golden::previous("sandbox"));
+}
