@@ -13,37 +13,30 @@
 use std::fmt;
 
 use device_info::{Guid, IpoibAddr, PciAddress};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::kernel::{LinkChange, VfSetting, VfState};
 
 /// The state of a PCI device, as far as plugins change it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceState {
     /// The PCI address.
     pub device: PciAddress,
     /// The inode of the device's directory in sysfs. It changes when the device is recreated, for
     /// example when its physical function is reset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
     /// The bound driver.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// The interface on the host, if the driver creates one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub netdev: Option<NetdevState>,
     /// The physical function, if the device is a VF.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub physical: Option<PciAddress>,
     /// The VF's settings on its physical function.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<VfState>,
 }
 
 /// The state of a device's interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetdevState {
     /// The name.
     pub name: String,

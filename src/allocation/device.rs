@@ -3,11 +3,11 @@
 use std::fmt;
 
 use device_info::PciAddress;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A device of a pod, as it belongs to one attachment for its whole life: kept in the journal, so
 /// that CHECK and DEL mean the same one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AllocatedDevice {
     /// The identifier that kubelet allocated: a PCI address, a vDPA device, a subfunction, or
     /// whatever the device plugin made up.
@@ -16,15 +16,15 @@ pub struct AllocatedDevice {
     pub resource: String,
     /// The driver that it was bound to when it was attached; none where the identifier's form is
     /// the device plugin's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// Who says that it is the pod's; none in records of older releases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
 /// Who says that a device is the pod's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The pod's manifest, in the embedded cluster.

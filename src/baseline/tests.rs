@@ -275,12 +275,3 @@ fn only_repairs_that_remove_a_pods_identity_have_one() {
     });
     assert_eq!(identities(&of_vlan, &fresh()), [], "it has none now");
 }
-
-#[test]
-fn a_state_reads_back_from_the_journal() {
-    let text = serde_json::to_string(&fresh()).unwrap();
-    let read: DeviceState = serde_json::from_str(&text).unwrap();
-    assert_eq!(read, fresh());
-    let least: DeviceState = serde_json::from_str(r#"{"device":"0000:01:10.0"}"#).unwrap();
-    assert_eq!(least.driver, None);
-}

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::{said, settles};
 use crate::cluster::frame::{self, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
+use crate::journal::wire::Route;
 use crate::kernel::DefaultRoute;
 
 /// What plugin and agent say to each other: as a whole frame, and as the JSON of one.
@@ -52,8 +53,9 @@ pub(super) fn netlink(bytes: &[u8]) {
         match outcome {
             Ok(routes) => {
                 for route in routes {
-                    let written = serde_json::to_string(&route).unwrap_or_default();
-                    let again: Option<DefaultRoute> = serde_json::from_str(&written).ok();
+                    let written = serde_json::to_string(&Route::from(&route)).unwrap_or_default();
+                    let again = serde_json::from_str::<Route<'_>>(&written).ok();
+                    let again = again.map(DefaultRoute::from);
                     assert_eq!(again.as_ref(), Some(&route));
                     said(&route);
                 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 
-use super::record;
 use super::steps::{Header, Step};
+use super::{record, wire};
 
 /// A sandbox's record, open for its next step.
 #[derive(Debug)]
@@ -20,7 +20,10 @@ impl Entry {
     /// A new record with its header. A record of that name must not be there.
     pub(super) fn create(path: &Path, header: &Header) -> io::Result<Entry> {
         let mut bytes = Vec::with_capacity(4 << 10);
-        record::write(&mut bytes, &serde_json::to_vec(header)?);
+        record::write(
+            &mut bytes,
+            &serde_json::to_vec(&wire::Header::from(header))?,
+        );
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
@@ -51,7 +54,7 @@ impl Entry {
     pub fn write(&mut self, steps: &[Step<'_>]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(1 << 10);
         for step in steps {
-            record::write(&mut bytes, &serde_json::to_vec(step)?);
+            record::write(&mut bytes, &serde_json::to_vec(&wire::Step::from(step))?);
         }
         self.append(&bytes)
     }

@@ -1,8 +1,6 @@
 //! What a record says: a header with every intent, then what was done, step by step.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Key, record};
+use super::{Key, record, wire};
 use crate::baseline::DeviceState;
 use crate::boot::boot_id;
 use crate::cluster::PodName;
@@ -14,9 +12,9 @@ use crate::plan::Attachment;
 const FORMAT: u32 = 2;
 
 /// The first record: whom it is about, and everything that will be attempted, in order.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct Header {
-    format: u32,
+    pub(super) format: u32,
     /// The boot in which this was written; another one means that every netns of then is gone.
     pub boot: String,
     /// `CNI_CONTAINERID`.
@@ -87,8 +85,7 @@ impl Header {
 }
 
 /// One step, written before the act that it announces or right after the act that it reports.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug)]
 pub enum Step<'a> {
     /// The devices as they were before anything ran.
     Baseline(&'a [DeviceState]),
@@ -106,21 +103,8 @@ pub enum Step<'a> {
     Detached(usize),
 }
 
-/// A step as it is read back.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Read {
-    Baseline(Vec<DeviceState>),
-    Started(usize),
-    Attached(usize, CniResult),
-    Failed(usize, usize),
-    Routes(usize, RouteChange),
-    Complete,
-    Detached(usize),
-}
-
 /// Default routes that an attachment takes away and puts in.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RouteChange {
     /// What was there before.
     pub removed: Vec<crate::kernel::DefaultRoute>,
@@ -175,7 +159,7 @@ impl Sandbox {
         } else {
             ReplayError::Damaged
         })?;
-        let header: Header = serde_json::from_slice(first)?;
+        let header = Header::from(serde_json::from_slice::<wire::Header<'_>>(first)?);
         if !(FORMAT - 1..=FORMAT).contains(&header.format) {
             return Err(ReplayError::Format(header.format));
         }
@@ -194,19 +178,25 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    fn apply(&mut self, step: Read) {
+    fn apply(&mut self, step: wire::Step<'_>) {
         match step {
-            Read::Baseline(baseline) => self.baseline = baseline,
-            Read::Complete => self.complete = true,
-            Read::Started(index) => self.at(index, |attached| attached.started = true),
-            Read::Attached(index, result) => {
-                self.at(index, |attached| attached.result = Some(result));
+            wire::Step::Baseline(devices) => {
+                self.baseline = devices.into_iter().map(Into::into).collect();
             }
-            Read::Failed(index, place) => {
+            wire::Step::Complete => self.complete = true,
+            wire::Step::Started(index) => self.at(index, |attached| attached.started = true),
+            wire::Step::Attached(index, result) => {
+                self.at(index, |attached| {
+                    attached.result = Some(result.into_owned())
+                });
+            }
+            wire::Step::Failed(index, place) => {
                 self.at(index, |attached| attached.failed_at = Some(place));
             }
-            Read::Routes(index, routes) => self.at(index, |attached| attached.routes = routes),
-            Read::Detached(index) => self.at(index, |attached| attached.detached = true),
+            wire::Step::Routes(index, routes) => {
+                self.at(index, |attached| attached.routes = routes.into());
+            }
+            wire::Step::Detached(index) => self.at(index, |attached| attached.detached = true),
         }
     }
 
@@ -231,9 +221,10 @@ impl Sandbox {
     /// The record as it would be, had it been written step by step.
     pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(4 << 10);
-        record::write(&mut bytes, &serde_json::to_vec(&self.header)?);
+        let header = wire::Header::from(&self.header);
+        record::write(&mut bytes, &serde_json::to_vec(&header)?);
         let mut write = |step: Step<'_>| -> serde_json::Result<()> {
-            record::write(&mut bytes, &serde_json::to_vec(&step)?);
+            record::write(&mut bytes, &serde_json::to_vec(&wire::Step::from(&step))?);
             Ok(())
         };
         if !self.baseline.is_empty() {

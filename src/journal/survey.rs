@@ -5,11 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use serde::Deserialize;
-
 use super::adopted::ADOPTING;
 use super::quarantine::SETTLED;
 use super::steps::ReplayError;
+use super::wire::Owner;
 use super::{Journal, JournalError, Sandbox, record};
 use crate::boot::boot_id;
 use crate::cluster::PodName;
@@ -34,16 +33,6 @@ impl Survey {
         let aside = self.quarantined.iter().filter(|it| !it.is_settled);
         damaged.chain(aside.map(|it| it.path.as_path())).collect()
     }
-}
-
-/// Whom a record is about: its header without the attachments, whose configurations may be long.
-#[derive(Debug, Deserialize)]
-struct Owner {
-    boot: String,
-    container: ContainerId,
-    netns: String,
-    netns_id: String,
-    pod: Option<PodName>,
 }
 
 /// A record.
@@ -133,7 +122,7 @@ impl Journal {
 
     /// Whether a sandbox of `pod` is on record.
     pub fn has_pod(&self, pod: &PodName) -> bool {
-        self.owners().any(|owner| owner.pod.as_ref() == Some(pod))
+        self.owners().any(|owner| owner.is(pod))
     }
 
     /// Whom the records are about, read one at a time.

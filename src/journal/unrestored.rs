@@ -11,18 +11,17 @@ use std::fs;
 use std::path::PathBuf;
 
 use device_info::PciAddress;
-use serde::{Deserialize, Serialize};
 
-use super::{Journal, JournalError};
+use super::{Journal, JournalError, wire};
 use crate::baseline::DeviceState;
 use crate::boot::boot_id;
 use crate::cluster::PodName;
 use crate::private_dir;
 
 /// A device that is not as it was.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct Unrestored {
-    boot: String,
+    pub(super) boot: String,
     /// As it was before the pod had it.
     pub before: DeviceState,
     /// The pod, where the runtime named one.
@@ -61,7 +60,10 @@ impl Journal {
             private_dir::create(&self.dir.join("unrestored"))?;
             // No address begins with a period.
             let temporary = path.with_file_name(format!(".{}", device.before.device));
-            fs::write(&temporary, serde_json::to_vec(device)?)?;
+            fs::write(
+                &temporary,
+                serde_json::to_vec(&wire::Unrestored::from(device))?,
+            )?;
             fs::rename(&temporary, &path)
         };
         write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
@@ -69,7 +71,9 @@ impl Journal {
 
     /// What is known of a device, where it is not as it was.
     pub fn unrestored(&self, address: PciAddress) -> Option<Unrestored> {
-        serde_json::from_slice(&super::read(&self.unrestored_path(address)).ok()?).ok()
+        let text = super::read(&self.unrestored_path(address)).ok()?;
+        let read: wire::Unrestored<'_> = serde_json::from_slice(&text).ok()?;
+        Some(read.into())
     }
 
     /// Every device that is not as it was, by address.
@@ -111,8 +115,10 @@ mod tests {
     use crate::journal::steps;
 
     fn state(generation: u64) -> DeviceState {
-        let text = format!(r#"{{"device":"0000:01:10.0","generation":{generation}}}"#);
-        serde_json::from_str(&text).unwrap()
+        DeviceState {
+            generation: Some(generation),
+            ..steps::tests::device()
+        }
     }
 
     #[test]

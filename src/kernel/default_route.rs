@@ -10,14 +10,12 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
 
 pub use raw_attribute::RawAttribute;
 pub(super) use read::is_default;
 
 /// An IP family. Default routes are replaced per family (NPWG 1.3 §4.1.2.1.9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// IPv4.
     V4,
@@ -50,60 +48,45 @@ const STATIC: u8 = 4;
 /// The journal keeps the routes that Jackfield replaces. Attributes that this type does not name
 /// are kept in raw form ([`RawAttribute`]), so that a restored route equals the removed one.
 /// Interfaces are kept by name, because a recreated interface has another index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefaultRoute {
     /// The IP family.
     pub family: Family,
     /// The next hops: one, or several that share the traffic (`nexthop` in `ip route`).
     pub next_hops: Vec<NextHop>,
     /// The metric; lower is preferred. If absent, IPv4 uses 0 and IPv6 uses 1024.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<u32>,
     /// The origin of the route (`RTPROT_*`).
     pub protocol: u8,
     /// The distance to the next hop (`RT_SCOPE_*`): 0 with a gateway, 253 without.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub scope: u8,
     /// The route is for packets with this type of service only.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub tos: u8,
     /// The route is for packets from this prefix only (IPv6).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<IpNet>,
     /// The source address for packets that have none yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefsrc: Option<IpAddr>,
     /// The next-hop object that the route uses. The kernel then reports the object's next hops too,
     /// but does not accept both in a request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_hop_id: Option<u32>,
     /// Seconds until the route expires, for routes from a router advertisement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u32>,
     /// All other attributes: MTU, MSS and other metrics, preference, realm, …
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rest: Vec<RawAttribute>,
 }
 
 /// One next hop of a route.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextHop {
     /// The router. An IPv4 route may have an IPv6 router.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// The interface's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// The kernel treats the gateway as reachable although no address of the interface covers it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub onlink: bool,
     /// The weight among several next hops, minus one (`rtnh_hops`).
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub extra_weight: u8,
     /// All other attributes: encapsulation, realm, …
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rest: Vec<RawAttribute>,
 }
 
@@ -180,9 +163,4 @@ impl fmt::Display for NextHop {
         }
         Ok(())
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-fn is_zero(number: &u8) -> bool {
-    *number == 0
 }

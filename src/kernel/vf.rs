@@ -16,48 +16,37 @@ mod write;
 use std::fmt;
 
 use device_info::{Guid, MacAddr};
-use serde::{Deserialize, Serialize};
 
 pub(super) use read::Functions;
 
 /// The settings of one virtual function, as its physical function reports them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VfState {
     /// The VF number, from 0.
     pub index: u32,
     /// The hardware address that the administrator set; all zeros if none was set. Always [`None`]
     /// on InfiniBand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<MacAddr>,
     /// The VLAN of its frames.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<VfVlan>,
     /// Whether the NIC drops frames with a foreign source address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoof_check: Option<bool>,
     /// Whether the VF is trusted: it may change its address and use promiscuous mode.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<bool>,
     /// Whether the VF may query its RSS configuration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_query: Option<bool>,
     /// The link state that the VF sees.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_state: Option<VfLinkState>,
     /// The transmit rates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<VfRates>,
     /// The node GUID (InfiniBand).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_guid: Option<Guid>,
     /// The port GUID (InfiniBand).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port_guid: Option<Guid>,
 }
 
 /// The VLAN of a virtual function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VfVlan {
     /// The VLAN ID; 0 for none.
     pub id: u16,
@@ -68,20 +57,17 @@ pub struct VfVlan {
 }
 
 /// The protocol of a VLAN tag.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VlanProtocol {
     /// 802.1Q, the usual tag.
     #[default]
-    #[serde(rename = "802.1q")]
     Customer,
     /// 802.1ad, the outer of two tags.
-    #[serde(rename = "802.1ad")]
     Service,
 }
 
 /// The link state that a virtual function sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VfLinkState {
     /// The physical function's state.
     Auto,
@@ -92,7 +78,7 @@ pub enum VfLinkState {
 }
 
 /// The transmit rates of a virtual function, in Mbit/s; 0 for no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VfRates {
     /// The guaranteed rate.
     pub min: u32,

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::error::{NetworkPlace, PlanError, Reason};
@@ -24,7 +23,7 @@ const IGNORE_UNKNOWN: &str = "IgnoreUnknown";
 
 /// One network for one pod, ready to be attached; also what the journal keeps of it, since a DEL
 /// has to tell the delegates the same (CNI 1.1.0 §3).
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct Attachment {
     /// What people call the network: `namespace/definition`, or the CNI name of a cluster network
     /// without a definition (NPWG 1.3 §5.3.1).
@@ -36,7 +35,6 @@ pub struct Attachment {
     /// The network's name as delegates see it (NPWG 1.3 §4.2.1).
     pub network: NetworkName,
     /// The plugins to run.
-    #[serde(with = "as_written")]
     pub config: NetworkConfig,
     /// Capability arguments (CNI 1.1.0 §3 Deriving runtimeConfig).
     pub capability_args: CapabilityArgs,
@@ -47,26 +45,21 @@ pub struct Attachment {
     /// Keys put into each plugin's configuration: `deviceID`, `pciBusID`.
     pub inject: Vec<(String, Box<RawValue>)>,
     /// The resource whose devices the network uses (`k8s.v1.cni.cncf.io/resourceName`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// The device that belongs to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<AllocatedDevice>,
     /// The file in which its plugins are told of the device and tell of it (DEVINFO 1.1.0 §4.2,
     /// §5.1.1): removed with the attachment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_info_file: Option<PathBuf>,
     /// What the pod asked for, and is therefore verified.
     pub requested: Requested,
     /// The layer-2 network that it joins, where it asks for a MAC or a GUID; none in records of
     /// older releases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<Segment>,
     /// The gateways that become the pod's default routes; `Some` of none clears them.
     pub default_route: Option<Vec<IpAddr>>,
     /// Whether these are the plugins of `auxiliaryCNIChainName`: they make no interface, so there
     /// is nothing to verify and nothing to tell the pod's owner.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_auxiliary: bool,
 }
 
@@ -191,7 +184,7 @@ impl Attachment {
 }
 
 /// What a pod asked for (NPWG 1.3 §4.1.2.1).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Requested {
     /// `ips`, or those of the claim.
     pub ips: Vec<RequestedIp>,
@@ -200,32 +193,7 @@ pub struct Requested {
     /// `infiniband-guid`.
     pub guid: Option<Guid>,
     /// `deviceID`, which Multus knows and the specification does not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-}
-
-/// A configuration is kept byte for byte: numbers and unknown keys stay as they were written.
-mod as_written {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::value::RawValue;
-
-    use crate::cni::NetworkConfig;
-
-    pub(super) fn serialize<S: Serializer>(
-        config: &NetworkConfig,
-        out: S,
-    ) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue =
-            serde_json::from_str(config.raw()).map_err(serde::ser::Error::custom)?;
-        raw.serialize(out)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        input: D,
-    ) -> Result<NetworkConfig, D::Error> {
-        let raw = Box::<RawValue>::deserialize(input)?;
-        NetworkConfig::recorded(raw.get().as_bytes()).map_err(serde::de::Error::custom)
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use device_info::PciAddress;
-use serde::{Deserialize, Serialize};
 
 use super::Attachment;
 use crate::cni::{InterfaceName, PluginConfig, RawObject};
@@ -12,8 +11,7 @@ use crate::cni::{InterfaceName, PluginConfig, RawObject};
 const DEFAULT_BRIDGE: &str = "cni0";
 
 /// One layer-2 network of the node, by its only name: `bridge br0 VLAN 7`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment(String);
 
 /// To what an attachment's plugins connect the pod.
@@ -147,6 +145,11 @@ impl Segment {
     /// that definitions of other namespaces are other networks, whatever name they give theirs.
     pub fn network(label: &str) -> Segment {
         Segment(format!("network {label}"))
+    }
+
+    /// The segment of this name in a record, whose names it had from [`Segment::as_str`].
+    pub fn recorded(name: String) -> Segment {
+        Segment(name)
     }
 
     /// One VLAN of it; the VLAN 0 is all of it.

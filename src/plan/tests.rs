@@ -1100,23 +1100,6 @@ fn a_key_that_is_reserved_and_unknown_is_an_event() {
     assert!(plan.events[0].message.contains(r#"key "ip" is unknown"#));
 }
 
-// clause: CNI-1.1.0 §3 same configuration: it is kept byte for byte
-#[test]
-fn an_attachment_reads_back_from_the_journal_as_it_was() {
-    let config = r#"{"cniVersion":"1.0.0","name":"n","type":"macvlan","capabilities":{"ips":true},"x":9007199254740993,"y":1.10,"z":1e400}"#;
-    let mut story = story().networks(
-        r#"[{"name":"net","ips":["10.0.0.5/24"],"default-route":["10.0.0.1"],"cni-args":{"n":1.10}}]"#,
-    );
-    story.definitions.push(json!({
-        "metadata": {"namespace": "pods", "name": "net"}, "spec": {"config": config},
-    }));
-    let attachment = story.second();
-    let text = serde_json::to_string(&attachment).unwrap();
-    let back: Attachment = serde_json::from_str(&text).unwrap();
-    assert_eq!(back.config.raw(), config);
-    assert_eq!(serde_json::to_string(&back).unwrap(), text);
-}
-
 /// The definition `name`, whose devices are those of the resource `r`.
 fn with_resource(mut story: Story, name: &str, capabilities: &[&str]) -> Story {
     story = story.macvlan(name, capabilities);
