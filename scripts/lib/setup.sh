@@ -5,6 +5,8 @@ CACHE=${JACKFIELD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/jackfield}
 CNI_PLUGINS_VERSION=v1.9.1
 CNITOOL_VERSION=v1.3.1
 CARGO_DENY_VERSION=0.20.2
+# The commit of the previous release, which nodes are upgraded from: raise it with each release.
+PREVIOUS_RELEASE=33c5106e7462a9ebe4aac17ed46c7b4eaa190d6c
 
 # Tests and demo have one build of everything between them: static as what users install, with
 # machines of all kinds to test on and the names of devices.
@@ -78,6 +80,30 @@ need_cargo_deny() {
         CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         cargo install --quiet --locked --no-default-features --root "$dir" "cargo-deny@$CARGO_DENY_VERSION" &&
         rm -rf "$dir/build"
+}
+
+# The binary of the previous release, in $JACKFIELD_PREVIOUS (two minutes of two cores, once per release).
+# Where the clone lacks its commit, the tests that need it do nothing; with --require that is a failure.
+need_previous_release() {
+    local dir=$CACHE/previous-$PREVIOUS_RELEASE
+    unset JACKFIELD_PREVIOUS
+    if ! [ -x "$dir/jackfield" ]; then
+        if ! git cat-file -e "$PREVIOUS_RELEASE^{commit}" 2>/dev/null; then
+            say "the previous release is missing: this clone has no commit $PREVIOUS_RELEASE; run git fetch --unshallow"
+            [ "${require:-no}" = no ]
+            return
+        fi
+        say "building the previous release, commit $PREVIOUS_RELEASE"
+        rm -rf "$dir"
+        mkdir -p "$dir/source"
+        git archive "$PREVIOUS_RELEASE" | tar -x -C "$dir/source" || return
+        # In a directory of its own: cargo would take its programs for this checkout's.
+        (cd "$dir/source" && env -u CARGO_BUILD_BUILD_DIR CARGO_TARGET_DIR="$dir/build" \
+            cargo build --quiet --locked --profile fast --target "$TARGET" --bin jackfield) &&
+            mv "$dir/build/$TARGET/fast/jackfield" "$dir/jackfield" &&
+            rm -rf "$dir/build" "$dir/source" || return
+    fi
+    export JACKFIELD_PREVIOUS=$dir/jackfield
 }
 
 # The C compiler for static programs of this machine, which the cryptography of TLS is built with.

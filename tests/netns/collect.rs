@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Outcome};
+use crate::lab::{Call, Lab, Outcome};
 
 /// A node whose runtime speaks 1.1.0 and whose pod has a cluster network, `demo/a` and `demo/b`,
 /// every plugin of which is recorded.
@@ -30,6 +30,11 @@ fn ptp(lab: &Lab, version: &str, name: &str, subnet: &str) -> Value {
 
 /// A GC whose configuration has `key` with `list`.
 fn gc(lab: &Lab, key: &str, list: &str) -> Outcome {
+    call_of_gc(lab, key, list).run()
+}
+
+/// The same, about to be made.
+pub(crate) fn call_of_gc(lab: &Lab, key: &str, list: &str) -> Call {
     let conf = lab.conf().to_string();
     let conf = format!("{},{key:?}:{list}}}", conf.trim_end_matches('}'));
     lab.plugin("GC")
@@ -38,14 +43,13 @@ fn gc(lab: &Lab, key: &str, list: &str) -> Outcome {
         .without("CNI_NETNS")
         .without("CNI_ARGS")
         .stdin(conf.as_bytes())
-        .run()
 }
 
-fn ours(lab: &Lab) -> String {
+pub(crate) fn ours(lab: &Lab) -> String {
     json!([{ "containerID": lab.container(), "ifname": "eth0" }]).to_string()
 }
 
-const KEY: &str = "cni.dev/valid-attachments";
+pub(crate) const KEY: &str = "cni.dev/valid-attachments";
 
 fn silent(outcome: &Outcome) {
     assert_eq!(

@@ -58,6 +58,7 @@ mod requests;
 mod setup;
 mod status;
 mod unwind;
+mod upgrade;
 mod uplink;
 mod verification;
 mod verify_attachment;

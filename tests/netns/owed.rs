@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Outcome, POD, UPLINK};
+use crate::lab::{Call, Lab, Outcome, POD, UPLINK};
 
 /// A sandbox whose DEL failed, and whose plugin is well again since.
 fn lab_with_a_debt() -> Lab {
@@ -25,7 +25,7 @@ fn lab_with_a_debt() -> Lab {
 }
 
 /// Makes the debt due, as time would.
-fn is_due(lab: &Lab) {
+pub(crate) fn is_due(lab: &Lab) {
     let mut debts = fs::read_dir(lab.path("journal/owed")).unwrap().flatten();
     let path = debts.next().unwrap().path();
     let mut debt: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -49,7 +49,7 @@ fn is_at_work(lab: &Lab) -> bool {
 }
 
 /// Waits until nothing is owed any more.
-fn is_settled(lab: &Lab) {
+pub(crate) fn is_settled(lab: &Lab) {
     until("the debt is settled", || {
         lab.leftovers().with("/owed/").is_empty() && !is_at_work(lab)
     });
@@ -57,8 +57,13 @@ fn is_settled(lab: &Lab) {
 
 /// The DEL of a sandbox that has nothing to do with the debt.
 fn other_del(lab: &Lab) -> Outcome {
+    call_of_other_del(lab).run()
+}
+
+/// The same, about to be made.
+pub(crate) fn call_of_other_del(lab: &Lab) -> Call {
     let other = format!("{}-other", lab.container());
-    lab.plugin("DEL").env("CNI_CONTAINERID", &other).run()
+    lab.plugin("DEL").env("CNI_CONTAINERID", &other)
 }
 
 #[test]
