@@ -95,7 +95,7 @@ pub(super) fn judge(
 mod tests {
     use super::*;
 
-    fn answer(verb: Verb, ending: Ending, stdout: &str) -> Result<Vec<u8>, String> {
+    fn answer(verb: Verb, ending: Ending, stdout: &str) -> Result<Vec<u8>, DelegateError> {
         let stderr = b"first\nlast\n".to_vec();
         let output = ProcessOutput {
             ending,
@@ -103,62 +103,66 @@ mod tests {
             stderr,
             stderr_cut: false,
         };
-        judge(verb, Duration::from_secs(60), output).map_err(|error| error.to_string())
+        judge(verb, Duration::from_secs(60), output)
+    }
+
+    const ERROR: &str = r#"{"code":7,"msg":"bad","details":"worse"}"#;
+
+    #[test]
+    fn a_successful_plugins_output_is_its_answer() {
+        use Verb::{Add, Check, Del};
+        for (verb, stdout) in [
+            (Add, "{}"),
+            (Add, " {\"ips\":[]}\n"),
+            (Del, ""),
+            (Del, "chatter"),
+            (Check, "{}{}"),
+        ] {
+            let answer = answer(verb, Ending::Exited(0), stdout).unwrap();
+            assert_eq!(answer, stdout.as_bytes(), "{verb} {stdout}");
+        }
     }
 
     // clause: CNI-1.1.0 §2 exit: 0 is success
     // clause: CNI-1.1.0 §2 error document: with any other status
     #[test]
     fn status_and_output_together_make_the_answer() {
-        use Verb::{Add, Check, Del, Gc, Status};
-        let error = r#"{"code":7,"msg":"bad","details":"worse"}"#;
-        let table = [
-            (Add, 0, "{}", Ok("{}")),
-            (Add, 0, " {\"ips\":[]}\n", Ok(" {\"ips\":[]}\n")),
-            (Add, 0, "", Err("no result on stdout, it wrote \"last\"")),
-            (Add, 0, "\n", Err("no result on stdout")),
-            (Add, 0, "{}{}", Err("more than one JSON document")),
-            (
-                Add,
-                0,
-                "{} trailing",
-                Err("not JSON, it wrote \"{} trailing\""),
-            ),
-            (Add, 0, "hello\n{}", Err("not JSON, it wrote \"{}\"")),
-            (Add, 0, "{\"ips\":", Err("not JSON")),
-            (Add, 1, error, Err("bad: worse")),
-            (
-                Add,
-                1,
-                "{}",
-                Err("exit status 1 without a CNI error on stdout, it wrote \"last\""),
-            ),
-            (Add, 127, "", Err("exit status 127 without a CNI error")),
-            (Del, 0, "", Ok("")),
-            (Del, 0, "chatter", Ok("chatter")),
-            (Del, 1, error, Err("bad: worse")),
-            (Check, 0, "{}{}", Ok("{}{}")),
-            (Gc, 2, "", Err("exit status 2")),
-            (
-                Status,
-                1,
-                r#"{"code":50,"msg":"not ready"}"#,
-                Err("not ready"),
-            ),
+        use Verb::{Add, Del, Gc, Status};
+        type IsExpected<'a> = &'a dyn Fn(&DelegateError) -> bool;
+        let last = LastLine::of(b"last");
+        let silent = |error: &DelegateError| matches!(error, DelegateError::Silent { line } if *line == last);
+        let not_json = |error: &DelegateError| matches!(error, DelegateError::NotJson { .. });
+        let twice = |error: &DelegateError| matches!(error, DelegateError::Twice);
+        let refused = |error: &DelegateError| error.delegate_error().is_some();
+        let failed = |error: &DelegateError| matches!(error, DelegateError::Failed { status: 2, line } if *line == last);
+        let table: [(Verb, i32, &str, IsExpected<'_>); 12] = [
+            (Add, 0, "", &silent),
+            (Add, 0, "\n", &silent),
+            (Add, 0, "{}{}", &twice),
+            (Add, 0, "{} trailing", &not_json),
+            (Add, 0, "hello\n{}", &not_json),
+            (Add, 0, "{\"ips\":", &not_json),
+            (Add, 1, ERROR, &refused),
+            (Add, 2, "{}", &failed),
+            (Add, 2, "", &failed),
+            (Del, 1, ERROR, &refused),
+            (Gc, 2, "", &failed),
+            (Status, 1, r#"{"code":50,"msg":"not ready"}"#, &refused),
         ];
-        for (verb, status, stdout, expected) in table {
-            let got = answer(verb, Ending::Exited(status), stdout);
-            match expected {
-                Ok(expected) => assert_eq!(got.as_deref(), Ok(expected.as_bytes()), "{stdout}"),
-                Err(part) => {
-                    let message = got.unwrap_err();
-                    assert!(
-                        message.contains(part),
-                        "{verb} {status} {stdout}: {message}"
-                    );
-                }
-            }
+        for (verb, status, stdout, is_expected) in table {
+            let error = answer(verb, Ending::Exited(status), stdout).unwrap_err();
+            assert!(is_expected(&error), "{verb} {status} {stdout}: {error}");
         }
+    }
+
+    #[test]
+    fn an_error_quotes_the_output_that_is_not_json() {
+        let error = answer(Verb::Add, Ending::Exited(0), "{} trailing").unwrap_err();
+        let quoted = LastLine::of(b"{} trailing");
+        assert!(
+            matches!(&error, DelegateError::NotJson { line } if *line == quoted),
+            "{error}"
+        );
     }
 
     #[test]
