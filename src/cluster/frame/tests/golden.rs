@@ -9,7 +9,7 @@ use crate::cluster::{
     figures::PhaseFigure, figures::PluginFigure,
 };
 use crate::golden;
-use crate::kubelet::{ContainerDevices, DynamicDevice, Identity, PodDevices, Resource};
+use crate::kubelet::{ContainerDevices, DynamicDevice, PodDevices, Resource, SliceIdentity};
 use crate::npwg::{Dialect, IpamClaim};
 
 fn pod() -> PodName {
@@ -51,7 +51,7 @@ fn answer() -> Answer {
         driver: "d.example.com".to_owned(),
         pool: "p".to_owned(),
         device: "vf0".to_owned(),
-        identity: Some(Identity {
+        identity: Some(SliceIdentity {
             resource: Some("intel.com/sriov".to_owned()),
             id: Some("0000:01:10.1".to_owned()),
         }),

@@ -3,8 +3,8 @@
 use super::*;
 use crate::golden;
 
-fn place(host_root: &Path) -> Place {
-    Place {
+fn place(host_root: &Path) -> HostPaths {
+    HostPaths {
         host_root: host_root.to_owned(),
         conf_dir: "/etc/cni/net.d".into(),
         cluster_conf_dir: "/etc/cni/net.d".into(),
@@ -17,7 +17,7 @@ fn content() -> Content {
 }
 
 /// A manifest with every field.
-fn example(place: &Place) -> Manifest {
+fn example(place: &HostPaths) -> Manifest {
     let conf = PathBuf::from("/etc/cni/net.d/00-jackfield.conflist");
     let mut manifest = Manifest::new(place, content(), conf.clone(), true);
     manifest.version = semver::Version::new(0, 0, 1);
@@ -36,7 +36,7 @@ fn example(place: &Place) -> Manifest {
     manifest
 }
 
-fn text(manifest: &Manifest, place: &Place) -> Vec<u8> {
+fn text(manifest: &Manifest, place: &HostPaths) -> Vec<u8> {
     manifest.stage(place).unwrap().put().unwrap();
     fs::read(place.here(&folder(place)).join(FILE)).unwrap()
 }
