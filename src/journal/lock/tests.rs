@@ -4,7 +4,7 @@ use std::process::Command;
 use super::*;
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_millis(200)
+    Instant::now() + Duration::from_secs(2)
 }
 
 fn container() -> ContainerId {
