@@ -153,7 +153,7 @@ pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, Kern
     [Kind::One, Kind::List, Kind::Change].map(|kind| {
         let about = |failure: Failure| failure.about("reading".to_owned());
         exchange::read_piece(piece, kind, |Functions(functions)| Some(functions)).map_err(about)?;
-        let read = exchange::read_piece(piece, kind, |exchange::Narrowed(message)| {
+        let read = exchange::read_piece(piece, kind, |exchange::FilteredMessage(message)| {
             match message {
                 RouteNetlinkMessage::NewLink(link) => drop(Link::from(link)),
                 RouteNetlinkMessage::NewAddress(address) => drop(Address::read(address)),

@@ -66,7 +66,7 @@ pub enum NetnsError {
         /// The path as given.
         path: PathBuf,
         /// What the path is instead.
-        found: NotNetns,
+        found: PathKind,
     },
     /// The kernel refuses to enter the namespace.
     #[error("network namespace {}: cannot enter it: {source}; {}", path.display(), entry_remedy(.source))]
@@ -78,9 +78,9 @@ pub enum NetnsError {
     },
 }
 
-/// What a path is that is not a network namespace.
+/// What a path leads to instead of a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NotNetns {
+pub enum PathKind {
     /// A directory.
     #[error("a directory")]
     Directory,
@@ -120,14 +120,14 @@ impl PodNetns {
                 },
                 _ => unreadable(source),
             })?;
-        let not_netns = |found: NotNetns| NetnsError::NotNetns {
+        let not_netns = |found: PathKind| NetnsError::NotNetns {
             path: path.to_owned(),
             found,
         };
         let metadata = file.metadata().map_err(unreadable)?;
         let filesystem = fstatfs(&file).map_err(|errno| unreadable(errno.into()))?;
         if filesystem.filesystem_type() != NSFS_MAGIC {
-            return Err(not_netns(NotNetns::of(&metadata)));
+            return Err(not_netns(PathKind::of(&metadata)));
         }
         // An nsfs file's name shows its kind, `net:[inode]`. The ioctl NS_GET_NSTYPE would need
         // unsafe code. The name of a bind mount is its path; entering it then shows the kind.
@@ -135,7 +135,7 @@ impl PodNetns {
             .map_err(unreadable)?;
         let name = name.to_string_lossy();
         if !name.starts_with("net:[") && !name.starts_with('/') {
-            return Err(not_netns(NotNetns::NamedNamespace(name.into_owned())));
+            return Err(not_netns(PathKind::NamedNamespace(name.into_owned())));
         }
         Ok(Self {
             id: NetnsId::of(&metadata),
@@ -202,7 +202,7 @@ impl PodNetns {
         enter(&self.file).map_err(|errno| match errno {
             Errno::EINVAL => NetnsError::NotNetns {
                 path: self.path.clone(),
-                found: NotNetns::Namespace,
+                found: PathKind::Namespace,
             },
             errno => NetnsError::NotEntered {
                 path: self.path.clone(),
@@ -229,7 +229,7 @@ impl NetnsId {
     }
 }
 
-impl NotNetns {
+impl PathKind {
     fn of(metadata: &std::fs::Metadata) -> Self {
         if metadata.is_dir() {
             Self::Directory

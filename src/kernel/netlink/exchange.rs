@@ -5,7 +5,7 @@
 //! answers to earlier requests, and keeps the kernel's explanation of a refusal.
 
 mod answer;
-mod narrowed;
+mod filtered;
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 
 use crate::kernel::KernelError;
 use answer::{Answer, messages};
-pub(super) use narrowed::Narrowed;
+pub(super) use filtered::FilteredMessage;
 
 /// The kind of a request, which determines its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ impl Exchange {
         kind: Kind,
         read: impl Fn(RouteNetlinkMessage) -> Option<T>,
     ) -> Result<Vec<T>, Failure> {
-        self.ask_for(request, kind, |Narrowed(message)| read(message))
+        self.ask_for(request, kind, |FilteredMessage(message)| read(message))
     }
 
     /// As [`Self::ask`], with messages parsed as `M`.

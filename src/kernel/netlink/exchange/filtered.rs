@@ -18,15 +18,17 @@ const FLAGS: u16 = 0xc000;
 
 /// A message. A link keeps only the attributes of [`link::READ`].
 #[derive(Debug)]
-pub(in crate::kernel::netlink) struct Narrowed(pub(in crate::kernel::netlink) RouteNetlinkMessage);
+pub(in crate::kernel::netlink) struct FilteredMessage(
+    pub(in crate::kernel::netlink) RouteNetlinkMessage,
+);
 
-impl NetlinkDeserializable for Narrowed {
+impl NetlinkDeserializable for FilteredMessage {
     type Error = DecodeError;
 
     fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
         if header.message_type == libc::RTM_NEWLINK {
-            let narrowed = narrow(payload, &link::READ);
-            return RouteNetlinkMessage::deserialize(header, &narrowed).map(Self);
+            let filtered = filter_attributes(payload, &link::READ);
+            return RouteNetlinkMessage::deserialize(header, &filtered).map(Self);
         }
         RouteNetlinkMessage::deserialize(header, payload).map(Self)
     }
@@ -34,20 +36,20 @@ impl NetlinkDeserializable for Narrowed {
 
 /// Returns a link's payload with the attributes of these kinds only. Keeps everything from the
 /// first broken attribute on, so that the parser reports it.
-fn narrow(payload: &[u8], kinds: &[u16]) -> Vec<u8> {
-    let mut narrowed = Vec::with_capacity(payload.len().min(256));
+fn filter_attributes(payload: &[u8], kinds: &[u16]) -> Vec<u8> {
+    let mut filtered = Vec::with_capacity(payload.len().min(256));
     let (header, mut rest) = payload.split_at(payload.len().min(LINK_HEADER));
-    narrowed.extend_from_slice(header);
+    filtered.extend_from_slice(header);
     while let Some((length, kind)) = attribute(rest) {
         let whole = length.next_multiple_of(ATTRIBUTE_HEADER).min(rest.len());
         let (attribute, later) = rest.split_at(whole);
         if kinds.contains(&kind) {
-            narrowed.extend_from_slice(attribute);
+            filtered.extend_from_slice(attribute);
         }
         rest = later;
     }
-    narrowed.extend_from_slice(rest);
-    narrowed
+    filtered.extend_from_slice(rest);
+    filtered
 }
 
 /// Returns length and kind of the first attribute, if it is complete.
@@ -87,16 +89,19 @@ mod tests {
             nla(4, b"1234"),
         ];
         let kept = [attributes[0].clone(), attributes[2].clone()];
-        assert_eq!(narrow(&payload(&attributes), &[3, 18]), payload(&kept));
-        assert_eq!(narrow(&payload(&[]), &[3]), payload(&[]));
+        assert_eq!(
+            filter_attributes(&payload(&attributes), &[3, 18]),
+            payload(&kept)
+        );
+        assert_eq!(filter_attributes(&payload(&[]), &[3]), payload(&[]));
     }
 
     #[test]
     fn broken_attributes_are_left_to_the_parser() {
         for tail in [&[2, 0, 9, 0][..], &[200, 0, 9, 0, 1], &[1, 0]] {
             let broken = [payload(&[nla(3, b"e\0")]), tail.to_vec()].concat();
-            assert_eq!(narrow(&broken, &[3]), broken);
+            assert_eq!(filter_attributes(&broken, &[3]), broken);
         }
-        assert_eq!(narrow(&[1, 2], &[3]), [1, 2]);
+        assert_eq!(filter_attributes(&[1, 2], &[3]), [1, 2]);
     }
 }
