@@ -24,7 +24,7 @@ pub struct Switch {
 
 /// A function behind a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Behind {
+enum FunctionNumber {
     Vf(u32),
     Sf(u32),
 }
@@ -46,13 +46,17 @@ impl Switch {
     }
 
     /// Returns the interface of the function's port, if exactly one port of this host matches.
-    fn representor(&self, of: Behind) -> Option<String> {
+    fn representor(&self, of: FunctionNumber) -> Option<String> {
         let mut matching = self.ports.iter().filter(|port| {
             !port.external
                 && port.controller == 0
                 && match of {
-                    Behind::Vf(vf) => port.flavour == PortFlavour::PciVf && port.vf == Some(vf),
-                    Behind::Sf(sf) => port.flavour == PortFlavour::PciSf && port.sf == Some(sf),
+                    FunctionNumber::Vf(vf) => {
+                        port.flavour == PortFlavour::PciVf && port.vf == Some(vf)
+                    }
+                    FunctionNumber::Sf(sf) => {
+                        port.flavour == PortFlavour::PciSf && port.sf == Some(sf)
+                    }
                 }
         });
         let first = matching.next()?;
@@ -68,7 +72,7 @@ impl Switch {
     }
 
     pub(crate) fn vf_representor(&self, vf: u32) -> Option<String> {
-        self.representor(Behind::Vf(vf))
+        self.representor(FunctionNumber::Vf(vf))
     }
 
     /// Returns the interface of the only port to the wire.
@@ -90,7 +94,7 @@ impl PciFunction {
     /// Returns `None` in legacy mode, and if not exactly one interface matches.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
-        let of = Behind::Vf(self.vf_index()?);
+        let of = FunctionNumber::Vf(self.vf_index()?);
         match switch.filter(|switch| switch.is_authority()) {
             Some(switch) => switch.representor(of),
             None => PortTable::read(&self.physical_function()?)?.find(of),
@@ -102,7 +106,7 @@ impl Subfunction {
     /// Returns the representor of this subfunction, found like [`PciFunction::representor`].
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
-        let of = Behind::Sf(self.number()?);
+        let of = FunctionNumber::Sf(self.number()?);
         match switch.filter(|switch| switch.is_authority()) {
             Some(switch) => switch.representor(of),
             None => PortTable::read(&self.parent()?)?.find(of),
@@ -166,14 +170,14 @@ impl PortTable {
     }
 
     pub(crate) fn vf_representor(&self, vf: u32) -> Option<String> {
-        self.find(Behind::Vf(vf))
+        self.find(FunctionNumber::Vf(vf))
     }
 
-    fn find(&self, of: Behind) -> Option<String> {
+    fn find(&self, of: FunctionNumber) -> Option<String> {
         let (controller, pf) = (None, self.pf);
         let wanted = match of {
-            Behind::Vf(vf) => PhysPortName::Vf { controller, pf, vf },
-            Behind::Sf(sf) => PhysPortName::Sf { controller, pf, sf },
+            FunctionNumber::Vf(vf) => PhysPortName::Vf { controller, pf, vf },
+            FunctionNumber::Sf(sf) => PhysPortName::Sf { controller, pf, sf },
         };
         let mut fitting = self.netdevs.iter().filter(|netdev| {
             netdev.port == wanted
