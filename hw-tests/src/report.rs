@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-pub(crate) use event::{Event, Finished, Verdict};
+pub(crate) use event::{CaseResult, Event, Verdict};
 pub(crate) use junit::JunitError;
 
 use crate::case::Case;
@@ -16,7 +16,7 @@ mod junit;
 #[derive(Debug)]
 pub(crate) struct Report {
     required: Vec<Feature>,
-    finished: Vec<Finished>,
+    finished: Vec<CaseResult>,
 }
 
 impl Report {
@@ -34,7 +34,7 @@ impl Report {
     }
 
     /// Adds and prints a result.
-    pub(crate) fn add(&mut self, case: &Case, finished: Finished) -> io::Result<()> {
+    pub(crate) fn add(&mut self, case: &Case, finished: CaseResult) -> io::Result<()> {
         let finished = self.judge(case, finished);
         let mut out = io::stdout().lock();
         writeln!(out, "{finished}")?;
@@ -43,7 +43,7 @@ impl Report {
         Ok(())
     }
 
-    fn judge(&self, case: &Case, mut finished: Finished) -> Finished {
+    fn judge(&self, case: &Case, mut finished: CaseResult) -> CaseResult {
         let Verdict::Skipped { reason, lacks } = &finished.verdict else {
             return finished;
         };
@@ -99,8 +99,8 @@ mod tests {
         ..CASE
     };
 
-    fn skipped(lacks: Option<Feature>) -> Finished {
-        Finished {
+    fn skipped(lacks: Option<Feature>) -> CaseResult {
+        CaseResult {
             case: CASE.name.to_owned(),
             verdict: Verdict::Skipped {
                 reason: "no module vduse".to_owned(),

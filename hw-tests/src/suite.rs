@@ -10,7 +10,7 @@ use crate::case::{Case, Outcome, Stop};
 use crate::feature::Feature;
 use crate::node::Node;
 use crate::probe;
-use crate::report::{Event, Finished, Verdict};
+use crate::report::{CaseResult, Event, Verdict};
 use crate::shared_vfs::SharedVfs;
 use crate::traces::Traces;
 
@@ -71,7 +71,7 @@ fn run_within(
                 )))
             }
         };
-        tell(Event::Finished(Finished {
+        tell(Event::Finished(CaseResult {
             case: case.name.to_owned(),
             verdict: match outcome {
                 Ok(()) => Verdict::Passed,

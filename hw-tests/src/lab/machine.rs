@@ -14,7 +14,7 @@ use crate::lab::qemu;
 use crate::lab::setup::Images;
 use crate::lab::tail::Tail;
 use crate::node::Node;
-use crate::report::{Event, Finished, Report, Verdict};
+use crate::report::{CaseResult, Event, Report, Verdict};
 
 /// The output of the suite, written by the guest's init.
 const LOG: &str = "log.txt";
@@ -85,7 +85,7 @@ impl Machine<'_> {
             std::thread::sleep(Duration::from_millis(50));
         };
         drop(process);
-        let why = Missing {
+        let why = MissingResult {
             ended,
             timeout: self.timeout,
             running,
@@ -134,7 +134,11 @@ impl Machine<'_> {
     }
 
     /// Reports a failure for each case without a result. Returns whether there was any.
-    fn fail_the_rest(&self, why: &Missing, report: &mut Report) -> Result<bool, MachineError> {
+    fn fail_the_rest(
+        &self,
+        why: &MissingResult,
+        report: &mut Report,
+    ) -> Result<bool, MachineError> {
         let mut any = false;
         for case in self.cases {
             if report.has(case.name) {
@@ -146,7 +150,7 @@ impl Machine<'_> {
             };
             report.add(
                 case,
-                Finished {
+                CaseResult {
                     case: case.name.to_owned(),
                     verdict,
                     millis: 0,
@@ -159,14 +163,14 @@ impl Machine<'_> {
 }
 
 /// Why a result is missing.
-struct Missing<'a> {
+struct MissingResult<'a> {
     ended: bool,
     timeout: Duration,
     running: Option<String>,
     out: &'a Path,
 }
 
-impl Missing<'_> {
+impl MissingResult<'_> {
     fn reason(&self, case: &str) -> String {
         let what = if self.ended {
             "the virtual machine switched off".to_owned()
@@ -250,7 +254,7 @@ mod tests {
         let out: PathBuf = folder.path().to_owned();
         let why = |ended, running: Option<&str>| {
             let running = running.map(str::to_owned);
-            Missing {
+            MissingResult {
                 ended,
                 timeout: Duration::from_secs(9),
                 running,

@@ -13,12 +13,12 @@ pub(crate) enum Event {
     /// The case has begun.
     Started { case: String },
     /// The case has ended.
-    Finished(Finished),
+    Finished(CaseResult),
 }
 
 /// How one case ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Finished {
+pub(crate) struct CaseResult {
     pub(crate) case: String,
     #[serde(flatten)]
     pub(crate) verdict: Verdict,
@@ -44,7 +44,7 @@ pub(crate) enum Verdict {
     },
 }
 
-impl fmt::Display for Finished {
+impl fmt::Display for CaseResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             case,
@@ -73,7 +73,7 @@ mod tests {
             Event::Started {
                 case: "a/b".to_owned(),
             },
-            Event::Finished(Finished {
+            Event::Finished(CaseResult {
                 case: "a/b".to_owned(),
                 verdict: Verdict::Failed {
                     reason: "found 1,\nexpected \"2\"".to_owned(),
@@ -81,7 +81,7 @@ mod tests {
                 millis: 12,
                 notes: vec!["0.1 ms per VF".to_owned()],
             }),
-            Event::Finished(Finished {
+            Event::Finished(CaseResult {
                 case: "a/b".to_owned(),
                 verdict: Verdict::Skipped {
                     reason: "no module".to_owned(),
@@ -90,7 +90,7 @@ mod tests {
                 millis: 0,
                 notes: Vec::new(),
             }),
-            Event::Finished(Finished {
+            Event::Finished(CaseResult {
                 case: "a/b".to_owned(),
                 verdict: Verdict::Passed,
                 millis: 0,

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::report::{Finished, Verdict};
+use crate::report::{CaseResult, Verdict};
 
 /// Writes the results to `file`, with one test suite per group (the part of the name before the
 /// slash).
-pub(crate) fn write(finished: &[Finished], file: &Path) -> Result<(), JunitError> {
+pub(crate) fn write(finished: &[CaseResult], file: &Path) -> Result<(), JunitError> {
     let broken = |source| JunitError::File {
         file: file.to_owned(),
         source,
@@ -25,7 +25,7 @@ pub(crate) fn write(finished: &[Finished], file: &Path) -> Result<(), JunitError
         })
 }
 
-fn document(finished: &[Finished]) -> Report {
+fn document(finished: &[CaseResult]) -> Report {
     let mut report = Report::new("hw-tests");
     let mut suites: Vec<TestSuite> = Vec::new();
     for result in finished {
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn groups_become_suites_and_reasons_messages() {
-        let result = |case: &str, verdict| Finished {
+        let result = |case: &str, verdict| CaseResult {
             case: case.to_owned(),
             verdict,
             millis: 1500,
