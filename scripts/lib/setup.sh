@@ -99,7 +99,7 @@ need_previous_release() {
         git archive "$PREVIOUS_RELEASE" | tar -x -C "$dir/source" || return
         # In a directory of its own: cargo would take its programs for this checkout's.
         (cd "$dir/source" && env -u CARGO_BUILD_BUILD_DIR CARGO_TARGET_DIR="$dir/build" \
-            cargo build --quiet --locked --profile fast --target "$TARGET" --bin jackfield) &&
+            CARGO_PROFILE_FAST_DEBUG=false cargo build --quiet --locked --profile fast --target "$TARGET" --bin jackfield) &&
             mv "$dir/build/$TARGET/fast/jackfield" "$dir/jackfield" &&
             rm -rf "$dir/build" "$dir/source" || return
     fi
