@@ -1,9 +1,9 @@
-//! The agent: what a node's plugins need to know of the cluster, at microseconds, without
+//! The agent: it answers the questions of a node's plugins about the cluster in microseconds, without
 //! privilege.
 //!
 //! ```text
 //! API server ──watch──▶ cache ──▶ answers ◀──socket── plugin
-//! API server ◀──patch, event── publisher ◀──disk── what the plugins owe
+//! API server ◀──patch, event── publisher ◀──disk── owed writes of the plugins
 //! ```
 //!
 //! It keeps this node's pods, as far as networks and devices go, its ResourceSlices, and within a
@@ -17,6 +17,7 @@ mod connection;
 mod device_usage;
 mod durable;
 mod errand;
+mod error;
 mod http;
 mod kept;
 mod knowledge;
@@ -40,12 +41,12 @@ use tokio::task::LocalSet;
 use tracing::info;
 
 pub use connection::Credentials;
+pub use error::{AgentError, PrivilegeError, SocketError};
 pub use log::LogFormat;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use metrics::Exposition;
 
 use crate::cluster::OwedWrites;
-use crate::cluster::api::ApiError;
 use cache::Cache;
 use connection::ApiConnection;
 use device_usage::DeviceUsage;
@@ -56,29 +57,29 @@ use node_events::NodeEvents;
 use publisher::Publisher;
 use serve::Desk;
 
-/// How the agent is run.
+/// The options of the agent.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// This node's name in the cluster.
     pub node: String,
-    /// How the API server is reached.
+    /// The credentials for the API server.
     pub credentials: Credentials,
-    /// Where plugins ask.
+    /// The socket for plugins.
     pub socket: PathBuf,
     /// The journal's directory. The agent has access to `publish` in it, and to nothing else there.
     pub journal_dir: PathBuf,
-    /// Where metrics and health are served.
+    /// The address of metrics and health.
     pub metrics: SocketAddr,
-    /// How it writes its log.
+    /// The form of its log.
     pub log: LogFormat,
 }
 
-/// Runs the agent until it is told to end.
+/// Runs the agent until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When it cannot start; once it runs, every trouble is logged and tried again.
+/// When it cannot start. Once it runs, it logs every failure and retries.
 pub fn run(options: Options) -> Result<(), AgentError> {
-    // First of all, on the only thread: what is given up now, no thread has later.
+    // First of all, on the only thread: threads that start later have no capability either.
     privileges::give_up()?;
     log::start(options.log);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -92,16 +93,16 @@ async fn live(options: Options) -> Result<(), AgentError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(AgentError::Runtime)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(AgentError::Runtime)?;
     let owed = OwedWrites::new(&options.journal_dir);
-    let owed_dir = owed.dir().display().to_string();
-    let unusable = |cause| AgentError::Directory {
+    let owed_dir = owed.dir().to_owned();
+    let unusable = |source| AgentError::Directory {
         path: owed_dir.clone(),
-        cause,
+        source,
     };
     owed.create_dir().map_err(unusable)?;
     let metrics = Rc::new(Metrics::new());
     let durable = Durable::start(metrics.synced())?;
     let socket = tokio::select! {
-        socket = socket::Listening::bind(&options.socket) => socket?,
+        socket = socket::AgentSocket::bind(&options.socket) => socket?,
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
@@ -159,42 +160,10 @@ async fn live(options: Options) -> Result<(), AgentError> {
     };
     tokio::select! {
         () = serve::serve(&socket, desk) => {}
-        Ok(Err(cause)) = publishing => return Err(unusable(cause)),
+        Ok(Err(error)) = publishing => return Err(unusable(error)),
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    info!("the agent ends; what it owes stays on disk");
+    info!("the agent ends; owed writes stay on disk");
     Ok(())
-}
-
-/// Why the agent cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// Capabilities could not be given up.
-    #[error(
-        "capabilities cannot be given up: {0}; drop them all in the container's securityContext"
-    )]
-    Privileges(String),
-    /// No runtime.
-    #[error("the agent cannot run: {0}; raise its limit of open files")]
-    Runtime(#[source] std::io::Error),
-    /// A directory cannot be made or used.
-    #[error("{path}: {cause}; mount it writable, owned by root, and start the agent again")]
-    Directory {
-        /// The directory.
-        path: String,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// The socket's path is taken.
-    #[error("socket {path}: {cause}")]
-    Socket {
-        /// Its path.
-        path: String,
-        /// What is there, and the remedy.
-        cause: String,
-    },
-    /// The API server's address or the credentials cannot be read.
-    #[error(transparent)]
-    Api(#[from] ApiError),
 }

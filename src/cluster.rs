@@ -1,15 +1,14 @@
-//! The seam to the cluster: what a pod is to get, and where the outcome is told.
+//! The seam to the cluster: where a plan's objects come from, and where the outcome of an ADD goes.
 //!
-//! One [`Question`], one [`Answer`] with everything that the plan needs: the pod, every definition
-//! that its annotations and the administrator name, the claims they refer to. One
-//! [`Publication`] afterwards. Who answers is the node configuration's choice: a folder of
-//! manifests ([`Folder`]), the agent behind its socket ([`Agent`]), or the API server itself
-//! ([`Api`]).
+//! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, every
+//! definition that its annotations and the administrator name, and the claims that they refer to.
+//! One [`Publication`] follows. The node configuration chooses what answers: a folder of manifests
+//! ([`Folder`]), the agent behind its socket ([`Agent`]), or the API server itself ([`Api`]).
 
 pub mod agent;
 pub mod api;
 pub mod catalog;
-mod census;
+pub mod census;
 pub mod conf_dir;
 mod devices;
 mod error;
@@ -18,7 +17,8 @@ pub mod folder;
 pub mod frame;
 pub mod identity;
 mod installation;
-mod manifests;
+pub mod lookup;
+pub mod manifests;
 pub mod owed_writes;
 mod pod;
 pub mod publication;
@@ -29,34 +29,35 @@ use std::time::Instant;
 
 pub use agent::{AGENT_WAIT, Agent, Informant};
 pub use api::{Api, ApiError};
-pub use catalog::{Catalog, Network, administrators_definitions};
-pub use census::{Census, MOST_PODS};
+pub use catalog::{Catalog, Network, NetworkError, administrators_definitions};
+pub use census::Census;
 pub use conf_dir::{ConfDirError, OnDisk};
-pub use error::ClusterError;
+pub use error::{AgentAbsence, AgentProblem, ClusterError, FolderError, KeepProblem};
 pub use figures::{CheckFigure, Examination, Figures, OnRecord, Phase};
 pub use folder::Folder;
 pub use installation::{Installation, InstallationState};
+pub use lookup::LookupResult;
 pub use owed_writes::{OwedSurvey, OwedWrite, OwedWrites};
 pub use pod::{Container, Pod, PodAnnotations, PodName};
 pub use publication::{Event, EventKind, Publication};
-pub use question::{Answer, Found, Question};
+pub use question::{Answer, Question};
 
-/// What knows the pods and is told of them.
+/// Where questions are answered, and outcomes published.
 pub trait Cluster {
-    /// Answers a question by `until`, which holds for the whole answer, however slowly it arrives.
+    /// Answers a question. The whole answer arrives by `until`.
     ///
     /// # Errors
-    /// When the cluster cannot be asked or does not know the pod: code 107, or 11 when a later
-    /// try may do.
+    /// When the cluster does not answer or does not know the pod: code 107, or 11 when a retry may
+    /// succeed.
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError>;
 
-    /// A question that is about to be asked: who can looks it up already. Nobody is waited for, and
-    /// what goes wrong shows when it is asked.
+    /// Announces a question, so that the cluster can look up its objects already. It does not wait,
+    /// and errors come up when the question is asked.
     fn announce(&self, question: &Question) {
         let _ = question;
     }
 
-    /// Whether a question would be answered now, by `until` (CNI 1.1.0 §2 STATUS).
+    /// Checks that the cluster answers questions, by `until` (CNI 1.1.0 §2 STATUS).
     ///
     /// # Errors
     /// As [`Cluster::ask`].
@@ -64,36 +65,35 @@ pub trait Cluster {
         self.ask(&Question::default(), until).map(drop)
     }
 
-    /// The pods of a node by name, and all definitions where they are asked for: for whoever looks at
-    /// a whole node.
+    /// The names of a node's pods, and of all definitions where `with_definitions` is set.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError>;
 
-    /// Tells what became of an ADD, by `until`.
+    /// Publishes the outcome of an ADD, or keeps it for later, by `until`.
     ///
     /// # Errors
-    /// When it can neither be told nor be kept for later.
+    /// When it can do neither.
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
-    /// Takes away what a process that was ended while it published for the pod left half made.
+    /// Removes the files that a process left behind when it was killed while it published for the pod.
     fn sweep(&self, pod: &PodName) {
         let _ = pod;
     }
 
-    /// Drops what is still to be told of a pod that is gone.
+    /// Drops the publications that are still owed for a pod that is gone.
     fn forget(&self, pod: &PodName) {
         let _ = pod;
     }
 
-    /// Reports a finished call, whose answer the runtime has, without waiting for anybody. `record`
-    /// opens the record that the call wrote, so that another process can sync it to disk.
+    /// Reports a finished call, whose answer the runtime has. It does not wait. `record` opens the
+    /// record that the call wrote, so that another process can sync it to disk.
     fn over(&self, figures: Figures, record: &dyn Fn() -> Option<OwnedFd>) {
         let _ = (figures, record);
     }
 
-    /// Reports what `doctor` found on this node, likewise.
+    /// Reports the findings of `doctor` on this node. It does not wait.
     fn examined(&self, examination: Examination) {
         let _ = examination;
     }

@@ -1,33 +1,30 @@
-//! Who is on the node, for whoever looks at all of it: pods as the watch shows them, definitions by
-//! their names as they are listed now.
+//! The names of the node's pods, as the watch has them, and of the cluster's definitions, as the
+//! API server lists them now.
 
 use tracing::warn;
 
 use super::knowledge::Knowledge;
-use crate::cluster::api::definitions::Names;
-use crate::cluster::{Census, MOST_PODS, PodName};
-
-/// How many definitions are named.
-const NAMES: usize = 20_000;
+use crate::cluster::api::definitions::DefinitionNames;
+use crate::cluster::census::{CensusProblem, MOST_DEFINITIONS, MOST_PODS};
+use crate::cluster::{Census, PodName};
+use crate::diagnostic;
 
 /// Pods and definitions.
 pub(super) async fn whole(knowledge: &Knowledge) -> Census {
-    let names = knowledge.server().names_of_definitions(NAMES).await;
+    let server = knowledge.server();
+    let names = server.names_of_definitions(MOST_DEFINITIONS).await;
     let (names, unreachable) = match names {
         Ok(names) => (names, None),
         Err(error) => {
-            warn!("definitions cannot be listed: {error}");
-            (Names::default(), Some(error.to_string()))
+            warn!("cannot list definitions: {error}");
+            (DefinitionNames::default(), Some(error.to_string()))
         }
     };
     let pods = of_pods(knowledge);
     let mut broken = pods.broken.clone();
-    broken.extend(names.broken);
-    if names.are_cut {
-        broken.push(format!(
-            "there are more than {NAMES} definitions, of which others are not looked at"
-        ));
-    }
+    let problems = names.broken.into_iter().map(CensusProblem::Definition);
+    let cut = names.are_cut.then_some(CensusProblem::ManyDefinitions);
+    broken.extend(problems.chain(cut).map(|it| diagnostic::line(&it)));
     Census {
         listed: unreachable.is_none() && pods.listed,
         unreachable,
@@ -37,16 +34,13 @@ pub(super) async fn whole(knowledge: &Knowledge) -> Census {
     }
 }
 
-/// Pods alone, which costs the API server nothing.
+/// Pods alone. The API server is not asked.
 pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
     let cache = &knowledge.cache;
     let pods = cache.pods.entries();
     let mut broken = Vec::new();
     if pods.len() > MOST_PODS || cache.pods.is_cut() {
-        broken.push(
-            "there are more pods on this node than the agent keeps, of which others are not looked at"
-                .to_owned(),
-        );
+        broken.push(diagnostic::line(&CensusProblem::ManyPods));
     }
     let pods = pods.into_iter().take(MOST_PODS);
     let pods = pods.map(|(object, view)| PodName {

@@ -14,10 +14,10 @@ use tokio::sync::{Mutex, SemaphorePermit};
 use super::kept::{KEPT_TEXT, Known};
 use super::knowledge::Knowledge;
 use super::serve::send_frame;
-use crate::cluster::Found;
 use crate::cluster::api::definitions::Unread;
 use crate::cluster::api::{ApiError, Lookup, PodView, SliceView};
 use crate::cluster::frame::{self, FromAgent, MAX_FROM_AGENT};
+use crate::cluster::lookup::LookupError;
 use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
@@ -77,11 +77,10 @@ impl<'a, 's> Errand<'a, 's> {
         object: &ObjectRef,
         definition: &Definition,
         plugin: &Mutex<&'s mut UnixStream>,
-    ) -> Found<Definition> {
-        let copy = self.knowledge.copies.acquire().await;
-        let _copy = copy.map_err(|error| error.to_string())?;
+    ) -> Result<Definition, LookupError> {
+        let _copy = self.knowledge.copies.acquire().await?;
         let part = FromAgent::Definition(Box::new((object.clone(), definition.clone())));
-        let part = frame::encode(&part, MAX_FROM_AGENT).map_err(|error| error.to_string())?;
+        let part = frame::encode(&part, MAX_FROM_AGENT)?;
         self.send(&part, plugin).await;
         Ok(Definition {
             object: definition.object.clone(),
@@ -95,9 +94,8 @@ impl<'a, 's> Errand<'a, 's> {
         &self,
         object: &ObjectRef,
         plugin: &Mutex<&'s mut UnixStream>,
-    ) -> Found<Definition> {
-        let turn = self.knowledge.turn.acquire().await;
-        let _turn = turn.map_err(|error| error.to_string())?;
+    ) -> Result<Definition, LookupError> {
+        let _turn = self.knowledge.turn.acquire().await?;
         let text = self.knowledge.text(object).await?;
         let (left, part) = part(object, &text)?;
         // The agent has either of the two while the plugin takes it.
@@ -114,14 +112,14 @@ impl<'a, 's> Errand<'a, 's> {
 }
 
 /// What a definition leaves in the answer, and the message that goes before it.
-fn part(object: &ObjectRef, text: &[u8]) -> Found<(Definition, Vec<u8>)> {
+fn part(object: &ObjectRef, text: &[u8]) -> Result<(Definition, Vec<u8>), LookupError> {
     let unread = Unread::of(text)?;
     let left = Definition {
         object: unread.object.clone(),
         config: None,
         resource_name: unread.resource_name.clone(),
     };
-    let part = frame::definition(object, &unread).map_err(|error| error.to_string())?;
+    let part = frame::definition(object, &unread)?;
     Ok((left, part))
 }
 
@@ -144,7 +142,7 @@ impl Lookup for Errand<'_, '_> {
         Some(fetched)
     }
 
-    async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
+    async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>> {
         let known = self.knowledge.definition(object).await?;
         if let Known::Whole(definition) = &known
             && self.takes_room_for(definition)
@@ -153,17 +151,17 @@ impl Lookup for Errand<'_, '_> {
         }
         match (&self.plugin, known) {
             (Some(plugin), Known::Whole(definition)) => {
-                self.hand_over_kept(object, &definition, plugin).await
+                Ok(self.hand_over_kept(object, &definition, plugin).await?)
             }
-            (Some(plugin), Known::TooLong) => self.hand_over(object, plugin).await,
-            (None, _) => Err(format!(
-                "NetworkAttachmentDefinition {object} has more than {KEPT_TEXT} bytes, which a \
-                 plugin of an older release does not take; bring plugin and agent to one release"
-            )),
+            (Some(plugin), Known::TooLong) => Ok(self.hand_over(object, plugin).await?),
+            (None, _) => Err(Rc::new(LookupError::TooLongForPlugin {
+                object: object.clone(),
+                limit: KEPT_TEXT,
+            })),
         }
     }
 
-    async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim> {
+    async fn claim(&self, namespace: &str, name: &str) -> Result<IpamClaim, LookupError> {
         self.knowledge.claim(namespace, name).await
     }
 

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use tokio::sync::OnceCell;
 
+use crate::cluster::lookup::LookupError;
 use crate::npwg::{Definition, ObjectRef};
 
 /// The longest configuration that is kept, in bytes; a longer one is read at each use. That of our
@@ -44,7 +45,7 @@ impl Known {
 }
 
 /// What came of reading a definition for the cache, with its resource version.
-pub(super) type Outcome = Result<(Known, String), String>;
+pub(super) type Outcome = Result<(Known, String), Rc<LookupError>>;
 /// A definition that is being read, by whoever asked first.
 pub(super) type Reading = Rc<OnceCell<Outcome>>;
 

@@ -13,9 +13,10 @@ use super::connection::ApiConnection;
 use super::errand::{COPIES, ROOM};
 use super::kept::{KEPT_TEXT, Known, Outcome};
 use super::metrics::{Metrics, Origin, What};
-use crate::cluster::api::definitions::Read;
+use crate::cluster::PodAnnotations;
+use crate::cluster::api::definitions::DefinitionRead;
 use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView};
-use crate::cluster::{Found, PodAnnotations};
+use crate::cluster::lookup::LookupError;
 use crate::kubelet::{PodResources, Usage};
 use crate::npwg::{Dialect, IpamClaim, ObjectRef};
 
@@ -143,7 +144,7 @@ impl Knowledge {
     }
 
     /// A definition, from the cache or read for it.
-    pub(super) async fn definition(&self, object: &ObjectRef) -> Result<Known, String> {
+    pub(super) async fn definition(&self, object: &ObjectRef) -> Result<Known, Rc<LookupError>> {
         let kept = &self.cache.definitions;
         if let Some(known) = kept.get(object) {
             self.metrics.looked_up(What::Definition, Origin::Cache);
@@ -152,7 +153,7 @@ impl Knowledge {
         let reading = kept.reading(object);
         let read = async || {
             let permit = self.reads.acquire().await;
-            let _permit = permit.map_err(|error| error.to_string())?;
+            let _permit = permit.map_err(LookupError::from)?;
             self.read_to_keep(object).await
         };
         let outcome = reading.get_or_init(read).await;
@@ -161,39 +162,39 @@ impl Knowledge {
     }
 
     /// The API server's text of a definition of any size. Whoever asks has the turn.
-    pub(super) async fn text(&self, object: &ObjectRef) -> Found<Vec<u8>> {
+    pub(super) async fn text(&self, object: &ObjectRef) -> Result<Vec<u8>, LookupError> {
         self.metrics.looked_up(What::Definition, Origin::Api);
-        let text = match self.server().text_of_definition(object).await {
-            Err(error) if error.code() == Some(401) && self.connection.renew().await.is_ok() => {
+        match self.server().text_of_definition(object).await {
+            Err(LookupError::Api(error))
+                if error.code() == Some(401) && self.connection.renew().await.is_ok() =>
+            {
                 self.server().text_of_definition(object).await
             }
             text => text,
-        };
-        text.map_err(|error| error.to_string())?
+        }
     }
 
     async fn read_to_keep(&self, object: &ObjectRef) -> Outcome {
         let read = self.fetch_definition(object, READ_TO_KEEP).await;
-        match read.map_err(|error| error.to_string())? {
-            Read::TooLarge => Ok((Known::TooLong, String::new())),
-            Read::Whole {
-                version,
-                definition,
-            } => {
-                let definition = definition?;
-                let length = definition.config.as_ref().map_or(0, String::len);
-                let known = match length {
-                    0..=KEPT_TEXT => Known::Whole(Rc::new(definition)),
-                    _ => Known::TooLong,
-                };
-                Ok((known, version))
-            }
-            Read::Missing => Err(Read::Missing.found(object).err().unwrap_or_default()),
+        let read = read.map_err(LookupError::from)?;
+        if matches!(read, DefinitionRead::TooLong) {
+            return Ok((Known::TooLong, String::new()));
         }
+        let (definition, version) = read.whole(object)?;
+        let length = definition.config.as_ref().map_or(0, String::len);
+        let known = match length {
+            0..=KEPT_TEXT => Known::Whole(Rc::new(definition)),
+            _ => Known::TooLong,
+        };
+        Ok((known, version))
     }
 
     /// A definition as the API server has it; a token that has expired meanwhile is read again.
-    async fn fetch_definition(&self, object: &ObjectRef, most: usize) -> Result<Read, ApiError> {
+    async fn fetch_definition(
+        &self,
+        object: &ObjectRef,
+        most: usize,
+    ) -> Result<DefinitionRead, ApiError> {
         self.metrics.looked_up(What::Definition, Origin::Api);
         match self.server().read_definition(object, most).await {
             Err(error) if error.code() == Some(401) && self.connection.renew().await.is_ok() => {
@@ -238,7 +239,11 @@ impl Knowledge {
     }
 
     /// A claim, as the API server has it.
-    pub(super) async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim> {
+    pub(super) async fn claim(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<IpamClaim, LookupError> {
         self.metrics.looked_up(What::Claim, Origin::Api);
         self.server().claim(namespace, name).await
     }

@@ -1,25 +1,24 @@
-//! The agent has no capability: it is root to own its files, and nothing else.
+//! The agent has no capability: it is root only to own its files.
 
 use caps::{CapSet, Capability};
 
-use super::AgentError;
+use super::PrivilegeError;
 
 /// Gives up every capability, in every set, for good.
 ///
-/// They are a thread's own: this has to come before any other thread is started.
+/// Each thread has its own capabilities, so this has to come before any other thread is started.
 ///
 /// # Errors
-/// When one is left.
-pub(super) fn give_up() -> Result<(), AgentError> {
-    let failed = |cause: &dyn std::fmt::Display| AgentError::Privileges(cause.to_string());
-    // What is executed by a process of user 0 would get them back.
-    nix::sys::prctl::set_no_new_privs().map_err(|error| failed(&error))?;
-    // The bounding set can be shrunk only by who may; a container without CAP_SETPCAP cannot use
-    // what is in it either.
+/// When the process keeps any.
+pub(super) fn give_up() -> Result<(), PrivilegeError> {
+    // Programs that a process of user 0 executes would get them back.
+    nix::sys::prctl::set_no_new_privs()?;
+    // Only CAP_SETPCAP may shrink the bounding set. A container without it cannot use what is in the
+    // set either.
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
-        let bounding = caps::read(None, CapSet::Bounding).map_err(|error| failed(&error))?;
+        let bounding = caps::read(None, CapSet::Bounding)?;
         for capability in bounding {
-            caps::drop(None, CapSet::Bounding, capability).map_err(|error| failed(&error))?;
+            caps::drop(None, CapSet::Bounding, capability)?;
         }
     }
     for set in [
@@ -28,12 +27,12 @@ pub(super) fn give_up() -> Result<(), AgentError> {
         CapSet::Effective,
         CapSet::Permitted,
     ] {
-        caps::clear(None, set).map_err(|error| failed(&error))?;
+        caps::clear(None, set)?;
     }
     for set in [CapSet::Effective, CapSet::Permitted] {
-        let left = caps::read(None, set).map_err(|error| failed(&error))?;
+        let left = caps::read(None, set)?;
         if !left.is_empty() {
-            return Err(failed(&format!("{left:?} are left")));
+            return Err(PrivilegeError::Left(left));
         }
     }
     Ok(())
@@ -44,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_left_afterwards_not_even_the_right_to_get_it_back() {
+    fn no_capability_is_left_and_none_can_be_regained() {
         let left = std::thread::spawn(|| {
             give_up().unwrap();
             give_up().unwrap();

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::knowledge::Knowledge;
 use super::metrics::{Metrics, Outcome};
 use super::pause::Pause;
-use super::waiting::{Due, Waiting};
+use super::waiting::{Due, MemoryFull, Waiting};
 use crate::cluster::api::{ApiError, NotPublished, Occasion, PodView, Published, publish};
 use crate::cluster::{OwedWrites, PodName, Publication};
 use crate::npwg::ObjectRef;
@@ -72,11 +72,11 @@ impl Publisher {
         }
     }
 
-    /// Keeps what could not be kept on disk.
+    /// Keeps a publication in memory that the disk did not take.
     ///
     /// # Errors
     /// When there is no room for it.
-    pub(super) fn keep(&self, publication: Publication) -> Result<(), String> {
+    pub(super) fn keep(&self, publication: Publication) -> Result<(), MemoryFull> {
         self.waiting.keep(publication)
     }
 
@@ -130,7 +130,7 @@ impl Publisher {
                 self.made(&pod, &due, published);
                 self.refused.borrow_mut().remove(&pod);
             }
-            Err(NotPublished::Status(error) | NotPublished::Events(error)) => {
+            Err(NotPublished::Status(error) | NotPublished::Event(error)) => {
                 if error.code() == Some(401) {
                     self.knowledge.renew().await;
                 }

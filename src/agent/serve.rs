@@ -22,7 +22,7 @@ use super::knowledge::Knowledge;
 use super::metrics::Metrics;
 use super::node_events::NodeEvents;
 use super::publisher::Publisher;
-use super::socket::Listening;
+use super::socket::AgentSocket;
 use crate::cluster::api::answer;
 use crate::cluster::frame::{
     self, FrameError, FromAgent, HEADER, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent,
@@ -51,7 +51,7 @@ pub(super) struct Desk {
 }
 
 /// Serves connections for ever.
-pub(super) async fn serve(socket: &Listening, desk: Desk) {
+pub(super) async fn serve(socket: &AgentSocket, desk: Desk) {
     let desk = Rc::new(desk);
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -114,7 +114,7 @@ impl Desk {
                 Received::Message(ToAgent::Keep(publication)) => {
                     let reply = match self.publisher.keep(publication) {
                         Ok(()) => FromAgent::Kept,
-                        Err(cause) => FromAgent::Refused(cause),
+                        Err(error) => FromAgent::Refused(error.to_string()),
                     };
                     owes = true;
                     send(&mut stream, &reply).await;

@@ -1,4 +1,4 @@
-//! The socket that plugins ask at: root's alone.
+//! The socket for plugins, which is root's alone.
 
 use std::fs;
 use std::io;
@@ -9,59 +9,61 @@ use std::time::{Duration, Instant};
 use tokio::net::{UnixListener, UnixStream};
 use tracing::warn;
 
-use super::AgentError;
+use super::{AgentError, SocketError};
 
-/// How long an agent of before may take to end: it is replaced while it still runs.
+/// How long the previous agent may take to end: its successor starts while it still runs.
 const TAKE_OVER: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The bound socket; its file goes with it, unless another agent has put its own there.
+/// The bound socket. Its file is removed with it, unless another agent has replaced the file.
 #[derive(Debug)]
-pub(super) struct Listening {
-    /// Where connections arrive.
+pub(super) struct AgentSocket {
+    /// The listener.
     pub(super) listener: UnixListener,
     path: PathBuf,
     inode: u64,
 }
 
-impl Listening {
-    /// Binds `path`, mode 0600 in a directory of mode 0700, which is the agent's own: one that is
-    /// open to others is closed, unless others have something in it. Another agent that still listens
-    /// there is waited for; what a dead one left is replaced; anything else is left alone.
-    pub(super) async fn bind(path: &Path) -> Result<Listening, AgentError> {
-        let wrong = |cause: String| AgentError::Socket {
-            path: path.display().to_string(),
-            cause,
-        };
-        make_dir(path).map_err(wrong)?;
-        let begun = Instant::now();
-        let mut waits = false;
-        while free(path).await.map_err(wrong)? == Occupied::ByAnAgent {
-            if begun.elapsed() >= TAKE_OVER {
-                return Err(wrong(
-                    "another agent listens there; end it first".to_owned(),
-                ));
-            }
-            if !waits {
-                warn!(socket = %path.display(), "another agent still listens; it is waited for");
-                waits = true;
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
-        let listener = UnixListener::bind(path)
-            .map_err(|error| wrong(format!("{error}; name a short path on a local file system")))?;
-        let mode = fs::Permissions::from_mode(0o600);
-        let bound = fs::set_permissions(path, mode).and_then(|()| fs::symlink_metadata(path));
-        let inode = bound.map_err(|error| wrong(error.to_string()))?.ino();
-        Ok(Listening {
-            listener,
+impl AgentSocket {
+    /// Binds `path`, mode 0600, in a directory of the agent's own, mode 0700. A directory that is
+    /// open to others is closed, unless others have files in it. While another agent listens there,
+    /// this waits for it to end. A dead agent's socket is replaced, and any other file stays.
+    ///
+    /// # Errors
+    /// [`AgentError::Socket`].
+    pub(super) async fn bind(path: &Path) -> Result<AgentSocket, AgentError> {
+        let bound = bind(path).await;
+        bound.map_err(|source| AgentError::Socket {
             path: path.to_owned(),
-            inode,
+            source,
         })
     }
 }
 
-impl Drop for Listening {
+async fn bind(path: &Path) -> Result<AgentSocket, SocketError> {
+    make_dir(path)?;
+    let begun = Instant::now();
+    let mut waits = false;
+    while has_listener(path).await? {
+        if begun.elapsed() >= TAKE_OVER {
+            return Err(SocketError::OtherAgent);
+        }
+        if !waits {
+            warn!(socket = %path.display(), "another agent still listens; waiting for it to end");
+            waits = true;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    let listener = UnixListener::bind(path).map_err(SocketError::Bind)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(AgentSocket {
+        listener,
+        path: path.to_owned(),
+        inode: fs::symlink_metadata(path)?.ino(),
+    })
+}
+
+impl Drop for AgentSocket {
     fn drop(&mut self) {
         if fs::symlink_metadata(&self.path).is_ok_and(|file| file.ino() == self.inode) {
             let _ = fs::remove_file(&self.path);
@@ -69,14 +71,8 @@ impl Drop for Listening {
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum Occupied {
-    No,
-    ByAnAgent,
-}
-
-fn make_dir(path: &Path) -> Result<(), String> {
-    let failed = |error: io::Error| format!("its directory: {error}; mount it writable");
+fn make_dir(path: &Path) -> Result<(), SocketError> {
+    let failed = SocketError::Directory;
     let Some(dir) = path.parent() else {
         return Ok(());
     };
@@ -88,15 +84,14 @@ fn make_dir(path: &Path) -> Result<(), String> {
         return Ok(());
     }
     if !is_our_own(dir, path).map_err(failed)? {
-        return Err(format!(
-            "its directory is open to others, who have files in it, and it has to be root's alone; name a path in a directory of its own, as {}",
-            dir.join("agent/agent.sock").display()
-        ));
+        return Err(SocketError::OpenDirectory {
+            instead: dir.join("agent/agent.sock"),
+        });
     }
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(failed)
 }
 
-/// Whether nothing but the socket is in its directory.
+/// Whether the directory holds nothing but the socket.
 fn is_our_own(dir: &Path, socket: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(dir)? {
         if entry?.path().file_name() != socket.file_name() {
@@ -106,22 +101,22 @@ fn is_our_own(dir: &Path, socket: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Looks who has the path, and takes a dead agent's socket away.
-async fn free(path: &Path) -> Result<Occupied, String> {
+/// Whether another agent listens there. Removes a dead agent's socket.
+async fn has_listener(path: &Path) -> Result<bool, SocketError> {
     let file = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Occupied::No),
-        file => file.map_err(|error| error.to_string())?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        file => file?,
     };
     if !file.file_type().is_socket() {
-        return Err("something that is no socket has this name; remove it or name another".into());
+        return Err(SocketError::NotSocket);
     }
     match UnixStream::connect(path).await {
-        Ok(_) => Ok(Occupied::ByAnAgent),
+        Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(|error| error.to_string())?;
-            Ok(Occupied::No)
+            fs::remove_file(path)?;
+            Ok(false)
         }
-        Err(error) => Err(format!("{error}; remove it")),
+        Err(error) => Err(SocketError::Peer(error)),
     }
 }
 
@@ -142,7 +137,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run/agent.sock");
         on_runtime(async {
-            let listening = Listening::bind(&path).await.unwrap();
+            let listening = AgentSocket::bind(&path).await.unwrap();
             let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
             assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
             drop(listening);
@@ -150,7 +145,11 @@ mod tests {
         });
     }
 
-    /// As `--socket /run/agent.sock` would find it.
+    fn is_socket_error(error: &AgentError, is_expected: impl Fn(&SocketError) -> bool) -> bool {
+        matches!(error, AgentError::Socket { source, .. } if is_expected(source))
+    }
+
+    /// As with `--socket /run/agent.sock`.
     #[test]
     fn a_directory_that_others_use_stays_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
@@ -162,33 +161,36 @@ mod tests {
         };
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let (shared, empty) = (open("run"), open("empty"));
-        fs::write(shared.join("somebodys"), "").unwrap();
-        let error = on_runtime(Listening::bind(&shared.join("agent.sock"))).unwrap_err();
-        for words in ["open to others", "run/agent/agent.sock"] {
-            assert!(error.to_string().contains(words), "{error}");
-        }
+        fs::write(shared.join("other"), "").unwrap();
+        let error = on_runtime(AgentSocket::bind(&shared.join("agent.sock"))).unwrap_err();
+        assert!(
+            is_socket_error(
+                &error,
+                |it| matches!(it, SocketError::OpenDirectory { instead }
+                if *instead == shared.join("agent/agent.sock"))
+            ),
+            "{error}"
+        );
         assert_eq!(mode(&shared), 0o755);
         assert!(!shared.join("agent.sock").exists());
-        on_runtime(async { drop(Listening::bind(&empty.join("agent.sock")).await.unwrap()) });
+        on_runtime(async { drop(AgentSocket::bind(&empty.join("agent.sock")).await.unwrap()) });
         assert_eq!(mode(&empty), 0o700);
-        // One that is closed already is nobody else's, whatever is in it.
+        // A directory that is closed already is root's, whatever files it has.
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o700)).unwrap();
-        on_runtime(async { drop(Listening::bind(&shared.join("agent.sock")).await.unwrap()) });
+        on_runtime(async { drop(AgentSocket::bind(&shared.join("agent.sock")).await.unwrap()) });
     }
 
     #[test]
-    fn a_dead_agents_socket_is_replaced_and_a_file_of_somebody_left_alone() {
+    fn a_dead_agents_socket_is_replaced_and_another_file_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.sock");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
-        on_runtime(async { drop(Listening::bind(&path).await.unwrap()) });
+        on_runtime(async { drop(AgentSocket::bind(&path).await.unwrap()) });
         fs::write(&path, "precious").unwrap();
-        let error = on_runtime(Listening::bind(&path)).unwrap_err().to_string();
-        assert!(
-            error.contains("no socket has this name; remove it"),
-            "{error}"
-        );
+        let error = on_runtime(AgentSocket::bind(&path)).unwrap_err();
+        let is_not_socket = is_socket_error(&error, |it| matches!(it, SocketError::NotSocket));
+        assert!(is_not_socket, "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
 
@@ -197,7 +199,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.sock");
         on_runtime(async {
-            let older = Listening::bind(&path).await.unwrap();
+            let older = AgentSocket::bind(&path).await.unwrap();
             let newer = UnixListener::bind(dir.path().join("new")).unwrap();
             fs::rename(dir.path().join("new"), &path).unwrap();
             drop(older);

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::path::PathBuf;
 
 use tokio::task::yield_now;
 use tracing::warn;
@@ -28,7 +29,19 @@ pub(super) struct Waiting {
     in_memory: RefCell<BTreeMap<PodName, InMemory>>,
 }
 
-/// A publication that could not be kept on disk.
+/// There is no room in memory for another publication.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the agent keeps {bytes} bytes in memory for want of space in {}, and takes no more than \
+     {MAX_IN_MEMORY}; free space there",
+    dir.display()
+)]
+pub(super) struct MemoryFull {
+    bytes: usize,
+    dir: PathBuf,
+}
+
+/// A publication that the disk did not take.
 #[derive(Debug, Clone, PartialEq)]
 struct InMemory {
     publication: Publication,
@@ -101,8 +114,16 @@ impl Waiting {
                 Some((pod, write.of_this_boot))
             }
             Err(cause) => {
-                let line = self.owed.put_aside(name, &cause);
-                warn!("an owed write cannot be read: {line}");
+                let path = self.owed.dir().join(name).display().to_string();
+                match self.owed.put_aside(name) {
+                    Ok(aside) => warn!(
+                        "cannot read owed write {path}: {cause}; it is put aside as {}",
+                        aside.display()
+                    ),
+                    Err(error) => warn!(
+                        "cannot read owed write {path}: {cause}; it cannot be put aside: {error}"
+                    ),
+                }
                 None
             }
         }
@@ -184,11 +205,11 @@ impl Waiting {
         }
     }
 
-    /// Keeps what could not be kept on disk.
+    /// Keeps a publication in memory that the disk did not take.
     ///
     /// # Errors
     /// When there is no room for it.
-    pub(super) fn keep(&self, publication: Publication) -> Result<(), String> {
+    pub(super) fn keep(&self, publication: Publication) -> Result<(), MemoryFull> {
         let pod = publication.pod().clone();
         let mut memory = self.in_memory.borrow_mut();
         let publication = match memory.get(&pod) {
@@ -199,11 +220,10 @@ impl Waiting {
         let bytes: usize = others.map(|(_, kept)| kept.size).sum();
         let size = serde_json::to_string(&publication).map_or(0, |text| text.len());
         if bytes + size > MAX_IN_MEMORY {
-            return Err(format!(
-                "the agent keeps {bytes} bytes in memory for want of space in {}, and takes no \
-                 more than {MAX_IN_MEMORY}; free space there",
-                self.owed.dir().display()
-            ));
+            return Err(MemoryFull {
+                bytes,
+                dir: self.owed.dir().to_owned(),
+            });
         }
         let period = owed_writes::period_now();
         memory.insert(

@@ -1,25 +1,25 @@
-//! The agent, asked by the plugin: one question, one answer, over its socket.
+//! The plugin's side of the agent's socket: one question, one answer.
 //!
-//! While the agent is away (it starts, it is upgraded) a question waits for the socket. What is
-//! to be told never waits: it goes to disk, and the agent is reminded when the call is over. Where a
-//! kubeconfig is configured, the API server itself takes an absent agent's place at once.
+//! While no agent listens (it starts, or is upgraded), a question waits for the socket. A publication
+//! never waits: it goes to disk, and the plugin reminds the agent when the call is over. Where a
+//! kubeconfig is configured, the API server takes an absent agent's place at once.
 
 mod connection;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use connection::{AgentConnection, ByDeadline, ConnectError, For};
+use connection::{AgentConnection, ByDeadline, ConnectError, Purpose};
 
 use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
 use super::{
-    Answer, Api, Census, Cluster, ClusterError, Examination, Figures, Installation, OwedWrites,
-    PodName, Publication, Question,
+    AgentAbsence, AgentProblem, Answer, Api, Census, Cluster, ClusterError, Examination, Figures,
+    Installation, KeepProblem, OwedWrites, PodName, Publication, Question,
 };
 
 /// How long an ADD waits for an agent that is away.
@@ -37,13 +37,13 @@ pub struct Agent {
     socket: PathBuf,
     owed: OwedWrites,
     api: Option<Api>,
-    /// The connection that the question went over; what is told at the end goes over it too.
+    /// The connection of the question. Reports at the end of the call use it too.
     stream: RefCell<Option<AgentConnection>>,
-    /// A question that was sent ahead of being asked, and the connection that its answer comes over.
+    /// An announced question, and the connection over which its answer comes.
     announced: RefCell<Option<(ToAgent, AgentConnection)>>,
-    /// Set once the API server has taken the agent's place: it then does for the whole call.
+    /// Set once the API server has taken the agent's place, which it keeps for the whole call.
     agent_is_away: OnceCell<()>,
-    /// Whether something is owed that the agent has not been reminded of.
+    /// Whether the call has kept a publication without reminding the agent yet.
     owes: Cell<bool>,
 }
 
@@ -61,28 +61,29 @@ impl Agent {
         }
     }
 
-    fn connect(&self, until: Instant) -> Result<AgentConnection, Attempt> {
-        connection::open(&self.socket, For::Asking(until)).map_err(|error| match error {
+    fn connect(&self, until: Instant) -> Result<AgentConnection, AskError> {
+        connection::open(&self.socket, Purpose::Asking(until)).map_err(|error| match error {
             ConnectError::Io(error) => {
                 use std::io::ErrorKind::{ConnectionRefused, NotFound, TimedOut, WouldBlock};
                 match error.kind() {
-                    NotFound => Attempt::Away("nobody listens there".to_owned()),
-                    ConnectionRefused => Attempt::Away("nobody listens any more".to_owned()),
-                    TimedOut | WouldBlock => self.late(),
-                    _ => Attempt::Failed(self.no_agent(&error)),
+                    NotFound | ConnectionRefused => AskError::Away(AgentAbsence::NoListener),
+                    TimedOut | WouldBlock => self.failed(AgentAbsence::Late),
+                    _ => self.failed(AgentAbsence::Io(error)),
                 }
             }
-            ConnectError::Untrusted(uid) => Attempt::Failed(ClusterError::Untrusted {
-                socket: self.socket.display().to_string(),
+            ConnectError::NotSocket => self.failed(AgentAbsence::NotSocket),
+            ConnectError::Untrusted(uid) => AskError::Failed(ClusterError::Untrusted {
+                socket: self.socket.clone(),
                 uid,
             }),
         })
     }
 
-    /// One message and its answer, by `until`; the connection is kept for what follows.
-    fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, Attempt> {
+    /// Sends a message and reads the answer, by `until`. The connection stays open for later
+    /// messages.
+    fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, AskError> {
         let announced = self.announced.borrow_mut().take();
-        // The answer to what was not asked after all goes with its connection.
+        // The answer to another announced question is dropped with its connection.
         let stream = match announced {
             Some((announced, stream)) if announced == *message => stream,
             Some((_, stream)) => {
@@ -92,71 +93,57 @@ impl Agent {
             None => self.send(message, until)?,
         };
         let answer =
-            receive(&mut ByDeadline::new(&stream, until)).map_err(|error| self.failed(error))?;
+            receive(&mut ByDeadline::new(&stream, until)).map_err(|error| self.broken(error))?;
         *self.stream.borrow_mut() = Some(stream);
         Ok(answer)
     }
 
     /// Sends a message by `until`, over the open connection or a new one.
-    fn send(&self, message: &ToAgent, until: Instant) -> Result<AgentConnection, Attempt> {
-        let frame = frame::encode(message, MAX_TO_AGENT).map_err(|error| self.failed(error))?;
+    fn send(&self, message: &ToAgent, until: Instant) -> Result<AgentConnection, AskError> {
+        let frame = frame::encode(message, MAX_TO_AGENT).map_err(|error| self.broken(error))?;
         let kept = self.stream.borrow_mut().take();
         let stream = match kept {
             Some(stream) => stream,
             None => self.connect(until)?,
         };
         let sent = ByDeadline::new(&stream, until).write_all(&frame);
-        sent.map_err(|error| self.failed(FrameError::Io(error)))?;
+        sent.map_err(|error| self.broken(FrameError::Io(error)))?;
         Ok(stream)
     }
 
-    fn late(&self) -> Attempt {
-        Attempt::Failed(ClusterError::NoAgent {
-            socket: self.socket.display().to_string(),
-            cause: "no answer in time".to_owned(),
-            remedy: "look into its log, and restart it",
-        })
-    }
-
-    fn failed(&self, error: FrameError) -> Attempt {
+    /// The connection failed with this error.
+    fn broken(&self, error: FrameError) -> AskError {
         match error {
-            error if error.is_gone() => Attempt::Away("it went away while it was asked".to_owned()),
-            FrameError::Io(error)
-                if matches!(
-                    error.kind(),
-                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
-                ) =>
-            {
-                self.late()
-            }
-            error => Attempt::Failed(ClusterError::Agent {
-                socket: self.socket.display().to_string(),
-                cause: error.to_string(),
-            }),
+            error if error.is_gone() => AskError::Away(AgentAbsence::Closed),
+            error if error.is_late() => self.failed(AgentAbsence::Late),
+            error => AskError::Failed(self.no_answer(AgentProblem::Frame(error))),
         }
     }
 
-    fn no_agent(&self, cause: &dyn std::fmt::Display) -> ClusterError {
+    fn failed(&self, source: AgentAbsence) -> AskError {
+        AskError::Failed(self.no_agent(source))
+    }
+
+    fn no_agent(&self, source: AgentAbsence) -> ClusterError {
         ClusterError::NoAgent {
-            socket: self.socket.display().to_string(),
-            cause: cause.to_string(),
-            remedy: "start it or set kubeconfig",
+            socket: self.socket.clone(),
+            source,
         }
     }
 
-    fn something_else(&self) -> ClusterError {
+    fn no_answer(&self, source: AgentProblem) -> ClusterError {
         ClusterError::Agent {
-            socket: self.socket.display().to_string(),
-            cause: "it answered something else; restart it".to_owned(),
+            socket: self.socket.clone(),
+            source,
         }
     }
 
-    /// Tells an agent that is there, without waiting: one that is not looks by itself for what is
-    /// owed, and counts what it hears. `record` is handed over with the messages.
+    /// Sends messages that have no answer, without waiting, and `record` with them. An agent that
+    /// starts later looks for owed writes by itself, and does not count this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
         let kept = kept.filter(|stream| stream.set_nonblocking(true).is_ok());
-        let at_once = || connection::open(&self.socket, For::Telling).ok();
+        let at_once = || connection::open(&self.socket, Purpose::Telling).ok();
         let Some(stream) = kept.or_else(at_once) else {
             return;
         };
@@ -164,33 +151,34 @@ impl Agent {
             .iter()
             .filter_map(|message| frame::encode(message, MAX_TO_AGENT).ok())
             .collect();
-        // What does not fit into the socket's buffer is not counted.
+        // Messages that do not fit into the socket's buffer are lost.
         let _ = connection::send_with(&stream, &frames.concat(), record());
-        // Open until this process ends: only then is the processor free for what is owed.
+        // The connection stays open until this process ends: only then does the agent set to work.
     }
 
-    /// Where nothing can be kept on disk, the agent keeps it in memory.
+    /// Has the agent keep in memory what the disk does not take.
     fn entrust(
         &self,
         publication: &Publication,
-        disk: &std::io::Error,
+        disk: io::Error,
         until: Instant,
     ) -> Result<(), ClusterError> {
-        let failed = |cause: String| ClusterError::Owed {
-            pod: publication.pod().to_string(),
-            path: self.owed.dir().display().to_string(),
-            cause: format!("{disk}, and {cause}"),
+        let agent = match self.exchange(&ToAgent::Keep(publication.clone()), until) {
+            Ok(FromAgent::Kept) => return Ok(()),
+            Ok(FromAgent::Refused(line)) => KeepProblem::Refused(line),
+            Ok(_) => KeepProblem::OtherReply,
+            Err(error) => KeepProblem::Unreachable(Box::new(error.into_error(self))),
         };
-        match self.exchange(&ToAgent::Keep(publication.clone()), until) {
-            Ok(FromAgent::Kept) => Ok(()),
-            Ok(FromAgent::Refused(cause)) => Err(failed(cause)),
-            Ok(_) => Err(failed("the agent did not take it".to_owned())),
-            Err(attempt) => Err(failed(attempt.error(self).to_string())),
-        }
+        Err(ClusterError::Owed {
+            pod: publication.pod().to_string(),
+            path: self.owed.dir().to_owned(),
+            source: disk,
+            agent,
+        })
     }
 }
 
-/// A question as it is sent: definitions may come before the answer.
+/// The message of a question. The agent may send definitions before the answer.
 fn in_parts(question: &Question) -> ToAgent {
     ToAgent::Question(Question {
         parts: true,
@@ -198,7 +186,7 @@ fn in_parts(question: &Question) -> ToAgent {
     })
 }
 
-/// What the agent says, with the definitions that it says before.
+/// Reads an answer, with the definitions that come before it.
 fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
     let mut definitions = Vec::new();
     let (mut kept, mut sent) = (0, 0);
@@ -206,7 +194,7 @@ fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
         let (message, length) = frame::read_sized(stream, MAX_FROM_AGENT)?;
         match message {
             FromAgent::Definition(part) => {
-                // One without a text takes memory too, and what is skipped takes time.
+                // A definition without a configuration takes memory too, and skipped keys take time.
                 sent += length;
                 kept += PART + part.1.config.as_ref().map_or(0, String::len);
                 if kept > MOST_DEFINITIONS
@@ -227,24 +215,24 @@ fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
     }
 }
 
-/// What a definition takes besides its text, in bytes.
+/// The memory that a definition takes besides its configuration, in bytes.
 const PART: usize = 1 << 10;
 /// How many definitions come before an answer: no question names more.
 const MOST_PARTS: usize = 256;
 
-/// How one attempt to ask ended.
-enum Attempt {
-    /// Nobody is there at the moment.
-    Away(String),
-    /// Asking again brings nothing else.
+/// Why an attempt to ask the agent failed.
+enum AskError {
+    /// No agent listens at the moment: a retry may succeed.
+    Away(AgentAbsence),
+    /// A retry would fail too.
     Failed(ClusterError),
 }
 
-impl Attempt {
-    fn error(self, agent: &Agent) -> ClusterError {
+impl AskError {
+    fn into_error(self, agent: &Agent) -> ClusterError {
         match self {
-            Attempt::Away(cause) => agent.no_agent(&cause),
-            Attempt::Failed(error) => error,
+            AskError::Away(absence) => agent.no_agent(absence),
+            AskError::Failed(error) => error,
         }
     }
 }
@@ -257,34 +245,31 @@ impl Cluster for Agent {
             let answered_by = until.min(Instant::now() + ANSWER_TIMEOUT);
             match (self.exchange(&message, answered_by), &self.api) {
                 (Ok(FromAgent::Answer(mut answer)), _) => {
-                    // An agent of an older release does not ask kubelet.
+                    // An agent of an older release does not ask kubelet itself.
                     ask_kubelet(question, &mut answer);
                     return Ok(*answer);
                 }
-                (Ok(FromAgent::Refused(cause)), _) => {
-                    return Err(ClusterError::Agent {
-                        socket: self.socket.display().to_string(),
-                        cause,
-                    });
+                (Ok(FromAgent::Refused(line)), _) => {
+                    return Err(self.no_answer(AgentProblem::Refused(line)));
                 }
                 (Ok(FromAgent::Kept | FromAgent::Census(_) | FromAgent::Definition(_)), _) => {
-                    return Err(self.something_else());
+                    return Err(self.no_answer(AgentProblem::OtherReply));
                 }
-                (Err(Attempt::Away(_)), Some(api)) => {
+                (Err(AskError::Away(_)), Some(api)) => {
                     let _ = self.agent_is_away.set(());
                     return api.ask(question, until);
                 }
-                (Err(Attempt::Away(_)), None) if Instant::now() < give_up.min(until) => {
+                (Err(AskError::Away(_)), None) if Instant::now() < give_up.min(until) => {
                     std::thread::sleep(PAUSE);
                 }
-                (Err(attempt), _) => return Err(attempt.error(self)),
+                (Err(error), _) => return Err(error.into_error(self)),
             }
         }
     }
 
     fn announce(&self, question: &Question) {
         let message = in_parts(question);
-        // An agent that does not take it at once is asked once the answer is needed.
+        // If the agent does not take it at once, the plugin sends it when it needs the answer.
         if let Ok(stream) = self.send(&message, Instant::now() + PAUSE) {
             *self.announced.borrow_mut() = Some((message, stream));
         }
@@ -296,8 +281,8 @@ impl Cluster for Agent {
                 *self.stream.borrow_mut() = Some(stream);
                 self.ask(&Question::default(), until).map(drop)
             }
-            Err(Attempt::Away(_)) if self.api.is_some() => Ok(()),
-            Err(attempt) => Err(attempt.error(self)),
+            Err(AskError::Away(_)) if self.api.is_some() => Ok(()),
+            Err(error) => Err(error.into_error(self)),
         }
     }
 
@@ -309,18 +294,15 @@ impl Cluster for Agent {
         };
         match (self.exchange(&message, until), &self.api) {
             (Ok(FromAgent::Census(census)), _) => Ok(*census),
-            (Ok(FromAgent::Refused(cause)), _) => Err(ClusterError::Agent {
-                socket: self.socket.display().to_string(),
-                cause,
-            }),
+            (Ok(FromAgent::Refused(line)), _) => Err(self.no_answer(AgentProblem::Refused(line))),
             (Ok(FromAgent::Answer(_) | FromAgent::Kept | FromAgent::Definition(_)), _) => {
-                Err(self.something_else())
+                Err(self.no_answer(AgentProblem::OtherReply))
             }
-            (Err(Attempt::Away(_)), Some(api)) => {
+            (Err(AskError::Away(_)), Some(api)) => {
                 let _ = self.agent_is_away.set(());
                 api.census(node, with_definitions)
             }
-            (Err(attempt), _) => Err(attempt.error(self)),
+            (Err(error), _) => Err(error.into_error(self)),
         }
     }
 
@@ -333,8 +315,8 @@ impl Cluster for Agent {
         {
             match self.connect(until) {
                 Ok(stream) => *self.stream.borrow_mut() = Some(stream),
-                Err(Attempt::Away(_)) => return api.publish(publication, until),
-                Err(attempt @ Attempt::Failed(_)) => return Err(attempt.error(self)),
+                Err(AskError::Away(_)) => return api.publish(publication, until),
+                Err(AskError::Failed(error)) => return Err(error),
             }
         }
         match self.owed.keep(publication) {
@@ -342,7 +324,7 @@ impl Cluster for Agent {
                 self.owes.set(true);
                 Ok(())
             }
-            Err(disk) => self.entrust(publication, &disk, until),
+            Err(disk) => self.entrust(publication, disk, until),
         }
     }
 
@@ -364,8 +346,8 @@ impl Cluster for Agent {
     }
 }
 
-/// Tells the agent of the installation, over one connection as long as it lasts: a process that stays
-/// closes none.
+/// Reports the state of the installation to the agent. It keeps one connection as long as that lasts,
+/// since a connection to the agent must not be closed before the process ends.
 #[derive(Debug)]
 pub struct Informant {
     socket: PathBuf,
@@ -373,7 +355,7 @@ pub struct Informant {
 }
 
 impl Informant {
-    /// Nothing is opened yet.
+    /// Reports to the agent at `socket`; nothing is opened yet.
     pub fn at(socket: &Path) -> Informant {
         Informant {
             socket: socket.to_owned(),
@@ -381,14 +363,14 @@ impl Informant {
         }
     }
 
-    /// Tells it without waiting, and returns whether the agent was there to take it.
+    /// Reports without waiting, and returns whether the agent took it.
     pub fn tell(&mut self, installation: Installation) -> bool {
         let Ok(frame) = frame::encode(&ToAgent::Installation(installation), MAX_TO_AGENT) else {
             return false;
         };
         let tell = |stream: &AgentConnection| connection::send_with(stream, &frame, None).is_ok();
         self.stream = self.stream.take().filter(tell).or_else(|| {
-            let stream = connection::open(&self.socket, For::Telling).ok();
+            let stream = connection::open(&self.socket, Purpose::Telling).ok();
             stream.filter(tell)
         });
         self.stream.is_some()
@@ -396,7 +378,7 @@ impl Informant {
 }
 
 impl Drop for Agent {
-    /// Who does not count reminds all the same.
+    /// Reminds the agent of owed writes where no report of the call did.
     fn drop(&mut self) {
         if self.owes.take() {
             self.tell(&[ToAgent::Owed], &|| None);

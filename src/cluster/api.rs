@@ -23,11 +23,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use answer::{Lookup, answer};
-pub use error::ApiError;
+pub use error::{ApiError, CredentialsError};
 pub use objects::PodView;
 pub use publish::{NotPublished, Occasion, Published, publish, tell_of_node};
 pub use server::{ApiServer, Caller};
 pub use slices::SliceView;
+
+use error::RequestError;
 
 use super::owed_writes::period_now;
 use super::{Answer, Census, Cluster, ClusterError, Publication, Question};
@@ -92,7 +94,7 @@ impl Cluster for Api {
             match publish(server, view.as_ref(), publication, occasion).await {
                 Ok(_) => Ok(()),
                 Err(NotPublished::Status(error)) => Err(error.into()),
-                Err(NotPublished::Events(error)) => Err(ClusterError::Untold(error)),
+                Err(NotPublished::Event(error)) => Err(ClusterError::Event(error)),
             }
         };
         runtime.block_on(in_time(server, until, publish))
@@ -108,7 +110,7 @@ async fn in_time<T>(
     tokio::time::timeout_at(until.into(), requests)
         .await
         .unwrap_or_else(|_| {
-            let late = "no answer within the deadline of the call".to_owned();
-            Err(server.unreachable("the request", late).into())
+            let error = server.unreachable("the request", RequestError::Deadline);
+            Err(error.into())
         })
 }

@@ -1,26 +1,29 @@
-//! Every network that an ADD may need, with its configuration found: in the definition, or on
-//! disk (NPWG 1.3 §3.4.1). What could not be found is kept as the reason, for the attachment that
-//! wants it; one that nobody wants never matters.
+//! Every network that an ADD may need, with its configuration: from the definition, or from disk
+//! (NPWG 1.3 §3.4.1). The catalog keeps an error for each network without one. It matters only to an
+//! attachment to that network.
+
+mod words;
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::value::RawValue;
 
+use super::Answer;
 use super::conf_dir::{self, ConfDirError, OnDisk};
-use super::{Answer, Found};
 use crate::cni::Version;
-use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
+use crate::diagnostic;
+use crate::npwg::{Definition, ObjectRef};
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// How many definitions of an answer count: more than a pod and the administrator can name, and
-/// each may cost a look through `confDir`.
+/// How many definitions of an answer count: more than a pod and the administrator can name. Each may
+/// cost a search of `confDir`.
 const MAX_DEFINITIONS: usize = 256;
 
 /// The longest name of a resource, in bytes.
 const LONGEST_RESOURCE: usize = 253;
 
-/// A network with the configuration that its plugins are run by.
+/// A network with the configuration of its plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     /// The definition, where there is one.
@@ -34,7 +37,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// What people call it before its configuration is read.
+    /// The network's name in messages before its configuration is read.
     pub fn place(&self) -> String {
         self.object
             .as_ref()
@@ -42,18 +45,49 @@ impl Network {
     }
 }
 
+/// Why a network has no configuration.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}", diagnostic::line(self))]
+pub enum NetworkError {
+    /// The cluster has no usable definition: the line of the answer.
+    Lookup(String),
+    /// The answer does not have the definition.
+    NotLookedUp(ObjectRef),
+    /// The name means neither a definition nor a configuration in `confDir` nor a path.
+    Unknown {
+        /// `confDir`.
+        conf_dir: PathBuf,
+    },
+    /// The name of the definition's resource is longer than any can be.
+    LongResource {
+        /// The definition.
+        object: ObjectRef,
+        /// The length of the name, in bytes.
+        length: usize,
+    },
+    /// Neither the definition nor `confDir` has a configuration.
+    NoConfig {
+        /// The definition.
+        object: ObjectRef,
+        /// `confDir`.
+        conf_dir: PathBuf,
+    },
+    /// The configuration on disk cannot be used.
+    OnDisk(#[from] ConfDirError),
+}
+
 /// The networks of one ADD.
 #[derive(Debug)]
 pub struct Catalog {
     /// `clusterNetwork`.
-    pub cluster: Found<Network>,
+    pub cluster: Result<Network, NetworkError>,
     /// What follows the first of `delegates`.
     pub further: Vec<Network>,
     /// `defaultNetworks`, in order: the name as written, and the network.
-    pub defaults: Vec<(String, Found<Network>)>,
+    pub defaults: Vec<(String, Result<Network, NetworkError>)>,
     /// The plugins of `auxiliaryCNIChainName`, where there are any.
-    pub auxiliary: Option<Found<Network>>,
-    selected: Vec<(ObjectRef, Found<Network>)>,
+    pub auxiliary: Option<Result<Network, NetworkError>>,
+    selected: Vec<(ObjectRef, Result<Network, NetworkError>)>,
 }
 
 impl Catalog {
@@ -76,8 +110,10 @@ impl Catalog {
             .iter()
             .take(MAX_DEFINITIONS)
             .map(|(object, found)| {
-                let definition = found.as_ref().map_err(Clone::clone);
-                let network = definition.and_then(|it| finder.defined(object, it));
+                let network = match found {
+                    Ok(definition) => finder.defined(object, definition),
+                    Err(line) => Err(NetworkError::Lookup(line.clone())),
+                };
                 (object.clone(), network)
             })
             .collect();
@@ -91,7 +127,7 @@ impl Catalog {
     }
 
     /// The resources whose devices the administrator's networks and the `selected` ones use, each
-    /// once. An answer may hold definitions that were not asked for.
+    /// once. An answer may hold definitions that the question did not name.
     pub fn resources(&self, selected: &[ObjectRef]) -> Vec<&str> {
         let selected: HashSet<&ObjectRef> = selected.iter().collect();
         let defaults = self.defaults.iter().map(|(_, found)| found);
@@ -110,17 +146,18 @@ impl Catalog {
     }
 
     /// The network of a definition that an annotation names.
-    pub fn selected(&self, object: &ObjectRef) -> Found<&Network> {
+    ///
+    /// # Errors
+    /// [`NetworkError`].
+    pub fn selected(&self, object: &ObjectRef) -> Result<&Network, NetworkError> {
         match self.selected.iter().find(|(known, _)| known == object) {
             Some((_, found)) => found.as_ref().map_err(Clone::clone),
-            None => Err(format!(
-                "NetworkAttachmentDefinition {object} was not looked up"
-            )),
+            None => Err(NetworkError::NotLookedUp(object.clone())),
         }
     }
 }
 
-/// The definitions that the administrator's configuration may mean, to be asked for.
+/// The definitions that the administrator's configuration may mean.
 pub fn administrators_definitions(config: &NodeConfig) -> Vec<ObjectRef> {
     let cluster = match &config.cluster_network {
         ClusterNetwork::Named(name) => Some(name),
@@ -145,9 +182,9 @@ struct Finder<'a> {
 impl Finder<'_> {
     /// A network by the name that `clusterNetwork` and `defaultNetworks` give it: a configuration's
     /// name in `confDir`, a definition, a directory's first file, a file; in this order. Multus looks
-    /// for the definition first; but whoever answers for definitions must not replace what the
-    /// administrator has on disk.
-    fn named(&self, name: &str) -> Found<Network> {
+    /// for the definition first. Here a definition must not replace what the administrator has on
+    /// disk.
+    fn named(&self, name: &str) -> Result<Network, NetworkError> {
         let as_path = Path::new(name);
         if !as_path.is_absolute() {
             let object = object_of(self.config, name);
@@ -164,22 +201,21 @@ impl Finder<'_> {
                 (None, Some(on_disk)) => return file(on_disk),
                 (None, None) => {}
             }
-            return Err(format!(
-                "no definition, no configuration of this name in confDir {} and no absolute path; correct the name, or create what it names",
-                self.config.conf_dir.display()
-            ));
+            return Err(NetworkError::Unknown {
+                conf_dir: self.config.conf_dir.clone(),
+            });
         }
         let found = if as_path.is_dir() {
             conf_dir::first(as_path)
         } else {
             conf_dir::read(as_path)
         };
-        found.map_err(|error| error.to_string()).and_then(file)
+        file(found?)
     }
 
-    /// The plugins that run for every pod besides: a sub-directory of where the cluster network's
-    /// configuration is, as Multus has it, else of `confDir`.
-    fn auxiliary(&self) -> Option<Found<Network>> {
+    /// The plugins that run for every pod besides: a sub-directory of the directory with the cluster
+    /// network's configuration, as in Multus, else of `confDir`.
+    fn auxiliary(&self) -> Option<Result<Network, NetworkError>> {
         let name = self.config.auxiliary_chain.as_ref()?;
         let cluster = match &self.config.cluster_network {
             ClusterNetwork::Named(name) => Path::new(name),
@@ -194,34 +230,38 @@ impl Finder<'_> {
         let version = self.config.version.max(Version::V0_3_1);
         conf_dir::auxiliary_chain(dir, name, version)
             .map(|found| found.map(|OnDisk { path, text }| bare(text, path.display().to_string())))
-            .map_err(|error| error.to_string())
+            .map_err(NetworkError::OnDisk)
             .transpose()
     }
 
     /// A definition's network: its own configuration, else one on disk that has its name.
-    fn defined(&self, object: &ObjectRef, definition: &Definition) -> Found<Network> {
-        let origin = format!("NetworkAttachmentDefinition {object}");
-        let resource = definition.resource_name.as_deref().map_or(0, str::len);
-        if resource > LONGEST_RESOURCE {
-            return Err(format!(
-                "{origin}: its annotation {RESOURCE_NAME_ANNOTATION} has {resource} bytes; \
-                 {LONGEST_RESOURCE} are allowed; write the resource's name"
-            ));
+    fn defined(
+        &self,
+        object: &ObjectRef,
+        definition: &Definition,
+    ) -> Result<Network, NetworkError> {
+        let length = definition.resource_name.as_deref().map_or(0, str::len);
+        if length > LONGEST_RESOURCE {
+            return Err(NetworkError::LongResource {
+                object: object.clone(),
+                length,
+            });
         }
         let (text, origin) = match &definition.config {
-            Some(config) => (config.clone(), origin),
+            Some(config) => {
+                let origin = format!("NetworkAttachmentDefinition {object}");
+                (config.clone(), origin)
+            }
             None => match self.on_disk(object.name())? {
                 Some(on_disk) => {
                     let network = file(on_disk)?;
                     (network.text, network.origin)
                 }
                 None => {
-                    return Err(format!(
-                        "{origin} has no spec.config and confDir {} has no configuration named {}; \
-                         write one of the two",
-                        self.config.conf_dir.display(),
-                        object.name()
-                    ));
+                    return Err(NetworkError::NoConfig {
+                        object: object.clone(),
+                        conf_dir: self.config.conf_dir.clone(),
+                    });
                 }
             },
         };
@@ -233,15 +273,13 @@ impl Finder<'_> {
         })
     }
 
-    fn on_disk(&self, name: &str) -> Found<Option<OnDisk>> {
+    fn on_disk(&self, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
         conf_dir::by_name(&self.config.conf_dir, name)
-            .map_err(|error: ConfDirError| error.to_string())
     }
 }
 
-fn file(found: OnDisk) -> Found<Network> {
-    let OnDisk { path, text } =
-        conf_dir::with_sibling_plugins(found).map_err(|error| error.to_string())?;
+fn file(found: OnDisk) -> Result<Network, NetworkError> {
+    let OnDisk { path, text } = conf_dir::with_sibling_plugins(found)?;
     Ok(bare(text, path.display().to_string()))
 }
 

@@ -1,7 +1,10 @@
-//! Whom and what there is to be asked about.
+//! The names of the pods and definitions that one can ask about.
+
+mod words;
 
 use serde::{Deserialize, Serialize};
 
+use super::api::kinds::ObjectNameError;
 use super::pod::PodName;
 use super::question::LONGEST_LINE;
 use crate::bounded;
@@ -9,28 +12,42 @@ use crate::npwg::ObjectRef;
 
 /// How many pods a census names.
 pub const MOST_PODS: usize = 4096;
+/// How many definitions a census names.
+pub const MOST_DEFINITIONS: usize = 20_000;
 
-/// What there is on a node, by name: to be asked about one by one.
+/// The names of a node's pods and of the cluster's definitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Census {
-    /// The release of the agent; `None` where somebody else answers.
+    /// The release of the agent; `None` where the answer is not an agent's.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_LINE>")]
     pub version: Option<String>,
     /// The node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     pub node: String,
-    /// Whether the agent has had whole lists of both yet: what follows may be less than there is.
+    /// Whether the agent has had whole lists of both since it started. Until then, names may be
+    /// missing.
     pub listed: bool,
     /// Why the API server did not answer the agent just now, in one line.
     pub unreachable: Option<String>,
-    /// Its pods.
+    /// The node's pods.
     #[serde(deserialize_with = "bounded::list::<_, _, MOST_PODS>")]
     pub pods: Vec<PodName>,
     /// The cluster's definitions.
-    #[serde(deserialize_with = "bounded::list::<_, _, 20000>")]
+    #[serde(deserialize_with = "bounded::list::<_, _, MOST_DEFINITIONS>")]
     pub definitions: Vec<ObjectRef>,
-    /// What is there and cannot be read, a line each.
+    /// Why other objects are missing from the lists, one line each.
     #[serde(deserialize_with = "bounded::texts::<_, 1024, LONGEST_LINE>")]
     pub broken: Vec<String>,
+}
+
+/// Why objects are missing from a census.
+#[derive(Debug)]
+pub enum CensusProblem {
+    /// The name of a definition cannot be read.
+    Definition(ObjectNameError),
+    /// The cluster has more definitions than a census names.
+    ManyDefinitions,
+    /// The node has more pods than the agent keeps, or than a census names.
+    ManyPods,
 }

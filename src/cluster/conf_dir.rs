@@ -1,11 +1,15 @@
 //! Network configurations on disk: `confDir` (NPWG 1.3 §3.4.1) and what `clusterNetwork` names.
 
-use std::fs;
+mod words;
+
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
 
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::cni::{NetworkName, PluginConfig, RawObject, Version};
+use crate::cni::{JsonError, NetworkName, PluginConfig, PluginConfigError, RawObject, Version};
+use crate::diagnostic;
 use crate::regular_file;
 
 /// Endings in the order in which they are looked through: lists first (NPWG 1.3 §3.4.1).
@@ -24,14 +28,14 @@ pub struct OnDisk {
 }
 
 /// The configuration whose `name` is `name`: lists before single configurations, files in the
-/// order of their names. A file that is broken and is not the one wanted never matters.
+/// order of their names. Other files may be broken.
 ///
 /// # Errors
 /// When the directory exists and cannot be read.
 pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
     let files = match files(dir) {
         Ok(files) => files,
-        Err(ConfDirError::Missing { .. }) => return Ok(None),
+        Err(ConfDirError::Missing(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
     for endings in [&LISTS[..], &SINGLES[..]] {
@@ -51,14 +55,12 @@ pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
 /// The first configuration of a directory, in the order of the files' names.
 ///
 /// # Errors
-/// When there is none, or it cannot be read.
+/// When the directory has no configuration, or the first one cannot be read.
 pub fn first(dir: &Path) -> Result<OnDisk, ConfDirError> {
     let endings: Vec<&str> = LISTS.iter().chain(&SINGLES).copied().collect();
     match files(dir)?.iter().find(|path| has_ending(path, &endings)) {
         Some(path) => read(path),
-        None => Err(ConfDirError::Empty {
-            dir: dir.display().to_string(),
-        }),
+        None => Err(ConfDirError::Empty(dir.to_owned())),
     }
 }
 
@@ -67,16 +69,8 @@ pub fn first(dir: &Path) -> Result<OnDisk, ConfDirError> {
 /// # Errors
 /// When it cannot be read or is larger than 2 MiB.
 pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
-    let unreadable = |cause: std::io::Error| match cause.kind() {
-        std::io::ErrorKind::NotFound => ConfDirError::Missing {
-            path: path.display().to_string(),
-        },
-        _ => ConfDirError::Unreadable {
-            path: path.display().to_string(),
-            cause: cause.to_string(),
-        },
-    };
-    let text = regular_file::read_text(path, MAX_FILE).map_err(unreadable)?;
+    let text =
+        regular_file::read_text(path, MAX_FILE).map_err(|error| ConfDirError::of(path, error))?;
     Ok(OnDisk {
         path: path.to_owned(),
         text,
@@ -84,14 +78,13 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 }
 
 /// A list on disk with the plugins of its sibling folder behind its own: every `.conf` in the
-/// folder that has the network's name (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`). What is named a list is
-/// one, whatever its `type` says.
+/// folder that has the network's name (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`). A file with the ending
+/// of a list is a list, whatever its `type` says.
 ///
 /// # Errors
-/// When one of these is there and is no plugin: a network without it is not the one that was
-/// meant.
+/// When a file in the folder is not a plugin: without it, the network would be another one.
 pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
-    // A broken list is for its reader to judge.
+    // The reader of a broken list says what is wrong.
     let Ok(mut list) = RawObject::parse_configuration(found.text.as_bytes()) else {
         return Ok(found);
     };
@@ -128,7 +121,7 @@ pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
 }
 
 /// The plugins of the auxiliary chain `name` below `dir`, as one list in `version`; `None` when
-/// the folder is not there or has none.
+/// the folder is missing or has no plugins.
 ///
 /// # Errors
 /// As [`with_sibling_plugins`].
@@ -161,35 +154,29 @@ pub fn auxiliary_chain(
 fn plugins(dir: &Path) -> Result<Vec<Box<RawValue>>, ConfDirError> {
     let files = match files(dir) {
         Ok(files) => files,
-        Err(ConfDirError::Missing { .. }) => return Ok(Vec::new()),
+        Err(ConfDirError::Missing(_)) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let files = files.iter().filter(|path| has_ending(path, &["conf"]));
     files
         .map(|path| {
-            let found = read(path)?;
-            let broken = |cause: String| ConfDirError::Plugin {
-                path: path.display().to_string(),
-                cause,
-            };
-            let body = RawObject::parse_configuration(found.text.as_bytes())
-                .map_err(|cause| broken(cause.to_string()))?;
-            PluginConfig::new(body).map_err(|cause| broken(cause.to_string()))?;
-            serde_json::from_str(&found.text).map_err(|cause| broken(cause.to_string()))
+            plugin(&read(path)?.text).map_err(|source| ConfDirError::Plugin {
+                path: path.clone(),
+                source,
+            })
         })
         .collect()
 }
 
+/// The text of one plugin's configuration.
+fn plugin(text: &str) -> Result<Box<RawValue>, PluginConfigError> {
+    let body = RawObject::parse_configuration(text.as_bytes())?;
+    PluginConfig::new(body)?;
+    Ok(serde_json::from_str(text).map_err(JsonError::from)?)
+}
+
 fn files(dir: &Path) -> Result<Vec<PathBuf>, ConfDirError> {
-    let failed = |cause: std::io::Error| match cause.kind() {
-        std::io::ErrorKind::NotFound => ConfDirError::Missing {
-            path: dir.display().to_string(),
-        },
-        _ => ConfDirError::Unreadable {
-            path: dir.display().to_string(),
-            cause: cause.to_string(),
-        },
-    };
+    let failed = |error| ConfDirError::of(dir, error);
     let mut paths = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -207,37 +194,41 @@ fn has_ending(path: &Path, endings: &[&str]) -> bool {
         .is_some_and(|end| endings.contains(&end))
 }
 
-/// Why a configuration on disk could not be had.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+/// Why a configuration on disk cannot be used.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}", diagnostic::line(self))]
 pub enum ConfDirError {
-    /// It is not there.
-    #[error("{path} does not exist; correct the path or wait for the network to be installed")]
-    Missing {
-        /// The path.
-        path: String,
-    },
+    /// The file or directory does not exist.
+    Missing(PathBuf),
     /// The directory has no configuration.
-    #[error("{dir} has no .conflist, .configlist, .conf, .config or .json; put one there")]
-    Empty {
-        /// The directory.
-        dir: String,
-    },
-    /// A file that is to be one plugin is none.
-    #[error("{path}: {cause}; make it the configuration of one plugin, or remove it")]
+    Empty(PathBuf),
+    /// The file is not the configuration of one plugin.
     Plugin {
         /// The file.
-        path: String,
+        path: PathBuf,
         /// Why.
-        cause: String,
+        source: PluginConfigError,
     },
-    /// It is there and cannot be read.
-    #[error("{path}: {cause}; make it a readable configuration")]
+    /// The file or directory cannot be read.
     Unreadable {
         /// The path.
-        path: String,
+        path: PathBuf,
         /// Why.
-        cause: String,
+        source: Arc<io::Error>,
     },
+}
+
+impl ConfDirError {
+    fn of(path: &Path, error: io::Error) -> ConfDirError {
+        let path = path.to_owned();
+        match error.kind() {
+            io::ErrorKind::NotFound => ConfDirError::Missing(path),
+            _ => ConfDirError::Unreadable {
+                path,
+                source: Arc::new(error),
+            },
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,128 +1,160 @@
-//! Why a question to the cluster has no answer.
+//! Why the cluster did not do what it was asked for.
+
+mod words;
+
+use std::io;
+use std::path::PathBuf;
 
 use super::ApiError;
-use super::pod::MOST_CONTAINERS;
+use super::frame::FrameError;
+use super::lookup::Place;
+use crate::diagnostic;
 
-/// Why the cluster did not answer.
+/// Why the cluster did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", diagnostic::line(self))]
 pub enum ClusterError {
-    /// The folder cannot be read.
-    #[error("manifestDir {folder}: {cause}; make the folder readable or correct the key")]
+    /// The folder of manifests cannot be read.
     Folder {
         /// The folder.
-        folder: String,
+        folder: PathBuf,
         /// Why.
-        cause: String,
+        source: FolderError,
     },
     /// No such pod.
-    #[error("pod {pod} is not known in {place}; create it there first")]
     UnknownPod {
         /// Namespace and name.
         pod: String,
-        /// Where it was looked for.
-        place: String,
+        /// Where it was looked up.
+        place: Place,
     },
-    /// What a manifest says of its pod's devices cannot be read.
-    #[error(
-        "pod {pod}: annotation jackfield.io/devices: {cause}; \
-         write it as {{\"intel.com/sriov\": [\"0000:01:10.0\"]}}"
-    )]
+    /// The devices in a pod's manifest are invalid.
     Devices {
         /// Namespace and name.
         pod: String,
-        /// What is wrong with it.
-        cause: String,
+        /// Why.
+        source: serde_json::Error,
     },
-    /// The outcome could not be written.
-    #[error("status of pod {pod}: {path}: {cause}; make the folder writable")]
+    /// The status of a pod cannot be written to its file.
     Status {
         /// Namespace and name.
         pod: String,
         /// The file.
-        path: String,
+        path: PathBuf,
         /// Why.
-        cause: String,
+        source: io::Error,
     },
-    /// More containers than are looked at.
-    #[error(
-        "pod {pod} has more than {MOST_CONTAINERS} containers or requests for devices which its \
-         networks may use; request them in fewer containers"
-    )]
+    /// The pod has more containers or requests than an answer may have.
     ManyContainers {
         /// Namespace and name.
         pod: String,
     },
-    /// Another pod of that name.
-    #[error(
-        "pod {pod}: the runtime has UID {asked}, the cluster {known}; wait for the pod to be recreated"
-    )]
+    /// The cluster has another pod of that name.
     OtherPod {
         /// Namespace and name.
         pod: String,
         /// K8S_POD_UID.
         asked: String,
-        /// The cluster's.
+        /// The UID in the cluster.
         known: String,
     },
     /// The pod is bound to another node.
-    #[error(
-        "pod {pod} is bound to node {node}, this is {ours}; start the agent with --node {node}, or correct the pod"
-    )]
     OtherNode {
         /// Namespace and name.
         pod: String,
         /// Its node.
         node: String,
-        /// The agent's.
+        /// The agent's node.
         ours: String,
     },
-    /// The API server did not do what it was asked for.
-    #[error(transparent)]
+    /// A request to the API server failed.
     Api(#[from] ApiError),
-    /// The pod's status is written, an event is not: nobody tells it later.
-    #[error("an event of the pod is not told: {0}")]
-    Untold(#[source] ApiError),
-    /// The agent gave no answer.
-    #[error("agent at {socket}: {cause}")]
+    /// The pod's status is written, but the API server did not take an event. Nothing retries it.
+    Event(#[source] ApiError),
+    /// The agent did not answer the question.
     Agent {
         /// The socket.
-        socket: String,
-        /// Its reason, with the remedy.
-        cause: String,
+        socket: PathBuf,
+        /// Why.
+        source: AgentProblem,
     },
-    /// Somebody else listens on the agent's socket.
-    #[error(
-        "agentSocket {socket} belongs to user {uid}, not to root; remove it and restart the agent"
-    )]
+    /// A user other than root listens on the agent's socket.
     Untrusted {
         /// The socket.
-        socket: String,
-        /// Who listens.
+        socket: PathBuf,
+        /// The user.
         uid: u32,
     },
-    /// What is to be told can be kept nowhere.
-    #[error("status of pod {pod}: {path}: {cause}; free space there or start the agent")]
+    /// A publication can be kept neither on disk nor by the agent.
     Owed {
         /// Namespace and name.
         pod: String,
-        /// The directory.
-        path: String,
-        /// Why.
-        cause: String,
+        /// The directory of owed writes.
+        path: PathBuf,
+        /// Why the disk does not take it.
+        source: io::Error,
+        /// Why the agent does not.
+        agent: KeepProblem,
     },
     /// The agent has just started.
-    #[error("the agent has not listed the node's pods yet; try again later")]
     NotListed,
-    /// Nobody to ask.
-    #[error("the agent does not answer on {socket}: {cause}; {remedy}")]
+    /// No agent answers on the socket.
     NoAgent {
         /// The socket.
-        socket: String,
+        socket: PathBuf,
         /// Why.
-        cause: String,
-        /// What helps.
-        remedy: &'static str,
+        source: AgentAbsence,
     },
+}
+
+/// Why a folder of manifests cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", diagnostic::line(self))]
+pub enum FolderError {
+    /// The file system's reason.
+    Io(#[from] io::Error),
+    /// The call's deadline came first.
+    Deadline,
+}
+
+/// What is wrong with the reply of an agent.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", diagnostic::line(self))]
+pub enum AgentProblem {
+    /// It cannot be sent or read.
+    Frame(#[from] FrameError),
+    /// It is a refusal: the agent's own line, with the remedy.
+    Refused(String),
+    /// It is the reply to another message.
+    OtherReply,
+}
+
+/// Why the agent did not keep a publication in memory.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", diagnostic::line(self))]
+pub enum KeepProblem {
+    /// It refused: the agent's own line.
+    Refused(String),
+    /// It replied to another message.
+    OtherReply,
+    /// It could not be asked.
+    Unreachable(#[source] Box<ClusterError>),
+}
+
+/// Why no agent answers.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", diagnostic::line(self))]
+pub enum AgentAbsence {
+    /// There is no socket, or no process listens on it.
+    NoListener,
+    /// A file of that name is not a socket.
+    NotSocket,
+    /// The agent closed the connection before it answered.
+    Closed,
+    /// The answer did not come by the deadline.
+    Late,
+    /// Another reason of the kernel.
+    Io(#[source] io::Error),
 }
 
 impl ClusterError {

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::devices::ask_kubelet;
+use super::lookup::{LookupError, Place};
 use super::manifests::Manifests;
-use super::{Answer, Census, Cluster, ClusterError, Found, PodName, Publication, Question};
+use super::{Answer, Census, Cluster, ClusterError, PodName, Publication, Question};
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
 const DEFINITION: &str = "NetworkAttachmentDefinition";
@@ -29,10 +30,18 @@ impl Folder {
     }
 
     fn read(&self, until: Instant) -> Result<Manifests, ClusterError> {
-        Manifests::read(&self.path, until).map_err(|cause| ClusterError::Folder {
-            folder: self.path.display().to_string(),
-            cause: cause.to_string(),
+        Manifests::read(&self.path, until).map_err(|source| ClusterError::Folder {
+            folder: self.path.clone(),
+            source,
         })
+    }
+
+    /// Where an object was looked up.
+    fn place(&self, manifests: &Manifests) -> Place {
+        Place::Folder {
+            path: self.path.clone(),
+            broken: manifests.broken.first().cloned(),
+        }
     }
 
     fn status_dir(&self, pod: &PodName) -> PathBuf {
@@ -50,12 +59,8 @@ impl Cluster for Folder {
         let mut wanted = question.networks.clone();
         if let Some(name) = &question.pod {
             let mut pod = pod::find(&manifests, name)?.ok_or_else(|| ClusterError::UnknownPod {
-                pod: format!("{}/{}", name.namespace, name.name),
-                place: format!(
-                    "manifestDir {}{}",
-                    self.path.display(),
-                    manifests.broken_hint()
-                ),
+                pod: name.to_string(),
+                place: self.place(&manifests),
             })?;
             if let Some(given) = &question.annotations {
                 pod.annotations = given.clone();
@@ -67,16 +72,16 @@ impl Cluster for Folder {
             );
             wanted.extend(named);
             for claim in pod.annotations.claims(&name.namespace, question.dialect) {
-                answer.claims.push((
-                    claim.clone(),
-                    self.claim(&manifests, &name.namespace, &claim),
-                ));
+                let found = self.claim(&manifests, &name.namespace, &claim);
+                let found = found.map_err(|error| error.to_string());
+                answer.claims.push((claim, found));
             }
             answer.pod = Some(pod);
         }
         for object in wanted {
             if answer.definition(&object).is_none() {
                 let found = self.definition(&manifests, &object);
+                let found = found.map_err(|error| error.to_string());
                 answer.definitions.push((object, found));
             }
         }
@@ -89,7 +94,7 @@ impl Cluster for Folder {
         let manifests = self.read(Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {
             node: node.to_owned(),
-            broken: manifests.broken.clone(),
+            broken: manifests.broken.iter().map(ToString::to_string).collect(),
             ..Census::default()
         };
         for manifest in &manifests.documents {
@@ -97,8 +102,8 @@ impl Cluster for Folder {
             let name = manifest.metadata.name.as_deref().unwrap_or_default();
             let object = match (manifest.kind.as_str(), ObjectRef::new(namespace, name)) {
                 ("Pod" | DEFINITION, Ok(object)) => object,
-                ("Pod" | DEFINITION, Err(cause)) => {
-                    census.broken.push(format!("{} {cause}", manifest.kind));
+                (kind @ ("Pod" | DEFINITION), Err(error)) => {
+                    census.broken.push(format!("{kind} {error}"));
                     continue;
                 }
                 _ => continue,
@@ -122,12 +127,11 @@ impl Cluster for Folder {
 
     fn publish(&self, publication: &Publication, _: Instant) -> Result<(), ClusterError> {
         let dir = self.status_dir(publication.pod());
-        let failed = |cause: std::io::Error| ClusterError::Status {
+        status::write(&dir, publication).map_err(|source| ClusterError::Status {
             pod: publication.pod().to_string(),
-            path: dir.display().to_string(),
-            cause: cause.to_string(),
-        };
-        status::write(&dir, publication).map_err(failed)
+            path: dir,
+            source,
+        })
     }
 
     fn sweep(&self, pod: &PodName) {
@@ -136,28 +140,34 @@ impl Cluster for Folder {
 }
 
 impl Folder {
-    fn definition(&self, manifests: &Manifests, object: &ObjectRef) -> Found<Definition> {
+    fn definition(
+        &self,
+        manifests: &Manifests,
+        object: &ObjectRef,
+    ) -> Result<Definition, LookupError> {
         match manifests.find(DEFINITION, object.namespace(), object.name()) {
-            Some(manifest) => {
-                Definition::from_json(&manifest.body).map_err(|error| error.to_string())
-            }
-            None => Err(format!(
-                "no NetworkAttachmentDefinition {object} in manifestDir {}{}",
-                self.path.display(),
-                manifests.broken_hint()
-            )),
+            Some(manifest) => Ok(Definition::from_json(&manifest.body)?),
+            None => Err(LookupError::Missing {
+                kind: DEFINITION,
+                object: object.to_string(),
+                place: self.place(manifests),
+            }),
         }
     }
 
-    fn claim(&self, manifests: &Manifests, namespace: &str, name: &str) -> Found<IpamClaim> {
+    fn claim(
+        &self,
+        manifests: &Manifests,
+        namespace: &str,
+        name: &str,
+    ) -> Result<IpamClaim, LookupError> {
         match manifests.find(CLAIM, namespace, name) {
-            Some(manifest) => {
-                IpamClaim::from_json(&manifest.body).map_err(|error| error.to_string())
-            }
-            None => Err(format!(
-                "no IPAMClaim {namespace}/{name} in manifestDir {}",
-                self.path.display()
-            )),
+            Some(manifest) => Ok(IpamClaim::from_json(&manifest.body)?),
+            None => Err(LookupError::Missing {
+                kind: CLAIM,
+                object: format!("{namespace}/{name}"),
+                place: self.place(manifests),
+            }),
         }
     }
 }

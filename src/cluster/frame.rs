@@ -9,10 +9,14 @@
 //! that are missing have defaults, so that plugin and agent of neighbouring releases work
 //! together while a node is upgraded.
 
-use std::io::{self, Read};
+mod error;
+
+use std::io::Read;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+pub use error::FrameError;
 
 use super::api::definitions::Unread;
 use super::question::LONGEST_LINE;
@@ -171,51 +175,6 @@ pub fn read_sized<T: DeserializeOwned>(
     stream.read_exact(&mut body).map_err(FrameError::Io)?;
     let message = serde_json::from_slice(&body).map_err(FrameError::Json)?;
     Ok((message, length))
-}
-
-/// Why a message could not be read or sent.
-#[derive(Debug, thiserror::Error)]
-pub enum FrameError {
-    /// The stream failed or ended.
-    #[error("{0}")]
-    Io(#[source] io::Error),
-    /// Something else speaks there.
-    #[error("what came is no message of jackfield's")]
-    Foreign,
-    /// The other side is of another release.
-    #[error("it speaks version {theirs}, this is version {VERSION}; bring both to one release")]
-    Version {
-        /// The other side's version.
-        theirs: u16,
-    },
-    /// A message above the limit.
-    #[error("a message of {length} bytes, {limit} are allowed")]
-    TooLarge {
-        /// Its size.
-        length: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// The definitions before an answer have more than the limit.
-    #[error(
-        "the pod's definitions have more than {limit} bytes together; make them smaller or select fewer"
-    )]
-    Definitions {
-        /// The limit.
-        limit: usize,
-    },
-    /// The JSON is not the message that was expected.
-    #[error("a message that is not understood ({0}); bring plugin and agent to one release")]
-    Json(#[source] serde_json::Error),
-}
-
-impl FrameError {
-    /// Whether the other side went away in the middle: then it may be asked again.
-    pub fn is_gone(&self) -> bool {
-        use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
-        matches!(self, FrameError::Io(error)
-            if matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof))
-    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,17 @@
 mod yaml;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::error::FolderError;
 use crate::regular_file;
+use yaml::YamlError;
 
 /// The largest manifest file that is read, in bytes.
 const MAX_FILE: u64 = 8 << 20;
@@ -41,19 +45,60 @@ impl Manifest {
     }
 }
 
-/// A folder's documents, and the files or documents that are no manifests, each with the reason.
+/// Why a file or a document in it is not a manifest.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestFileError {
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A document is neither YAML nor JSON.
+    #[error("{} (document {number}): {source}", path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// The number of the document, from 1 on.
+        number: usize,
+        /// Why.
+        source: DocumentError,
+    },
+    /// The metadata of a document is not of the expected shape.
+    #[error("a document of kind {kind}: metadata: {source}")]
+    Metadata {
+        /// The kind of the document.
+        kind: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+}
+
+/// Why a document cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub enum DocumentError {
+    /// It begins as JSON does, and is not JSON.
+    Json(#[from] serde_json::Error),
+    /// It is not YAML.
+    Yaml(#[from] YamlError),
+}
+
+/// The documents of a folder, and why others in it are not manifests.
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     pub(super) documents: Vec<Manifest>,
-    pub(super) broken: Vec<String>,
+    pub(super) broken: Vec<Arc<ManifestFileError>>,
 }
 
 impl Manifests {
-    /// Reads `folder`. What is broken is kept as a line and hides nothing else.
+    /// Reads `folder`. A broken document hides no other.
     ///
     /// # Errors
-    /// When the folder cannot be read, or takes longer than `until`.
-    pub(super) fn read(folder: &Path, until: Instant) -> std::io::Result<Manifests> {
+    /// When the folder cannot be read, or not by `until`.
+    pub(super) fn read(folder: &Path, until: Instant) -> Result<Manifests, FolderError> {
         let mut paths: Vec<PathBuf> = Vec::new();
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
@@ -72,37 +117,38 @@ impl Manifests {
         Ok(manifests)
     }
 
-    fn read_file(&mut self, path: &Path, until: Instant) -> std::io::Result<()> {
-        let text = match read_bounded(path) {
+    fn read_file(&mut self, path: &Path, until: Instant) -> Result<(), FolderError> {
+        let path = path.to_owned();
+        let text = match regular_file::read_text(&path, MAX_FILE) {
             Ok(text) => text,
-            Err(cause) => {
-                self.broken.push(format!("{}: {cause}", path.display()));
+            Err(source) => {
+                self.skip(ManifestFileError::File { path, source });
                 return Ok(());
             }
         };
         let bodies = documents(&text).into_iter().flat_map(read_document);
         for (number, body) in bodies.enumerate() {
             if Instant::now() >= until {
-                let cause =
-                    "reading all manifests takes longer than the call may; keep fewer there";
-                return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, cause));
+                return Err(FolderError::Deadline);
             }
             match body {
                 Ok(Value::Null) => {}
                 Ok(body) => self.add(body),
-                Err(cause) => {
-                    self.broken.push(format!(
-                        "{} (document {}): {cause}",
-                        path.display(),
-                        number + 1
-                    ));
-                }
+                Err(source) => self.skip(ManifestFileError::Document {
+                    path: path.clone(),
+                    number: number + 1,
+                    source,
+                }),
             }
         }
         Ok(())
     }
 
-    /// A `List` is as good as its items.
+    fn skip(&mut self, broken: ManifestFileError) {
+        self.broken.push(Arc::new(broken));
+    }
+
+    /// Adds a document, or the items of a `List`.
     fn add(&mut self, mut body: Value) {
         if let Some(Value::Array(items)) = body.get_mut("items").map(Value::take) {
             items.into_iter().for_each(|item| self.add(item));
@@ -120,9 +166,7 @@ impl Manifests {
                     body,
                 });
             }
-            Err(cause) => self
-                .broken
-                .push(format!("a document of kind {kind}: metadata: {cause}")),
+            Err(source) => self.skip(ManifestFileError::Metadata { kind, source }),
         }
     }
 
@@ -131,18 +175,6 @@ impl Manifests {
             .iter()
             .find(|document| document.is(kind, namespace, name))
     }
-
-    /// The broken files, for the message of a look-up that found nothing.
-    pub(super) fn broken_hint(&self) -> String {
-        match self.broken.first() {
-            None => String::new(),
-            Some(first) => format!(" (unreadable here: {first})"),
-        }
-    }
-}
-
-fn read_bounded(path: &Path) -> std::io::Result<String> {
-    regular_file::read_text(path, MAX_FILE)
 }
 
 /// A file's documents: `---` at the start of a line separates them, wherever it stands.
@@ -171,21 +203,21 @@ fn is_blank(document: &str) -> bool {
     })
 }
 
-/// A document, or JSON objects one behind the other, as the ending of a file says nothing to kubectl
-/// either. What is broken hides nothing before it.
-fn read_document(document: &str) -> Vec<Result<Value, String>> {
+/// A document, or JSON objects one behind the other: kubectl does not look at a file's ending
+/// either. A broken object hides none before it.
+fn read_document(document: &str) -> Vec<Result<Value, DocumentError>> {
     let content = document.strip_prefix("---").unwrap_or(document);
     if content.trim_start().starts_with('{') {
         let objects = serde_json::Deserializer::from_str(content).into_iter();
-        let objects: Vec<Result<Value, String>> = objects
-            .map(|object| object.map_err(|cause: serde_json::Error| cause.to_string()))
+        let objects: Vec<Result<Value, DocumentError>> = objects
+            .map(|object| object.map_err(DocumentError::Json))
             .collect();
-        // Else it may be YAML that begins so.
+        // A YAML document may begin so too.
         if objects.first().is_some_and(Result::is_ok) {
             return objects;
         }
     }
-    vec![yaml::read(document)]
+    vec![yaml::read(document).map_err(DocumentError::Yaml)]
 }
 
 #[cfg(test)]
@@ -200,6 +232,11 @@ mod tests {
         let until = Instant::now() + std::time::Duration::from_secs(60);
         let manifests = Manifests::read(dir.path(), until).unwrap();
         (dir, manifests)
+    }
+
+    fn is_document(error: &ManifestFileError, file: &str, expected: usize) -> bool {
+        matches!(error, ManifestFileError::Document { path, number, .. }
+            if path.ends_with(file) && *number == expected)
     }
 
     #[test]
@@ -231,7 +268,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.yaml"), "---\na\n".repeat(100)).unwrap();
         let error = Manifests::read(dir.path(), Instant::now()).unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        assert!(matches!(error, FolderError::Deadline), "{error}");
     }
 
     #[test]
@@ -256,7 +293,7 @@ mod tests {
             assert!(manifests.find("Pod", "default", name).is_some(), "{name}");
         }
         assert_eq!(manifests.broken.len(), 1, "{:?}", manifests.broken);
-        assert!(manifests.broken_hint().contains("f.yml (document 2)"));
+        assert!(is_document(&manifests.broken[0], "f.yml", 2));
     }
 
     #[test]
@@ -270,6 +307,6 @@ mod tests {
         ]);
         assert!(manifests.find("Pod", "default", "web").is_some());
         assert_eq!(manifests.broken.len(), 2, "{:?}", manifests.broken);
-        assert!(manifests.broken_hint().contains("a.yaml (document 1)"));
+        assert!(is_document(&manifests.broken[0], "a.yaml", 1));
     }
 }

@@ -1,9 +1,9 @@
-//! What the cluster is still to be told, on disk: it outlives the plugin, the agent and any
-//! outage of the API server.
+//! Publications on disk that the API server does not have yet. They outlive the plugin, the agent and
+//! any outage of the API server.
 //!
-//! The plugin writes one file a publication, whole or not at all; the agent makes the writes and
-//! takes the files away. They are not synced: after a power loss no pod has its old sandbox, and
-//! each gets a new status with the next.
+//! The plugin writes one file per publication, whole or not at all. The agent publishes them and
+//! removes the files. They are not synced: after a power loss no pod has its old sandbox, and each
+//! gets a new status with the next.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -20,26 +20,36 @@ use super::{PodName, Publication};
 use crate::boot::boot_id;
 use crate::regular_file;
 
-/// The form of the files; one of another form is left to the release that knows it.
+/// The form of the files. A file of another form is left to the release that knows it.
 const FORM: u32 = 1;
 const SUFFIX: &str = ".json";
-/// How long the same words about the same pod make one event, in seconds.
+/// For how many seconds equal events about a pod count as one.
 const PERIOD: u64 = 600;
-const TORN: &str = ".unreadable";
+const UNREADABLE: &str = ".unreadable";
 /// The largest file that is read, in bytes: a publication within its limits is smaller.
 pub const MAX_FILE: u64 = 1 << 20;
-/// How many entries of the directory are looked through for what a new publication replaces.
-const LOOKED_AT: usize = 4096;
+/// How many entries of the directory a call or a survey looks at.
+const MOST_ENTRIES: usize = 4096;
 /// How many writes a survey reads.
-const SURVEYED: usize = 256;
-/// How many publications a new one replaces.
-const REPLACED: usize = 16;
+const MOST_SURVEYED: usize = 256;
+/// How many publications a new one replaces at most.
+const MOST_REPLACED: usize = 16;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct File<P> {
     form: u32,
     boot: String,
     publication: P,
+}
+
+/// Why the file of an owed write cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub enum OwedWriteError {
+    /// The file system's reason, or the file is not a regular one of at most [`MAX_FILE`] bytes.
+    Io(#[from] io::Error),
+    /// The file is not a publication.
+    Json(#[from] serde_json::Error),
 }
 
 /// One write that is owed.
@@ -49,17 +59,17 @@ pub struct OwedWrite {
     pub file: String,
     /// Whether it was written since the node has booted.
     pub of_this_boot: bool,
-    /// What is to be told.
+    /// The publication.
     pub publication: Publication,
 }
 
 impl OwedWrite {
-    /// Orders writes as they were made: those of earlier boots first.
+    /// Orders writes by their age: those of earlier boots first.
     pub fn by_age(&self, other: &OwedWrite) -> Ordering {
         (self.of_this_boot, &self.file).cmp(&(other.of_this_boot, &other.file))
     }
 
-    /// The period in which it was written: it is the same whenever it is told.
+    /// The period in which it was written. It does not depend on when the agent publishes it.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());
@@ -67,7 +77,7 @@ impl OwedWrite {
     }
 }
 
-/// The period that it is now.
+/// The current period.
 pub fn period_now() -> String {
     let now = clock_gettime(ClockId::Boottime).tv_sec;
     period(u64::try_from(now).unwrap_or_default())
@@ -77,10 +87,10 @@ fn period(since_boot: u64) -> String {
     format!("{} {}", boot_id(), since_boot / PERIOD)
 }
 
-/// What is owed, as it lies there.
+/// The state of the directory of owed writes.
 #[derive(Debug, Default)]
 pub struct OwedSurvey {
-    /// The pods of the writes, each with its age.
+    /// The pods of the writes, each with the age of the write.
     pub waiting: Vec<(PodName, Duration)>,
     /// Files that cannot be read.
     pub broken: Vec<PathBuf>,
@@ -116,17 +126,17 @@ impl OwedWrites {
             .create(&self.dir)
     }
 
-    /// Whether the directory was removed from the node while it is mounted here: what plugins keep
-    /// does not arrive any more.
+    /// Whether the directory was removed from the node while it is mounted here. Then the agent does
+    /// not see new writes of the plugins.
     pub fn is_removed(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|dir| dir.nlink() == 0)
     }
 
-    /// Keeps a publication, in place of those of the same pod that are still owed: what they owe
-    /// is kept with it. However often a pod is tried, its publications take the space of one.
+    /// Keeps a publication together with those of the same pod that are still owed, in one file.
+    /// However often an ADD is retried, the pod's publications take the space of one.
     ///
     /// # Errors
-    /// Those of the file system; then nothing is kept.
+    /// Those of the file system; then the publication is not kept.
     pub fn keep(&self, publication: &Publication) -> io::Result<()> {
         let of_pod = ending(publication.pod());
         // By the time since boot, so that a clock that is set back changes no order.
@@ -163,16 +173,16 @@ impl OwedWrites {
         kept
     }
 
-    /// What is owed of a pod since before `name` was chosen, oldest first. Whatever cannot be read
-    /// is for the agent to put aside.
+    /// The writes owed for a pod that are older than the file `name`, oldest first. The agent puts
+    /// aside files that cannot be read.
     fn earlier(&self, name: &str, of_pod: &str, pod: &PodName) -> Vec<OwedWrite> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten();
         let names = entries
-            .take(LOOKED_AT)
+            .take(MOST_ENTRIES)
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .filter(|other| is_write(other) && other.ends_with(of_pod));
         let mut earlier: Vec<OwedWrite> = names
-            .take(REPLACED)
+            .take(MOST_REPLACED)
             .filter_map(|other| self.read(&other).ok()?)
             .filter(|other| other.publication.pod() == pod)
             .filter(|other| !other.of_this_boot || *other.file < *name)
@@ -181,17 +191,17 @@ impl OwedWrites {
         earlier
     }
 
-    /// Drops what is owed of a pod.
+    /// Drops the writes owed for a pod.
     pub fn forget_pod(&self, pod: &PodName) {
         for write in self.earlier("~", &ending(pod), pod) {
             let _ = self.forget(&write.file);
         }
     }
 
-    /// The names of the files of all writes that are owed, in no order.
+    /// The names of the files of all owed writes, in no order.
     ///
     /// # Errors
-    /// When the directory is there and cannot be read.
+    /// When the directory exists and cannot be read.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -204,26 +214,25 @@ impl OwedWrites {
             .collect()
     }
 
-    /// The age of every write that is owed, and every file that cannot be read, changing nothing:
-    /// for whoever only looks.
+    /// The age of every owed write, and every file that cannot be read. It changes nothing.
     ///
     /// # Errors
-    /// When the directory is there and cannot be read.
+    /// When the directory exists and cannot be read.
     pub fn survey(&self) -> io::Result<OwedSurvey> {
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
             entries => entries?,
         };
         let mut survey = OwedSurvey::default();
-        for entry in entries.take(LOOKED_AT) {
+        for entry in entries.take(MOST_ENTRIES) {
             let entry = entry?;
             let Ok(file) = entry.file_name().into_string() else {
                 continue;
             };
-            if survey.waiting.len() + survey.broken.len() == SURVEYED {
+            if survey.waiting.len() + survey.broken.len() == MOST_SURVEYED {
                 break;
             }
-            if file.ends_with(TORN) {
+            if file.ends_with(UNREADABLE) {
                 survey.broken.push(entry.path());
             }
             if !is_write(&file) {
@@ -243,10 +252,10 @@ impl OwedWrites {
         Ok(survey)
     }
 
-    /// A write is made, or nobody is there any more to be told.
+    /// Removes the file of a write that is published, or whose pod is gone.
     ///
     /// # Errors
-    /// Those of the file system; a file that is gone is none.
+    /// Those of the file system, except for a missing file.
     pub fn forget(&self, file: &str) -> io::Result<()> {
         match fs::remove_file(self.dir.join(file)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -254,20 +263,20 @@ impl OwedWrites {
         }
     }
 
-    /// One write; `None` where its file is gone, or of another release's form.
+    /// Reads one write; `None` where its file is missing, or has the form of another release.
     ///
     /// # Errors
-    /// Why it cannot be read: also when it is no regular file, or larger than [`MAX_FILE`].
-    pub fn read(&self, name: &str) -> Result<Option<OwedWrite>, String> {
+    /// [`OwedWriteError`].
+    pub fn read(&self, name: &str) -> Result<Option<OwedWrite>, OwedWriteError> {
         let bytes = match regular_file::read_untrusted(&self.dir.join(name), MAX_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            bytes => bytes.map_err(|error| error.to_string())?,
+            bytes => bytes?,
         };
-        let file: File<IgnoredAny> = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+        let file: File<IgnoredAny> = serde_json::from_slice(&bytes)?;
         if file.form != FORM {
             return Ok(None);
         }
-        let file: File<Publication> = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+        let file: File<Publication> = serde_json::from_slice(&bytes)?;
         Ok(Some(OwedWrite {
             file: name.to_owned(),
             of_this_boot: file.boot == boot_id(),
@@ -275,15 +284,14 @@ impl OwedWrites {
         }))
     }
 
-    /// Puts a file aside that cannot be read, and says so in a line.
-    pub fn put_aside(&self, name: &str, cause: &str) -> String {
-        let path = self.dir.join(name);
-        let aside = self.dir.join(format!("{name}{TORN}"));
-        let line = format!("{}: {cause}", path.display());
-        match fs::rename(&path, &aside) {
-            Ok(()) => format!("{line}; it is put aside as {}", aside.display()),
-            Err(error) => format!("{line}; it cannot be put aside: {error}"),
-        }
+    /// Renames a file that cannot be read, so that it is not read again. Returns the new path.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn put_aside(&self, name: &str) -> io::Result<PathBuf> {
+        let aside = self.dir.join(format!("{name}{UNREADABLE}"));
+        fs::rename(self.dir.join(name), &aside)?;
+        Ok(aside)
     }
 }
 
@@ -291,7 +299,7 @@ fn is_write(name: &str) -> bool {
     !name.starts_with('.') && name.ends_with(SUFFIX)
 }
 
-/// How the names of a pod's files end. Two pods may have the same ending.
+/// The end of the names of a pod's files. Two pods may have the same one.
 fn ending(pod: &PodName) -> String {
     let uid = pod.uid.as_deref().unwrap_or_default();
     let sum = crc32fast::hash(format!("{pod} {uid}").as_bytes());
@@ -301,7 +309,7 @@ fn ending(pod: &PodName) -> String {
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     fs::OpenOptions::new()
         .write(true)
-        // The agent may write in this directory too: a link of its making is not followed.
+        // The agent may write to this directory too, and must not place a link here.
         .create_new(true)
         .mode(0o600)
         .open(path)?

@@ -1,21 +1,25 @@
-//! What the cluster is told of a pod.
+//! The outcome of an ADD, as the cluster gets it: a status and events.
+
+mod words;
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::ApiError;
 use super::pod::PodName;
+use crate::diagnostic;
 use crate::npwg::StatusEntry;
 
 /// How many events one publication has at most: one for each of many networks, and no flood.
 pub const MAX_EVENTS: usize = 32;
-/// How long an event's message is at most, in bytes; the API server refuses more than 1 KiB.
+/// The longest message of an event, in bytes; the API server refuses more than 1 KiB.
 pub const MAX_MESSAGE: usize = 1000;
-/// How large a network-status is at most, in bytes: all annotations of a pod together have 256 KiB,
-/// and the others need room too. `deploy/admission.yaml` refuses a larger one.
+/// The largest network-status, in bytes: all annotations of a pod have 256 KiB together, and the
+/// others need room too. `deploy/admission.yaml` refuses a larger one.
 pub const MAX_STATUS: usize = 192 * 1024;
 
-/// What became of an ADD, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and [`MAX_STATUS`].
+/// The outcome of an ADD, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and [`MAX_STATUS`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Unbounded")]
 pub struct Publication {
@@ -24,7 +28,7 @@ pub struct Publication {
     events: Vec<Event>,
 }
 
-/// A publication as it was written, by any release.
+/// A publication of any release, without limits.
 #[derive(Deserialize)]
 struct Unbounded {
     pod: PodName,
@@ -54,10 +58,7 @@ impl Publication {
         });
         let status = status.filter(|_| length <= MAX_STATUS);
         if length > MAX_STATUS {
-            let message = format!(
-                "network-status is not written: it has {length} bytes; {MAX_STATUS} are allowed"
-            );
-            events.push(Event::warning("StatusTooLong", message));
+            events.push(Omission::LongStatus(length).event());
         }
         Publication {
             pod,
@@ -81,13 +82,13 @@ impl Publication {
         &self.events
     }
 
-    /// This publication with what an `earlier` one of the same pod still owes: its events, and its
-    /// status where this one has none.
+    /// Merges an `earlier` publication for the same pod into this one: its events, and its status
+    /// where this one has none.
     #[must_use]
     pub fn after(self, earlier: Publication) -> Publication {
-        let said: HashSet<&Event> = self.events.iter().collect();
+        let newer: HashSet<&Event> = self.events.iter().collect();
         let mut events = earlier.events;
-        events.retain(|event| !said.contains(event));
+        events.retain(|event| !newer.contains(event));
         events.extend(self.events);
         Publication {
             pod: self.pod,
@@ -103,15 +104,35 @@ fn few(mut events: Vec<Event>) -> Vec<Event> {
     {
         let omitted = events.len() - (MAX_EVENTS - 2);
         events.truncate(MAX_EVENTS - 2);
-        let message =
-            format!("{omitted} more events are left out; at most {MAX_EVENTS} are written");
-        events.extend([Event::warning("EventsOmitted", message), last]);
+        events.extend([Omission::Events(omitted).event(), last]);
     }
     for event in &mut events {
         let end = event.message.floor_char_boundary(MAX_MESSAGE);
         event.message.truncate(end);
     }
     events
+}
+
+/// Why a publication lacks something.
+#[derive(Debug)]
+pub(super) enum Omission {
+    /// The status is longer than [`MAX_STATUS`], in bytes.
+    LongStatus(usize),
+    /// The API server finds the pod too long with the status.
+    RefusedStatus(ApiError),
+    /// So many events are beyond [`MAX_EVENTS`].
+    Events(usize),
+}
+
+impl Omission {
+    /// The event that says so.
+    pub(super) fn event(&self) -> Event {
+        let reason = match self {
+            Omission::LongStatus(_) | Omission::RefusedStatus(_) => "StatusTooLong",
+            Omission::Events(_) => "EventsOmitted",
+        };
+        Event::warning(reason, diagnostic::line(self))
+    }
 }
 
 /// An event about a pod.
@@ -127,7 +148,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Something that somebody should look at.
+    /// An event about a problem.
     pub fn warning(reason: &str, message: impl Into<String>) -> Event {
         Event {
             kind: EventKind::Warning,
@@ -136,7 +157,7 @@ impl Event {
         }
     }
 
-    /// Something that went as it should.
+    /// An event without a problem.
     pub fn normal(reason: &str, message: impl Into<String>) -> Event {
         Event {
             kind: EventKind::Normal,
@@ -146,12 +167,12 @@ impl Event {
     }
 }
 
-/// How grave an event is.
+/// The type of an event in the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EventKind {
-    /// As it should be.
+    /// There is no problem.
     Normal,
-    /// Not as it should be.
+    /// There is a problem.
     Warning,
 }
 
@@ -180,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn however_much_there_is_to_say_a_publication_is_small() {
+    fn a_publication_is_small_however_many_events_it_is_made_of() {
         let mut events = warnings(30_000);
         events.push(Event::normal("AddedInterface", "last"));
         let made = Publication::new(pod(), Some(vec![entry("n")]), events.clone());

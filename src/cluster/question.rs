@@ -1,16 +1,17 @@
-//! What the plugin asks, and what it is answered.
+//! The question of the plugin, and the answer to it.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::lookup::LookupResult;
 use super::pod::{Pod, PodAnnotations, PodName};
 use crate::bounded;
 use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
-/// What the plugin asks, once per ADD; the default asks for nothing.
+/// The question of the plugin, one per ADD; the default asks for nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {
@@ -27,20 +28,17 @@ pub struct Question {
     pub multus_namespace: String,
     /// How annotations are read.
     pub dialect: Dialect,
-    /// Where kubelet is to be asked for the pod's devices (`podResourcesSocket`), should one of
-    /// its networks use any; `None` when they do not matter.
+    /// The socket at which kubelet is asked for the pod's devices (`podResourcesSocket`) if one of
+    /// its networks uses any; `None` when they do not matter.
     pub kubelet: Option<PathBuf>,
-    /// Whether whoever asks takes definitions in messages of their own before the answer.
+    /// Whether the plugin takes definitions in messages of their own before the answer.
     pub parts: bool,
-    /// How long to wait for somebody who answers: an agent may just be starting.
+    /// How long to wait for an agent: it may be starting.
     #[serde(skip)]
     pub patience: Duration,
 }
 
-/// A definition or a claim as it was looked up: there, or why not.
-pub type Found<T> = Result<T, String>;
-
-/// What the cluster knows.
+/// The objects that an ADD needs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answer {
@@ -48,25 +46,25 @@ pub struct Answer {
     pub pod: Option<Pod>,
     /// Every definition that was named, in no order.
     #[serde(deserialize_with = "looked_up")]
-    pub definitions: Vec<(ObjectRef, Found<Definition>)>,
+    pub definitions: Vec<(ObjectRef, LookupResult<Definition>)>,
     /// Every claim that was named, by its name.
     #[serde(deserialize_with = "looked_up")]
-    pub claims: Vec<(String, Found<IpamClaim>)>,
-    /// What kubelet says of the pod's devices; `None` where it was not asked, since no network
-    /// uses any.
+    pub claims: Vec<(String, LookupResult<IpamClaim>)>,
+    /// The pod's devices according to kubelet; `None` where no network uses any, so that kubelet
+    /// was not asked.
     pub kubelet: Option<PodDevices>,
 }
 
-/// The longest line of text in what others answer, in bytes; a longer one is cut.
+/// The longest line in an answer, in bytes; a longer one is cut.
 pub(super) const LONGEST_LINE: usize = 1 << 10;
 
-fn looked_up<'de, D, Name, T>(input: D) -> Result<Vec<(Name, Found<T>)>, D::Error>
+fn looked_up<'de, D, Name, T>(input: D) -> Result<Vec<(Name, LookupResult<T>)>, D::Error>
 where
     D: Deserializer<'de>,
     Name: Deserialize<'de>,
     T: Deserialize<'de>,
 {
-    let mut all: Vec<(Name, Found<T>)> = bounded::list::<_, _, 256>(input)?;
+    let mut all: Vec<(Name, LookupResult<T>)> = bounded::list::<_, _, 256>(input)?;
     for (_, found) in &mut all {
         if let Err(cause) = found {
             bounded::cut(cause, LONGEST_LINE);
@@ -77,15 +75,14 @@ where
 
 impl Answer {
     /// The definition of that name.
-    pub fn definition(&self, object: &ObjectRef) -> Option<&Found<Definition>> {
+    pub fn definition(&self, object: &ObjectRef) -> Option<&LookupResult<Definition>> {
         self.definitions
             .iter()
             .find(|(name, _)| name == object)
             .map(|(_, found)| found)
     }
 
-    /// Whether a network of that name is one that is known: a definition that was found, or a
-    /// network that has none.
+    /// Whether a network of that name is known: it has a definition that was found, or needs none.
     pub fn knows(&self, network: &str) -> bool {
         match network.parse() {
             Ok(object) => matches!(self.definition(&object), Some(Ok(_))),
@@ -93,7 +90,7 @@ impl Answer {
         }
     }
 
-    /// Puts in definitions that came before the answer, which holds their names alone.
+    /// Adds definitions that came before the answer, which holds only their names.
     pub fn complete(&mut self, definitions: Vec<(ObjectRef, Definition)>) {
         for (object, definition) in definitions {
             if let Some((_, found)) = self.definitions.iter_mut().find(|(it, _)| *it == object) {
@@ -103,7 +100,7 @@ impl Answer {
     }
 
     /// The claim of that name.
-    pub fn claim(&self, name: &str) -> Option<&Found<IpamClaim>> {
+    pub fn claim(&self, name: &str) -> Option<&LookupResult<IpamClaim>> {
         self.claims
             .iter()
             .find(|(known, _)| known == name)

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::{said, settles, text};
-use crate::cluster::api::definitions::{Read, Unread, Wire};
+use crate::cluster::api::definitions::{DefinitionRead, Unread, Wire};
 use crate::cluster::api::events;
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::{SliceObject, identify};
@@ -86,7 +86,7 @@ pub(super) fn objects(bytes: &[u8]) {
     }
     // What the agent reads of an answer is what is read of the whole object.
     if let Ok(wire) = serde_json::from_slice::<Wire>(bytes)
-        && let Read::Whole {
+        && let DefinitionRead::Whole {
             definition: read, ..
         } = wire.read()
     {

@@ -1,7 +1,7 @@
 //! Networks looked at without a pod: what their configurations and programs lack.
 
 use super::{Context, Failure, inquiry, networks};
-use crate::cluster::{Catalog, Found, Network, Question, administrators_definitions};
+use crate::cluster::{Catalog, Network, NetworkError, Question, administrators_definitions};
 use crate::npwg::ObjectRef;
 use crate::plan;
 use crate::verify::IntendedFunction;
@@ -89,7 +89,7 @@ fn examine(
     context: &Context<'_>,
     label: &str,
     is_administrators: bool,
-    found: Found<Network>,
+    found: Result<Network, NetworkError>,
 ) -> Examined {
     let mut examined = Examined {
         label: label.to_owned(),
@@ -98,15 +98,17 @@ fn examine(
         types: Vec::new(),
         problems: Vec::new(),
     };
-    let read = found.and_then(|network| {
-        examined.resource.clone_from(&network.resource);
-        let read = if is_administrators {
-            plan::read_administrators(&context.request.config, &network)
-        } else {
-            plan::read(&network)
-        };
-        read.map_err(|reason| reason.to_string())
-    });
+    let read = found
+        .map_err(|error| error.to_string())
+        .and_then(|network| {
+            examined.resource.clone_from(&network.resource);
+            let read = if is_administrators {
+                plan::read_administrators(&context.request.config, &network)
+            } else {
+                plan::read(&network)
+            };
+            read.map_err(|reason| reason.to_string())
+        });
     match read {
         Ok((_, config)) => {
             for plugin in config.plugins() {

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use super::{Context, Failure, inquiry};
 use crate::cluster::{
-    Answer, Catalog, ClusterError, Network, PodName, Question, administrators_definitions,
+    Answer, Catalog, ClusterError, Network, NetworkError, PodName, Question,
+    administrators_definitions,
 };
 use crate::cni::{NetworkConfig, NetworkName, ValidAttachment};
 use crate::delegate::{Binaries, Chain, Ran, Time};
@@ -83,7 +84,9 @@ pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrator
         auxiliary,
         ..
     } = Catalog::build(config, answer);
-    let unknown = |label: &str, cause: String| Reason::Network(cause).at(label, None).into();
+    let unknown = |label: &str, cause: NetworkError| {
+        Reason::Network(cause.to_string()).at(label, None).into()
+    };
     let administrators = |network: &Network| {
         let in_time = Instant::now() < context.deadline;
         let read = in_time.then(|| plan::read_administrators(config, network));

@@ -7,7 +7,7 @@ use super::attachment::Attachment;
 use super::error::{PlanError, Reason};
 use super::network::read;
 use super::{Inputs, MAX_CAPABILITIES, MAX_CONFIGURATIONS, Plan, capabilities, restrictions};
-use crate::cluster::{Found, Network};
+use crate::cluster::{Network, NetworkError};
 use crate::cni::{InterfaceName, NetworkConfig};
 use crate::npwg::Selection;
 
@@ -97,12 +97,11 @@ impl<'a> Planner<'a> {
             return;
         };
         let ifname = self.next_ifname();
-        let attachment =
-            match found {
-                Ok(network) => self.administrators(network, ifname, false),
-                Err(cause) => Err(Reason::Network(cause.clone())
-                    .at("auxiliaryCNIChainName", Some(ifname.as_str()))),
-            };
+        let attachment = match found {
+            Ok(network) => self.administrators(network, ifname, false),
+            Err(cause) => Err(Reason::Network(cause.to_string())
+                .at("auxiliaryCNIChainName", Some(ifname.as_str()))),
+        };
         self.take(attachment.map(|attachment| Attachment {
             is_auxiliary: true,
             ..attachment
@@ -110,7 +109,7 @@ impl<'a> Planner<'a> {
     }
 
     /// `defaultNetworks`, for a pod that gets them.
-    pub(super) fn defaults(&self) -> &'a [(String, Found<Network>)] {
+    pub(super) fn defaults(&self) -> &'a [(String, Result<Network, NetworkError>)] {
         let system = &self.inputs.config.system_namespaces;
         match self.inputs.pod {
             Some(pod) if !system.contains(&pod.namespace) => &self.inputs.catalog.defaults,

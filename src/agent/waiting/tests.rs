@@ -115,8 +115,10 @@ fn what_is_kept_in_memory_has_a_limit_and_one_place_for_each_pod() {
     });
     let kept = kept.count();
     assert!((8..MAX_IN_MEMORY / MAX_STATUS).contains(&kept), "{kept}");
-    let error = waiting.keep(Publication::new(pod("more"), large(), Vec::new()));
-    assert!(error.unwrap_err().contains("free space there"));
+    let refused = waiting.keep(Publication::new(pod("more"), large(), Vec::new()));
+    let full = refused.unwrap_err();
+    assert_eq!(full.dir, dir.path().join("publish"));
+    assert!(full.bytes <= MAX_IN_MEMORY, "{full}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tracing::{info, warn};
 use super::Watched;
 use crate::agent::cache::{Keepable, Shelf};
 use crate::cluster::api::events::{Change, Event};
-use crate::cluster::api::kinds::Objects;
+use crate::cluster::api::kinds::{ObjectNameError, Objects};
 use crate::cluster::api::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
@@ -58,7 +58,7 @@ where
     }
 
     /// The name of an object that has one.
-    fn named(&self, object: Result<ObjectRef, String>) -> Option<ObjectRef> {
+    fn named(&self, object: Result<ObjectRef, ObjectNameError>) -> Option<ObjectRef> {
         let kind = self.objects.kind;
         object
             .inspect_err(|cause| warn!(kind, "an object cannot be read and is not kept: {cause}"))

@@ -22,11 +22,11 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// A connection to the agent, which this process never closes: its end does. The kernel closes what
-/// the agent sent with the connection, and closing a descriptor may take long (a socket with
-/// SO_LINGER waits, a file without a name is freed block by block). At the end of a process a socket
-/// does not wait any more. A file still does: an agent can delay the end of a call that asks it,
-/// which it can do by not answering too. A call that only tells takes no descriptor at all.
+/// A connection to the agent. Only the end of this process closes it: with the connection, the kernel
+/// closes the descriptors that the agent sent, which may take long (a socket with SO_LINGER waits, a
+/// file without a name is freed block by block). At the end of a process a socket does not wait any
+/// more. A file still does, so an agent can delay the end of a call that asks it, as it also can by
+/// not answering. A call that only reports takes no descriptor at all.
 pub(super) type AgentConnection = ManuallyDrop<UnixStream>;
 
 /// How many descriptors come with one message at most (`SCM_MAX_FD`).
@@ -34,11 +34,10 @@ const MOST_DESCRIPTORS: usize = 253;
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum For {
-    /// A question, which waits until then.
+pub(super) enum Purpose {
+    /// A question, whose answer comes by this time.
     Asking(Instant),
-    /// A message without an answer, which waits for nothing: an agent without room in its queue is
-    /// as good as none.
+    /// A message without an answer. It does not wait for an agent whose queue is full.
     Telling,
 }
 
@@ -47,9 +46,16 @@ pub(super) enum For {
 pub(super) enum ConnectError {
     /// The kernel's reason.
     Io(io::Error),
-    /// This user listens there, who is not root.
+    /// The file is not a socket.
+    NotSocket,
+    /// The listener is this user, who is not root.
     Untrusted(u32),
 }
+
+/// An agent sent a file descriptor.
+#[derive(Debug, thiserror::Error)]
+#[error("it sent a descriptor, which no agent does")]
+pub(super) struct DescriptorError;
 
 impl From<io::Error> for ConnectError {
     fn from(error: io::Error) -> ConnectError {
@@ -59,25 +65,24 @@ impl From<io::Error> for ConnectError {
 
 /// Connects to the agent's socket.
 ///
-/// A link of that name is refused: the agent may write to the socket's directory, and root does not
-/// go where the agent points. The listener has to be root, since its answers decide what runs.
-pub(super) fn open(path: &Path, purpose: For) -> Result<AgentConnection, ConnectError> {
+/// It follows no link: the agent may write to the socket's directory, and must not point root
+/// elsewhere. The listener has to be root, since its answers decide what runs.
+pub(super) fn open(path: &Path, purpose: Purpose) -> Result<AgentConnection, ConnectError> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let named = File::from(nix::fcntl::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
     if !named.metadata()?.file_type().is_socket() {
-        let cause = "it is not a socket; remove it, and restart the agent";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, cause).into());
+        return Err(ConnectError::NotSocket);
     }
     let mut flags = SockFlag::SOCK_CLOEXEC;
-    flags.set(SockFlag::SOCK_NONBLOCK, matches!(purpose, For::Telling));
+    flags.set(SockFlag::SOCK_NONBLOCK, matches!(purpose, Purpose::Telling));
     let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None);
     let stream = UnixStream::from(stream.map_err(io::Error::from)?);
     match purpose {
-        // The kernel applies it to connecting too, which waits while the agent's queue is full.
-        For::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
-        // Before the agent can send: nothing of its own then waits to be closed with this process.
-        For::Telling => stream.shutdown(Shutdown::Read)?,
+        // The timeout holds for connecting too, which waits while the agent's queue is full.
+        Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
+        // Before the agent can send, so that this process has nothing of the agent to close.
+        Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());
     let address = UnixAddr::new(itself.as_str()).map_err(io::Error::from)?;
@@ -89,7 +94,7 @@ pub(super) fn open(path: &Path, purpose: For) -> Result<AgentConnection, Connect
     Ok(AgentConnection::new(stream))
 }
 
-/// Sends bytes without waiting, and a descriptor with the first of them.
+/// Sends bytes without waiting, and a descriptor with the first byte.
 pub(super) fn send_with(
     stream: &UnixStream,
     bytes: &[u8],
@@ -145,8 +150,7 @@ impl Read for ByDeadline<'_> {
             }
         }
         if descriptors > 0 {
-            let cause = "it sent a descriptor, which no agent does";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, cause));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, DescriptorError));
         }
         Ok(read.bytes)
     }
@@ -163,7 +167,7 @@ impl Write for ByDeadline<'_> {
     }
 }
 
-/// The time that is left, which is never zero: that would mean no limit.
+/// The time that is left. It is never zero, which would mean no limit.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() {

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use futures_util::{StreamExt, stream};
 
 use super::{ApiError, PodView, SliceView, slices};
-use crate::cluster::{Answer, ClusterError, Found, PodName, Question, devices};
+use crate::cluster::lookup::{LookupError, Place};
+use crate::cluster::{Answer, ClusterError, PodName, Question, devices};
 use crate::kubelet::{PodDevices, PodResources};
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
@@ -32,11 +33,17 @@ pub trait Lookup {
         name: &str,
     ) -> Option<Result<Option<PodView>, ApiError>>;
 
-    /// A definition, or why there is none.
-    async fn definition(&self, object: &ObjectRef) -> Found<Definition>;
+    /// A definition.
+    ///
+    /// # Errors
+    /// [`LookupError`], which all who wait for the same look-up share.
+    async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>>;
 
-    /// A claim, or why there is none.
-    async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim>;
+    /// A claim.
+    ///
+    /// # Errors
+    /// [`LookupError`].
+    async fn claim(&self, namespace: &str, name: &str) -> Result<IpamClaim, LookupError>;
 
     /// kubelet's pod-resources API behind a socket.
     fn kubelet(&self, socket: &Path) -> Rc<PodResources>;
@@ -89,7 +96,7 @@ pub async fn answer(
         answer.claims = stream::iter(claims)
             .map(async |claim| {
                 let found = lookup.claim(&name.namespace, &claim).await;
-                (claim, found)
+                (claim, found.map_err(|error| error.to_string()))
             })
             .buffer_unordered(AT_ONCE)
             .collect()
@@ -100,11 +107,12 @@ pub async fn answer(
         .map(async |(number, object)| {
             let found = match number {
                 0..MOST => lookup.definition(&object).await,
-                _ => Err(format!(
-                    "{object} was not looked up: one pod's networks are of {MOST} definitions at most"
-                )),
+                _ => Err(Rc::new(LookupError::TooMany {
+                    object: object.clone(),
+                    limit: MOST,
+                })),
             };
-            (object, found)
+            (object, found.map_err(|error| error.to_string()))
         })
         .buffer_unordered(AT_ONCE)
         .collect()
@@ -178,7 +186,7 @@ fn judge(
     let Some(view) = view else {
         return Err(ClusterError::UnknownPod {
             pod: name.to_string(),
-            place: "the cluster".to_owned(),
+            place: Place::ApiServer,
         });
     };
     if !view.identity.is(name.uid.as_deref()) {

@@ -1,14 +1,16 @@
-//! Who is on a node: its pods and the cluster's definitions, page by page.
+//! The names of a node's pods and of the cluster's definitions, page by page.
 
 use super::kinds::Objects;
 use super::objects::{PodObject, PodView};
 use super::pages::Item;
 use super::{ApiError, ApiServer};
+use crate::cluster::census::CensusProblem;
 use crate::cluster::{Census, PodName};
+use crate::diagnostic;
 
 impl ApiServer {
     /// The pods of a node that have, or will have, a network of their own, and all definitions where
-    /// they are asked for.
+    /// `with_definitions` is set.
     pub(super) async fn census(
         &self,
         node: &str,
@@ -35,7 +37,8 @@ impl ApiServer {
         if with_definitions {
             let names = self.names_of_definitions(usize::MAX).await?;
             census.definitions = names.definitions;
-            census.broken = names.broken;
+            let broken = names.broken.into_iter().map(CensusProblem::Definition);
+            census.broken = broken.map(|it| diagnostic::line(&it)).collect();
         }
         Ok(census)
     }

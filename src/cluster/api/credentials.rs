@@ -8,6 +8,7 @@ use kube::Config;
 use kube::config::Kubeconfig;
 use secrecy::ExposeSecret;
 
+use super::CredentialsError;
 use crate::regular_file;
 
 /// The largest token, in bytes.
@@ -18,14 +19,13 @@ const MAX_KUBECONFIG: u64 = 1 << 20;
 
 /// Reads a kubeconfig. Relative paths in it begin in its own directory.
 ///
-/// It is not read by kube, which would wait for the writer of a FIFO and brings a YAML parser of its own.
+/// kube would wait for the writer of a FIFO, and would bring a second YAML parser.
 ///
 /// # Errors
-/// Why it cannot be read.
-pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, String> {
-    let text = regular_file::read_text(path, MAX_KUBECONFIG).map_err(|cause| cause.to_string())?;
-    let read: Result<Kubeconfig, _> = serde_norway::from_str(&text);
-    let mut kubeconfig = read.map_err(|cause| cause.to_string())?;
+/// When it cannot be read, or is not a kubeconfig.
+pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, CredentialsError> {
+    let text = regular_file::read_text(path, MAX_KUBECONFIG)?;
+    let mut kubeconfig: Kubeconfig = serde_norway::from_str(&text)?;
     let dir = path.parent().unwrap_or(Path::new("/"));
     let absolute = |file: &mut Option<String>| {
         if let Some(relative) = file.as_mut().filter(|file| Path::new(file).is_relative()) {
@@ -63,29 +63,30 @@ pub(super) fn files(kubeconfig: &Kubeconfig) -> impl Iterator<Item = &str> {
     authorities.chain(of_users)
 }
 
-/// The configuration with its token as a header, which is read anew with the configuration once the API
-/// server refuses it. Editors end a file with a line feed, which no header has.
+/// Adds the token as a header. Whoever sends requests reads the configuration again once the API
+/// server refuses the token. The line feed with which editors end a file does not belong to it.
 ///
 /// # Errors
-/// When there is a token that no header can have, its file cannot be read, or a program is to be run for
-/// it: a plugin's deadline does not wait for one.
-pub(super) fn with_token(mut config: Config) -> Result<Config, String> {
+/// When the token cannot be a header, its file cannot be read, or the configuration names a program
+/// for it: a plugin's deadline leaves no time to run one.
+pub(super) fn with_token(mut config: Config) -> Result<Config, CredentialsError> {
     let user = &mut config.auth_info;
     if user.exec.is_some() || user.auth_provider.is_some() {
-        let cause = "its user has a program for credentials, which is not run; name a token, a \
-                     tokenFile or a client certificate";
-        return Err(cause.to_owned());
+        return Err(CredentialsError::Program);
     }
     let token = match (&user.token_file, &user.token) {
         (Some(file), _) => {
             let text = regular_file::read_text(Path::new(file), MAX_TOKEN);
-            text.map_err(|cause| format!("{file}: {cause}"))?
+            text.map_err(|source| CredentialsError::File {
+                path: file.clone(),
+                source,
+            })?
         }
         (None, Some(token)) => token.expose_secret().to_owned(),
         (None, None) => return Ok(config),
     };
     let Ok(mut bearer) = HeaderValue::from_str(&format!("Bearer {}", token.trim())) else {
-        return Err("the token has characters that no token has; write a new one".to_owned());
+        return Err(CredentialsError::Token);
     };
     bearer.set_sensitive(true);
     config.headers.push((AUTHORIZATION, bearer));
@@ -94,6 +95,8 @@ pub(super) fn with_token(mut config: Config) -> Result<Config, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use kube::config::ExecConfig;
     use secrecy::SecretString;
 
@@ -113,11 +116,8 @@ mod tests {
     #[test]
     fn a_token_ends_before_its_line_feed_and_is_refused_where_it_cannot_be_sent() {
         assert_eq!(token(&with_token(config("abc\n")).unwrap()), "abc");
-        assert!(
-            with_token(config("a\nb"))
-                .unwrap_err()
-                .contains("write a new one")
-        );
+        let error = with_token(config("a\nb")).unwrap_err();
+        assert!(matches!(error, CredentialsError::Token), "{error}");
     }
 
     #[test]
@@ -130,10 +130,11 @@ mod tests {
         assert_eq!(token(&with_token(named.clone()).unwrap()), "abc");
         std::fs::remove_file(&file).unwrap();
         nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let error = with_token(named).unwrap_err();
         assert!(
-            with_token(named)
-                .unwrap_err()
-                .contains("not a regular file")
+            matches!(&error, CredentialsError::File { path, source }
+                if *path == file.display().to_string() && source.kind() == ErrorKind::InvalidData),
+            "{error}"
         );
     }
 
@@ -160,10 +161,7 @@ mod tests {
     fn a_program_for_credentials_is_refused() {
         let mut exec = config("abc");
         exec.auth_info.exec = serde_json::from_str::<ExecConfig>(r#"{"command":"sleep"}"#).ok();
-        assert!(
-            with_token(exec)
-                .unwrap_err()
-                .contains("is not run; name a token")
-        );
+        let error = with_token(exec).unwrap_err();
+        assert!(matches!(error, CredentialsError::Program), "{error}");
     }
 }

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::kinds::Objects;
+use super::kinds::{ObjectNameError, Objects};
 use super::pages::Item;
 use super::server::{GROUP, JSON, served};
 use super::{ApiError, ApiServer};
-use crate::cluster::Found;
-use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
+use crate::cluster::lookup::{LookupError, Place};
+use crate::npwg::{Definition, ManifestError, ObjectRef, RESOURCE_NAME_ANNOTATION};
 
 /// The largest definition that is read, in bytes of the API server's answer: etcd keeps objects of
 /// 1.5 MiB, and JSON within JSON is longer.
@@ -20,34 +20,42 @@ pub const LARGEST_DEFINITION: usize = 4 << 20;
 /// A configuration that is read at once to see whether it is one, in bytes of JSON.
 const SHORT: usize = 64 << 10;
 
-/// What came of reading a definition.
+/// A definition as it was read.
 #[derive(Debug)]
-pub enum Read {
-    /// It is there; what cannot be used of it is the reason.
+pub enum DefinitionRead {
+    /// The definition exists.
     Whole {
         /// Its resource version.
         version: String,
         /// The definition.
-        definition: Found<Definition>,
+        definition: Result<Definition, ManifestError>,
     },
-    /// It is longer than the limit.
-    TooLarge,
-    /// There is none of that name.
+    /// The definition is longer than the limit.
+    TooLong,
+    /// There is no definition of that name.
     Missing,
 }
 
-impl Read {
-    /// The definition, or why there is none.
-    pub fn found(self, object: &ObjectRef) -> Found<Definition> {
+impl DefinitionRead {
+    /// The definition and its resource version.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be used.
+    pub fn whole(self, object: &ObjectRef) -> Result<(Definition, String), LookupError> {
         match self {
-            Read::Whole { definition, .. } => definition,
-            Read::TooLarge => Err(format!(
-                "NetworkAttachmentDefinition {object} has more than {LARGEST_DEFINITION} bytes; \
-                 make it smaller"
-            )),
-            Read::Missing => Err(format!(
-                "no NetworkAttachmentDefinition {object} in the cluster"
-            )),
+            DefinitionRead::Whole {
+                version,
+                definition,
+            } => Ok((definition?, version)),
+            DefinitionRead::TooLong => Err(LookupError::TooLong {
+                object: object.clone(),
+                limit: LARGEST_DEFINITION,
+            }),
+            DefinitionRead::Missing => Err(LookupError::Missing {
+                kind: "NetworkAttachmentDefinition",
+                object: object.to_string(),
+                place: Place::ApiServer,
+            }),
         }
     }
 }
@@ -82,7 +90,7 @@ struct Spec<C> {
 
 impl<C: Default> Wire<C> {
     /// The object without its configuration, the configuration, and the object's version.
-    fn taken_apart(self) -> (Value, C, String) {
+    fn into_parts(self) -> (Value, C, String) {
         let resource = self
             .metadata
             .annotations
@@ -103,12 +111,11 @@ impl<C: Default> Wire<C> {
 }
 
 impl Wire {
-    pub(crate) fn read(self) -> Read {
-        let (object, config, version) = self.taken_apart();
-        let definition = Definition::from_parts(&object, config);
-        Read::Whole {
+    pub(crate) fn read(self) -> DefinitionRead {
+        let (object, config, version) = self.into_parts();
+        DefinitionRead::Whole {
             version,
-            definition: definition.map_err(|error| error.to_string()),
+            definition: Definition::from_parts(&object, config),
         }
     }
 }
@@ -127,24 +134,22 @@ pub struct Unread<'a> {
 }
 
 impl<'a> Unread<'a> {
-    /// The definition in an answer of the API server's.
+    /// The definition in an answer of the API server.
     ///
     /// # Errors
-    /// Why it cannot be used.
-    pub fn of(text: &'a [u8]) -> Found<Unread<'a>> {
-        let wire: Wire<Option<&RawValue>> =
-            serde_json::from_slice(text).map_err(|cause| cause.to_string())?;
-        let (object, config, _) = wire.taken_apart();
+    /// When it cannot be used.
+    pub fn of(text: &'a [u8]) -> Result<Unread<'a>, LookupError> {
+        let wire: Wire<Option<&RawValue>> = serde_json::from_slice(text)?;
+        let (object, config, _) = wire.into_parts();
         let short = config.filter(|config| config.get().len() < SHORT);
-        // Of a short one it is said here what is wrong with it; a long one is a string or nothing.
+        // A short configuration is checked here. A long one is a string, or invalid.
         let value = match (short, config) {
             (Some(short), _) => serde_json::from_str(short.get()).unwrap_or(Value::Bool(false)),
             (None, Some(long)) if !long.get().starts_with('"') => Value::Bool(false),
             _ => Value::Null,
         };
         let is_read = short.is_some();
-        let definition =
-            Definition::from_parts(&object, value).map_err(|error| error.to_string())?;
+        let definition = Definition::from_parts(&object, value)?;
         Ok(Unread {
             object: definition.object,
             config: config.filter(|_| !is_read || definition.config.is_some()),
@@ -158,63 +163,56 @@ impl ApiServer {
     ///
     /// # Errors
     /// [`ApiError`].
-    pub async fn read_definition(&self, object: &ObjectRef, most: usize) -> Result<Read, ApiError> {
+    pub async fn read_definition(
+        &self,
+        object: &ObjectRef,
+        most: usize,
+    ) -> Result<DefinitionRead, ApiError> {
         let path = path(object);
-        match self.read::<Wire>(&path, JSON, most).await {
+        let read = self.request_up_to::<Wire>(Method::GET, &path, None, JSON, most);
+        match read.await {
             Ok(Some(wire)) => Ok(wire.read()),
-            Ok(None) => Ok(Read::TooLarge),
-            Err(error) if error.code() == Some(404) => Ok(Read::Missing),
+            Ok(None) => Ok(DefinitionRead::TooLong),
+            Err(error) if error.code() == Some(404) => Ok(DefinitionRead::Missing),
             Err(error) => Err(error),
         }
     }
 
-    /// The text of one definition of at most [`LARGEST_DEFINITION`] bytes, for [`Unread::of`].
+    /// The text of one definition of at most [`LARGEST_DEFINITION`] bytes, for
+    /// [`Unread::of`].
     ///
     /// # Errors
-    /// [`ApiError`]. What keeps a definition from being used is in the answer.
-    pub async fn text_of_definition(&self, object: &ObjectRef) -> Result<Found<Vec<u8>>, ApiError> {
+    /// [`LookupError`].
+    pub async fn text_of_definition(&self, object: &ObjectRef) -> Result<Vec<u8>, LookupError> {
         let most = LARGEST_DEFINITION;
         let path = path(object);
         let text = self.text_up_to(Method::GET, &path, None, JSON, most);
-        let missing = match text.await {
-            Ok(Some(text)) => return Ok(Ok(text)),
-            Ok(None) => Read::TooLarge,
-            Err(error) if error.code() == Some(404) => Read::Missing,
-            Err(error) => return Err(error),
+        let unusable = match text.await {
+            Ok(Some(text)) => return Ok(text),
+            Ok(None) => DefinitionRead::TooLong,
+            Err(error) if error.code() == Some(404) => DefinitionRead::Missing,
+            Err(error) => return Err(error.into()),
         };
-        Ok(missing.found(object).map(|_| Vec::new()))
+        unusable.whole(object).map(|_| Vec::new())
     }
 
-    /// The names of definitions, up to `most` of them. Of their content nothing is read.
+    /// The names of definitions, up to `most` of them. Their content is not read.
     ///
     /// # Errors
     /// [`ApiError`].
-    pub async fn names_of_definitions(&self, most: usize) -> Result<Names, ApiError> {
-        let mut names = Names::default();
+    pub async fn names_of_definitions(&self, most: usize) -> Result<DefinitionNames, ApiError> {
+        let mut names = DefinitionNames::default();
         let take = |item: Item<'_>| {
             match item.object() {
                 _ if names.definitions.len() == most => names.are_cut = true,
                 Ok(object) => names.definitions.push(object),
-                Err(cause) => names
-                    .broken
-                    .push(format!("NetworkAttachmentDefinition {cause}")),
+                Err(error) => names.broken.push(error),
             }
             !names.are_cut
         };
         // A cluster without that kind has none.
         served(self.list(&Objects::definitions(), take).await)?;
         Ok(names)
-    }
-
-    /// A GET whose answer has at most `most` bytes, else `None`.
-    async fn read<T: serde::de::DeserializeOwned>(
-        &self,
-        path: &str,
-        accept: &str,
-        most: usize,
-    ) -> Result<Option<T>, ApiError> {
-        self.request_up_to(Method::GET, path, None, accept, most)
-            .await
     }
 }
 
@@ -225,20 +223,24 @@ fn path(object: &ObjectRef) -> String {
 
 /// The names of definitions.
 #[derive(Debug, Default)]
-pub struct Names {
-    /// Those that can be asked about.
+pub struct DefinitionNames {
+    /// The names.
     pub definitions: Vec<ObjectRef>,
-    /// Whether there are more.
+    /// Whether there are more definitions.
     pub are_cut: bool,
-    /// What cannot be asked about, a line each.
-    pub broken: Vec<String>,
+    /// Why the names of other definitions cannot be read.
+    pub broken: Vec<ObjectNameError>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(object: &Value) -> Read {
+    fn is_not_a_string(error: &LookupError) -> bool {
+        matches!(error, LookupError::Invalid(ManifestError::NotString(key)) if key == "spec.config")
+    }
+
+    fn read(object: &Value) -> DefinitionRead {
         serde_json::from_value::<Wire>(object.clone())
             .unwrap()
             .read()
@@ -253,7 +255,7 @@ mod tests {
                 "managedFields": [{"manager": "kubectl"}]},
             "spec": {"config": "{}"},
         });
-        let Read::Whole {
+        let DefinitionRead::Whole {
             version,
             definition,
         } = read(&object)
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn a_definition_of_nulls_is_read() {
         let object = json!({"metadata": {"name": "a", "annotations": null}, "spec": null});
-        let Read::Whole { definition, .. } = read(&object) else {
+        let DefinitionRead::Whole { definition, .. } = read(&object) else {
             panic!("it is there");
         };
         assert_eq!(definition.unwrap().config, None);
@@ -303,20 +305,17 @@ mod tests {
             let object = json!({"metadata": {"name": "a"}, "spec": spec});
             let text = object.to_string();
             let error = Unread::of(text.as_bytes()).unwrap_err();
-            assert!(error.contains("spec.config is not a string"), "{error}");
+            assert!(is_not_a_string(&error), "{error}");
         }
     }
 
     #[test]
     fn what_is_no_definition_is_named() {
         let object = json!({"metadata": {"name": "a"}, "spec": {"config": {"type": "x"}}});
-        let Read::Whole { definition, .. } = read(&object) else {
+        let DefinitionRead::Whole { definition, .. } = read(&object) else {
             panic!("it is there");
         };
-        assert!(
-            definition
-                .unwrap_err()
-                .contains("spec.config is not a string")
-        );
+        let error = definition.unwrap_err().into();
+        assert!(is_not_a_string(&error), "{error}");
     }
 }

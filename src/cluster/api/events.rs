@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::warn;
 
-use super::kinds::{Named, Objects};
+use super::kinds::{ObjectHead, ObjectNameError, Objects};
 use super::server::LARGEST;
 use super::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
@@ -38,9 +38,9 @@ pub enum Change {
 pub struct Event<'a> {
     /// What happened.
     pub change: Change,
-    /// Which object it is; else why there can be no object of that name.
-    pub object: Result<ObjectRef, String>,
-    /// The version up to which the watch has shown everything; empty where it is not said.
+    /// The object's name.
+    pub object: Result<ObjectRef, ObjectNameError>,
+    /// The version up to which the watch has shown everything; empty where the event has none.
     pub version: String,
     /// The object's text.
     pub text: &'a str,
@@ -66,9 +66,9 @@ pub(crate) fn read(line: &[u8]) -> Result<Result<Event<'_>, Box<Status>>, serde_
         "BOOKMARK" => Change::Bookmark,
         _ => return Ok(Err(serde_json::from_str::<Status>(text)?.boxed())),
     };
-    let (object, version) = match serde_json::from_str::<Named>(text) {
-        Ok(named) => (named.object(), named.version()),
-        Err(cause) => (Err(cause.to_string()), String::new()),
+    let (object, version) = match serde_json::from_str::<ObjectHead>(text) {
+        Ok(head) => (head.object().map_err(Into::into), head.version()),
+        Err(cause) => (Err(cause.into()), String::new()),
     };
     Ok(Ok(Event {
         change,
@@ -138,7 +138,7 @@ impl ApiServer {
         let get = Request::get(path).header(header::ACCEPT, objects.watched_as);
         let get = get
             .body(Vec::new())
-            .map_err(|error| self.unreachable(&request, error.to_string()))?;
+            .map_err(|error| self.unreachable(&request, error.into()))?;
         let mut body = self.stream(&request, get).await?;
         let mut lines = Lines::default();
         while let Some(frame) = body.frame().await {
@@ -160,8 +160,8 @@ impl ApiServer {
     }
 }
 
-/// Whether an answer ended in the middle, as watches do when the API server or a proxy before it
-/// closes them.
+/// Whether an answer ended in the middle, as a watch does when the API server or a proxy before it
+/// closes the connection.
 fn is_cut(error: &kube::Error) -> bool {
     let mut next: Option<&dyn Error> = Some(error);
     while let Some(cause) = next {
@@ -171,7 +171,7 @@ fn is_cut(error: &kube::Error) -> bool {
         }
         next = cause.source();
     }
-    error.to_string().contains("unexpected EOF")
+    false
 }
 
 #[cfg(test)]

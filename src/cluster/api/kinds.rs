@@ -6,7 +6,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use super::server::{GROUP, JSON};
-use crate::npwg::ObjectRef;
+use crate::npwg::{ObjectRef, ObjectRefError};
 
 /// Names are listed and watched without the objects' content.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -71,35 +71,46 @@ impl fmt::Display for Objects {
     }
 }
 
-/// Which object it is, and of which version: read by itself, whatever else is wrong with it.
+/// Why the name of an object cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub enum ObjectNameError {
+    /// Its metadata is not JSON of the expected shape.
+    Json(#[from] serde_json::Error),
+    /// No object can have such a name.
+    Name(#[from] ObjectRefError),
+}
+
+/// The name and the version of an object. They are read by themselves, whatever is wrong with the
+/// rest of the object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Named {
-    metadata: Names,
+pub(super) struct ObjectHead {
+    metadata: HeadMetadata,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Names {
+struct HeadMetadata {
     namespace: String,
     name: String,
     resource_version: String,
 }
 
-impl Named {
+impl ObjectHead {
     /// The object's name.
     ///
     /// # Errors
-    /// Why there can be no object of that name.
-    pub(super) fn object(&self) -> Result<ObjectRef, String> {
-        let Names {
+    /// When no object can have that name.
+    pub(super) fn object(&self) -> Result<ObjectRef, ObjectRefError> {
+        let HeadMetadata {
             namespace, name, ..
         } = &self.metadata;
         let namespace = match namespace.as_str() {
             "" => NO_NAMESPACE,
             namespace => namespace,
         };
-        ObjectRef::new(namespace, name).map_err(|cause| cause.to_string())
+        ObjectRef::new(namespace, name)
     }
 
     /// The object's version.

@@ -25,6 +25,8 @@ use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::{Client, Config};
 use tower_service::Service;
 
+use super::CredentialsError;
+
 /// How long a connection may take: a host that is gone does not answer at all.
 const CONNECT: Duration = Duration::from_secs(5);
 /// After how much silence the API server is asked whether it is there, and how long it may take.
@@ -50,7 +52,7 @@ pub(super) struct Line {
 
 impl Line {
     /// The API server of `config`; nothing is sent yet.
-    pub(super) fn new(config: Config) -> Result<Line, kube::Error> {
+    pub(super) fn new(config: Config) -> Result<Line, CredentialsError> {
         Ok(Line {
             client: RefCell::new(client(&config)?),
             config,
@@ -74,7 +76,9 @@ impl Line {
         match &*spare {
             Some((spare, since)) if since.elapsed() < NEW => Ok(spare.clone()),
             _ => {
-                let new = client(&self.config)?;
+                // It was built from the same configuration once.
+                let new =
+                    client(&self.config).map_err(|error| kube::Error::Service(error.into()))?;
                 *spare = Some((new.clone(), Instant::now()));
                 Ok(new)
             }
@@ -98,19 +102,16 @@ impl fmt::Debug for Line {
 }
 
 /// As [`Client::try_from`] builds it, but for the connections.
-fn client(config: &Config) -> Result<Client, kube::Error> {
-    let wrong = |cause: String| kube::Error::Service(cause.into());
+fn client(config: &Config) -> Result<Client, CredentialsError> {
     let resolver = match &config.tls_server_name {
         None => None,
         Some(name) => match name.clone().try_into() {
             Ok(name) => Some(FixedServerNameResolver::new(name)),
-            Err(_) => return Err(wrong(format!("tls-server-name {name:?} is no host's name"))),
+            Err(_) => return Err(CredentialsError::ServerName(name.clone())),
         },
     };
     if let Some(proxy) = &config.proxy_url {
-        return Err(wrong(format!(
-            "proxy-url {proxy}: there is no way through a proxy"
-        )));
+        return Err(CredentialsError::Proxy(proxy.to_string()));
     }
     let tls = HttpsConnectorBuilder::new()
         .with_tls_config(config.rustls_client_config()?)

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::warn;
 
-use super::kinds::{Named, Objects};
+use super::kinds::{ObjectHead, ObjectNameError, Objects};
 use super::server::LARGEST;
 use super::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
@@ -66,10 +66,10 @@ impl<'a> Item<'a> {
     /// Its name.
     ///
     /// # Errors
-    /// Why there can be no object of that name.
-    pub fn object(self) -> Result<ObjectRef, String> {
-        let named: Named = serde_json::from_str(self.0.get()).map_err(|cause| cause.to_string())?;
-        named.object()
+    /// [`ObjectNameError`].
+    pub fn object(self) -> Result<ObjectRef, ObjectNameError> {
+        let head: ObjectHead = serde_json::from_str(self.0.get())?;
+        Ok(head.object()?)
     }
 
     /// Its text.
@@ -81,8 +81,8 @@ impl<'a> Item<'a> {
     pub(super) fn read<T: Deserialize<'a>>(self) -> Option<T> {
         let read = serde_json::from_str(self.text());
         read.inspect_err(|cause| match self.object() {
-            Ok(object) => warn!("{object} cannot be read and is skipped: {cause}"),
-            Err(cause) => warn!("an object cannot be read and is skipped: {cause}"),
+            Ok(object) => warn!("skipped {object}, which cannot be read: {cause}"),
+            Err(cause) => warn!("skipped an object without a valid name: {cause}"),
         })
         .ok()
     }

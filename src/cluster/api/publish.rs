@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ApiError, ApiServer, PodView};
 use crate::cluster::identity::is_of_static_form;
+use crate::cluster::publication::Omission;
 use crate::cluster::{Event, EventKind, Publication};
 use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
 
@@ -25,15 +26,19 @@ pub enum Published {
     NoMirror,
 }
 
-/// What could not be told.
-#[derive(Debug, thiserror::Error)]
+/// Why a publication failed.
+#[derive(Debug)]
 pub enum NotPublished {
-    /// The pod's status, and nothing after it.
-    #[error(transparent)]
-    Status(#[from] ApiError),
-    /// The status is told, an event is not.
-    #[error("an event of the pod: {0}")]
-    Events(#[source] ApiError),
+    /// The API server did not take the status. No event has been created.
+    Status(ApiError),
+    /// The status is written, and the API server did not take an event.
+    Event(ApiError),
+}
+
+impl From<ApiError> for NotPublished {
+    fn from(error: ApiError) -> NotPublished {
+        NotPublished::Status(error)
+    }
 }
 
 /// How events are signed and told apart.
@@ -89,8 +94,7 @@ pub async fn publish(
             Err(error) if error.code() == Some(404) => return Ok(Published::PodGone),
             // It is as long the next time.
             Err(error) if error.is_too_long() => {
-                let message = format!("network-status is not written: {error}");
-                events.push(Event::warning("StatusTooLong", message));
+                events.push(Omission::RefusedStatus(error).event());
                 break view;
             }
             // 422: a test failed; 409: somebody wrote between the server's own read and write.
@@ -106,7 +110,7 @@ pub async fn publish(
     };
     for event in &events {
         let told = tell(server, about, event, occasion).await;
-        told.map_err(NotPublished::Events)?;
+        told.map_err(NotPublished::Event)?;
     }
     Ok(Published::Told)
 }

@@ -13,17 +13,18 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::ApiError;
 use super::answer::Lookup;
 use super::body;
 use super::credentials;
 use super::definitions::LARGEST_DEFINITION;
+use super::error::{AnswerError, RequestError};
 use super::kinds::Objects;
 use super::line::Line;
 use super::objects::{PodObject, PodView};
 use super::pages::Item;
 use super::slices::{SliceObject, SliceView};
-use crate::cluster::Found;
+use super::{ApiError, CredentialsError};
+use crate::cluster::lookup::{LookupError, Place};
 use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 use crate::regular_file;
@@ -38,6 +39,9 @@ pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 pub(super) const JSON: &str = "application/json";
 /// The largest answer that is read, in bytes: a list of the largest objects that etcd keeps.
 pub(super) const LARGEST: usize = 16 << 20;
+
+/// The reason of a refusal's cause when a field is longer than it may be (Kubernetes API, Status).
+const FIELD_TOO_LONG: &str = "FieldValueTooLong";
 
 /// Who sends requests, as the API server's audit log shows it (`User-Agent`).
 #[derive(Debug, Clone, Copy)]
@@ -78,41 +82,41 @@ impl ApiServer {
     /// The API server that a kubeconfig's current context names.
     ///
     /// # Errors
-    /// [`ApiError::Config`] when the file, or one that it names, cannot be used.
+    /// [`ApiError::Kubeconfig`] when the file, or one that it names, cannot be used.
     pub async fn from_kubeconfig(path: &Path, caller: Caller<'_>) -> Result<ApiServer, ApiError> {
-        let wrong = |cause: &dyn std::fmt::Display| ApiError::Config {
-            source_name: format!("kubeconfig {}", path.display()),
-            cause: one_line(&cause.to_string()),
+        let server = async {
+            let kubeconfig = credentials::kubeconfig(path)?;
+            for file in credentials::files(&kubeconfig) {
+                let opened = regular_file::open(Path::new(file));
+                opened.map_err(|source| CredentialsError::File {
+                    path: file.to_owned(),
+                    source,
+                })?;
+            }
+            let options = KubeConfigOptions::default();
+            let config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+            ApiServer::new(config, caller)
         };
-        let kubeconfig = credentials::kubeconfig(path).map_err(|cause| wrong(&cause))?;
-        for file in credentials::files(&kubeconfig) {
-            let named = |cause| wrong(&format!("{file}: {cause}"));
-            regular_file::open(Path::new(file)).map_err(named)?;
-        }
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-            .await
-            .map_err(|error| wrong(&error))?;
-        let config = credentials::with_token(config).map_err(|cause| wrong(&cause))?;
-        ApiServer::new(config, caller).map_err(|error| wrong(&error))
+        server.await.map_err(|source| ApiError::Kubeconfig {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })
     }
 
     /// The API server of the cluster that this process is a pod of.
     ///
     /// # Errors
-    /// [`ApiError::Config`] outside of a pod.
+    /// [`ApiError::ServiceAccount`] outside of a pod.
     pub fn in_cluster(caller: Caller<'_>) -> Result<ApiServer, ApiError> {
-        let wrong = |cause: &dyn std::fmt::Display| ApiError::Config {
-            source_name: "the pod's service account".to_owned(),
-            cause: format!("{cause}; outside of a pod, name a file with --kubeconfig"),
-        };
-        let config = Config::incluster().map_err(|error| wrong(&error))?;
-        let config = credentials::with_token(config).map_err(|cause| wrong(&cause))?;
-        ApiServer::new(config, caller).map_err(|error| wrong(&error))
+        Config::incluster()
+            .map_err(CredentialsError::from)
+            .and_then(|config| ApiServer::new(config, caller))
+            .map_err(|error| ApiError::ServiceAccount(Box::new(error)))
     }
 
-    fn new(mut config: Config, caller: Caller<'_>) -> Result<ApiServer, kube::Error> {
-        let name = HeaderValue::from_str(&caller.to_string());
-        let name = name.map_err(|error| kube::Error::HttpError(error.into()))?;
+    fn new(config: Config, caller: Caller<'_>) -> Result<ApiServer, CredentialsError> {
+        let mut config = credentials::with_token(config)?;
+        let name = HeaderValue::from_str(&caller.to_string())?;
         config.headers.push((header::USER_AGENT, name));
         let address = config.cluster_url.to_string();
         Ok(ApiServer {
@@ -181,7 +185,7 @@ impl ApiServer {
         ApiError::Answer {
             server: self.address.clone(),
             request: request.to_owned(),
-            cause: format!("more than {LARGEST} bytes"),
+            source: AnswerError::TooLong(LARGEST),
         }
     }
 
@@ -206,10 +210,10 @@ impl ApiServer {
         name: &str,
         text: &'a [u8],
     ) -> Result<T, ApiError> {
-        serde_json::from_slice(text).map_err(|cause| ApiError::Answer {
+        serde_json::from_slice(text).map_err(|error| ApiError::Answer {
             server: self.address.clone(),
             request: name.to_owned(),
-            cause: cause.to_string(),
+            source: error.into(),
         })
     }
 
@@ -237,7 +241,7 @@ impl ApiServer {
                 body.map(|body| body.to_string().into_bytes())
                     .unwrap_or_default(),
             )
-            .map_err(|error| self.unreachable(&name, error.to_string()))?;
+            .map_err(|error| self.unreachable(&name, error.into()))?;
         // A read that goes over a new connection too has its whole time there.
         let limit = match *request.method() {
             Method::GET => LIMIT + body::PATIENCE,
@@ -266,10 +270,7 @@ impl ApiServer {
     ) -> Result<T, ApiError> {
         match tokio::time::timeout(limit, request).await {
             Ok(answer) => answer.map_err(|error| self.error(name, error)),
-            Err(_) => {
-                let cause = format!("nothing within {} s", limit.as_secs());
-                Err(self.unreachable(name, cause))
-            }
+            Err(_) => Err(self.unreachable(name, RequestError::Late(limit))),
         }
     }
 
@@ -278,35 +279,44 @@ impl ApiServer {
         self.error(request, error)
     }
 
-    pub(crate) fn unreachable(&self, request: &str, cause: String) -> ApiError {
+    pub(super) fn unreachable(&self, request: &str, source: RequestError) -> ApiError {
         ApiError::Unreachable {
             server: self.address.clone(),
             request: request.to_owned(),
-            cause,
+            source,
         }
     }
 
     fn error(&self, request: &str, error: kube::Error) -> ApiError {
         match error {
-            // An object that is not there has a name, also in the answer.
+            // The answer about a missing object has details with its name.
             kube::Error::Api(status) if status.code == 404 && status.details.is_none() => {
                 ApiError::NotServed {
                     server: self.address.clone(),
                     request: request.to_owned(),
+                    is_deployed: request.contains(GROUP),
                 }
             }
             kube::Error::Api(status) => ApiError::Refused {
                 server: self.address.clone(),
                 request: request.to_owned(),
                 code: status.code,
-                message: one_line(&status.message),
+                message: status
+                    .message
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                is_field_too_long: status.details.iter().any(|details| {
+                    let mut causes = details.causes.iter();
+                    causes.any(|cause| cause.reason == FIELD_TOO_LONG)
+                }),
                 retry_after: status
                     .details
                     .map(|details| u64::from(details.retry_after_seconds))
                     .filter(|seconds| *seconds > 0)
                     .map(Duration::from_secs),
             },
-            error => self.unreachable(request, one_line(&causes(&error))),
+            error => self.unreachable(request, RequestError::Client(Box::new(error))),
         }
     }
 }
@@ -320,20 +330,22 @@ impl Lookup for ApiServer {
         None
     }
 
-    async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
-        match self.read_definition(object, LARGEST_DEFINITION).await {
-            Ok(read) => read.found(object),
-            Err(error) => Err(error.to_string()),
-        }
+    async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>> {
+        let read = self.read_definition(object, LARGEST_DEFINITION).await;
+        let (definition, _) = read.map_err(LookupError::from)?.whole(object)?;
+        Ok(definition)
     }
 
-    async fn claim(&self, namespace: &str, name: &str) -> Found<IpamClaim> {
-        let claim = ObjectRef::new(namespace, name).map_err(|error| error.to_string())?;
+    async fn claim(&self, namespace: &str, name: &str) -> Result<IpamClaim, LookupError> {
+        let claim = ObjectRef::new(namespace, name)?;
         let path = format!("/apis/{GROUP}/v1alpha1/namespaces/{namespace}/ipamclaims/{name}");
-        match found::<Value>(self.request(Method::GET, &path, None).await) {
-            Ok(Some(body)) => IpamClaim::from_json(&body).map_err(|error| error.to_string()),
-            Ok(None) => Err(format!("no IPAMClaim {claim} in the cluster")),
-            Err(error) => Err(error.to_string()),
+        match found::<Value>(self.request(Method::GET, &path, None).await)? {
+            Some(body) => Ok(IpamClaim::from_json(&body)?),
+            None => Err(LookupError::Missing {
+                kind: "IPAMClaim",
+                object: claim.to_string(),
+                place: Place::ApiServer,
+            }),
         }
     }
 
@@ -377,23 +389,4 @@ fn found<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
         Err(error) if error.code() == Some(404) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// An error with its causes: the innermost names the reason.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        next = cause.source();
-    }
-    text
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

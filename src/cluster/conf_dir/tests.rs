@@ -87,7 +87,11 @@ fn a_sibling_folder_adds_plugins_unless_only_inlined_ones_are_wanted() {
         path: dir.path().join("net.conflist"),
         text: r#"{"name":"net","plugins":[]}"#.to_owned(),
     });
-    assert!(error.unwrap_err().to_string().contains("30-c.conf"));
+    let error = error.unwrap_err();
+    assert!(
+        matches!(&error, ConfDirError::Plugin { path, .. } if path.ends_with("30-c.conf")),
+        "{error}"
+    );
 }
 
 #[test]

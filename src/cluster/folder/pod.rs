@@ -22,9 +22,9 @@ pub(super) fn find(manifests: &Manifests, name: &PodName) -> Result<Option<Pod>,
         .get(DEVICES)
         .filter(|text| !text.trim().is_empty());
     let devices = devices.map(|text| serde_json::from_str(text)).transpose();
-    let devices = devices.map_err(|error| ClusterError::Devices {
+    let devices = devices.map_err(|source| ClusterError::Devices {
         pod: name.to_string(),
-        cause: error.to_string(),
+        source,
     })?;
     Ok(Some(Pod {
         uid: manifest.metadata.uid.clone(),

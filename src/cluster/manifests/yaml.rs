@@ -1,5 +1,5 @@
-//! One document of YAML as kubectl reads it: by the grammar of libyaml, whose quoted texts go on wherever
-//! they like, with the last of duplicate keys, and with merge keys.
+//! One document of YAML as kubectl reads it: by the grammar of libyaml, in which the lines of a quoted
+//! text may begin in any column, with the last of duplicate keys, and with merge keys.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,41 +9,54 @@ use serde_json::{Map, Value};
 
 use super::MAX_FILE;
 
-/// How much a document may have once its aliases stand for what they mean: bytes of text, and a few
-/// for each value.
+/// The largest document with all its aliases replaced: bytes of text, and [`EACH`] for each value.
 const MAX_EXPANDED: u64 = MAX_FILE;
-/// What a value counts besides its text.
+/// What a value counts besides its text, in bytes.
 const EACH: u64 = 8;
 
-/// How many brackets may be open at once: libyaml's time grows with the square of it.
+/// How many brackets may be open at once: the time that libyaml takes grows with its square.
 const MAX_OPEN: usize = 1024;
+
+/// Why a document cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum YamlError {
+    /// It nests too deep.
+    #[error("more than {MAX_OPEN} brackets are open at once")]
+    TooDeep,
+    /// It is not YAML, uses tags of its own, or is too large with its aliases replaced.
+    #[error("{}", first_line(source))]
+    Parser {
+        /// The parser's reason.
+        #[from]
+        source: serde_norway::Error,
+    },
+}
+
+/// A parser's reason without the lines that follow.
+fn first_line(error: &serde_norway::Error) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().to_owned()
+}
 
 /// Reads a document; an empty one is null.
 ///
 /// # Errors
-/// Why it is none, in one line.
-pub(super) fn read(text: &str) -> Result<Value, String> {
-    if open(text) > MAX_OPEN {
-        return Err(format!("more than {MAX_OPEN} brackets are open at once"));
+/// [`YamlError`].
+pub(super) fn read(text: &str) -> Result<Value, YamlError> {
+    if most_open(text) > MAX_OPEN {
+        return Err(YamlError::TooDeep);
     }
     let Some(document) = serde_norway::Deserializer::from_str(text).next() else {
         return Ok(Value::Null);
     };
     let left = Cell::new(MAX_EXPANDED);
     let node = Node { left: &left };
-    let read = node.deserialize(document);
-    read.map_err(|cause| {
-        cause
-            .to_string()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    })
+    Ok(node.deserialize(document)?)
 }
 
-/// How many brackets are open at once, be it in texts, where they are in pairs as well.
-fn open(text: &str) -> usize {
+/// How many brackets are open at once at most. Those in quoted texts count too, where they mostly
+/// come in pairs.
+fn most_open(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in text.bytes() {
         match byte {
@@ -56,7 +69,7 @@ fn open(text: &str) -> usize {
     most
 }
 
-/// A value of the document; `left` is what further ones may have.
+/// A value of the document; `left` is the size that further values may have.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     left: &'a Cell<u64>,
@@ -171,9 +184,9 @@ mod tests {
 
     use super::*;
 
-    /// As they stand in examples of NPWG, Multus and KubeVirt.
+    /// As in examples of NPWG, Multus and KubeVirt.
     #[test]
-    fn a_quoted_text_goes_on_wherever_it_likes() {
+    fn the_lines_of_a_quoted_text_may_begin_in_any_column() {
         for (text, value) in [
             ("spec:\n  config: '{\n  \"a\": 1\n}'\n", "{ \"a\": 1 }"),
             ("spec:\n  config: '{\n\"a\": 1\n\n}'\n", "{ \"a\": 1\n}"),
@@ -189,38 +202,35 @@ mod tests {
             ("spec:\n    config: \"one\n  two\"\n", "one two"),
             ("spec: {config: 'one\ntwo'}\n", "one two"),
         ] {
-            assert_eq!(
-                read(text),
-                Ok(json!({ "spec": { "config": value } })),
-                "{text}"
-            );
+            let expected = json!({ "spec": { "config": value } });
+            assert_eq!(read(text).unwrap(), expected, "{text}");
         }
     }
 
     #[test]
-    fn of_duplicate_keys_the_last_counts() {
+    fn the_last_of_duplicate_keys_counts() {
         let text = "kind: A\nmetadata: {name: a, name: b}\nkind: Pod\n";
-        assert_eq!(
-            read(text),
-            Ok(json!({ "kind": "Pod", "metadata": { "name": "b" } }))
-        );
-        assert_eq!(read("{\"a\": 1, \"a\": [2]}"), Ok(json!({ "a": [2] })));
+        let expected = json!({ "kind": "Pod", "metadata": { "name": "b" } });
+        assert_eq!(read(text).unwrap(), expected);
+        let json = "{\"a\": 1, \"a\": [2]}";
+        assert_eq!(read(json).unwrap(), json!({ "a": [2] }));
     }
 
     #[test]
-    fn merge_keys_and_aliases_are_what_they_stand_for() {
+    fn merge_keys_and_aliases_are_replaced() {
         let text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: {<<: [{x: 4}, *a]}\nd: *a\n1: ~\n";
         let expected = json!({
             "a": { "x": 1, "y": 2 }, "b": { "x": 1, "y": 3 }, "c": { "x": 4, "y": 2 },
             "d": { "x": 1, "y": 2 }, "1": null,
         });
-        assert_eq!(read(text), Ok(expected));
-        assert_eq!(read(""), Ok(Value::Null));
-        assert!(read("a: {<<: 1}").unwrap_err().contains("<<"));
+        assert_eq!(read(text).unwrap(), expected);
+        assert_eq!(read("").unwrap(), Value::Null);
+        let error = read("a: {<<: 1}").unwrap_err().to_string();
+        assert!(error.contains("<<"), "{error}");
     }
 
     #[test]
-    fn what_is_no_yaml_is_one_line() {
+    fn an_error_is_one_line() {
         for text in [
             "a: 'b",
             "a: [1",
@@ -230,7 +240,7 @@ mod tests {
             "*a",
             "a: !own b",
         ] {
-            let cause = read(text).expect_err(text);
+            let cause = read(text).expect_err(text).to_string();
             assert!(!cause.is_empty() && !cause.contains('\n'), "{cause}");
         }
     }
@@ -242,7 +252,8 @@ mod tests {
             "x".repeat(1 << 16),
             "*a, ".repeat(200)
         );
-        assert!(read(&much).unwrap_err().contains("larger than"));
+        let error = read(&much).unwrap_err().to_string();
+        assert!(error.contains("larger than"), "{error}");
         let deep = format!("a: {}{}", "[".repeat(100_000), "]".repeat(100_000));
         read(&deep).unwrap_err();
     }

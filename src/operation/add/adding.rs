@@ -168,7 +168,7 @@ impl Adding<'_> {
         let until = with_time_to_unwind(self.context).deadline;
         let publish = || host.cluster.publish(&publication, until);
         match host.stopwatch.during(Phase::Publish, publish) {
-            Err(untold @ ClusterError::Untold(_)) => self.context.note(Note::Unpublished(untold)),
+            Err(error @ ClusterError::Event(_)) => self.context.note(Note::Unpublished(error)),
             published => published?,
         }
         Ok(())

@@ -25,14 +25,17 @@ impl Lookup for Two {
         Some(Ok(self.fresh.clone()))
     }
 
-    async fn definition(&self, object: &ObjectRef) -> Found<Definition> {
+    async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>> {
         self.asked.borrow_mut().push(object.to_string());
-        Err("none".into())
+        Err(Rc::new(missing(
+            "NetworkAttachmentDefinition",
+            object.name(),
+        )))
     }
 
-    async fn claim(&self, _: &str, name: &str) -> Found<IpamClaim> {
+    async fn claim(&self, _: &str, name: &str) -> Result<IpamClaim, LookupError> {
         self.asked.borrow_mut().push(format!("claim {name}"));
-        Err("none".into())
+        Err(missing("IPAMClaim", name))
     }
 
     fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
@@ -63,13 +66,19 @@ fn pod(uid: &str, node: &str, networks: &str) -> Option<PodView> {
     })
 }
 
-fn ask(two: &Two, question: &Question) -> Result<Answer, String> {
+fn missing(kind: &'static str, name: &str) -> LookupError {
+    LookupError::Missing {
+        kind,
+        object: name.to_owned(),
+        place: Place::ApiServer,
+    }
+}
+
+fn ask(two: &Two, question: &Question) -> Result<Answer, ClusterError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    runtime
-        .block_on(answer(two, Some("node-a"), question))
-        .map_err(|error| error.to_string())
+    runtime.block_on(answer(two, Some("node-a"), question))
 }
 
 fn question(uid: &str) -> Question {
@@ -108,25 +117,22 @@ fn a_pod_replaced_a_moment_ago_is_found_past_the_cache() {
 
 #[test]
 fn another_pod_another_node_and_no_pod_are_refused_after_a_second_look() {
-    let table = [
-        (
-            pod("other", "node-a", "x"),
-            "the runtime has UID u, the cluster other",
-        ),
-        (
-            pod("u", "node-b", "x"),
-            "bound to node node-b, this is node-a",
-        ),
-        (None, "pod a/web is not known in the cluster"),
+    let is_other_pod = |error: &ClusterError| matches!(error, ClusterError::OtherPod { asked, known, .. } if asked == "u" && known == "other");
+    let is_other_node = |error: &ClusterError| matches!(error, ClusterError::OtherNode { node, ours, .. } if node == "node-b" && ours == "node-a");
+    let is_unknown = |error: &ClusterError| matches!(error, ClusterError::UnknownPod { pod, place: Place::ApiServer } if pod == "a/web");
+    let table: [(_, &dyn Fn(&ClusterError) -> bool); 3] = [
+        (pod("other", "node-a", "x"), &is_other_pod),
+        (pod("u", "node-b", "x"), &is_other_node),
+        (None, &is_unknown),
     ];
-    for (fresh, expected) in table {
+    for (fresh, is_expected) in table {
         let two = Two {
             cached: fresh.clone(),
             fresh,
             ..Two::default()
         };
         let error = ask(&two, &question("u")).unwrap_err();
-        assert!(error.contains(expected), "{error}");
+        assert!(is_expected(&error), "{error}");
         assert_eq!(*two.asked.borrow(), ["pod"]);
     }
 }

@@ -1,0 +1,145 @@
+//! Why the agent cannot start, in words.
+
+use super::{AgentError, PrivilegeError, SocketError};
+use crate::diagnostic::Problem;
+
+impl Problem for AgentError {
+    fn words(&self) -> String {
+        match self {
+            Self::Privileges(source) => {
+                format!(
+                    "the agent cannot give up its capabilities: {}",
+                    source.words()
+                )
+            }
+            Self::Runtime(source) => format!("the agent cannot run: {source}"),
+            Self::Directory { path, source } => format!("{}: {source}", path.display()),
+            Self::Socket { path, source } => {
+                format!("socket {}: {}", path.display(), source.words())
+            }
+            Self::Api(source) => source.words(),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            Self::Privileges(source) => return source.remedy(),
+            Self::Socket { source, .. } => return source.remedy(),
+            Self::Api(source) => return source.remedy(),
+            Self::Runtime(_) => "raise its limit of open files",
+            Self::Directory { .. } => "mount it writable, owned by root, and start the agent again",
+        };
+        Some(remedy.to_owned())
+    }
+}
+
+impl Problem for PrivilegeError {
+    fn words(&self) -> String {
+        match self {
+            Self::NoNewPrivileges(source) => source.to_string(),
+            Self::Set(source) => source.to_string(),
+            Self::Left(capabilities) => format!("{capabilities:?} are left"),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        Some("drop them all in the container's securityContext".to_owned())
+    }
+}
+
+impl Problem for SocketError {
+    fn words(&self) -> String {
+        match self {
+            Self::Directory(source) => format!("its directory: {source}"),
+            Self::OpenDirectory { .. } => "its directory is open to others, who have files in it, \
+                                           and it has to be root's alone"
+                .to_owned(),
+            Self::File(source) | Self::Peer(source) | Self::Bind(source) => source.to_string(),
+            Self::NotSocket => "a file that is not a socket has this name".to_owned(),
+            Self::OtherAgent => "another agent listens there".to_owned(),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            Self::OpenDirectory { instead } => {
+                return Some(format!(
+                    "name a path in a directory of its own, as {}",
+                    instead.display()
+                ));
+            }
+            Self::File(_) => return None,
+            Self::Directory(_) => "mount it writable",
+            Self::NotSocket => "remove it or name another",
+            Self::Peer(_) => "remove it",
+            Self::OtherAgent => "end it first",
+            Self::Bind(_) => "name a short path on a local file system",
+        };
+        Some(remedy.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use nix::errno::Errno;
+
+    use super::*;
+
+    #[test]
+    fn each_error_names_its_object_and_what_to_do() {
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let socket = |source| AgentError::Socket {
+            path: "/run/agent.sock".into(),
+            source,
+        };
+        for (error, line) in [
+            (
+                AgentError::Privileges(PrivilegeError::NoNewPrivileges(Errno::EPERM)),
+                "the agent cannot give up its capabilities: EPERM: Operation not permitted; drop \
+                 them all in the container's securityContext",
+            ),
+            (
+                AgentError::Runtime(denied()),
+                "the agent cannot run: permission denied; raise its limit of open files",
+            ),
+            (
+                AgentError::Directory {
+                    path: "/j/publish".into(),
+                    source: denied(),
+                },
+                "/j/publish: permission denied; mount it writable, owned by root, and start the \
+                 agent again",
+            ),
+            (
+                socket(SocketError::Directory(denied())),
+                "socket /run/agent.sock: its directory: permission denied; mount it writable",
+            ),
+            (
+                socket(SocketError::OpenDirectory {
+                    instead: "/run/agent/agent.sock".into(),
+                }),
+                "socket /run/agent.sock: its directory is open to others, who have files in it, \
+                 and it has to be root's alone; name a path in a directory of its own, as \
+                 /run/agent/agent.sock",
+            ),
+            (
+                socket(SocketError::NotSocket),
+                "socket /run/agent.sock: a file that is not a socket has this name; remove it or \
+                 name another",
+            ),
+            (
+                socket(SocketError::OtherAgent),
+                "socket /run/agent.sock: another agent listens there; end it first",
+            ),
+            (
+                socket(SocketError::Bind(denied())),
+                "socket /run/agent.sock: permission denied; name a short path on a local file \
+                 system",
+            ),
+        ] {
+            assert_eq!(error.to_string(), line);
+        }
+    }
+}

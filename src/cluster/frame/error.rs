@@ -1,0 +1,52 @@
+//! Why a message cannot be read or sent.
+
+mod words;
+
+use std::io;
+
+use crate::diagnostic;
+
+/// Why a message cannot be read or sent.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", diagnostic::line(self))]
+pub enum FrameError {
+    /// The stream failed or ended.
+    Io(#[source] io::Error),
+    /// The header is not one of these messages.
+    Foreign,
+    /// The other side is of another release.
+    Version {
+        /// The version of the other side.
+        theirs: u16,
+    },
+    /// The message is larger than the limit.
+    TooLarge {
+        /// Its size, in bytes.
+        length: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The definitions before an answer are larger than the limit together.
+    Definitions {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The JSON is not the message that was expected.
+    Json(#[source] serde_json::Error),
+}
+
+impl FrameError {
+    /// Whether the other side closed the connection in the middle of a message: then the plugin may
+    /// ask again.
+    pub fn is_gone(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        matches!(self, FrameError::Io(error)
+            if matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof))
+    }
+
+    /// Whether the deadline of the stream has passed.
+    pub fn is_late(&self) -> bool {
+        use io::ErrorKind::{TimedOut, WouldBlock};
+        matches!(self, FrameError::Io(error) if matches!(error.kind(), TimedOut | WouldBlock))
+    }
+}
