@@ -169,8 +169,8 @@ fn without_an_agent_the_plugin_asks_and_writes_by_its_kubeconfig() {
     let outcome = lab.add("web", &uid);
     // The policy lets agents sign with their node alone; a node without one is another account.
     // The pod is attached, and its status says so: an event is no reason to take that back.
-    let untold = "an event of the pod is not told";
-    assert!(outcome.stderr.contains(untold), "{outcome}");
+    let warning = "cannot create an event for the pod";
+    assert!(outcome.stderr.contains(warning), "{outcome}");
     outcome.succeeds();
     assert_eq!(lab.status("web").unwrap()[0]["ips"], json!(["10.1.0.5"]));
     assert!(lab.events("web").is_empty());

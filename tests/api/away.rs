@@ -145,7 +145,7 @@ fn an_absence_leaves_the_node_ready_is_counted_and_a_long_one_is_an_event_of_the
     lab.call("STATUS", &sandbox).succeeds();
     agent.kill();
     let ready = lab.call("STATUS", &sandbox).succeeds();
-    assert!(ready.stderr.contains("nobody listens"), "{ready}");
+    assert!(ready.stderr.contains("nothing listens"), "{ready}");
     // Three minutes pass.
     let record = fs::File::open(record_of_absence(&lab)).unwrap();
     let then = SystemTime::now() - Duration::from_secs(180);

@@ -98,7 +98,7 @@ fn an_agent_tells_who_is_on_its_node() {
         "doctor",
         &[],
         1,
-        &["nobody listens", "start it or set kubeconfig"],
+        &["nothing listens", "start it or set kubeconfig"],
     );
 }
 

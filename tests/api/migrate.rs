@@ -200,7 +200,7 @@ fn the_commands_of_the_installation_do_what_it_says() {
     // Nobody has started the agent, which is all that is wrong.
     let (exit, said) = run(&host, blocks, "jackfield doctor");
     assert_eq!(exit, Some(1), "{said}");
-    assert!(said.contains("nobody listens there"), "{said}");
+    assert!(said.contains("nothing listens there"), "{said}");
     assert_eq!(said.lines().count(), 2, "{said}");
     next(&host, blocks, "jackfield uninstall");
     assert_eq!(blocks.next().map(|block| block.line), None);

@@ -47,9 +47,9 @@ fn refusal(answer: &[u8]) -> String {
 fn nonsense_truncated_and_oversized_messages_harm_nobody() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    assert!(refusal(&say(&lab, b"GET / HTTP/1.1\r\n\r\n")).contains("no message of jackfield's"));
+    assert!(refusal(&say(&lab, b"GET / HTTP/1.1\r\n\r\n")).contains("no message of Jackfield"));
     assert!(refusal(&say(&lab, b"JF\x00\x01\xff\xff\xff\xff")).contains("4294967295 bytes"));
-    assert!(refusal(&say(&lab, b"JF\x00\x01\x00\x00\x00\x02{]")).contains("not understood"));
+    assert!(refusal(&say(&lab, b"JF\x00\x01\x00\x00\x00\x02{]")).contains("cannot be read"));
     let whole = frame::encode(&question(&lab, "web", &uid), MAX_TO_AGENT).unwrap();
     for cut in [1, 7, 8, whole.len() - 1] {
         let mut stream = UnixStream::connect(lab.socket()).unwrap();
@@ -175,9 +175,9 @@ fn an_agent_of_another_version_gives_the_plugin_a_line_that_says_so() {
 #[test]
 fn an_agent_that_answers_garbage_or_floods_fails_the_add_in_one_line() {
     for (answer, expected) in [
-        (&b"HTTP/1.1 400"[..], "no message of jackfield's"),
+        (&b"HTTP/1.1 400"[..], "no message of Jackfield"),
         (&b"JF\x00\x01\x7f\xff\xff\xff"[..], "2147483647 bytes"),
-        (&b"JF\x00\x01\x00\x00\x00\x02[]"[..], "not understood"),
+        (&b"JF\x00\x01\x00\x00\x00\x02[]"[..], "cannot be read"),
     ] {
         let lab = Lab::new();
         let uid = lab.pod("web", &json!({}));
@@ -240,7 +240,7 @@ fn a_path_that_is_taken_is_named_and_what_is_there_left_alone() {
     assert_eq!(agent.wait(), Some(1));
     let socket = lab.socket().display().to_string();
     assert!(
-        agent.logged(&["socket", &socket, "no socket has this name; remove it"]),
+        agent.logged(&["socket", &socket, "not a socket has this name; remove it"]),
         "{:?}",
         agent.log()
     );

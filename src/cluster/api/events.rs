@@ -176,7 +176,59 @@ fn is_cut(error: &kube::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use serde_json::json;
+
     use super::*;
+    use crate::cluster::api::Caller;
+
+    /// Serves one watch, of which `chunks` is all that comes.
+    fn watch_of(chunks: &'static str) -> Result<usize, ApiError> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let kubeconfig = dir.path().join("kubeconfig");
+        let text = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "a",
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "clusters": [{"name": "a", "cluster": {
+                "server": format!("http://{}", listener.local_addr().unwrap())}}],
+            "users": [{"name": "a", "user": {}}],
+        });
+        std::fs::write(&kubeconfig, text.to_string()).unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+            let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+            stream
+                .write_all(format!("{head}{chunks}").as_bytes())
+                .unwrap();
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let server = ApiServer::from_kubeconfig(&kubeconfig, Caller::Plugin).await?;
+            let mut events = 0;
+            let objects = Objects::definitions();
+            server.watch(&objects, "1", |_| events += 1).await?;
+            Ok(events)
+        })
+    }
+
+    #[test]
+    fn a_watch_that_is_cut_in_a_chunk_or_between_two_has_ended() {
+        let event = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}"#;
+        assert_eq!(event.len() + 1, 0x42);
+        for end in ["", "4", "42\r\n{", "0\r\n\r\n"] {
+            let chunks: &str = format!("42\r\n{event}\n\r\n{end}").leak();
+            assert_eq!(watch_of(chunks).unwrap(), 1, "{end:?}");
+        }
+        let error = watch_of("no chunk").unwrap_err();
+        assert!(matches!(error, ApiError::Unreachable { .. }), "{error}");
+    }
 
     #[test]
     fn lines_come_whole_however_they_are_cut_and_too_long_ones_are_skipped() {

@@ -238,7 +238,7 @@ fn an_agent_that_is_away_deaf_old_or_of_another_release() {
     setup.reconfigure("agentSocket", json!(setup.lab.path("agent.sock")));
     setup.finds(
         "cluster",
-        &["agent.sock", "nobody listens there", "start it"],
+        &["agent.sock", "nothing listens there", "start it"],
     );
     let census = |version: &str, listed: bool| {
         json!({ "census": { "version": version, "node": "n", "listed": listed, "pods": [],
@@ -252,7 +252,7 @@ fn an_agent_that_is_away_deaf_old_or_of_another_release() {
             "not been able to list pods and definitions",
         ),
         (
-            json!({ "refused": "a message that is not understood; bring plugin and agent to one release" }),
+            json!({ "refused": "a message that cannot be read; bring plugin and agent to one release" }),
             "bring plugin and agent to one release",
         ),
         (json!("kept"), "it answered something else"),
