@@ -10,13 +10,15 @@ mod devices;
 mod error;
 mod network;
 mod planner;
+mod problem;
 mod restrictions;
 mod segment;
 mod selected;
 
 pub use attachment::{Attachment, Requested};
-pub use error::{NetworkPlace, PlanError, Reason};
+pub use error::{NetworkPlace, PlanError};
 pub use network::{read, read_administrators, read_selected};
+pub use problem::{ConfigurationProblem, NamedIn, Reason, Restriction};
 pub use segment::{Segment, Uplink};
 
 use std::time::Instant;

@@ -1,7 +1,10 @@
 //! Which device belongs to which network: a function of the allocation and of what is wished for.
 
+use std::fmt;
+
 use super::{AllocatedDevice, Allocation, Supply, same};
 use crate::bounded::named;
+use crate::diagnostic::{self, Problem};
 
 /// What one network wants, in the order in which networks are attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -120,52 +123,91 @@ fn next<'a>(
         }
         Some(Supply::NoDevices) => Ok(None),
         Some(Supply::Unknown(cause)) => Err(AssignError::Unknown(cause.clone())),
-        None => Err(AssignError::Unknown(format!(
-            "devices of resource {resource} were not looked up"
-        ))),
+        None => Err(AssignError::NotLookedUp {
+            resource: resource.to_owned(),
+        }),
     }
 }
 
 /// Why a network gets no device (code 104).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssignError {
-    /// More networks than devices.
-    #[error(
-        "resource {resource}: {networks} of the pod's networks want a device each, kubelet gave the pod {}; \
-         request more in a container's resources.limits or by a resource claim, or select fewer networks",
-        counted(devices)
-    )]
+    /// More networks want a device of the resource than the pod has.
     TooFew {
         /// The resource.
         resource: String,
-        /// How many networks want one of it.
+        /// How many networks want one of its devices.
         networks: usize,
-        /// What the pod has.
+        /// The pod's devices of the resource.
         devices: Vec<String>,
     },
     /// The pod names a device that is not its own.
-    #[error(
-        "deviceID {id:?}{} is no device of this pod, which has {}; name one of those or leave deviceID out",
-        resource.as_ref().map(|resource| format!(" of resource {resource}")).unwrap_or_default(),
-        counted(own)
-    )]
     NotOwned {
         /// The device.
         id: String,
-        /// The resource that it was to belong to.
+        /// The resource of the definition, if it names one.
         resource: Option<String>,
-        /// What the pod has.
+        /// The pod's devices of that resource, or all of them.
         own: Vec<String>,
     },
     /// The pod names one device for two networks.
-    #[error("deviceID {id:?} is named for two networks of the pod; give each its own")]
     Twice {
         /// The device.
         id: String,
     },
-    /// What kubelet allocated could not be found out.
-    #[error("{0}")]
+    /// The pod's devices of the resource are unknown.
     Unknown(String),
+    /// The pod's devices of the resource were not looked up.
+    NotLookedUp {
+        /// The resource.
+        resource: String,
+    },
+}
+
+impl fmt::Display for AssignError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&diagnostic::line(self))
+    }
+}
+
+impl Problem for AssignError {
+    fn words(&self) -> String {
+        match self {
+            Self::TooFew {
+                resource,
+                networks,
+                devices,
+            } => format!(
+                "resource {resource}: {networks} of the pod's networks want a device each, kubelet \
+                 gave the pod {}",
+                counted(devices)
+            ),
+            Self::NotOwned { id, resource, own } => {
+                let of = resource.as_ref();
+                let of = of.map_or_else(String::new, |it| format!(" of resource {it}"));
+                let own = counted(own);
+                format!("deviceID {id:?}{of} is no device of this pod, which has {own}")
+            }
+            Self::Twice { id } => format!("deviceID {id:?} is named for two networks of the pod"),
+            Self::Unknown(line) => line.clone(),
+            Self::NotLookedUp { resource } => {
+                format!("devices of resource {resource} were not looked up")
+            }
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            Self::TooFew { .. } => {
+                "request more in a container's resources.limits or by a resource claim, or select \
+                 fewer networks"
+            }
+            Self::NotOwned { .. } => "name one of those or leave deviceID out",
+            Self::Twice { .. } => "give each its own",
+            Self::Unknown(_) | Self::NotLookedUp { .. } => return None,
+        };
+        Some(remedy.to_owned())
+    }
 }
 
 fn counted(devices: &[String]) -> String {

@@ -13,11 +13,11 @@ use super::prepare::{self, Prepared};
 use super::{Context, Failure, Note, readiness_indicator};
 use crate::boot::boot_id;
 use crate::cluster::{Event, EventKind, Phase, Publication};
-use crate::cni::CniResult;
+use crate::cni::{CniResult, code};
 use crate::journal::{Header, Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
-use crate::plan::{PlanError, Reason};
+use crate::plan::PlanError;
 use adding::Adding;
 
 /// The share of the time that is kept for unwinding: a quarter.
@@ -132,7 +132,7 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
 /// or broken. The runtime gets the error in any case, so an event that cannot be told is no other.
 fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let Some(pod) = &prepared.pod else { return };
-    let missing = |problem: &&PlanError| matches!(problem.reason, Reason::Network(_));
+    let missing = |problem: &&PlanError| problem.code() == code::NETWORK;
     let problems = prepared.problems.iter().filter(missing);
     let told = problems.map(|problem| Event::warning("NoNetworkFound", problem.to_string()));
     let events: Vec<Event> = prepared.events.iter().cloned().chain(told).collect();

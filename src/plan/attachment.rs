@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::value::RawValue;
 
-use super::error::{NetworkPlace, PlanError, Reason};
-use super::segment::Segment;
+use super::{NetworkPlace, PlanError, Reason, Segment};
 use crate::allocation::AllocatedDevice;
 use crate::cni::{
     ArgsError, CapabilityArgs, CniArgs, InterfaceName, NetworkConfig, NetworkName, RawObject,
@@ -175,11 +174,7 @@ impl Attachment {
     /// The reason against an interface that the pod's netns already has
     /// (NPWG 1.3 §4.1.2.1.5).
     pub fn taken(&self) -> PlanError {
-        let text = format!(
-            "{} is already there in the pod's network namespace",
-            self.ifname
-        );
-        self.problem(Reason::Interface(text))
+        self.problem(Reason::InterfaceExists(self.ifname.clone()))
     }
 }
 

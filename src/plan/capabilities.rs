@@ -2,8 +2,8 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::attachment::Attachment;
-use super::error::Reason;
+use super::problem::ConfigurationProblem;
+use super::{Attachment, Reason};
 use crate::cluster::Answer;
 use crate::cni::RawObject;
 use crate::npwg::selection::MAX_IPS;
@@ -33,7 +33,7 @@ impl Rules<'_> {
         attachment.requested.device.clone_from(&selection.device_id);
         let given = selection
             .capability_args()
-            .map_err(|cause| Reason::Network(cause.to_string()))?;
+            .map_err(ConfigurationProblem::CapabilityArgs)?;
         for (capability, value) in given.iter() {
             match declared_key(capability) {
                 Some(key) => self.pass(key, capability, value, attachment)?,
@@ -49,7 +49,7 @@ impl Rules<'_> {
                 .collect();
             attachment.capability_args.set("ips", raw(&ips));
         }
-        check_args(attachment)
+        check_args(attachment).map_err(Reason::from)
     }
 
     /// The addresses that the pod asks for: its own, or those of the claim where a plugin declares
@@ -63,25 +63,25 @@ impl Rules<'_> {
             return Ok(selection.ips.clone());
         };
         if !selection.ips.is_empty() {
-            return Err(Reason::TwoAddresses(claim.clone()));
+            return Err(Reason::TwoAddressSources(claim.clone()));
         }
         if !attachment.config.declares("ips") {
             return Ok(Vec::new());
         }
         match self.answer.claim(claim) {
-            Some(Ok(claim)) if claim.ips.len() > MAX_IPS => Err(Reason::Network(format!(
-                "IPAMClaim {}: status.ips has {} addresses; {MAX_IPS} are allowed",
-                claim.object,
-                claim.ips.len()
-            ))),
+            Some(Ok(claim)) if claim.ips.len() > MAX_IPS => {
+                Err(ConfigurationProblem::ClaimTooLarge {
+                    claim: claim.object.clone(),
+                    count: claim.ips.len(),
+                })
+            }
             Some(Ok(claim)) => Ok(claim.ips.clone()),
-            Some(Err(cause)) => Err(Reason::Network(format!(
-                "{cause}; create it or correct the annotation"
-            ))),
-            None => Err(Reason::Network(format!(
-                "IPAMClaim {claim} was not looked up"
-            ))),
+            Some(Err(report)) => Err(ConfigurationProblem::ClaimNotFound {
+                report: report.clone(),
+            }),
+            None => Err(ConfigurationProblem::ClaimNotLookedUp(claim.clone())),
         }
+        .map_err(Reason::from)
     }
 
     /// One request: to the plugins that declare it, else as `undeclared` says.
@@ -116,9 +116,6 @@ impl Rules<'_> {
 /// The reason against a request that no plugin understands.
 fn undeclared(key: &'static str, attachment: &Attachment) -> Reason {
     let plugins = attachment.config.plugins().iter();
-    let types: Vec<&str> = plugins
-        .map(|plugin| plugin.plugin_type().as_str())
-        .collect();
     let capability = match key {
         "infiniband-guid" => "infinibandGUID",
         key => key,
@@ -126,7 +123,7 @@ fn undeclared(key: &'static str, attachment: &Attachment) -> Reason {
     Reason::Undeclared {
         key,
         capability,
-        types: types.join(", "),
+        plugins: plugins.map(|plugin| plugin.plugin_type().clone()).collect(),
     }
 }
 
@@ -167,21 +164,21 @@ fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
 }
 
 /// Whether every plugin's own `args` leave room for the pod's.
-fn check_args(attachment: &Attachment) -> Result<(), Reason> {
+fn check_args(attachment: &Attachment) -> Result<(), ConfigurationProblem> {
     let Some(pods) = &attachment.cni_args else {
         return Ok(());
     };
     for plugin in attachment.config.plugins() {
-        plugin.check_args(pods).map_err(|cause| {
-            let plugin = plugin.plugin_type();
-            Reason::Network(format!(
-                "plugin {plugin}: args: {cause}; make args.cni an object, to which the pod adds"
-            ))
-        })?;
+        plugin
+            .check_args(pods)
+            .map_err(|error| ConfigurationProblem::Args {
+                plugin: plugin.plugin_type().clone(),
+                error,
+            })?;
     }
     Ok(())
 }
 
-fn raw<T: serde::Serialize>(value: &T) -> Box<RawValue> {
+pub(super) fn raw<T: serde::Serialize + ?Sized>(value: &T) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

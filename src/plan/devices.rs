@@ -1,11 +1,9 @@
 //! Which device goes to which attachment, and how its plugins are told.
 
 use device_info::{CniFileName, DeviceInfoDir};
-use serde_json::value::{RawValue, to_raw_value};
 
-use super::attachment::Attachment;
-use super::error::Reason;
-use super::{Inputs, Planner};
+use super::capabilities::raw;
+use super::{Attachment, Inputs, Planner, Reason};
 use crate::allocation::{AllocatedDevice, Wish, assign};
 use crate::npwg::ObjectRef;
 
@@ -28,7 +26,7 @@ impl Planner<'_> {
         let mut given = given.into_iter();
         for attachment in &mut self.plan.attachments {
             let told = match given.next() {
-                Some(Err(cause)) => Err(Reason::Devices(cause.to_string())),
+                Some(Err(error)) => Err(Reason::Device(error)),
                 Some(Ok(device)) => tell(&self.inputs, attachment, device),
                 None => tell(&self.inputs, attachment, None),
             };
@@ -63,10 +61,10 @@ fn tell(
     }
     let file = info_file(inputs, attachment)?;
     let args = &mut attachment.capability_args;
-    args.set(DEVICE_INFO_FILE, text(&file.1)?);
+    args.set(DEVICE_INFO_FILE, raw(&file.1));
     attachment.device_info_file = Some(file.0);
     if let Some(device) = device {
-        let id = text(&device.id)?;
+        let id = raw(&device.id);
         args.set(DEVICE_ID, id.clone());
         attachment.inject.push((DEVICE_ID.to_owned(), id.clone()));
         attachment.inject.push(("pciBusID".to_owned(), id));
@@ -92,17 +90,10 @@ fn info_file(
     );
     let (container, ifname) = (inputs.container.as_str(), attachment.ifname.as_str());
     let file = CniFileName::of_attachment(namespace, name, container, ifname)
-        .map_err(|cause| Reason::Devices(cause.to_string()))?;
+        .map_err(Reason::DeviceInfoName)?;
     let path = DeviceInfoDir::at(&inputs.config.dev_info_dir).cni_path(&file);
     match path.to_str() {
         Some(text) => Ok((path.clone(), text.to_owned())),
-        None => Err(Reason::Devices(format!(
-            "devInfoDir {} is no UTF-8; choose another",
-            inputs.config.dev_info_dir.display()
-        ))),
+        None => Err(Reason::DeviceInfoDir(inputs.config.dev_info_dir.clone())),
     }
-}
-
-fn text(value: &str) -> Result<Box<RawValue>, Reason> {
-    to_raw_value(value).map_err(|cause| Reason::Devices(cause.to_string()))
 }

@@ -1,7 +1,7 @@
 //! A network's configuration and its name.
 
-use super::error::Reason;
-use super::restrictions;
+use super::problem::ConfigurationProblem;
+use super::{Reason, restrictions};
 use crate::cluster::Network;
 use crate::cni::{NetworkConfig, NetworkName};
 use crate::npwg::ObjectRef;
@@ -10,15 +10,34 @@ use crate::request::NodeConfig;
 /// A network's name and its configuration.
 ///
 /// # Errors
-/// [`Reason::Network`] when the configuration is invalid, or has no name and no definition that
+/// [`Reason::Configuration`] if the configuration is invalid, or has no name and no definition that
 /// lends it one.
 pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
-    let config = parse(network)?;
-    let name = name(network, &config)?;
+    let origin = || network.origin.clone();
+    let config = NetworkConfig::parse(network.text.as_bytes()).map_err(|error| {
+        ConfigurationProblem::Invalid {
+            origin: origin(),
+            error,
+        }
+    })?;
+    // The configuration's own name, else the definition's (NPWG 1.3 §3.4.2, §3.4.3).
+    let name = match (config.name(), &network.object) {
+        (Some(name), _) => name.clone(),
+        (None, Some(object)) => {
+            object
+                .name()
+                .parse()
+                .map_err(|error| ConfigurationProblem::Name {
+                    origin: origin(),
+                    error,
+                })?
+        }
+        (None, None) => return Err(ConfigurationProblem::NoName { origin: origin() }.into()),
+    };
     Ok((name, config))
 }
 
-/// As [`read`], for a network that the node configuration names: `policy.node` says what it may be.
+/// As [`read`], for a network that the node configuration names: checks it against `policy.node`.
 ///
 /// # Errors
 /// As [`read`], and [`Reason::Restricted`].
@@ -31,7 +50,7 @@ pub fn read_administrators(
     Ok((name, read))
 }
 
-/// As [`read`], for a network that the pods of `namespace` select: the policy says what it may be.
+/// As [`read`], for a network that the pods of `namespace` select: checks it against their policy.
 ///
 /// # Errors
 /// As [`read`], and [`Reason::Restricted`].
@@ -44,26 +63,4 @@ pub fn read_selected(
     let (name, read) = read(network)?;
     restrictions::check(config, namespace, object, &read, None)?;
     Ok((name, read))
-}
-
-fn parse(network: &Network) -> Result<NetworkConfig, Reason> {
-    NetworkConfig::parse(network.text.as_bytes()).map_err(|cause| {
-        let remedy = "; correct the configuration there";
-        Reason::Network(format!("{}: {cause}{remedy}", network.origin))
-    })
-}
-
-/// The configuration's own name, else the definition's (NPWG 1.3 §3.4.2, §3.4.3).
-fn name(network: &Network, config: &NetworkConfig) -> Result<NetworkName, Reason> {
-    match (config.name(), &network.object) {
-        (Some(name), _) => Ok(name.clone()),
-        (None, Some(object)) => object
-            .name()
-            .parse()
-            .map_err(|cause| Reason::Network(format!("{}: {cause}", network.origin))),
-        (None, None) => Err(Reason::Network(format!(
-            "{} has no name; add the key name",
-            network.origin
-        ))),
-    }
 }

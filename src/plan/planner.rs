@@ -4,9 +4,12 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use super::attachment::Attachment;
-use super::error::{PlanError, Reason};
 use super::network::read;
-use super::{Inputs, MAX_CAPABILITIES, MAX_CONFIGURATIONS, Plan, capabilities, restrictions};
+use super::problem::{ConfigurationProblem, NamedIn};
+use super::{
+    Inputs, MAX_CAPABILITIES, MAX_CONFIGURATIONS, Plan, PlanError, Reason, capabilities,
+    restrictions,
+};
 use crate::cluster::{Network, NetworkError};
 use crate::cni::{InterfaceName, NetworkConfig};
 use crate::npwg::Selection;
@@ -74,10 +77,9 @@ impl<'a> Planner<'a> {
 
     pub(super) fn own_cluster_network(&self) -> Result<Attachment, PlanError> {
         let ifname = self.inputs.ifname;
-        let network = self.inputs.catalog.cluster.as_ref().map_err(|cause| {
+        let network = self.inputs.catalog.cluster.as_ref().map_err(|report| {
             let label = self.inputs.config.cluster_network.label();
-            let cause = format!("{cause}; correct clusterNetwork of the node configuration");
-            Reason::Network(cause).at(label, Some(ifname.as_str()))
+            not_found(report, NamedIn::ClusterNetwork).at(label, Some(ifname.as_str()))
         })?;
         self.administrators(network, ifname.clone(), true)
     }
@@ -99,7 +101,7 @@ impl<'a> Planner<'a> {
         let ifname = self.next_ifname();
         let attachment = match found {
             Ok(network) => self.administrators(network, ifname, false),
-            Err(cause) => Err(Reason::Network(cause.to_string())
+            Err(report) => Err(not_found(&report, NamedIn::AuxiliaryChain)
                 .at("auxiliaryCNIChainName", Some(ifname.as_str()))),
         };
         self.take(attachment.map(|attachment| Attachment {
@@ -120,9 +122,8 @@ impl<'a> Planner<'a> {
     pub(super) fn default_networks(&mut self) {
         for (name, found) in self.defaults() {
             let ifname = self.next_ifname();
-            let network = found.as_ref().map_err(|cause| {
-                let cause = format!("{cause}; correct defaultNetworks of the node configuration");
-                Reason::Network(cause).at(name, Some(ifname.as_str()))
+            let network = found.as_ref().map_err(|report| {
+                not_found(report, NamedIn::DefaultNetworks).at(name, Some(ifname.as_str()))
             });
             let attachment =
                 network.and_then(|network| self.administrators(network, ifname, false));
@@ -139,7 +140,7 @@ impl<'a> Planner<'a> {
     ) -> Result<Attachment, PlanError> {
         let attachment = self.attachment(network, ifname, None, is_cluster)?;
         restrictions::check_node(self.inputs.config, &attachment.config)
-            .map_err(|reason| attachment.problem(reason))?;
+            .map_err(|restriction| attachment.problem(restriction.into()))?;
         Ok(attachment)
     }
 
@@ -153,7 +154,7 @@ impl<'a> Planner<'a> {
         let blame = |reason: Reason| reason.at(&network.place(), Some(ifname.as_str()));
         self.within_limits(network).map_err(blame)?;
         let (name, config) = read(network).map_err(blame)?;
-        few_capabilities(network, &config).map_err(blame)?;
+        check_capabilities(network, &config).map_err(|problem| blame(problem.into()))?;
         let label = network
             .object
             .as_ref()
@@ -182,11 +183,11 @@ impl<'a> Planner<'a> {
         }
         let bytes = self.bytes.get() + network.text.len();
         if bytes > MAX_CONFIGURATIONS {
-            return Err(Reason::Network(format!(
-                "{}: with it the configurations of the pod's networks have {bytes} bytes; \
-                 {MAX_CONFIGURATIONS} are allowed; make them smaller or select fewer",
-                network.origin
-            )));
+            return Err(ConfigurationProblem::TooLarge {
+                origin: network.origin.clone(),
+                bytes,
+            }
+            .into());
         }
         self.bytes.set(bytes);
         Ok(())
@@ -222,13 +223,10 @@ impl<'a> Planner<'a> {
                 other.label == attachment.label && (mac || guid)
             };
             if let Some(other) = attachments[..index].iter().find(same) {
-                let text = format!(
-                    "{} asks for the same MAC or GUID on this network; ask for another",
-                    other.ifname
-                );
-                self.plan
-                    .problems
-                    .push(attachment.problem(Reason::Duplicate(text)));
+                let reason = Reason::HardwareAddressUsed {
+                    ifname: other.ifname.clone(),
+                };
+                self.plan.problems.push(attachment.problem(reason));
             }
         }
     }
@@ -236,34 +234,38 @@ impl<'a> Planner<'a> {
     pub(super) fn check_interface_names(&mut self) {
         let attachments = &self.plan.attachments;
         for (index, attachment) in attachments.iter().enumerate() {
-            let earlier = attachments.iter().take(index);
-            if let Some(other) = earlier
-                .into_iter()
-                .find(|other| other.ifname == attachment.ifname)
-            {
-                let text = format!(
-                    "{} is already used by network {}",
-                    attachment.ifname, other.label
-                );
-                self.plan
-                    .problems
-                    .push(attachment.problem(Reason::Interface(text)));
+            let same = |other: &&Attachment| other.ifname == attachment.ifname;
+            if let Some(other) = attachments[..index].iter().find(same) {
+                let reason = Reason::InterfaceUsed {
+                    ifname: attachment.ifname.clone(),
+                    network: other.label.clone(),
+                };
+                self.plan.problems.push(attachment.problem(reason));
             }
         }
     }
 }
 
-/// A record of an earlier release may declare more: it is detached all the same.
-fn few_capabilities(network: &Network, config: &NetworkConfig) -> Result<(), Reason> {
+/// The reason against a network that the cluster could not find.
+pub(super) fn not_found(report: &impl ToString, named_in: NamedIn) -> Reason {
+    let report = report.to_string();
+    ConfigurationProblem::NotFound { report, named_in }.into()
+}
+
+/// Checks the limit here and not in the parser, so that an attachment that an earlier release
+/// recorded with more capabilities can still be detached.
+fn check_capabilities(
+    network: &Network,
+    config: &NetworkConfig,
+) -> Result<(), ConfigurationProblem> {
     for plugin in config.plugins() {
         let count = plugin.capabilities().count();
         if count > MAX_CAPABILITIES {
-            return Err(Reason::Network(format!(
-                "{}: plugin {}: key \"capabilities\" declares {count}; {MAX_CAPABILITIES} are \
-                 allowed; leave out what nobody asks for",
-                network.origin,
-                plugin.plugin_type()
-            )));
+            return Err(ConfigurationProblem::TooManyCapabilities {
+                origin: network.origin.clone(),
+                plugin: plugin.plugin_type().clone(),
+                count,
+            });
         }
     }
     Ok(())

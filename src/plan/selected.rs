@@ -1,9 +1,8 @@
 //! What the pod itself selects by annotation: read, looked up, and allowed.
 
-use super::attachment::Attachment;
-use super::error::{PlanError, Reason};
-use super::planner::Planner;
-use super::{Inputs, restrictions};
+use super::planner::{Planner, not_found};
+use super::problem::NamedIn;
+use super::{Attachment, Inputs, PlanError, Reason, restrictions};
 use crate::cluster::{Event, Network};
 use crate::cni::InterfaceName;
 use crate::cni::json::excerpt;
@@ -63,7 +62,7 @@ impl<'a> Planner<'a> {
         match Selection::parse_default_network(text, &config.multus_namespace, config.dialect) {
             Ok(selection) => Some(selection),
             Err(error) => {
-                self.invalid(DEFAULT_NETWORK_ANNOTATION, &error);
+                self.invalid(DEFAULT_NETWORK_ANNOTATION, error);
                 None
             }
         }
@@ -87,7 +86,7 @@ impl<'a> Planner<'a> {
         let selections = match selections {
             Ok(selections) => selections,
             Err(error) => {
-                self.invalid(NETWORKS_ANNOTATION, &error);
+                self.invalid(NETWORKS_ANNOTATION, error);
                 return Vec::new();
             }
         };
@@ -120,12 +119,11 @@ impl<'a> Planner<'a> {
 
     /// An invalid annotation is ignored, and said (NPWG 1.3 §4.1.2.1), unless the node's
     /// administrator wants such pods refused.
-    fn invalid(&mut self, key: &'static str, error: &SelectionError) {
-        let cause = error.to_string();
-        let message = format!("annotation {key} is ignored: {cause}");
+    fn invalid(&mut self, key: &'static str, error: SelectionError) {
+        let message = format!("annotation {key} is ignored: {error}");
         let problem = PlanError {
             place: None,
-            reason: Reason::Annotation { key, cause },
+            reason: Reason::Annotation { key, error },
         };
         if self.inputs.config.fail_invalid_annotation {
             return self.plan.problems.push(problem);
@@ -144,8 +142,8 @@ impl<'a> Planner<'a> {
         self.inputs
             .catalog
             .selected(&selection.network)
-            .map_err(|cause| {
-                Reason::Network(format!("{cause}; create it or correct the annotation"))
+            .map_err(|report| {
+                not_found(&report, NamedIn::Annotation)
                     .at(&selection.network.to_string(), Some(ifname.as_str()))
             })
     }
@@ -156,8 +154,11 @@ impl<'a> Planner<'a> {
         let Some(pod) = self.inputs.pod else {
             return Ok(());
         };
-        restrictions::isolation(self.inputs.config, &pod.namespace, &selection.network)
-            .map_err(|reason| reason.at(&selection.network.to_string(), Some(ifname.as_str())))
+        restrictions::isolation(self.inputs.config, &pod.namespace, &selection.network).map_err(
+            |restriction| {
+                Reason::from(restriction).at(&selection.network.to_string(), Some(ifname.as_str()))
+            },
+        )
     }
 
     fn restrict(&self, attachment: &Attachment, selection: &Selection) -> Result<(), PlanError> {
@@ -176,7 +177,7 @@ impl<'a> Planner<'a> {
             let mut cluster = self.plan.attachments.iter().filter(|it| it.is_cluster);
             cluster.try_for_each(|it| restrictions::check_name(config, namespace, it, attachment))
         })
-        .map_err(|reason| attachment.problem(reason))
+        .map_err(|restriction| attachment.problem(restriction.into()))
     }
 }
 

@@ -5,9 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::allocation::{AssignError, Origin, Supply};
 use crate::cluster::{EventKind, Pod};
 use crate::cni::RawObject;
-use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, Definition, IpamClaim, NETWORKS_ANNOTATION};
+use crate::npwg::{
+    DEFAULT_NETWORK_ANNOTATION, Definition, IpamClaim, NETWORKS_ANNOTATION, SelectionError,
+};
+use crate::request::RuleName;
 
 /// Everything that a plan is made from, in words; a plan is [`Story::plan`].
 #[derive(Clone)]
@@ -138,11 +142,13 @@ impl Story {
         plan.attachments[1].clone()
     }
 
-    /// The code and the words of the one problem that the plan has.
-    fn problem(&self) -> (u32, String) {
-        let problems = self.plan().problems;
+    /// The only problem of the plan, by its code, its place and its reason.
+    fn problem(&self) -> (u32, String, Reason) {
+        let mut problems = self.plan().problems;
         assert_eq!(problems.len(), 1, "{problems:?}");
-        (problems[0].code(), problems[0].to_string())
+        let problem = problems.remove(0);
+        let place = problem.place.as_ref().map(ToString::to_string);
+        (problem.code(), place.unwrap_or_default(), problem.reason)
     }
 }
 
@@ -234,22 +240,16 @@ fn interfaces_are_numbered_in_the_order_of_the_annotation() {
 #[test]
 fn an_interface_name_is_used_once() {
     let story = story().macvlan("pods/a", &[]).macvlan("pods/b", &[]);
-    for (annotation, blamed) in [
-        (
-            "a@eth0",
-            "network pods/a (eth0): interface name eth0 is already used by network cluster",
-        ),
-        (
-            "a@x,b@x",
-            "network pods/b (x): interface name x is already used by network pods/a",
-        ),
+    for (annotation, place, ifname, network) in [
+        ("a@eth0", "network pods/a (eth0)", "eth0", "cluster"),
+        ("a@x,b@x", "network pods/b (x)", "x", "pods/a"),
     ] {
-        let (code, words) = story.clone().networks(annotation).problem();
-        assert_eq!(code, 101, "{words}");
-        assert_eq!(
-            words,
-            format!("{blamed}; choose another in the pod's annotation")
-        );
+        let reason = Reason::InterfaceUsed {
+            ifname: ifname.parse().unwrap(),
+            network: network.to_owned(),
+        };
+        let problem = story.clone().networks(annotation).problem();
+        assert_eq!(problem, (101, place.to_owned(), reason));
     }
 }
 
@@ -319,9 +319,18 @@ fn a_definition_is_its_own_configuration_else_one_on_disk_else_nothing() {
         let plugin = attachment.config.plugins()[0].plugin_type();
         assert_eq!(plugin.as_str(), expected, "{network}");
     }
-    let (code, words) = story.networks("net-c").problem();
-    assert_eq!(code, 102);
-    assert!(words.contains("pods/net-c has no spec.config"), "{words}");
+    let (code, place, reason) = story.networks("net-c").problem();
+    assert_eq!((code, place.as_str()), (102, "network pods/net-c (net1)"));
+    assert!(
+        matches!(
+            reason,
+            Reason::Configuration(ConfigurationProblem::NotFound {
+                named_in: NamedIn::Annotation,
+                ..
+            })
+        ),
+        "{reason:?}"
+    );
 }
 
 // clause: NPWG-1.3 §3.4.2: a name that is omitted is the definition's
@@ -350,16 +359,20 @@ fn a_network_that_cannot_be_used_is_named_and_keeps_its_place() {
         .networks("broken,missing,empty,good");
     let plan = story.plan();
     assert_eq!(in_words(&plan), ["cluster (eth0)", "pods/good (net4)"]);
-    let problems: Vec<String> = plan.problems.iter().map(ToString::to_string).collect();
-    for (problem, network) in problems.iter().zip([
-        "network pods/broken (net1): ",
-        "network pods/missing (net2): ",
-        "network pods/empty (net3): ",
-    ]) {
-        assert!(problem.starts_with(network), "{problem}");
-    }
+    let places: Vec<String> = plan
+        .problems
+        .iter()
+        .map(|problem| problem.place.as_ref().unwrap().to_string())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "network pods/broken (net1)",
+            "network pods/missing (net2)",
+            "network pods/empty (net3)",
+        ]
+    );
     assert!(plan.problems.iter().all(|problem| problem.code() == 102));
-    assert_eq!(problems.len(), 3);
 }
 
 // clause: NPWG-1.3 §7.4
@@ -395,7 +408,10 @@ fn isolation_keeps_namespaces_apart() {
                 assert_eq!(problems.is_empty(), allowed, "{keys} {annotation}");
                 for problem in problems {
                     assert_eq!(problem.code(), 108, "{problem}");
-                    assert!(problem.to_string().contains("namespaceIsolation"));
+                    assert!(matches!(
+                        problem.reason,
+                        Reason::Restricted(Restriction::Isolated { .. })
+                    ));
                 }
             }
         }
@@ -422,8 +438,7 @@ fn the_cluster_network_may_be_replaced_from_multus_namespace_whatever_isolation_
 // clause: NPWG-1.3 §7.4
 #[test]
 fn isolation_tells_nothing_about_what_it_keeps_away() {
-    let (code, words) = story().networks("other/absent").problem();
-    assert_eq!(code, 108, "{words}");
+    assert_eq!(story().networks("other/absent").problem().0, 108);
     let broken = story().define("other/net", Some(json!("no object")));
     assert_eq!(broken.networks("other/net").problem().0, 108);
 }
@@ -458,12 +473,14 @@ fn the_administrators_own_networks_frame_the_others() {
     );
     assert!(auxiliary(plan.attachments.last().unwrap()));
     std::fs::write(chain.join("20.conf"), "{").unwrap();
-    let (code, words) = story.problem();
+    let (code, place, reason) = story.problem();
     assert_eq!(code, 102);
-    assert!(
-        words.contains("auxiliaryCNIChainName") && words.contains("20.conf"),
-        "{words}"
-    );
+    assert_eq!(place, "network auxiliaryCNIChainName (net4)");
+    let Reason::Configuration(ConfigurationProblem::NotFound { report, named_in }) = reason else {
+        panic!("{reason:?}");
+    };
+    assert_eq!(named_in, NamedIn::AuxiliaryChain);
+    assert!(report.contains("20.conf"), "{report}");
 }
 
 // clause: NPWG-1.3 §7.4
@@ -474,27 +491,37 @@ fn a_policy_restricts_what_is_selected_and_nothing_else() {
     let story = story()
         .define("pods/net", Some(config))
         .node("defaultNetworks", json!(["pods/net"]));
+    let rule = || RuleName::Namespace("pods".to_owned());
+    let without_type = |name: &str| Restriction::PluginType {
+        name: name.to_owned(),
+        rule: rule(),
+    };
+    let with_key = |key: &str| Restriction::PluginKey {
+        plugin: "macvlan".parse().unwrap(),
+        key: key.to_owned(),
+        rule: rule(),
+    };
+    let unlisted = Restriction::Network {
+        namespace: "pods".to_owned(),
+    };
     let table = [
         (json!({}), None),
         (json!({"types": ["macvlan", "host-local", "tuning"]}), None),
         (
             json!({"types": ["macvlan", "tuning"]}),
-            Some("plugin host-local under types"),
+            Some(without_type("host-local")),
         ),
         (
             json!({"types": ["macvlan", "host-local"]}),
-            Some("plugin tuning under types"),
+            Some(without_type("tuning")),
         ),
         (json!({"networks": ["pods/net"]}), None),
-        (
-            json!({"networks": ["pods/other"]}),
-            Some("does not list it under networks"),
-        ),
+        (json!({"networks": ["pods/other"]}), Some(unlisted)),
         (
             json!({"denyKeys": ["ipam.dataDir"]}),
-            Some("has the key ipam.dataDir"),
+            Some(with_key("ipam.dataDir")),
         ),
-        (json!({"denyKeys": ["ipam"]}), Some("has the key ipam")),
+        (json!({"denyKeys": ["ipam"]}), Some(with_key("ipam"))),
         (json!({"denyKeys": ["sysctl", "ipam.ranges"]}), None),
     ];
     for (rule, refused) in table {
@@ -505,12 +532,12 @@ fn a_policy_restricts_what_is_selected_and_nothing_else() {
             let selecting = story.clone().networks("net@sel0");
             let replacing = story.default_network("pods/net");
             for story in [selecting, replacing] {
-                match refused {
+                match &refused {
                     None => assert_eq!(story.plan().problems, [], "{rule}"),
-                    Some(words) => {
-                        let (code, problem) = story.problem();
+                    Some(restriction) => {
+                        let (code, _, reason) = story.problem();
                         assert_eq!(code, 108);
-                        assert!(problem.contains(words), "{rule}: {problem}");
+                        assert_eq!(reason, Reason::Restricted(restriction.clone()), "{rule}");
                     }
                 }
             }
@@ -531,16 +558,19 @@ fn a_policy_keeps_the_cluster_networks_name_and_knows_the_keys_of_a_list() {
     };
     let policy = |rule: Value| json!({"namespaces": {"*": rule}});
     let types = policy(json!({"types": ["macvlan"]}));
-    let (code, line) = named(&cluster).node("policy", types.clone()).problem();
-    assert_eq!(code, 108);
-    assert!(line.contains("is the cluster network's"), "{line}");
+    let (code, _, reason) = named(&cluster).node("policy", types.clone()).problem();
+    let name = Restriction::ClusterName(cluster.parse().unwrap());
+    assert_eq!((code, reason), (108, Reason::Restricted(name)));
     assert_eq!(named("another").node("policy", types).plan().problems, []);
     assert_eq!(named(&cluster).plan().problems, [], "nothing restricts it");
     for key in ["name", "disablecheck"] {
         let denied = policy(json!({"denyKeys": [key]}));
-        let (code, line) = named("another").node("policy", denied).problem();
-        assert_eq!(code, 108);
-        assert!(line.contains(&format!("has the key {key}")), "{line}");
+        let (code, _, reason) = named("another").node("policy", denied).problem();
+        let restriction = Restriction::ListKey {
+            key: key.to_owned(),
+            rule: RuleName::Namespace("pods".to_owned()),
+        };
+        assert_eq!((code, reason), (108, Reason::Restricted(restriction)));
     }
 }
 
@@ -559,12 +589,12 @@ fn a_policy_knows_the_plugins_that_a_plugin_executes_itself() {
         let story = story
             .clone()
             .node("policy", policy(json!({"types": types})));
-        let (code, problem) = story.problem();
-        assert_eq!(code, 108);
-        assert!(
-            problem.contains(&format!("list plugin {missing} under")),
-            "{problem}"
-        );
+        let (code, _, reason) = story.problem();
+        let restriction = Restriction::PluginType {
+            name: missing.to_owned(),
+            rule: RuleName::Namespace("pods".to_owned()),
+        };
+        assert_eq!((code, reason), (108, Reason::Restricted(restriction)));
     }
     let denied = story.node("policy", policy(json!({"denyKeys": ["sysctl"]})));
     assert_eq!(denied.problem().0, 108);
@@ -592,7 +622,7 @@ fn nothing_beside_a_delegate_hides_it_from_a_policy() {
         plan.problems
             .into_iter()
             .next()
-            .map(|problem| problem.to_string())
+            .map(|problem| problem.reason)
     };
     for members in [
         json!({"delegates": [null, evil]}),
@@ -603,10 +633,15 @@ fn nothing_beside_a_delegate_hides_it_from_a_policy() {
         json!({"ipam": [evil, null]}),
         json!({"delegate": [{"type": "bridge", "sysctl": {}}, null]}),
     ] {
-        let problem = problem(members.clone()).unwrap_or_default();
+        let reason = problem(members.clone());
         assert!(
-            problem.contains("policy of namespace"),
-            "{members}: {problem}"
+            matches!(
+                reason,
+                Some(Reason::Restricted(
+                    Restriction::PluginType { .. } | Restriction::PluginKey { .. }
+                ))
+            ),
+            "{members}: {reason:?}"
         );
     }
     assert_eq!(problem(json!({"delegate": nested(6)})), None);
@@ -614,8 +649,11 @@ fn nothing_beside_a_delegate_hides_it_from_a_policy() {
         json!({"delegate": nested(20)}),
         json!({"delegates": [[[[[[evil]]]]]]}),
     ] {
-        let problem = problem(deep).unwrap();
-        assert!(problem.contains("flatten it"), "{problem}");
+        let reason = problem(deep).unwrap();
+        assert!(
+            matches!(reason, Reason::Restricted(Restriction::TooDeep { .. })),
+            "{reason:?}"
+        );
     }
 }
 
@@ -664,14 +702,12 @@ fn the_nodes_own_policy_restricts_the_networks_that_its_configuration_names() {
         assert_eq!(story.plan().problems, []);
         let allowed = story.clone().node("policy", types(&["bridge", plugin]));
         assert_eq!(allowed.plan().problems, [], "what a pod selects is exempt");
-        let (code, problem) = story.clone().node("policy", types(&["bridge"])).problem();
-        assert_eq!(code, 108);
-        assert!(
-            problem.contains(&format!(
-                "policy.node does not list plugin {plugin} under types"
-            )),
-            "{problem}"
-        );
+        let (code, _, reason) = story.clone().node("policy", types(&["bridge"])).problem();
+        let restriction = Restriction::PluginType {
+            name: plugin.to_owned(),
+            rule: RuleName::Node,
+        };
+        assert_eq!((code, reason), (108, Reason::Restricted(restriction)));
         let keys = json!({"node": {"denyKeys": ["type"]}});
         assert!(!story.node("policy", keys).plan().problems.is_empty());
     }
@@ -767,16 +803,13 @@ fn what_is_asked_for_goes_to_a_plugin_that_declares_it_or_fails() {
         assert_eq!(argument(&attachment, capability).as_deref(), Some(given));
         assert_eq!(attachment.extra_args, [], "not by CNI_ARGS as well");
         for declared in [json!(false), Value::Null] {
-            let (code, words) = story(declared).problem();
-            assert_eq!(code, 103);
-            assert_eq!(
-                words,
-                format!(
-                    "network pods/net (net1): {key} was requested and no plugin of macvlan, tuning \
-                     declares the capability {capability}; add \"capabilities\": \
-                     {{\"{capability}\": true}} to the definition or drop the request"
-                )
-            );
+            let reason = Reason::Undeclared {
+                key,
+                capability,
+                plugins: ["macvlan", "tuning"].map(|it| it.parse().unwrap()).to_vec(),
+            };
+            let place = "network pods/net (net1)".to_owned();
+            assert_eq!(story(declared).problem(), (103, place, reason));
         }
     }
 }
@@ -873,10 +906,12 @@ fn a_definition_whose_args_have_no_room_for_the_pods_is_refused_before_anything_
         json!({"cni": "str"}),
         json!({"cni": [1]}),
     ] {
-        let (code, line) = story(args.clone()).problem();
-        assert_eq!(code, 102, "{line}");
-        assert!(line.contains("plugin macvlan: args: "), "{line}");
-        assert!(line.contains("make args.cni an object"), "{line}");
+        let (code, _, reason) = story(args.clone()).problem();
+        assert_eq!(code, 102, "{reason:?}");
+        let Reason::Configuration(ConfigurationProblem::Args { plugin, .. }) = reason else {
+            panic!("{reason:?}");
+        };
+        assert_eq!(plugin.as_str(), "macvlan");
         // A pod that adds nothing leaves it to the plugin.
         assert!(story(args).networks("net").plan().problems.is_empty());
     }
@@ -930,12 +965,13 @@ fn an_invalid_annotation_is_ignored_and_said_or_refused() {
             events[0].message
         );
         let strict = story.node("invalidAnnotation", json!("fail"));
-        let (code, words) = strict.problem();
+        let (code, _, reason) = strict.problem();
         assert_eq!(code, 101);
-        assert!(
-            words.contains(NETWORKS_ANNOTATION) && words.contains(named),
-            "{words}"
-        );
+        let Reason::Annotation { key, error } = reason else {
+            panic!("{reason:?}");
+        };
+        assert_eq!(key, NETWORKS_ANNOTATION);
+        assert!(error.to_string().contains(named), "{error}");
         assert_eq!(strict.plan().events, []);
         assert_eq!(strict.plan().ignored, []);
         assert_eq!(strict.plan().problems, ignored);
@@ -1029,12 +1065,9 @@ fn a_claim_gives_addresses_to_those_who_take_them() {
     assert_eq!(argument(&new, "ips"), None, "nothing is allocated yet");
     let ignored = asking("plain", r#""vm.blue""#).second();
     assert!(ignored.requested.ips.is_empty() && ignored.capability_args.is_empty());
-    let (code, words) = asking("net", r#""vm.blue","ips":["10.0.0.6"]"#).problem();
-    assert_eq!(code, 101);
-    assert!(
-        words.contains("ips and ipam-claim-reference vm.blue exclude"),
-        "{words}"
-    );
+    let (code, _, reason) = asking("net", r#""vm.blue","ips":["10.0.0.6"]"#).problem();
+    let both = Reason::TwoAddressSources("vm.blue".to_owned());
+    assert_eq!((code, reason), (101, both));
     assert_eq!(asking("net", r#""absent""#).problem().0, 102);
 }
 
@@ -1066,9 +1099,12 @@ fn the_cluster_networks_replacement_and_another_may_not_both_have_the_default_ro
         "{:?}",
         plan.events
     );
-    let (code, line) = story.node("invalidAnnotation", json!("fail")).problem();
-    assert_eq!(code, 101);
-    assert!(line.contains("v1.multus-cni.io/default-network"), "{line}");
+    let (code, _, reason) = story.node("invalidAnnotation", json!("fail")).problem();
+    let invalid = Reason::Annotation {
+        key: NETWORKS_ANNOTATION,
+        error: SelectionError::DefaultRouteOfBoth(1),
+    };
+    assert_eq!((code, reason), (101, invalid));
 }
 
 #[test]
@@ -1082,12 +1118,11 @@ fn a_mac_is_asked_for_once_on_a_network() {
             {"name": first, "mac": mac}, {"name": second, "mac": mac},
         ]))
     };
-    let (code, line) = asking("a", "a").problem();
-    assert_eq!(code, 101);
-    assert!(
-        line.contains("network pods/a (net2): net1 asks for the same MAC"),
-        "{line}"
-    );
+    let used = Reason::HardwareAddressUsed {
+        ifname: "net1".parse().unwrap(),
+    };
+    let place = "network pods/a (net2)".to_owned();
+    assert_eq!(asking("a", "a").problem(), (101, place, used));
     // Two members of a bond may have one address.
     assert!(asking("a", "b").plan().problems.is_empty());
 }
@@ -1106,9 +1141,9 @@ fn with_resource(mut story: Story, name: &str, capabilities: &[&str]) -> Story {
     let definition = story.definitions.last_mut().unwrap();
     definition["metadata"]["annotations"] = json!({"k8s.v1.cni.cncf.io/resourceName": "r"});
     let ids = ["0000:01:10.0", "0000:01:10.2"].map(str::to_owned);
-    let supply = crate::allocation::Supply::Devices {
+    let supply = Supply::Devices {
         ids: ids.to_vec(),
-        origin: crate::allocation::Origin::Manifest,
+        origin: Origin::Manifest,
     };
     story.allocation.set("r", supply);
     story
@@ -1174,13 +1209,15 @@ fn default_and_secondary_networks_share_one_allocation() {
 #[test]
 fn devices_that_do_not_suffice_are_code_104() {
     let story = with_resource(story(), "pods/vf", &[]).networks("vf,vf,vf");
-    let (code, line) = story.problem();
-    assert_eq!(code, 104);
-    assert!(line.contains("network pods/vf (net3)"), "{line}");
-    assert!(
-        line.contains("resource r: 3 of the pod's networks"),
-        "{line}"
-    );
+    let (code, place, reason) = story.problem();
+    assert_eq!((code, place.as_str()), (104, "network pods/vf (net3)"));
+    let Reason::Device(AssignError::TooFew {
+        resource, networks, ..
+    }) = reason
+    else {
+        panic!("{reason:?}");
+    };
+    assert_eq!((resource.as_str(), networks), ("r", 3));
 }
 
 #[test]
@@ -1193,27 +1230,26 @@ fn a_device_that_is_not_the_pods_is_code_104() {
         vf("0000:01:10.2").second().device.unwrap().id,
         "0000:01:10.2"
     );
-    let (code, line) = vf("0000:09:00.0").problem();
+    let (code, _, reason) = vf("0000:09:00.0").problem();
     assert_eq!(code, 104);
-    assert!(line.contains("0000:09:00.0"), "{line}");
+    let Reason::Device(AssignError::NotOwned { id, .. }) = reason else {
+        panic!("{reason:?}");
+    };
+    assert_eq!(id, "0000:09:00.0");
 }
 
 #[test]
 fn what_is_wrong_with_the_checkpoint_fails_only_the_network_that_needs_it() {
+    let cause = || "kubelet's checkpoint /k is torn: x; restart kubelet".to_owned();
     let torn = || {
         let mut story = with_resource(story(), "pods/vf", &[]).macvlan("pods/net", &[]);
-        let cause = "kubelet's checkpoint /k is torn: x; restart kubelet".to_owned();
-        let supply = crate::allocation::Supply::Unknown(cause);
-        story.allocation.set("r", supply);
+        story.allocation.set("r", Supply::Unknown(cause()));
         story
     };
     assert_eq!(torn().networks("net").plan().problems, []);
-    let (code, line) = torn().networks("net,vf").problem();
-    assert_eq!(code, 104);
-    assert!(
-        line.contains("pods/vf (net2): kubelet's checkpoint /k is torn"),
-        "{line}"
-    );
+    let (code, place, reason) = torn().networks("net,vf").problem();
+    assert_eq!((code, place.as_str()), (104, "network pods/vf (net2)"));
+    assert_eq!(reason, Reason::Device(AssignError::Unknown(cause())));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub enum PolicyError {
 }
 
 /// A rule of a policy.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleName {
     /// The rule of a namespace.
     Namespace(String),

@@ -1,0 +1,250 @@
+use super::*;
+use crate::allocation::AssignError;
+use crate::cni::{JsonError, NetworkConfig, NetworkName};
+use crate::npwg::SelectionError;
+
+fn plugin() -> crate::cni::PluginType {
+    "macvlan".parse().unwrap()
+}
+
+fn json_error() -> JsonError {
+    JsonError::Empty
+}
+
+#[test]
+fn reasons() {
+    let net1 = || "net1".parse().unwrap();
+    for (reason, line) in [
+        (
+            Reason::Annotation {
+                key: "k",
+                error: SelectionError::NotOne(2),
+            },
+            "annotation k: the annotation selects 2 networks; select exactly one",
+        ),
+        (
+            Reason::InterfaceUsed {
+                ifname: net1(),
+                network: "pods/a".to_owned(),
+            },
+            "interface name net1 is already used by network pods/a; \
+             choose another in the pod's annotation",
+        ),
+        (
+            Reason::InterfaceExists(net1()),
+            "interface name net1 already exists in the pod's network namespace; \
+             choose another in the pod's annotation",
+        ),
+        (
+            Reason::TwoAddressSources("vm.blue".to_owned()),
+            "ips and ipam-claim-reference vm.blue exclude each other; keep one",
+        ),
+        (
+            Reason::HardwareAddressUsed { ifname: net1() },
+            "net1 requests the same MAC or GUID on this network; request another",
+        ),
+        (
+            Reason::Configuration(ConfigurationProblem::NoName {
+                origin: "/n.conf".to_owned(),
+            }),
+            "/n.conf has no name; add the key name",
+        ),
+        (
+            Reason::Undeclared {
+                key: "infiniband-guid",
+                capability: "infinibandGUID",
+                plugins: vec![plugin(), "tuning".parse().unwrap()],
+            },
+            "infiniband-guid was requested and no plugin of macvlan, tuning declares the capability \
+             infinibandGUID; add \"capabilities\": {\"infinibandGUID\": true} to the definition or \
+             drop the request",
+        ),
+        (
+            Reason::NoTime,
+            "the plan is not ready by the deadline; select fewer or smaller networks, or raise \
+             deadlines.add",
+        ),
+        (
+            Reason::Device(AssignError::Twice { id: "d".to_owned() }),
+            "deviceID \"d\" is named for two networks of the pod; give each its own",
+        ),
+        (
+            Reason::DeviceInfoDir("/d".into()),
+            "devInfoDir /d is not UTF-8; choose another",
+        ),
+        (
+            Reason::Restricted(Restriction::Network {
+                namespace: "pods".to_owned(),
+            }),
+            "the policy of namespace pods does not list it under networks; add it there or select \
+             another",
+        ),
+    ] {
+        assert_eq!(reason.to_string(), line);
+    }
+}
+
+#[test]
+fn configuration_problems() {
+    let origin = || "/n.conf".to_owned();
+    let report = || "confDir /c has no configuration".to_owned();
+    let not_found = |named_in| ConfigurationProblem::NotFound {
+        report: report(),
+        named_in,
+    };
+    let invalid = NetworkConfig::parse(b"").unwrap_err();
+    let bad_name = "a b".parse::<NetworkName>().unwrap_err();
+    let line_of_invalid = format!("/n.conf: {invalid}; correct the configuration there");
+    let line_of_name = format!("/n.conf: {bad_name}");
+    for (problem, line) in [
+        (
+            not_found(NamedIn::ClusterNetwork),
+            "confDir /c has no configuration; correct clusterNetwork of the node configuration",
+        ),
+        (
+            not_found(NamedIn::DefaultNetworks),
+            "confDir /c has no configuration; correct defaultNetworks of the node configuration",
+        ),
+        (
+            not_found(NamedIn::AuxiliaryChain),
+            "confDir /c has no configuration",
+        ),
+        (
+            not_found(NamedIn::Annotation),
+            "confDir /c has no configuration; create it or correct the annotation",
+        ),
+        (
+            ConfigurationProblem::TooLarge {
+                origin: origin(),
+                bytes: 9_000_000,
+            },
+            "/n.conf: with it the configurations of the pod's networks have 9000000 bytes; \
+             8388608 are allowed; make them smaller or select fewer",
+        ),
+        (
+            ConfigurationProblem::TooManyCapabilities {
+                origin: origin(),
+                plugin: plugin(),
+                count: 65,
+            },
+            "/n.conf: plugin macvlan: key \"capabilities\" declares 65; 64 are allowed; \
+             remove those that no pod requests",
+        ),
+        (
+            ConfigurationProblem::Invalid {
+                origin: origin(),
+                error: invalid,
+            },
+            &line_of_invalid,
+        ),
+        (
+            ConfigurationProblem::Name {
+                origin: origin(),
+                error: bad_name,
+            },
+            &line_of_name,
+        ),
+        (
+            ConfigurationProblem::CapabilityArgs(json_error()),
+            "empty input where a JSON object was expected",
+        ),
+        (
+            ConfigurationProblem::ClaimTooLarge {
+                claim: "pods/c".parse().unwrap(),
+                count: 257,
+            },
+            "IPAMClaim pods/c: status.ips has 257 addresses; 256 are allowed",
+        ),
+        (
+            ConfigurationProblem::ClaimNotFound {
+                report: "IPAMClaim pods/c does not exist".to_owned(),
+            },
+            "IPAMClaim pods/c does not exist; create it or correct the annotation",
+        ),
+        (
+            ConfigurationProblem::ClaimNotLookedUp("c".to_owned()),
+            "IPAMClaim c was not looked up",
+        ),
+        (
+            ConfigurationProblem::Args {
+                plugin: plugin(),
+                error: json_error(),
+            },
+            "plugin macvlan: args: empty input where a JSON object was expected; \
+             make args.cni an object, to which the pod adds",
+        ),
+    ] {
+        assert_eq!(Reason::from(problem).to_string(), line);
+    }
+}
+
+#[test]
+fn restrictions() {
+    let key = || "ipam.dataDir".to_owned();
+    let namespace = || "pods".to_owned();
+    let of_pods = || RuleName::Namespace(namespace());
+    for (restriction, line) in [
+        (
+            Restriction::Isolated {
+                namespace: namespace(),
+                definition: "other".to_owned(),
+                global: vec!["default".to_owned(), "infra".to_owned()],
+            },
+            "namespaceIsolation keeps pods of namespace pods from definitions of namespace other; \
+             define it in pods or in one of globalNamespaces default, infra",
+        ),
+        (
+            Restriction::PodArgs {
+                key: "args.cni.x".to_owned(),
+                namespace: namespace(),
+            },
+            "the pod's annotation sets args.cni.x, which the policy of namespace pods denies; \
+             remove it there",
+        ),
+        (
+            Restriction::ClusterName("cluster".parse().unwrap()),
+            "its name cluster is the cluster network's, whose addresses it would use up; \
+             give it a name of its own",
+        ),
+        (
+            Restriction::ListKey {
+                key: "disableCheck".to_owned(),
+                rule: RuleName::Node,
+            },
+            "its list of plugins has the key disableCheck, which policy.node denies; remove it",
+        ),
+        (
+            Restriction::PluginKey {
+                plugin: plugin(),
+                key: key(),
+                rule: of_pods(),
+            },
+            "plugin macvlan has the key ipam.dataDir, which the policy of namespace pods denies; \
+             remove it",
+        ),
+        (
+            Restriction::PluginType {
+                name: "host-local".to_owned(),
+                rule: RuleName::Node,
+            },
+            "policy.node does not list plugin host-local under types; add it there",
+        ),
+        (
+            Restriction::UnreadableType {
+                plugin: plugin(),
+                error: json_error(),
+            },
+            "plugin macvlan: empty input where a JSON object was expected",
+        ),
+        (
+            Restriction::TooDeep {
+                plugin: plugin(),
+                rule: of_pods(),
+            },
+            "plugin macvlan nests more plugins, or deeper ones, than the policy of namespace pods \
+             can check (8 levels, 4 nested lists); flatten it",
+        ),
+    ] {
+        assert_eq!(Reason::from(restriction).to_string(), line);
+    }
+}

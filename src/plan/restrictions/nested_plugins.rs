@@ -1,0 +1,128 @@
+//! The plugins that a plugin of a chain executes itself, by their configurations.
+
+use serde_json::value::RawValue;
+
+use crate::cni::RawObject;
+use crate::cni::json::same_key;
+
+/// Keys below which some plugins have the configurations of further ones.
+const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
+/// How many nested lists are searched; host-local's `ranges` are two. Each level parses its lists
+/// again, so a policy refuses deeper ones.
+pub(in crate::plan) const LISTS: usize = 4;
+/// How many levels of plugins that execute one another are searched. Each level parses its
+/// configurations again.
+pub(in crate::plan) const LEVELS: usize = 8;
+/// What another plugin's configuration costs besides its text, in bytes.
+const OBJECT: usize = 64;
+/// The size up to which every part of a configuration may be parsed at every level, in bytes.
+const SHORT: usize = 4 << 10;
+
+/// A plugin of a chain and the plugins below it, parsed level by level.
+pub(super) struct NestedPlugins {
+    /// The configurations to visit, each with its level.
+    pending: Vec<(NestedPlugin, usize)>,
+    /// How many more bytes may be parsed.
+    room: usize,
+    /// Whether a configuration nests beyond the limits.
+    is_too_deep: bool,
+}
+
+/// One plugin's configuration.
+pub(super) struct NestedPlugin {
+    /// The configuration.
+    pub(super) config: RawObject,
+    /// Whether it is part of the configuration above it, as `ipam` is.
+    pub(super) is_part: bool,
+}
+
+impl NestedPlugins {
+    /// The plugins of a configuration that stands in a text of `length` bytes.
+    pub(super) fn of(config: RawObject, length: usize) -> NestedPlugins {
+        let plugin = NestedPlugin {
+            config,
+            is_part: false,
+        };
+        NestedPlugins {
+            pending: vec![(plugin, 0)],
+            room: LEVELS * (length + SHORT),
+            is_too_deep: false,
+        }
+    }
+}
+
+/// Yields `None` once if a configuration nests beyond the limits, after the configuration itself.
+impl Iterator for NestedPlugins {
+    type Item = Option<NestedPlugin>;
+
+    fn next(&mut self) -> Option<Option<NestedPlugin>> {
+        if std::mem::take(&mut self.is_too_deep) {
+            self.pending.clear();
+            return Some(None);
+        }
+        let (plugin, level) = self.pending.pop()?;
+        match below(&plugin.config, &mut self.room).filter(|_| level < LEVELS) {
+            Some(further) => self
+                .pending
+                .extend(further.into_iter().map(|it| (it, level + 1))),
+            None => self.is_too_deep = true,
+        }
+        Some(Some(plugin))
+    }
+}
+
+/// The configurations of the plugins that a plugin executes itself: flannel's in `delegate`, most
+/// plugins' in `ipam`.
+///
+/// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`: some parts can be
+/// read in two ways, which doubles them at each level.
+fn below(object: &RawObject, room: &mut usize) -> Option<Vec<NestedPlugin>> {
+    let mut plugins = Vec::new();
+    for (key, raw) in object.iter() {
+        let is_ipam = same_key(key, "ipam");
+        if is_ipam || is_of_delegates(key) {
+            let mut configs = Vec::new();
+            objects(raw, LISTS, room, &mut configs)?;
+            for config in configs {
+                if !is_ipam && config.get("type").is_none() {
+                    // Not one configuration, but several by their names.
+                    let mut by_name = Vec::new();
+                    let others = config.iter();
+                    for (_, raw) in others.filter(|(key, _)| !is_of_delegates(key)) {
+                        objects(raw, LISTS, room, &mut by_name)?;
+                    }
+                    plugins.extend(by_name.into_iter().map(|config| NestedPlugin {
+                        config,
+                        is_part: false,
+                    }));
+                }
+                plugins.push(NestedPlugin {
+                    config,
+                    is_part: is_ipam,
+                });
+            }
+        }
+    }
+    Some(plugins)
+}
+
+fn is_of_delegates(key: &str) -> bool {
+    DELEGATES.iter().any(|delegates| same_key(key, delegates))
+}
+
+/// Adds every object in a value and in its lists to `all`. Other values hide none of them: Go skips
+/// `null` in a list.
+fn objects(raw: &RawValue, lists: usize, room: &mut usize, all: &mut Vec<RawObject>) -> Option<()> {
+    if raw.get().starts_with('{') {
+        let one = serde_json::from_str(raw.get()).ok()?;
+        *room = room.checked_sub(raw.get().len() + OBJECT)?;
+        all.push(one);
+    } else if raw.get().starts_with('[') {
+        let list = serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok()?;
+        let lists = lists.checked_sub(1)?;
+        for element in list {
+            objects(element, lists, room, all)?;
+        }
+    }
+    Some(())
+}

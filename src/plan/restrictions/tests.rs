@@ -1,0 +1,73 @@
+use super::*;
+use crate::cni::{JsonError, NetworkConfigError};
+
+fn check(types: &[&str], deny_keys: Vec<String>, members: &str) -> Result<(), Restriction> {
+    let config = config(members).unwrap();
+    let rule = Rule {
+        types: types.iter().map(|it| (*it).to_owned()).collect(),
+        deny_keys,
+        ..Rule::default()
+    };
+    check_plugins(&rule, &RuleName::Node, &config)
+}
+
+fn config(members: &str) -> Result<NetworkConfig, NetworkConfigError> {
+    let text = format!(r#"{{"cniVersion":"1.0.0","name":"n","type":"ptp",{members}}}"#);
+    NetworkConfig::parse(text.as_bytes())
+}
+
+#[test]
+fn a_type_that_only_some_parsers_read_is_refused() {
+    for hidden in [
+        r#""delegate":{"type":["evil"]}"#,
+        r#""delegates":[{"type":{"a":"evil"}}]"#,
+        r#""ipam":{"type":7}"#,
+    ] {
+        if config(hidden).is_err() {
+            continue;
+        }
+        let refused = check(&["ptp"], Vec::new(), hidden);
+        let Err(Restriction::UnreadableType { plugin, error }) = refused else {
+            panic!("{hidden}: {refused:?}");
+        };
+        assert_eq!(plugin.as_str(), "ptp");
+        assert!(
+            matches!(&error, JsonError::Key { key, .. } if key == "type"),
+            "{error:?}"
+        );
+        assert_eq!(
+            check(&[], Vec::new(), hidden),
+            Ok(()),
+            "without a policy the plugin judges it"
+        );
+    }
+}
+
+/// Each level could be read in two ways, and each denied key could parse it again.
+#[test]
+fn the_cost_of_a_check_grows_with_the_text_and_not_with_keys_or_levels() {
+    let mut inner = format!(r#""q":[{}]"#, vec!["{}"; 100_000].join(","));
+    for key in ["ipam", "delegates"].repeat(4) {
+        inner = format!(r#""{key}":{{{inner}}}"#);
+    }
+    let keys: Vec<String> = (0..1000).map(|key| format!("ipam.k{key}")).collect();
+    let check = |members: &str| check(&["ptp"], keys.clone(), members);
+    let began = std::time::Instant::now();
+    let refused = check(&inner);
+    assert!(
+        matches!(refused, Err(Restriction::TooDeep { .. })),
+        "{refused:?}"
+    );
+    let list = format!(r#""ipam":[[[{}]]]"#, vec!["{}"; 100_000].join(","));
+    assert!(check(&list).is_err());
+    let ranges = vec![r#"{"subnet":"10.0.0.0/24","rangeStart":"10.0.0.7"}"#; 2000].join(",");
+    assert_eq!(
+        check(&format!(r#""ipam":{{"ranges":[[{ranges}]]}}"#)),
+        Ok(())
+    );
+    assert!(
+        began.elapsed() < std::time::Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+}
