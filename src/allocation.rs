@@ -20,6 +20,7 @@ mod claims;
 mod device;
 mod evidence;
 mod gather;
+mod problem;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -27,17 +28,21 @@ use std::collections::BTreeMap;
 
 use device_info::{PciAddress, natural_order};
 
-pub use assign::{AssignError, Wish, assign};
-pub use checkpoint::{Checkpoint, CheckpointError};
+pub use assign::{Wish, assign};
+pub use checkpoint::Checkpoint;
 pub use device::{AllocatedDevice, Origin};
 pub use gather::{Sources, gather};
+pub use problem::{
+    AllocationRemark, AssignError, CheckpointError, ClaimedDevice, PodResourcesAnswer, ReadError,
+    UnknownCause, UnknownDevices, UnknownVersion,
+};
 
 /// What a pod was given, resource by resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allocation {
     supplies: BTreeMap<String, Supply>,
-    /// What surprises people who look at where the devices come from, a line each.
-    pub remarks: Vec<String>,
+    /// What surprises people about the origin of the devices.
+    pub remarks: Vec<AllocationRemark>,
 }
 
 /// What is known of one resource.
@@ -52,8 +57,8 @@ pub enum Supply {
     },
     /// It counts something else than devices (a bridge, a licence): networks go without.
     NoDevices,
-    /// It could not be found out, and why.
-    Unknown(String),
+    /// Its devices are unknown.
+    Unknown(Box<UnknownDevices>),
 }
 
 impl Allocation {
@@ -92,8 +97,7 @@ fn numeric(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// Whether two identifiers mean the same device: hexadecimal digits may be written large.
-/// The one spelling of an identifier by which equal ones are found at once, as [`same`] compares.
+/// An identifier in the one spelling in which identifiers of the same device are equal texts.
 fn canonical(id: &str) -> Cow<'_, str> {
     match id.parse::<PciAddress>() {
         Ok(address) => Cow::Owned(address.to_string()),
@@ -101,11 +105,9 @@ fn canonical(id: &str) -> Cow<'_, str> {
     }
 }
 
+/// Whether two identifiers name the same device: PCI addresses may have upper-case digits.
 fn same(left: &str, right: &str) -> bool {
-    match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
-        (Ok(left), Ok(right)) => left == right,
-        _ => left == right,
-    }
+    left == right || canonical(left) == canonical(right)
 }
 
 /// Reads kubelet's record of claims, for [`crate::fuzzing`].
@@ -113,7 +115,7 @@ fn same(left: &str, right: &str) -> bool {
 pub(crate) fn claimed(bytes: &[u8]) {
     match claims::Claims::parse(bytes) {
         Ok(claims) => drop(claims.has("u", &crate::kubelet::DynamicDevice::default())),
-        Err(problem) => drop(problem.at(std::path::Path::new("/")).to_string()),
+        Err(error) => drop(error.at(std::path::Path::new("/")).to_string()),
     }
 }
 

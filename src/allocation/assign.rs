@@ -1,10 +1,6 @@
-//! Which device belongs to which network: a function of the allocation and of what is wished for.
+//! Which device belongs to which network: a function of the allocation and the networks' wishes.
 
-use std::fmt;
-
-use super::{AllocatedDevice, Allocation, Supply, same};
-use crate::bounded::named;
-use crate::diagnostic::{self, Problem};
+use super::{AllocatedDevice, Allocation, AssignError, Supply, same};
 
 /// What one network wants, in the order in which networks are attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,10 +11,10 @@ pub struct Wish<'a> {
     pub device: Option<&'a str>,
 }
 
-/// Gives each wish its device, or says why it gets none.
+/// Gives each wish its device, or the reason why it gets none.
 ///
-/// A device that the pod names is taken first, and only when it is the pod's own. The others get
-/// the next one of their resource each; a resource that is no device gives none.
+/// Wishes that name a device come first, and get it if it is the pod's own. Each of the others gets
+/// the next device of its resource. A resource that counts something else gives none.
 pub fn assign(
     allocation: &Allocation,
     wishes: &[Wish<'_>],
@@ -51,7 +47,7 @@ fn device(allocation: &Allocation, id: &str, resource: &str) -> AllocatedDevice 
         _ => None,
     };
     AllocatedDevice {
-        // One spelling: other plugins compare text.
+        // In one spelling, since other plugins compare texts.
         id: id
             .parse::<device_info::PciAddress>()
             .map_or_else(|_| id.to_owned(), |address| address.to_string()),
@@ -61,7 +57,7 @@ fn device(allocation: &Allocation, id: &str, resource: &str) -> AllocatedDevice 
     }
 }
 
-/// The resource of the pod that a device belongs to; the definition's own, where it has one.
+/// The resource of the pod that a device belongs to: the definition's own, if it names one.
 fn owner<'a>(
     allocation: &'a Allocation,
     resource: Option<&str>,
@@ -78,7 +74,7 @@ fn owner<'a>(
         concerned.filter(|(name, _)| resource.is_none_or(|resource| resource == name.as_str()));
     Err(concerned
         .find_map(|(_, supply)| match supply {
-            Supply::Unknown(cause) => Some(AssignError::Unknown(cause.clone())),
+            Supply::Unknown(unknown) => Some(AssignError::Unknown(unknown.clone())),
             Supply::Devices { .. } | Supply::NoDevices => None,
         })
         .unwrap_or_else(|| AssignError::NotOwned {
@@ -122,97 +118,9 @@ fn next<'a>(
             Ok(Some(device(allocation, id, resource)))
         }
         Some(Supply::NoDevices) => Ok(None),
-        Some(Supply::Unknown(cause)) => Err(AssignError::Unknown(cause.clone())),
+        Some(Supply::Unknown(unknown)) => Err(AssignError::Unknown(unknown.clone())),
         None => Err(AssignError::NotLookedUp {
             resource: resource.to_owned(),
         }),
-    }
-}
-
-/// Why a network gets no device (code 104).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AssignError {
-    /// More networks want a device of the resource than the pod has.
-    TooFew {
-        /// The resource.
-        resource: String,
-        /// How many networks want one of its devices.
-        networks: usize,
-        /// The pod's devices of the resource.
-        devices: Vec<String>,
-    },
-    /// The pod names a device that is not its own.
-    NotOwned {
-        /// The device.
-        id: String,
-        /// The resource of the definition, if it names one.
-        resource: Option<String>,
-        /// The pod's devices of that resource, or all of them.
-        own: Vec<String>,
-    },
-    /// The pod names one device for two networks.
-    Twice {
-        /// The device.
-        id: String,
-    },
-    /// The pod's devices of the resource are unknown.
-    Unknown(String),
-    /// The pod's devices of the resource were not looked up.
-    NotLookedUp {
-        /// The resource.
-        resource: String,
-    },
-}
-
-impl fmt::Display for AssignError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&diagnostic::line(self))
-    }
-}
-
-impl Problem for AssignError {
-    fn words(&self) -> String {
-        match self {
-            Self::TooFew {
-                resource,
-                networks,
-                devices,
-            } => format!(
-                "resource {resource}: {networks} of the pod's networks want a device each, kubelet \
-                 gave the pod {}",
-                counted(devices)
-            ),
-            Self::NotOwned { id, resource, own } => {
-                let of = resource.as_ref();
-                let of = of.map_or_else(String::new, |it| format!(" of resource {it}"));
-                let own = counted(own);
-                format!("deviceID {id:?}{of} is no device of this pod, which has {own}")
-            }
-            Self::Twice { id } => format!("deviceID {id:?} is named for two networks of the pod"),
-            Self::Unknown(line) => line.clone(),
-            Self::NotLookedUp { resource } => {
-                format!("devices of resource {resource} were not looked up")
-            }
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        let remedy = match self {
-            Self::TooFew { .. } => {
-                "request more in a container's resources.limits or by a resource claim, or select \
-                 fewer networks"
-            }
-            Self::NotOwned { .. } => "name one of those or leave deviceID out",
-            Self::Twice { .. } => "give each its own",
-            Self::Unknown(_) | Self::NotLookedUp { .. } => return None,
-        };
-        Some(remedy.to_owned())
-    }
-}
-
-fn counted(devices: &[String]) -> String {
-    match devices {
-        [] => "none".to_owned(),
-        devices => format!("{} ({})", devices.len(), named(devices)),
     }
 }

@@ -1,21 +1,21 @@
 //! kubelet's own record of devices: `kubelet_internal_checkpoint`.
 //!
-//! It is right at any time, also while kubelet restarts and its pod-resources API answers with
-//! empty lists. It keeps the entry of a deleted pod until the next allocation, so only a pod's UID
-//! says whose an entry is. Its checksum is that of Go's text of Go's structures, which nobody else
-//! can make; kubelet replaces the file in one piece.
+//! It is right at any time, even while kubelet restarts and its pod-resources API answers with empty
+//! lists. It keeps the entry of a deleted pod until the next allocation, so only the UID of an entry
+//! says which pod it belongs to. Jackfield does not verify the checksum: kubelet computes it over
+//! Go's text of Go's structures. Kubelet replaces the file in one piece.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::numeric;
+use super::problem::{FormatError, UnknownVersion};
+use super::{CheckpointError, numeric};
 use crate::regular_file;
 
-/// The most that is read: some hundred bytes a container with devices.
+/// The largest file, in bytes. A container with devices takes some hundred.
 const MAX_FILE: u64 = 16 << 20;
 
 /// What kubelet has allocated on this node.
@@ -51,17 +51,19 @@ impl Checkpoint {
     /// [`CheckpointError`] with the file and what to do.
     pub fn read(path: &Path) -> Result<Checkpoint, CheckpointError> {
         let bytes = read(path)?;
-        Checkpoint::parse(&bytes).map_err(|problem| problem.at(path))
+        Checkpoint::parse(&bytes).map_err(|error| error.at(path))
     }
 
-    pub(super) fn parse(bytes: &[u8]) -> Result<Checkpoint, Problem> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Checkpoint, FormatError> {
         let whole: Value =
-            serde_json::from_slice(bytes).map_err(|cause| Problem::Torn(cause.to_string()))?;
+            serde_json::from_slice(bytes).map_err(|error| FormatError::Torn(error.into()))?;
+        let version =
+            |error: serde_json::Error| FormatError::Version(UnknownVersion::Type(error.into()));
         let data = whole
             .get("Data")
             .filter(|data| data.is_object())
-            .ok_or_else(|| Problem::Version("it has no object Data".to_owned()))?;
-        let data = Data::deserialize(data).map_err(|cause| Problem::Version(cause.to_string()))?;
+            .ok_or(FormatError::Version(UnknownVersion::NoData))?;
+        let data = Data::deserialize(data).map_err(version)?;
         let (None, None) = (&data.pod_device_entries, &data.registered_devices) else {
             let registered = data.registered_devices.unwrap_or_default().into_iter();
             return Ok(Checkpoint {
@@ -71,7 +73,7 @@ impl Checkpoint {
                     .collect(),
             });
         };
-        // kubelet writes null for both where no device plugin has ever registered.
+        // kubelet writes null for both if no device plugin has ever registered.
         let is_empty = ["PodDeviceEntries", "RegisteredDevices"].map(|key| {
             let data = whole.pointer(&format!("/Data/{key}"));
             data.is_some_and(Value::is_null)
@@ -79,12 +81,11 @@ impl Checkpoint {
         if is_empty == [true, true] {
             return Ok(Checkpoint::default());
         }
-        let cause = "its Data has neither PodDeviceEntries nor RegisteredDevices";
-        Err(Problem::Version(cause.to_owned()))
+        Err(FormatError::Version(UnknownVersion::NoEntries))
     }
 
-    /// The devices of a pod, resource by resource, in the order in which its networks get them:
-    /// containers as `order` names them, numerically within each.
+    /// The devices of a pod by resource, in the order in which its networks get them: by container
+    /// as in `order`, and numerically within each.
     pub fn devices_of(&self, pod: &str, order: &[&str]) -> BTreeMap<String, Vec<String>> {
         let places = order.iter().rev().zip((0..order.len()).rev());
         let places: HashMap<&str, usize> = places.map(|(name, at)| (*name, at)).collect();
@@ -92,14 +93,14 @@ impl Checkpoint {
         let mut entries: Vec<&Entry> = self.entries.iter().filter(|it| it.pod == pod).collect();
         entries.sort_by_key(|entry| (place(&entry.container_name), &entry.container_name));
         let mut devices: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let mut known: HashSet<(&str, &str)> = HashSet::new();
+        let mut listed: HashSet<(&str, &str)> = HashSet::new();
         for entry in entries {
             let mut ids: Vec<&String> = entry.ids.iter().collect();
             ids.sort_by(|left, right| numeric(left, right));
             let all = devices.entry(entry.resource_name.clone()).or_default();
             for id in ids {
-                // What an init container had, a later container has again.
-                if known.insert((&entry.resource_name, id)) {
+                // kubelet hands an init container's devices on to later containers.
+                if listed.insert((&entry.resource_name, id)) {
                     all.push(id.clone());
                 }
             }
@@ -107,7 +108,7 @@ impl Checkpoint {
         devices
     }
 
-    /// The pods that a device is allocated to, by their UIDs.
+    /// The UIDs of the pods that have a device.
     pub fn holders(&self, id: &str) -> impl Iterator<Item = &str> {
         let has = move |entry: &&Entry| entry.ids.iter().any(|own| super::same(own, id));
         self.entries
@@ -116,8 +117,8 @@ impl Checkpoint {
             .map(|entry| entry.pod.as_str())
     }
 
-    /// Whether a device plugin has registered a resource. One that nobody registers counts
-    /// something else than devices.
+    /// Whether a device plugin has registered a resource. One without a device plugin counts
+    /// something other than devices.
     pub fn is_registered(&self, resource: &str) -> bool {
         self.registered.contains_key(resource)
             || self.entries.iter().any(|it| it.resource_name == resource)
@@ -126,17 +127,10 @@ impl Checkpoint {
 
 /// Reads a file of kubelet's.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, CheckpointError> {
-    let shown = || path.display().to_string();
-    regular_file::read(path, MAX_FILE).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => CheckpointError::Missing { path: shown() },
-        _ => CheckpointError::Io {
-            path: shown(),
-            cause: cause.to_string(),
-        },
-    })
+    regular_file::read(path, MAX_FILE).map_err(|error| CheckpointError::unreadable(path, error))
 }
 
-/// Identifiers by NUMA node, or, before Kubernetes 1.20, in one list; `null` where there are none.
+/// Reads identifiers by NUMA node, or, before Kubernetes 1.20, in one list; `null` for none.
 fn of_all_nodes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -149,62 +143,4 @@ fn of_all_nodes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::E
         Some(Ids::List(ids)) => ids,
         Some(Ids::ByNode(nodes)) => nodes.into_values().flatten().flatten().collect(),
     })
-}
-
-/// What is wrong with a checkpoint's text.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Problem {
-    Torn(String),
-    Version(String),
-}
-
-impl Problem {
-    /// The error about the file `path`.
-    pub(super) fn at(self, path: &Path) -> CheckpointError {
-        let path = path.display().to_string();
-        match self {
-            Problem::Torn(cause) => CheckpointError::Torn { path, cause },
-            Problem::Version(cause) => CheckpointError::Version { path, cause },
-        }
-    }
-}
-
-/// Why kubelet's checkpoint cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CheckpointError {
-    /// There is none.
-    #[error(
-        "kubelet's checkpoint {path} is not there; start kubelet, correct kubeletCheckpoint, or name the devices in a manifest's jackfield.io/devices"
-    )]
-    Missing {
-        /// The file.
-        path: String,
-    },
-    /// It cannot be read.
-    #[error("kubelet's checkpoint {path} cannot be read: {cause}; correct kubeletCheckpoint")]
-    Io {
-        /// The file.
-        path: String,
-        /// Why.
-        cause: String,
-    },
-    /// It is no whole JSON document.
-    #[error("kubelet's checkpoint {path} is torn: {cause}; restart kubelet, which writes it anew")]
-    Torn {
-        /// The file.
-        path: String,
-        /// Where.
-        cause: String,
-    },
-    /// It is of a version that is not known here.
-    #[error(
-        "kubelet's checkpoint {path} is of an unknown version: {cause}; \
-         use a version of Jackfield that knows this kubelet"
-    )]
-    Version {
-        /// The file.
-        path: String,
-        /// What is not as expected.
-        cause: String,
-    },
 }

@@ -1,7 +1,7 @@
 //! kubelet's own record of claims (DRA): `dra_manager_state`, beside the directory of the devices'
 //! checkpoint.
 //!
-//! Like that one it knows pods by their UIDs, which the pod-resources API does not.
+//! Like the checkpoint, it knows pods by their UIDs, which the pod-resources API does not.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::CheckpointError;
-use super::checkpoint::{Problem, read};
+use super::checkpoint::read;
+use super::problem::{FormatError, UnknownVersion};
 use crate::kubelet::DynamicDevice;
 
 /// The claims that kubelet has prepared on this node.
@@ -43,7 +44,7 @@ struct Device {
     device_name: String,
 }
 
-/// The file as such: its content is JSON text in JSON.
+/// The file: JSON text in JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct File {
@@ -51,22 +52,23 @@ struct File {
 }
 
 impl Claims {
-    /// The file of the kubelet whose devices' checkpoint is `checkpoint`.
+    /// The record of the kubelet whose devices' checkpoint is `checkpoint`.
     pub(super) fn path(checkpoint: &Path) -> PathBuf {
         let root = checkpoint.parent().and_then(Path::parent);
         root.unwrap_or(Path::new("/")).join("dra_manager_state")
     }
 
-    /// Reads it.
+    /// Reads the record.
     pub(super) fn read(path: &Path) -> Result<Claims, CheckpointError> {
         let bytes = read(path)?;
-        Claims::parse(&bytes).map_err(|problem| problem.at(path))
+        Claims::parse(&bytes).map_err(|error| error.at(path))
     }
 
-    pub(super) fn parse(bytes: &[u8]) -> Result<Claims, Problem> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Claims, FormatError> {
         let whole: serde_json::Value =
-            serde_json::from_slice(bytes).map_err(|cause| Problem::Torn(cause.to_string()))?;
-        let version = |cause: serde_json::Error| Problem::Version(cause.to_string());
+            serde_json::from_slice(bytes).map_err(|error| FormatError::Torn(error.into()))?;
+        let version =
+            |error: serde_json::Error| FormatError::Version(UnknownVersion::Type(error.into()));
         let file = File::deserialize(whole).map_err(version)?;
         serde_json::from_str(&file.data).map_err(version)
     }

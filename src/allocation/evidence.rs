@@ -1,8 +1,8 @@
-//! What is known of a pod's devices at one moment, and what follows from it for a resource.
+//! What is known of a pod's devices at one moment, and what follows for a resource.
 
-mod claimed;
+mod claim_devices;
 mod index;
-mod lacking;
+mod unknown;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,24 +13,27 @@ use index::Index;
 
 use super::claims::Claims;
 use super::gather::Sources;
-use super::{Checkpoint, CheckpointError, Origin, Supply, canonical};
-use crate::bounded::named;
+use super::{
+    AllocationRemark, Checkpoint, CheckpointError, Origin, Supply, UnknownCause, UnknownDevices,
+    canonical,
+};
 use crate::kubelet::PodDevices;
 
-/// All that somebody says.
+/// All evidence on the devices of one pod.
 pub(super) struct Evidence<'a> {
     sources: &'a Sources<'a>,
-    /// What the pod-resources API says of a pod of this name.
-    told: Option<&'a PodDevices>,
-    /// What kubelet has on record of all pods, by UID.
+    /// What the pod-resources API answers about a pod of this name.
+    pod_resources: Option<&'a PodDevices>,
+    /// kubelet's record of all pods, by UID.
     checkpoint: Result<Checkpoint, CheckpointError>,
-    /// And of this one, resource by resource.
+    /// The devices of this pod in that record, by resource.
     own: BTreeMap<String, Vec<String>>,
+    /// kubelet's record of claims.
     claims: OnceCell<Result<Claims, CheckpointError>>,
     index: Index<'a>,
 }
 
-/// What follows.
+/// What follows for a resource.
 pub(super) struct Verdict {
     pub(super) supply: Supply,
     /// Whether waiting cannot change it.
@@ -45,7 +48,13 @@ impl Verdict {
         }
     }
 
-    fn for_now(resource: &str, cause: &str) -> Verdict {
+    /// The devices are unknown, and waiting cannot change that.
+    fn never(resource: &str, cause: UnknownCause) -> Verdict {
+        Verdict::certain(unknown(resource, cause))
+    }
+
+    /// The devices are unknown so far.
+    fn not_yet(resource: &str, cause: UnknownCause) -> Verdict {
         Verdict {
             supply: unknown(resource, cause),
             is_final: false,
@@ -53,39 +62,45 @@ impl Verdict {
     }
 }
 
-fn unknown(resource: &str, cause: &str) -> Supply {
-    Supply::Unknown(format!("devices of resource {resource}: {cause}"))
+fn unknown(resource: &str, cause: UnknownCause) -> Supply {
+    Supply::Unknown(Box::new(UnknownDevices {
+        resource: resource.to_owned(),
+        cause,
+    }))
 }
 
 impl<'a> Evidence<'a> {
-    /// Reads kubelet's record beside what was told.
-    pub(super) fn of(sources: &'a Sources<'a>, told: Option<&'a PodDevices>) -> Evidence<'a> {
+    /// Reads kubelet's record, to judge it together with the answer of the pod-resources API.
+    pub(super) fn of(
+        sources: &'a Sources<'a>,
+        pod_resources: Option<&'a PodDevices>,
+    ) -> Evidence<'a> {
         let checkpoint = Checkpoint::read(sources.checkpoint);
         let own = match (&checkpoint, sources.uid()) {
-            (Ok(checkpoint), Some(uid)) => checkpoint.devices_of(uid, &order(sources, told)),
+            (Ok(checkpoint), Some(uid)) => {
+                checkpoint.devices_of(uid, &order(sources, pod_resources))
+            }
             _ => BTreeMap::new(),
         };
         Evidence {
             sources,
-            told,
+            pod_resources,
             checkpoint,
             own,
             claims: OnceCell::new(),
-            index: Index::of(sources, told),
+            index: Index::of(sources, pod_resources),
         }
     }
 
     /// What is known of one resource.
     pub(super) fn judge(&self, resource: &str) -> Verdict {
         if Instant::now() >= self.sources.deadline {
-            let cause = "the time of the call was over before they were looked at; \
-                         raise deadlines.add, or let the pod use fewer resources";
-            return Verdict::certain(unknown(resource, cause));
+            return Verdict::never(resource, UnknownCause::NoTime);
         }
         let devices = self.index.by_resource.get(resource);
         let of_claims = match self.of_claims(devices.map_or(&[], Vec::as_slice)) {
             Ok(ids) => ids,
-            Err(cause) => return Verdict::for_now(resource, &cause),
+            Err(cause) => return Verdict::not_yet(resource, cause),
         };
         let of_plugins = self.own.get(resource).map_or(&[][..], Vec::as_slice);
         if !of_claims.is_empty() {
@@ -101,46 +116,43 @@ impl<'a> Evidence<'a> {
         let checkpoint = match &self.checkpoint {
             Ok(checkpoint) => checkpoint,
             // kubelet writes its checkpoint with the first device of a device plugin.
-            Err(CheckpointError::Missing { .. }) if self.is_told_of_none(resource) => &empty,
+            Err(CheckpointError::Missing { .. }) if self.kubelet_denies_devices(resource) => &empty,
             Err(error) => return self.without_record(resource, error),
         };
-        let asked = self.index.asked(resource);
-        if !of_plugins.is_empty() && of_plugins.len() as u64 >= asked {
+        let requested = self.index.requested(resource);
+        if !of_plugins.is_empty() && of_plugins.len() as u64 >= requested {
             return Verdict::certain(Supply::Devices {
                 ids: of_plugins.to_vec(),
                 origin: self.origin(resource, of_plugins),
             });
         }
         let is_device = checkpoint.is_registered(resource)
-            || !self.index.told(resource).is_empty()
-            || self.told.and_then(|told| told.is_on_node(resource)) == Some(true);
-        if !is_device && asked > 0 && self.is_told_of_the_node() {
+            || !self.index.of_plugins(resource).is_empty()
+            || self.pod_resources.and_then(|it| it.is_on_node(resource)) == Some(true);
+        if !is_device && requested > 0 && self.kubelet_knows_the_node() {
             return Verdict::certain(Supply::NoDevices);
         }
-        if let Some(cause) = self.claims_are_open() {
-            return Verdict::for_now(resource, &cause);
+        if let Some(cause) = self.open_claims() {
+            return Verdict::not_yet(resource, cause);
         }
         if !is_device {
-            return self.no_device(resource, asked);
+            return self.no_device(resource, requested);
         }
         if self.sources.uid().is_none() {
-            let cause = "the pod's UID is not known; let the runtime pass K8S_POD_UID in CNI_ARGS";
-            return Verdict::certain(unknown(resource, cause));
+            return Verdict::never(resource, UnknownCause::NoUid);
         }
-        if asked == 0 {
+        if requested == 0 {
             return Verdict::certain(Supply::Devices {
                 ids: Vec::new(),
                 origin: Origin::Checkpoint,
             });
         }
-        Verdict::for_now(
-            resource,
-            &self.missing(resource, asked, of_plugins.len(), checkpoint),
-        )
+        let missing = self.missing(resource, requested, of_plugins.len(), checkpoint);
+        Verdict::not_yet(resource, missing)
     }
 
-    /// All devices of the pod by resource, whether or not a definition means them; those of claims
-    /// that have no resource by their driver.
+    /// All devices of the pod by resource, whether or not a definition names it; devices of claims
+    /// without a resource by their driver.
     pub(super) fn everything(&self) -> BTreeMap<String, Supply> {
         let of_plugins = self.own.keys().map(String::as_str);
         let names = of_plugins.chain(self.index.by_resource.keys().copied());
@@ -158,58 +170,53 @@ impl<'a> Evidence<'a> {
                     ids,
                     origin: Origin::Dra,
                 },
-                Err(cause) => unknown(driver, &cause),
+                Err(cause) => unknown(driver, cause),
             };
             all.entry((*driver).to_owned()).or_insert_with(supply);
         }
         all
     }
 
-    /// What is odd about the evidence on a resource whose devices are known, in one line.
-    pub(super) fn remark(&self, resource: &str) -> Option<String> {
+    /// What surprises about the evidence on a resource whose devices are known.
+    pub(super) fn remark(&self, resource: &str) -> Option<AllocationRemark> {
         let own = self.own.get(resource)?;
-        let told = self.index.told(resource);
         let own: HashSet<Cow<'_, str>> = own.iter().map(|id| canonical(id)).collect();
+        let ids = self.index.of_plugins(resource);
         let is_foreign = |id: &&str| !own.contains(&canonical(id));
-        told.iter().any(is_foreign).then(|| {
-            format!(
-                "kubelet's pod-resources names {} of resource {resource} for a pod of this name; \
-                 kubelet's checkpoint {} knows the pod's UID, and counts",
-                named(told),
-                self.sources.checkpoint.display()
-            )
-        })
+        ids.iter()
+            .any(is_foreign)
+            .then(|| AllocationRemark::OtherPod {
+                resource: resource.to_owned(),
+                ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+                file: self.sources.checkpoint.to_owned(),
+            })
     }
 
     fn origin(&self, resource: &str, own: &[String]) -> Origin {
-        let told: HashSet<Cow<'_, str>> = self
-            .index
-            .told(resource)
-            .iter()
-            .map(|id| canonical(id))
-            .collect();
-        if own.iter().all(|id| told.contains(&canonical(id))) {
+        let ids = self.index.of_plugins(resource).iter();
+        let ids: HashSet<Cow<'_, str>> = ids.map(|id| canonical(id)).collect();
+        if own.iter().all(|id| ids.contains(&canonical(id))) {
             Origin::PodResources
         } else {
             Origin::Checkpoint
         }
     }
 
-    /// Whether kubelet, which knows the pod, has told that it has no device of the resource.
-    fn is_told_of_none(&self, resource: &str) -> bool {
-        self.is_told_of_the_node() && self.index.told(resource).is_empty()
+    /// Whether kubelet knows the pod and answers that it has no device of the resource.
+    fn kubelet_denies_devices(&self, resource: &str) -> bool {
+        self.kubelet_knows_the_node() && self.index.of_plugins(resource).is_empty()
     }
 
-    /// Whether kubelet, which knows the pod, has told which resources have devices on this node.
-    fn is_told_of_the_node(&self) -> bool {
-        self.told
-            .is_some_and(|told| told.is_known() && told.failure.is_none() && told.on_node.is_some())
+    /// Whether kubelet knows the pod and answers which resources have devices on this node.
+    fn kubelet_knows_the_node(&self) -> bool {
+        self.pod_resources
+            .is_some_and(|it| it.is_known() && it.failure.is_none() && it.on_node.is_some())
     }
 }
 
-/// The containers in the order in which they get devices: as the pod has them, side-cars first;
-/// last of all those that end before the others start, whose devices are handed on.
-fn order<'a>(sources: &Sources<'a>, told: Option<&'a PodDevices>) -> Vec<&'a str> {
+/// The containers in the order in which they get devices: as in the pod, side-cars first; last those
+/// that end before the others start, since kubelet hands their devices on.
+fn order<'a>(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Vec<&'a str> {
     let containers = sources
         .pod
         .map(|pod| pod.containers.as_slice())
@@ -220,11 +227,11 @@ fn order<'a>(sources: &Sources<'a>, told: Option<&'a PodDevices>) -> Vec<&'a str
             .filter(move |container| container.ends_first == ends_first)
             .map(|container| container.name.as_str())
     };
-    let told = told.into_iter().flat_map(|told| &told.containers);
-    let told = told.map(|container| container.name.as_str());
+    let of_kubelet = pod_resources.into_iter().flat_map(|it| &it.containers);
+    let of_kubelet = of_kubelet.map(|container| container.name.as_str());
     let mut order: Vec<&str> = named(false).collect();
     let own: HashSet<&str> = containers.iter().map(|it| it.name.as_str()).collect();
-    let others: Vec<&str> = told
+    let others: Vec<&str> = of_kubelet
         .filter(|name| !own.contains(name))
         .chain(named(true))
         .collect();

@@ -1,36 +1,36 @@
-//! Where an allocation comes from.
+//! Gathers the evidence on a pod's devices into an allocation.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::evidence::Evidence;
-use super::{Allocation, Origin, Supply, numeric};
+use super::{Allocation, AllocationRemark, Origin, Supply, numeric};
 use crate::cluster::{Pod, PodName};
 use crate::kubelet::PodDevices;
 
-/// How long kubelet may take to know what it has allocated. It does before it starts the sandbox,
-/// but for pods that it finds again after a reboot or its own restart.
+/// How long kubelet may take to record what it has allocated. It records it before it starts the
+/// sandbox, except for pods that it finds again after a reboot or its own restart.
 const KUBELET_KNOWS_WITHIN: Duration = Duration::from_secs(2);
-/// How often it is asked again: the pauses double from the first to the longest.
+/// The pauses between two questions to kubelet double from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
-/// Who may know a pod's devices.
+/// The sources of evidence on a pod's devices.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
-    /// The pod as the runtime names it: its UID there is kubelet's own, also of a static pod.
+    /// The pod as the runtime names it. Its UID is kubelet's own, even for a static pod.
     pub name: Option<&'a PodName>,
     /// The pod as the cluster knows it.
     pub pod: Option<&'a Pod>,
-    /// What kubelet's pod-resources API says of a pod of that name, where it was asked.
-    pub told: Option<&'a PodDevices>,
+    /// What kubelet's pod-resources API answers about a pod of that name; `None` if it was not asked.
+    pub pod_resources: Option<&'a PodDevices>,
     /// kubelet's checkpoint.
     pub checkpoint: &'a Path,
-    /// Whether the pod names a device by itself, so that all of its devices matter.
+    /// Whether the pod itself names a device, so that all of its devices matter.
     pub everything: bool,
-    /// Until when it may be waited.
+    /// Until when `gather` may wait for kubelet.
     pub until: Instant,
-    /// By when all of it must have been judged.
+    /// By when every resource must be judged.
     pub deadline: Instant,
 }
 
@@ -41,12 +41,12 @@ impl Sources<'_> {
     }
 }
 
-/// Finds out which devices the pod was given of each of `resources`, and with
-/// [`everything`](Sources::everything) all that it has.
+/// Finds out which devices of each of `resources` the pod has, and with
+/// [`everything`](Sources::everything) which devices it has of all resources.
 ///
-/// What the cluster itself knows counts, without any kubelet. Else kubelet's record does, which is
-/// waited for while it lacks what a container of the pod asks for, or while it is not known what
-/// the pod's claims have brought; `again` then asks the pod-resources API once more.
+/// The cluster's own manifest counts without any kubelet. Otherwise kubelet's record counts. `gather`
+/// waits while that record lacks devices that a container requests, and while devices of the pod's
+/// claims are unknown. `again` then asks the pod-resources API once more.
 pub fn gather(
     sources: &Sources<'_>,
     resources: &[&str],
@@ -65,10 +65,10 @@ pub fn gather(
         return allocation;
     }
     let until = sources.until.min(Instant::now() + KUBELET_KNOWS_WITHIN);
-    let mut told = sources.told.cloned();
+    let mut answer = sources.pod_resources.cloned();
     let mut pause = FIRST_PAUSE;
     loop {
-        let evidence = Evidence::of(sources, told.as_ref());
+        let evidence = Evidence::of(sources, answer.as_ref());
         let verdicts: Vec<_> = missing
             .iter()
             .map(|resource| (*resource, evidence.judge(resource)))
@@ -91,18 +91,18 @@ pub fn gather(
         drop(evidence);
         std::thread::sleep(pause);
         pause = (pause * 2).min(LONGEST_PAUSE);
-        told = again().or(told);
+        answer = again().or(answer);
     }
-    allocation
-        .remarks
-        .extend(told.and_then(|told| told.failure));
+    let failure = answer.and_then(|answer| answer.failure);
+    let failure = failure.map(AllocationRemark::Failure);
+    allocation.remarks.extend(failure);
     allocation
 }
 
 fn of_manifest(sources: &Sources<'_>) -> Allocation {
     let mut allocation = Allocation::default();
-    let known = sources.pod.map(|pod| &pod.devices);
-    for (resource, ids) in known.into_iter().flatten() {
+    let devices = sources.pod.map(|pod| &pod.devices);
+    for (resource, ids) in devices.into_iter().flatten() {
         let mut ids = ids.clone();
         ids.sort_by(|left, right| numeric(left, right));
         ids.dedup();

@@ -1,7 +1,8 @@
-//! kubelet's checkpoints as Kubernetes 1.36 writes them, broken ones, and who gets which device.
+//! kubelet's checkpoints as Kubernetes 1.36 writes them, broken ones, and which network gets which
+//! device.
 
-use super::checkpoint::Problem;
 use super::claims::Claims;
+use super::problem::{FormatError, UnknownVersion};
 use super::*;
 use crate::kubelet::DynamicDevice;
 
@@ -30,14 +31,17 @@ fn wish<'a>(resource: &'a str, device: &'a str) -> Wish<'a> {
     }
 }
 
-/// The devices in words: the identifier, `-` for none, or the message.
+/// The identifiers of the devices, `-` for none.
 fn given(allocation: &Allocation, wishes: &[Wish<'_>]) -> Vec<String> {
-    let word = |given: Result<Option<AllocatedDevice>, AssignError>| match given {
-        Ok(Some(device)) => device.id,
-        Ok(None) => "-".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    assign(allocation, wishes).into_iter().map(word).collect()
+    let word = |device: Option<AllocatedDevice>| device.map_or("-".to_owned(), |it| it.id);
+    let given = assign(allocation, wishes).into_iter();
+    given.map(|given| word(given.unwrap())).collect()
+}
+
+/// The reason why the last of the wishes gets no device.
+fn refused(allocation: &Allocation, wishes: &[Wish<'_>]) -> AssignError {
+    let mut given = assign(allocation, wishes);
+    given.pop().unwrap().unwrap_err()
 }
 
 #[test]
@@ -51,7 +55,7 @@ fn checkpoint_of_a_real_kubelet_is_read_by_the_pods_uid() {
 }
 
 #[test]
-fn checkpoint_a_deleted_pods_entry_is_its_own_and_nobody_elses() {
+fn checkpoint_a_deleted_pods_entry_belongs_to_no_other_pod() {
     let checkpoint = Checkpoint::parse(AFTER_DELETE).unwrap();
     let devices = checkpoint.devices_of(TWO_NICS, &[]);
     assert_eq!(devices.len(), 1);
@@ -91,32 +95,41 @@ fn what_an_init_container_had_is_no_second_device() {
 }
 
 #[test]
-fn a_checkpoint_torn_anywhere_is_said_to_be_torn() {
+fn a_checkpoint_cut_off_anywhere_is_torn() {
     let whole = ONE.trim_ascii_end();
     for length in 0..whole.len() {
         let parsed = Checkpoint::parse(&whole[..length]);
-        assert!(matches!(parsed, Err(Problem::Torn(_))), "{length} bytes");
+        assert!(
+            matches!(parsed, Err(FormatError::Torn(_))),
+            "{length} bytes"
+        );
     }
 }
 
 #[test]
-fn a_checkpoint_of_an_unknown_version_is_said_to_be_one() {
+fn a_checkpoint_without_the_expected_keys_is_of_an_unknown_version() {
+    for text in ["{}", "[]", r#"{"Data":"{}"}"#] {
+        let parsed = Checkpoint::parse(text.as_bytes());
+        let cause = UnknownVersion::NoData;
+        assert_eq!(parsed, Err(FormatError::Version(cause)), "{text}");
+    }
+    for text in [r#"{"Data":{}}"#, r#"{"Data":{"Entries":[]}}"#] {
+        let parsed = Checkpoint::parse(text.as_bytes());
+        let cause = UnknownVersion::NoEntries;
+        assert_eq!(parsed, Err(FormatError::Version(cause)), "{text}");
+    }
     for text in [
-        "{}",
-        "[]",
-        r#"{"Data":"{}"}"#,
-        r#"{"Data":{}}"#,
-        r#"{"Data":{"Entries":[]}}"#,
         r#"{"Data":{"PodDeviceEntries":[{"PodUID":7}]}}"#,
         r#"{"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":"a"}]}}"#,
     ] {
         let parsed = Checkpoint::parse(text.as_bytes());
-        assert!(matches!(parsed, Err(Problem::Version(_))), "{text}");
+        let expected = matches!(parsed, Err(FormatError::Version(UnknownVersion::Type(_))));
+        assert!(expected, "{text}");
     }
 }
 
 #[test]
-fn what_kubelet_writes_without_any_device_plugin_is_no_unknown_version() {
+fn a_checkpoint_without_any_device_plugin_is_empty() {
     let text = r#"{"Data":{"PodDeviceEntries":null,"RegisteredDevices":null},"Checksum":1}"#;
     assert_eq!(
         Checkpoint::parse(text.as_bytes()),
@@ -137,34 +150,6 @@ fn identifiers_in_one_list_are_read_as_older_kubelets_wrote_them() {
     assert_eq!(checkpoint.devices_of("u", &[])["r"], ["a", "b"]);
 }
 
-#[test]
-fn every_message_about_a_checkpoint_names_the_file_and_what_to_do() {
-    let path = || "/k".to_owned();
-    let cause = || "c".to_owned();
-    let errors = [
-        CheckpointError::Missing { path: path() },
-        CheckpointError::Io {
-            path: path(),
-            cause: cause(),
-        },
-        CheckpointError::Torn {
-            path: path(),
-            cause: cause(),
-        },
-        CheckpointError::Version {
-            path: path(),
-            cause: cause(),
-        },
-    ];
-    for error in errors {
-        let line = error.to_string();
-        assert!(
-            line.contains("/k") && line.contains("; ") && !line.contains('\n'),
-            "{line}"
-        );
-    }
-}
-
 // clause: NPWG-1.3 §4.2 operation: one allocation serves the cluster network and the others alike
 #[test]
 fn assignment_networks_get_the_devices_of_their_resource_in_order() {
@@ -174,14 +159,14 @@ fn assignment_networks_get_the_devices_of_their_resource_in_order() {
 }
 
 #[test]
-fn assignment_an_explicit_request_wins_and_is_nobody_elses() {
+fn assignment_a_named_device_goes_to_the_network_that_names_it() {
     let two = allocation(&[("r", &["d1", "d2"])]);
     assert_eq!(given(&two, &[wish("r", ""), wish("r", "d1")]), ["d2", "d1"]);
     assert_eq!(given(&two, &[wish("", "d2")]), ["d2"], "no resource needed");
 }
 
 #[test]
-fn a_pci_address_is_the_same_in_large_letters_and_written_small() {
+fn a_pci_address_is_the_same_in_upper_and_lower_case() {
     let one = allocation(&[("r", &["0000:3b:00.2"])]);
     assert_eq!(given(&one, &[wish("r", "0000:3B:00.2")]), ["0000:3b:00.2"]);
 }
@@ -189,52 +174,64 @@ fn a_pci_address_is_the_same_in_large_letters_and_written_small() {
 #[test]
 fn a_device_that_is_not_the_pods_own_is_refused() {
     let own = allocation(&[("r", &["d1"]), ("s", &["e1"])]);
-    let line = &given(&own, &[wish("r", "d9")])[0];
-    assert!(
-        line.contains("\"d9\" of resource r") && line.contains("1 (d1)"),
-        "{line}"
-    );
-    let line = &given(&own, &[wish("r", "e1")])[0];
-    assert!(
-        line.contains("\"e1\" of resource r"),
-        "of another resource: {line}"
-    );
-    let line = &given(&own, &[wish("", "d1"), wish("", "d1")])[1];
-    assert!(line.contains("two networks"), "{line}");
+    let not_owned = |id: &str| AssignError::NotOwned {
+        id: id.to_owned(),
+        resource: Some("r".to_owned()),
+        own: vec!["d1".to_owned()],
+    };
+    assert_eq!(refused(&own, &[wish("r", "d9")]), not_owned("d9"));
+    let of_another_resource = refused(&own, &[wish("r", "e1")]);
+    assert_eq!(of_another_resource, not_owned("e1"));
+    let twice = refused(&own, &[wish("", "d1"), wish("", "d1")]);
+    let id = "d1".to_owned();
+    assert_eq!(twice, AssignError::Twice { id });
 }
 
 #[test]
 fn assignment_too_few_devices_are_refused_by_resource_and_numbers() {
     let one = allocation(&[("r", &["d1"])]);
-    let lines = given(&one, &[wish("r", ""), wish("r", "")]);
-    assert_eq!(lines[0], "d1");
-    let line = &lines[1];
-    assert!(
-        line.contains("resource r: 2 of the pod's networks"),
-        "{line}"
-    );
-    assert!(line.contains("gave the pod 1 (d1)"), "{line}");
+    let wishes = [wish("r", ""), wish("r", "")];
+    let first = assign(&one, &wishes).remove(0);
+    assert_eq!(first.unwrap().unwrap().id, "d1");
+    let too_few = AssignError::TooFew {
+        resource: "r".to_owned(),
+        networks: 2,
+        devices: vec!["d1".to_owned()],
+    };
+    assert_eq!(refused(&one, &wishes), too_few);
 }
 
 #[test]
-fn a_resource_that_is_no_device_gives_none_and_fails_nobody() {
+fn a_resource_without_devices_gives_none_and_fails_no_network() {
     let mut none = Allocation::default();
     none.set("br", Supply::NoDevices);
     assert_eq!(given(&none, &[wish("br", ""), wish("br", "")]), ["-", "-"]);
 }
 
 #[test]
-fn what_could_not_be_found_out_is_the_reason_against_a_device_that_the_pod_names() {
+fn a_named_device_is_refused_while_the_pods_devices_are_unknown() {
+    let cause = || {
+        Box::new(UnknownDevices {
+            resource: "r".to_owned(),
+            cause: UnknownCause::NoUid,
+        })
+    };
     let mut unknown = Allocation::default();
-    unknown.set("r", Supply::Unknown("torn".to_owned()));
-    assert_eq!(
-        given(&unknown, &[wish("", "d1"), wish("r", "d1")]),
-        ["torn", "torn"]
-    );
+    unknown.set("r", Supply::Unknown(cause()));
+    for wish in [wish("", "d1"), wish("r", "d1")] {
+        assert_eq!(refused(&unknown, &[wish]), AssignError::Unknown(cause()));
+    }
 }
 
 #[test]
-fn a_device_says_where_it_comes_from() {
+fn a_resource_that_was_not_looked_up_gives_no_device() {
+    let resource = "r".to_owned();
+    let refused = refused(&Allocation::default(), &[wish("r", "")]);
+    assert_eq!(refused, AssignError::NotLookedUp { resource });
+}
+
+#[test]
+fn a_device_names_its_origin() {
     let two = allocation(&[("r", &["d1", "d2"])]);
     for given in assign(&two, &[wish("r", ""), wish("r", "d1")]) {
         assert_eq!(given.unwrap().unwrap().origin, Some(Origin::PodResources));
@@ -263,10 +260,10 @@ fn a_real_kubelets_record_of_claims_is_read_by_the_pods_uid() {
 }
 
 #[test]
-fn a_record_of_claims_torn_or_of_an_unknown_version_is_said_to_be_one() {
+fn a_record_of_claims_may_be_torn_or_of_an_unknown_version() {
     for length in 0..CLAIMS.len() {
         assert!(
-            matches!(Claims::parse(&CLAIMS[..length]), Err(Problem::Torn(_))),
+            matches!(Claims::parse(&CLAIMS[..length]), Err(FormatError::Torn(_))),
             "{length}"
         );
     }
@@ -278,7 +275,7 @@ fn a_record_of_claims_torn_or_of_an_unknown_version_is_said_to_be_one() {
         r#"{"Data":"{\"ClaimInfoStateList\":[{\"ClaimName\":7}]}"}"#,
     ] {
         let parsed = Claims::parse(text.as_bytes());
-        assert!(matches!(parsed, Err(Problem::Version(_))), "{text}");
+        assert!(matches!(parsed, Err(FormatError::Version(_))), "{text}");
     }
     let none = r#"{"Data":"{\"ClaimInfoStateList\":null}"}"#;
     assert!(Claims::parse(none.as_bytes()).is_ok(), "no claims at all");

@@ -67,7 +67,7 @@ impl PodFacts {
         let sources = Sources {
             name: self.pod.as_ref(),
             pod: self.answer.pod.as_ref(),
-            told: self.answer.kubelet.as_ref(),
+            pod_resources: self.answer.kubelet.as_ref(),
             checkpoint: &context.request.config.kubelet_checkpoint,
             everything,
             until,

@@ -11,6 +11,7 @@ use super::{Context, Failure};
 use crate::cluster::{self, Event, Phase, PodName, Question};
 use crate::cni::PluginConfig;
 use crate::delegate::{self, Binaries};
+use crate::diagnostic::line;
 use crate::journal::Key;
 use crate::plan::{Attachment, Plan, PlanError, Reason};
 use crate::verify::IntendedFunction;
@@ -94,7 +95,7 @@ impl Announced<'_> {
         inspect_devices(context, &key, facts.pod.as_ref(), &mut plan);
         find_segments(context, &mut plan.attachments);
         let mut remarks = plan.remarks;
-        remarks.extend(allocation.remarks);
+        remarks.extend(allocation.remarks.iter().map(|remark| line(remark)));
         let mut prepared = Prepared {
             pod: facts.pod.clone(),
             attachments: Vec::new(),

@@ -167,7 +167,7 @@ impl Attachment {
     pub fn problem(&self, reason: Reason) -> PlanError {
         PlanError {
             place: Some(self.place()),
-            reason,
+            reason: Box::new(reason),
         }
     }
 

@@ -10,7 +10,7 @@ pub struct PlanError {
     /// The network and its interface, unless the reason concerns the pod as a whole.
     pub place: Option<NetworkPlace>,
     /// What is wrong.
-    pub reason: Reason,
+    pub reason: Box<Reason>,
 }
 
 /// A network of a pod, as messages name it.
@@ -59,7 +59,7 @@ impl Reason {
         };
         PlanError {
             place: Some(place),
-            reason: self,
+            reason: Box::new(self),
         }
     }
 }

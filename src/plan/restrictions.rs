@@ -97,8 +97,7 @@ fn check_plugin(
     config: &NetworkConfig,
     plugin: &PluginConfig,
 ) -> Result<(), Restriction> {
-    let mut executed = NestedPlugins::of(plugin.body().clone(), config.raw().len());
-    while let Some(nested) = executed.next() {
+    for nested in NestedPlugins::of(plugin.body().clone(), config.raw().len()) {
         let nested = nested.ok_or_else(|| Restriction::TooDeep {
             plugin: plugin.plugin_type().clone(),
             rule: name.clone(),

@@ -123,7 +123,7 @@ impl<'a> Planner<'a> {
         let message = format!("annotation {key} is ignored: {error}");
         let problem = PlanError {
             place: None,
-            reason: Reason::Annotation { key, error },
+            reason: Box::new(Reason::Annotation { key, error }),
         };
         if self.inputs.config.fail_invalid_annotation {
             return self.plan.problems.push(problem);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::allocation::{AssignError, Origin, Supply};
+use crate::allocation::{AssignError, Origin, Supply, UnknownCause, UnknownDevices};
 use crate::cluster::{EventKind, Pod};
 use crate::cni::RawObject;
 use crate::npwg::{
@@ -148,7 +148,7 @@ impl Story {
         assert_eq!(problems.len(), 1, "{problems:?}");
         let problem = problems.remove(0);
         let place = problem.place.as_ref().map(ToString::to_string);
-        (problem.code(), place.unwrap_or_default(), problem.reason)
+        (problem.code(), place.unwrap_or_default(), *problem.reason)
     }
 }
 
@@ -409,7 +409,7 @@ fn isolation_keeps_namespaces_apart() {
                 for problem in problems {
                     assert_eq!(problem.code(), 108, "{problem}");
                     assert!(matches!(
-                        problem.reason,
+                        *problem.reason,
                         Reason::Restricted(Restriction::Isolated { .. })
                     ));
                 }
@@ -622,7 +622,7 @@ fn nothing_beside_a_delegate_hides_it_from_a_policy() {
         plan.problems
             .into_iter()
             .next()
-            .map(|problem| problem.reason)
+            .map(|problem| *problem.reason)
     };
     for members in [
         json!({"delegates": [null, evil]}),
@@ -1239,17 +1239,22 @@ fn a_device_that_is_not_the_pods_is_code_104() {
 }
 
 #[test]
-fn what_is_wrong_with_the_checkpoint_fails_only_the_network_that_needs_it() {
-    let cause = || "kubelet's checkpoint /k is torn: x; restart kubelet".to_owned();
-    let torn = || {
+fn unknown_devices_fail_only_the_network_that_needs_them() {
+    let unknown = || {
+        Box::new(UnknownDevices {
+            resource: "r".to_owned(),
+            cause: UnknownCause::NoUid,
+        })
+    };
+    let with_unknown = || {
         let mut story = with_resource(story(), "pods/vf", &[]).macvlan("pods/net", &[]);
-        story.allocation.set("r", Supply::Unknown(cause()));
+        story.allocation.set("r", Supply::Unknown(unknown()));
         story
     };
-    assert_eq!(torn().networks("net").plan().problems, []);
-    let (code, place, reason) = torn().networks("net,vf").problem();
+    assert_eq!(with_unknown().networks("net").plan().problems, []);
+    let (code, place, reason) = with_unknown().networks("net,vf").problem();
     assert_eq!((code, place.as_str()), (104, "network pods/vf (net2)"));
-    assert_eq!(reason, Reason::Device(AssignError::Unknown(cause())));
+    assert_eq!(reason, Reason::Device(AssignError::Unknown(unknown())));
 }
 
 #[test]

@@ -1,40 +1,42 @@
-//! What was told of a pod's devices, by what is looked for: whoever tells may name a thousand, and each
-//! resource is judged on its own.
+//! A pod's devices by resource, so that judging many resources does not search an answer of a thousand
+//! devices for each.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::Sources;
 use crate::kubelet::{DynamicDevice, PodDevices};
 
-/// A device of a claim, with the place of its container.
-pub(super) type Placed<'a> = (usize, &'a DynamicDevice);
+/// A device of a claim, with the index of its container.
+pub(super) type ContainerDevice<'a> = (usize, &'a DynamicDevice);
 
-/// The devices of one pod and what it asks for.
+/// The devices and requests of one pod.
 #[derive(Default)]
 pub(super) struct Index<'a> {
-    /// The devices of plugins by resource, container by container.
-    told: HashMap<&'a str, Vec<&'a str>>,
-    /// Those of claims by resource, container by container.
-    pub(super) by_resource: BTreeMap<&'a str, Vec<Placed<'a>>>,
-    /// Those of claims that have no resource, by driver.
-    pub(super) by_driver: BTreeMap<&'a str, Vec<Placed<'a>>>,
-    asked: HashMap<&'a str, Asked>,
+    /// The devices of plugins that pod-resources names, by resource, container by container.
+    of_plugins: HashMap<&'a str, Vec<&'a str>>,
+    /// The devices of claims by resource, container by container.
+    pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
+    /// The devices of claims that have no resource, by driver.
+    pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
+    requests: HashMap<&'a str, DeviceRequests>,
 }
 
-/// How many devices of a resource the containers ask for.
+/// How many devices of a resource the containers request.
 #[derive(Default)]
-struct Asked {
+struct DeviceRequests {
+    /// All containers that last together.
     by_lasting: u64,
+    /// The largest request of a container that ends before those start.
     by_one_that_ends_first: u64,
 }
 
 impl<'a> Index<'a> {
-    pub(super) fn of(sources: &Sources<'a>, told: Option<&'a PodDevices>) -> Index<'a> {
+    pub(super) fn of(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Index<'a> {
         let mut index = Index::default();
-        let containers = told.into_iter().flat_map(|told| &told.containers);
+        let containers = pod_resources.into_iter().flat_map(|it| &it.containers);
         for (place, container) in containers.enumerate() {
             for resource in &container.resources {
-                let ids = index.told.entry(&resource.name).or_default();
+                let ids = index.of_plugins.entry(&resource.name).or_default();
                 ids.extend(resource.ids.iter().map(String::as_str));
             }
             for device in &container.dynamic {
@@ -48,26 +50,26 @@ impl<'a> Index<'a> {
         }
         for container in sources.pod.into_iter().flat_map(|pod| &pod.containers) {
             for (resource, count) in &container.requests {
-                let asked = index.asked.entry(resource).or_default();
+                let requests = index.requests.entry(resource).or_default();
                 if container.ends_first {
-                    asked.by_one_that_ends_first = asked.by_one_that_ends_first.max(*count);
+                    requests.by_one_that_ends_first = requests.by_one_that_ends_first.max(*count);
                 } else {
-                    asked.by_lasting = asked.by_lasting.saturating_add(*count);
+                    requests.by_lasting = requests.by_lasting.saturating_add(*count);
                 }
             }
         }
         index
     }
 
-    /// The devices of a resource that device plugins serve.
-    pub(super) fn told(&self, resource: &str) -> &[&'a str] {
-        self.told.get(resource).map_or(&[], Vec::as_slice)
+    /// The devices of a resource of device plugins, as pod-resources names them.
+    pub(super) fn of_plugins(&self, resource: &str) -> &[&'a str] {
+        self.of_plugins.get(resource).map_or(&[], Vec::as_slice)
     }
 
-    /// How many devices of a resource the pod must have: what its lasting containers ask for
-    /// together, since only what an earlier container had is handed on.
-    pub(super) fn asked(&self, resource: &str) -> u64 {
-        let asked = self.asked.get(resource);
-        asked.map_or(0, |it| it.by_lasting.max(it.by_one_that_ends_first))
+    /// How many devices of a resource the pod must have: all that its lasting containers request, since
+    /// kubelet hands on only what an earlier container had.
+    pub(super) fn requested(&self, resource: &str) -> u64 {
+        let requests = self.requests.get(resource);
+        requests.map_or(0, |it| it.by_lasting.max(it.by_one_that_ends_first))
     }
 }

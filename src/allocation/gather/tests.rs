@@ -1,4 +1,4 @@
-//! The rule by which a pod's devices are found out: each test is a row of it.
+//! The rules of a pod's devices, each by kubelet's records and answers.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::allocation::{CheckpointError, ClaimedDevice, PodResourcesAnswer, UnknownCause};
 use crate::cluster::Container;
 use crate::kubelet::{ContainerDevices, DynamicDevice, Resource, SliceIdentity};
 
@@ -17,9 +18,10 @@ struct Case {
     dir: tempfile::TempDir,
     pod: Pod,
     uid: Option<&'static str>,
-    told: Option<PodDevices>,
+    /// The first answer of pod-resources.
+    answer: Option<PodDevices>,
     everything: bool,
-    /// What is told when it is asked again.
+    /// The later answers.
     later: Option<PodDevices>,
     asked_again: Cell<usize>,
     patience: Duration,
@@ -27,16 +29,16 @@ struct Case {
 }
 
 impl Case {
-    /// Pod `new`, with one container `c` that asks for so many of `r`; nothing is known of it.
-    fn of(asked: u64) -> Case {
+    /// Pod `new`, with one container `c` that requests so many of `r`; kubelet knows nothing of it.
+    fn of(requested: u64) -> Case {
         Case {
             dir: tempfile::tempdir().unwrap(),
             pod: Pod {
-                containers: vec![container("c", asked, false)],
+                containers: vec![container("c", requested, false)],
                 ..Pod::default()
             },
             uid: Some("new"),
-            told: Some(PodDevices::default()),
+            answer: Some(PodDevices::default()),
             everything: false,
             later: None,
             asked_again: Cell::new(0),
@@ -65,9 +67,9 @@ impl Case {
         self
     }
 
-    /// What pod-resources says: `container ids…` of `r`.
-    fn told(mut self, containers: &[&str]) -> Case {
-        self.told = Some(told(containers));
+    /// pod-resources answers: `container ids…` of `r`.
+    fn answered(mut self, containers: &[&str]) -> Case {
+        self.answer = Some(answer(containers));
         self
     }
 
@@ -97,7 +99,7 @@ impl Case {
         let sources = Sources {
             name: Some(&name),
             pod: Some(&self.pod),
-            told: self.told.as_ref(),
+            pod_resources: self.answer.as_ref(),
             checkpoint: &checkpoint,
             everything: self.everything,
             until: Instant::now() + self.patience,
@@ -120,16 +122,27 @@ impl Case {
         }
     }
 
-    /// The line that says why nothing is known, which holds all of `words`.
-    fn fails(&self, words: &[&str]) {
-        let Supply::Unknown(line) = self.supply() else {
+    /// Why the devices are unknown; the line has a remedy.
+    fn unknown(&self) -> UnknownCause {
+        let Supply::Unknown(unknown) = self.supply() else {
             panic!("{:?}", self.supply());
         };
-        assert!(line.starts_with("devices of resource r: "), "{line}");
+        assert_eq!(unknown.resource, "r");
+        let line = unknown.to_string();
         assert!(line.contains("; ") && !line.contains('\n'), "{line}");
-        for word in words {
-            assert!(line.contains(word), "{word:?} is missing: {line}");
-        }
+        unknown.cause
+    }
+
+    /// Checks that the checkpoint has `recorded` of the `requested` devices of pod `new`.
+    fn is_missing(&self, recorded: usize, requested: u64, pod_resources: PodResourcesAnswer) {
+        let missing = UnknownCause::Missing {
+            file: self.checkpoint(),
+            uid: "new".to_owned(),
+            recorded,
+            requested,
+            pod_resources,
+        };
+        assert_eq!(self.unknown(), missing);
     }
 
     fn waited(&self) -> bool {
@@ -137,10 +150,10 @@ impl Case {
     }
 }
 
-fn container(name: &str, asked: u64, ends_first: bool) -> Container {
+fn container(name: &str, requested: u64, ends_first: bool) -> Container {
     let mut requests = BTreeMap::new();
-    if asked > 0 {
-        requests.insert("r".to_owned(), asked);
+    if requested > 0 {
+        requests.insert("r".to_owned(), requested);
     }
     Container {
         name: name.to_owned(),
@@ -166,7 +179,7 @@ fn checkpoint(entries: &[&str]) -> String {
     json!({"Data": data, "Checksum": 1}).to_string()
 }
 
-fn told(containers: &[&str]) -> PodDevices {
+fn answer(containers: &[&str]) -> PodDevices {
     let containers = containers.iter().map(|container| {
         let container = words(container);
         let resource = Resource {
@@ -189,10 +202,10 @@ fn told(containers: &[&str]) -> PodDevices {
     }
 }
 
-/// What a slice says of a device: its resource and its identifier.
+/// A device in a slice: its resource and its identifier.
 type Sliced<'a> = Option<(Option<&'a str>, Option<&'a str>)>;
 
-/// Devices of claim `n/nic`, as kubelet tells of them, with what slices say.
+/// Devices of claim `n/nic`, as kubelet names them, with their entries in slices.
 fn dynamic(devices: &[(&str, Sliced<'_>)]) -> PodDevices {
     let dynamic = devices.iter().map(|(name, identity)| DynamicDevice {
         claim: "n/nic".to_owned(),
@@ -215,58 +228,72 @@ fn dynamic(devices: &[(&str, Sliced<'_>)]) -> PodDevices {
     }
 }
 
+/// The device `name` as [`dynamic`] has it.
+fn claimed(name: &str) -> ClaimedDevice {
+    ClaimedDevice {
+        claim: "n/nic".to_owned(),
+        driver: DRIVER.to_owned(),
+        pool: "pool".to_owned(),
+        device: name.to_owned(),
+    }
+}
+
 #[test]
-fn pod_resources_and_kubelets_record_of_the_uid_agree_and_nobody_waits() {
+fn pod_resources_and_kubelets_record_of_the_uid_agree_without_waiting() {
     let case = Case::of(1)
         .recorded(&["new c d1", "old c d2"])
-        .told(&["c d1"]);
+        .answered(&["c d1"]);
     assert_eq!(case.ids(), (words("d1"), Origin::PodResources));
     assert!(!case.waited());
-    assert_eq!(case.allocation().remarks, [""; 0]);
+    assert_eq!(case.allocation().remarks, []);
 }
 
 #[test]
 fn empty_answer_after_kubelets_restart_is_no_proof_and_the_checkpoint_by_uid_counts() {
-    for told in [None, Some(PodDevices::default())] {
+    for answer in [None, Some(PodDevices::default())] {
         let mut case = Case::of(2).recorded(&["new c d2 d1"]);
-        case.told = told;
+        case.answer = answer;
         assert_eq!(case.ids(), (words("d1 d2"), Origin::Checkpoint));
         assert!(!case.waited(), "the record is right at any time");
     }
 }
 
 #[test]
-fn an_answer_with_an_error_is_no_proof_and_the_line_is_kept_for_people() {
+fn an_answer_with_a_failure_is_no_proof_and_the_failure_is_a_remark() {
     let mut case = Case::of(1).recorded(&["new c d1"]);
     let failure = "kubelet's pod-resources at /s: nobody listens there; start it".to_owned();
-    case.told.as_mut().unwrap().failure = Some(failure.clone());
+    case.answer.as_mut().unwrap().failure = Some(failure.clone());
     assert_eq!(case.ids(), (words("d1"), Origin::Checkpoint));
-    assert_eq!(case.allocation().remarks, [failure]);
+    let remark = AllocationRemark::Failure(failure);
+    assert_eq!(case.allocation().remarks, [remark]);
 }
 
 #[test]
-fn podresources_a_pod_of_the_same_name_that_is_deleted_never_lends_its_devices() {
-    // Kubelet still speaks of the old one, and has nothing on record for the new one yet.
-    let case = Case::of(1).recorded(&["old c d1"]).told(&["c d1"]);
-    case.fails(&[
-        "pod-resources names d1",
-        "another pod of UID old",
-        "UID new",
-        "checkpoint",
-    ]);
+fn podresources_a_deleted_pod_of_the_same_name_never_lends_its_devices() {
+    // Kubelet still names the old pod's device, and has no record of the new pod yet.
+    let case = Case::of(1).recorded(&["old c d1"]).answered(&["c d1"]);
+    let other_pod = |uid: Option<&str>| PodResourcesAnswer::OtherPod {
+        ids: words("d1"),
+        uid: uid.map(str::to_owned),
+    };
+    case.is_missing(0, 1, other_pod(Some("old")));
     assert!(case.waited());
-    // By now it has: its record counts, and people are told.
+    // By now it has: its record counts, with a remark.
     let case = Case::of(1)
         .recorded(&["old c d1", "new c d2"])
-        .told(&["c d1"]);
+        .answered(&["c d1"]);
     assert_eq!(case.ids(), (words("d2"), Origin::Checkpoint));
-    let remarks = case.allocation().remarks;
-    assert!(remarks[0].contains("names d1 of resource r"), "{remarks:?}");
-    // The record has forgotten the old one already.
-    let case = Case::of(1).recorded(&[]).told(&["c d1"]);
-    case.fails(&["pod-resources names d1", "another pod"]);
-    // A pod that asks for none has none.
-    let case = Case::of(0).recorded(&["old c d1"]).told(&["c d1"]);
+    let remark = AllocationRemark::OtherPod {
+        resource: "r".to_owned(),
+        ids: words("d1"),
+        file: case.checkpoint(),
+    };
+    assert_eq!(case.allocation().remarks, [remark]);
+    // The record no longer has the old pod.
+    let case = Case::of(1).recorded(&[]).answered(&["c d1"]);
+    case.is_missing(0, 1, other_pod(None));
+    // A pod that requests none has none.
+    let case = Case::of(0).recorded(&["old c d1"]).answered(&["c d1"]);
     assert_eq!(case.ids().0, [""; 0]);
 }
 
@@ -282,7 +309,7 @@ fn the_runtimes_uid_counts_and_without_any_nothing_is_known() {
         "the cluster's, where the runtime gives none"
     );
     case.pod.uid = None;
-    case.fails(&["K8S_POD_UID"]);
+    assert_eq!(case.unknown(), UnknownCause::NoUid);
 }
 
 #[test]
@@ -301,44 +328,62 @@ fn podresources_what_kubelet_does_not_know_yet_after_a_reboot_is_waited_for() {
 }
 
 #[test]
-fn what_never_comes_fails_with_the_pod_the_file_and_what_kubelet_says() {
-    let case = Case::of(2).recorded(&["new c d1"]).told(&["c d1"]);
-    let file = case.checkpoint().display().to_string();
-    case.fails(&[
-        &file,
-        "has 1 of 2 for this pod, UID new",
-        "recreate the pod, or restart kubelet",
-    ]);
+fn a_device_that_kubelet_never_records_fails_with_pod_file_and_kubelets_answer() {
+    let case = Case::of(2).recorded(&["new c d1"]).answered(&["c d1"]);
+    let other_pod = PodResourcesAnswer::OtherPod {
+        ids: words("d1"),
+        uid: Some("new".to_owned()),
+    };
+    case.is_missing(1, 2, other_pod);
     let case = Case::of(1).recorded(&[]);
-    case.fails(&["0 of 1", "pod-resources does not know the pod"]);
-    let case = Case::of(1).recorded(&[]).told(&["c"]);
-    case.fails(&["0 of 1", "pod-resources names none"]);
+    case.is_missing(0, 1, PodResourcesAnswer::UnknownPod);
+    let case = Case::of(1).recorded(&[]).answered(&["c"]);
+    case.is_missing(0, 1, PodResourcesAnswer::NoDevices);
     let mut case = Case::of(1).recorded(&[]);
-    case.told.as_mut().unwrap().failure = Some("kubelet's pod-resources at /s: slow; x".into());
-    case.fails(&["0 of 1", "/s: slow"]);
+    let failure = "kubelet's pod-resources at /s: slow; x".to_owned();
+    case.answer.as_mut().unwrap().failure = Some(failure.clone());
+    case.is_missing(0, 1, PodResourcesAnswer::Failure(failure));
+    case.answer = None;
+    case.is_missing(0, 1, PodResourcesAnswer::NotAsked);
 }
 
 #[test]
-fn without_kubelets_record_nothing_says_whose_a_device_is() {
+fn without_kubelets_record_nothing_proves_which_pod_has_a_device() {
     let torn = &checkpoint(&["new c d1"])[..40];
     let strange = r#"{"Data":{"v3":{}},"Checksum":1}"#;
-    for (text, expected, is_waited_for) in [
-        (Some(torn), "torn", true),
-        (Some(strange), "unknown version", false),
-        (None, "is not there", false),
-    ] {
-        let case = Case::of(1).told(&["c d1"]);
+    type IsExpected = fn(&CheckpointError) -> bool;
+    let rows: [(_, IsExpected, _); 3] = [
+        (
+            Some(torn),
+            |error| matches!(error, CheckpointError::Torn { .. }),
+            true,
+        ),
+        (
+            Some(strange),
+            |error| matches!(error, CheckpointError::Version { .. }),
+            false,
+        ),
+        (
+            None,
+            |error| matches!(error, CheckpointError::Missing { .. }),
+            false,
+        ),
+    ];
+    for (text, is_expected, is_waited_for) in rows {
+        let case = Case::of(1).answered(&["c d1"]);
         let case = match text {
             Some(text) => case.broken(text),
             None => case,
         };
+        let cause = case.unknown();
+        let UnknownCause::Checkpoint { error, ids } = &cause else {
+            panic!("{cause:?}");
+        };
+        assert_eq!(*ids, words("d1"));
+        assert!(is_expected(error), "{error}");
         let file = case.checkpoint().display().to_string();
-        case.fails(&[
-            "pod-resources names d1, but only the checkpoint says",
-            &file,
-            expected,
-        ]);
-        assert_eq!(case.waited(), is_waited_for, "{expected}");
+        assert!(error.to_string().contains(&file), "{error}");
+        assert_eq!(case.waited(), is_waited_for, "{error}");
     }
 }
 
@@ -359,19 +404,19 @@ fn a_torn_checkpoint_is_read_again() {
 fn the_order_in_which_kubelet_lists_changes_and_the_pairing_does_not() {
     let entries = ["new a 0000:02:00.3 0000:01:10.0", "new b 0000:01:02.0"];
     let expected = ["0000:01:10.0", "0000:02:00.3", "0000:01:02.0"];
-    for (recorded, told) in [
+    for (recorded, answered) in [
         ([0, 1], ["a 0000:02:00.3 0000:01:10.0", "b 0000:01:02.0"]),
         ([1, 0], ["a 0000:01:10.0 0000:02:00.3", "b 0000:01:02.0"]),
     ] {
         let mut case = Case::of(0)
             .recorded(&recorded.map(|index| entries[index]))
-            .told(&told);
+            .answered(&answered);
         case.pod.containers = vec![container("a", 2, false), container("b", 1, false)];
         assert_eq!(
             case.ids(),
             (expected.map(str::to_owned).to_vec(), Origin::PodResources)
         );
-        // Kubelet's own order of containers, where the cluster does not tell it.
+        // Kubelet's own order of containers, if the cluster names none.
         case.pod.containers.clear();
         assert_eq!(case.ids().0, expected);
     }
@@ -382,60 +427,66 @@ fn sidecars_come_first_and_devices_that_an_init_container_hands_on_count_once_an
     let entries = ["new first d1 d2 d3", "new app d1 d2", "new beside d9"];
     let mut case = Case::of(0)
         .recorded(&entries)
-        .told(&["beside d9", "app d2 d1"]);
+        .answered(&["beside d9", "app d2 d1"]);
     case.pod.containers = vec![
         container("first", 3, true),
         container("beside", 1, false),
         container("app", 2, false),
     ];
     assert_eq!(case.ids().0, words("d9 d1 d2 d3"));
-    // Three lasting ones must be there, handed on or not.
+    // All three of the lasting containers must be recorded, handed on or not.
     let mut case = Case::of(0).recorded(&["new first d1 d2", "new app d1 d2"]);
     case.pod.containers = vec![
         container("first", 2, true),
         container("beside", 1, false),
         container("app", 2, false),
     ];
-    case.fails(&["has 2 of 3"]);
+    case.is_missing(2, 3, PodResourcesAnswer::UnknownPod);
 }
 
 #[test]
-fn a_resource_that_is_neither_registered_nor_allocatable_is_no_device() {
+fn a_resource_that_is_neither_registered_nor_allocatable_has_no_devices() {
     let data = json!({"PodDeviceEntries": [], "RegisteredDevices": {"other": []}});
     let none = json!({"Data": data, "Checksum": 1}).to_string();
-    let mut case = Case::of(1).broken(&none).told(&["c"]);
-    case.told.as_mut().unwrap().on_node = Some(vec!["other".to_owned()]);
+    let mut case = Case::of(1).broken(&none).answered(&["c"]);
+    case.answer.as_mut().unwrap().on_node = Some(vec!["other".to_owned()]);
     assert_eq!(case.supply(), Supply::NoDevices);
     assert!(!case.waited(), "a counter costs no time");
-    // Allocatable it is a device, and one is missing.
-    case.told.as_mut().unwrap().on_node = Some(vec!["r".to_owned()]);
-    case.fails(&["0 of 1"]);
-    // An empty answer of a kubelet that is starting proves nothing of a resource asked for.
-    case.told = Some(PodDevices {
+    // If it is allocatable, it has devices, and one is missing.
+    case.answer.as_mut().unwrap().on_node = Some(vec!["r".to_owned()]);
+    case.is_missing(0, 1, PodResourcesAnswer::NoDevices);
+    // The empty answer of a kubelet that is starting proves nothing about a requested resource.
+    case.answer = Some(PodDevices {
         on_node: Some(Vec::new()),
         ..PodDevices::default()
     });
-    case.fails(&["whether it has any", "kubelet does not know the pod"]);
-    // Nobody asks, nobody has it: a definition may say what it likes.
+    let unanswered = UnknownCause::Unanswered { report: None };
+    assert_eq!(case.unknown(), unanswered);
+    // A definition may name a resource that no container requests and no device plugin has.
     case.pod.containers.clear();
     assert_eq!(case.supply(), Supply::NoDevices);
 }
 
 #[test]
 fn dra_a_pod_that_forgot_its_claim_has_no_device_although_no_plugin_wrote_a_checkpoint() {
-    let mut case = Case::of(0).told(&["c"]);
+    let mut case = Case::of(0).answered(&["c"]);
     assert_eq!(case.ids(), (Vec::new(), Origin::Checkpoint));
     assert!(!case.waited());
     // Of a resource that no driver has either, nothing is missing.
-    case.told.as_mut().unwrap().on_node = Some(Vec::new());
+    case.answer.as_mut().unwrap().on_node = Some(Vec::new());
     assert_eq!(case.supply(), Supply::NoDevices);
-    // Whether a kubelet that is starting has devices, its record alone can say.
-    case.told = Some(PodDevices::default());
-    case.fails(&["is not there"]);
+    // Only its record proves whether a kubelet that is starting has devices.
+    case.answer = Some(PodDevices::default());
+    let cause = case.unknown();
+    let UnknownCause::Checkpoint { error, ids } = cause else {
+        panic!("{cause:?}");
+    };
+    assert!(matches!(error, CheckpointError::Missing { .. }), "{error}");
+    assert_eq!(ids, [""; 0]);
 }
 
 #[test]
-fn without_a_kubelet_the_embedded_cluster_says_it_all() {
+fn without_a_kubelet_the_embedded_clusters_manifest_counts() {
     let mut case = Case::of(0);
     case.pod.devices = BTreeMap::from([("s".to_owned(), words("e1"))]);
     assert_eq!(case.ids(), (Vec::new(), Origin::Manifest));
@@ -446,79 +497,97 @@ fn without_a_kubelet_the_embedded_cluster_says_it_all() {
 }
 
 #[test]
-fn dra_a_claims_device_is_what_its_slice_says_when_kubelets_record_has_it_for_this_uid() {
+fn dra_a_claims_device_counts_if_kubelets_record_has_it_for_this_uid() {
     let mut case =
         Case::of(0)
             .recorded(&[])
             .claimed(&[("new", "vf1"), ("new", "vf0"), ("old", "vf2")]);
     case.pod.has_claims = true;
     let own = |id| Some((Some("r"), Some(id)));
-    case.told = Some(dynamic(&[
+    case.answer = Some(dynamic(&[
         ("vf1", own("0000:01:10.1")),
         ("vf0", own("0000:01:02.0")),
     ]));
     let expected = words("0000:01:02.0 0000:01:10.1");
     assert_eq!(case.ids(), (expected, Origin::Dra));
     assert!(!case.waited());
-    case.told = Some(dynamic(&[("vf2", own("0000:01:10.2"))]));
-    case.fails(&[
-        "device vf2 of pool pool of driver vf.example.com",
-        "claim n/nic",
-        "UID new",
-    ]);
-    assert!(case.waited(), "it may be written a moment later");
+    case.answer = Some(dynamic(&[("vf2", own("0000:01:10.2"))]));
+    let not_claimed = UnknownCause::NotClaimed {
+        device: Box::new(claimed("vf2")),
+        file: case.dir.path().join("dra_manager_state"),
+        uid: "new".to_owned(),
+    };
+    assert_eq!(case.unknown(), not_claimed);
+    assert!(case.waited(), "kubelet may write it a moment later");
 }
 
 #[test]
 fn a_claims_device_without_a_slice_an_identifier_or_kubelets_record_is_named() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "vf1")]);
     case.pod.has_claims = true;
-    case.told = Some(dynamic(&[("vf1", None)]));
-    case.fails(&["no ResourceSlice of this node has device vf1 of pool pool"]);
-    case.told = Some(dynamic(&[("vf1", Some((Some("r"), None)))]));
-    case.fails(&["device vf1", "k8s.cni.cncf.io/deviceID"]);
-    case.told = Some(dynamic(&[("vf1", Some((Some("r"), Some("0000:01:10.1"))))]));
-    std::fs::write(case.dir.path().join("dra_manager_state"), "{").unwrap();
-    case.fails(&["device vf1", "dra_manager_state is torn"]);
-    std::fs::remove_file(case.dir.path().join("dra_manager_state")).unwrap();
-    case.fails(&["device vf1", "dra_manager_state is not there"]);
+    case.answer = Some(dynamic(&[("vf1", None)]));
+    let vf1 = || Box::new(claimed("vf1"));
+    let no_slice = UnknownCause::NoSlice {
+        device: vf1(),
+        report: None,
+    };
+    assert_eq!(case.unknown(), no_slice);
+    case.answer = Some(dynamic(&[("vf1", Some((Some("r"), None)))]));
+    assert_eq!(case.unknown(), UnknownCause::NoIdentifier(vf1()));
+    case.answer = Some(dynamic(&[("vf1", Some((Some("r"), Some("0000:01:10.1"))))]));
+    let record = case.dir.path().join("dra_manager_state");
+    let error_about = |case: &Case| match case.unknown() {
+        UnknownCause::Claims { device, error } if device == vf1() => error,
+        cause => panic!("{cause:?}"),
+    };
+    std::fs::write(&record, "{").unwrap();
+    let error = error_about(&case);
+    assert!(
+        matches!(&error, CheckpointError::Torn { path, .. } if *path == record),
+        "{error}"
+    );
+    std::fs::remove_file(&record).unwrap();
+    let path = record;
+    assert_eq!(error_about(&case), CheckpointError::Missing { path });
 }
 
 #[test]
-fn claims_that_kubelet_does_not_tell_of_yet_are_waited_for() {
+fn devices_of_claims_that_kubelet_does_not_name_yet_are_waited_for() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "vf1")]);
     case.pod.has_claims = true;
     case.later = Some(dynamic(&[("vf1", Some((Some("r"), Some("0000:01:10.1"))))]));
     assert_eq!(case.ids(), (words("0000:01:10.1"), Origin::Dra));
     assert!(case.waited());
     case.later = None;
-    case.fails(&["resource claims", "names no device of theirs"]);
+    let none = UnknownCause::NoClaimedDevice { report: None };
+    assert_eq!(case.unknown(), none);
 }
 
 #[test]
 fn a_claim_for_something_else_gives_a_network_nothing() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "gpu0")]);
     case.pod.has_claims = true;
-    case.told = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
-    assert_eq!(case.ids().0, [""; 0], "too few, says the plan");
+    case.answer = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
+    assert_eq!(case.ids().0, [""; 0], "too few for the plan");
     assert!(!case.waited());
-    case.told.as_mut().unwrap().on_node = Some(Vec::new());
+    case.answer.as_mut().unwrap().on_node = Some(Vec::new());
     let data = json!({"PodDeviceEntries": [], "RegisteredDevices": {}});
     let mut case = case.broken(&json!({"Data": data, "Checksum": 1}).to_string());
-    case.fails(&[
-        "gpu0 of driver vf.example.com",
-        "k8s.cni.cncf.io/resourceName",
-    ]);
-    // A container that asks for a counter gets it, whatever else the pod claims.
+    let others = UnknownCause::OtherResources {
+        devices: vec![claimed("gpu0")],
+        others: 0,
+    };
+    assert_eq!(case.unknown(), others);
+    // A container that requests a counter gets it, whatever else the pod claims.
     case.pod.containers = vec![container("c", 1, false)];
-    case.told = Some(PodDevices {
+    case.answer = Some(PodDevices {
         on_node: Some(Vec::new()),
         ..dynamic(&[("gpu0", None)])
     });
     assert_eq!(case.supply(), Supply::NoDevices);
     case.pod.containers.clear();
-    // Named by itself it is the pod's own all the same.
-    case.told = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
+    // A pod that names the device by itself still has it.
+    case.answer = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
     case.everything = true;
     let allocation = case.allocation();
     assert_eq!(allocation.resource_of("0000:09:00.0"), Some(DRIVER));
@@ -528,7 +597,7 @@ fn a_claim_for_something_else_gives_a_network_nothing() {
 fn a_pod_that_names_a_device_has_all_of_its_own_to_choose_from() {
     let mut case = Case::of(1)
         .recorded(&["new c d1", "old c d2"])
-        .told(&["c d1"]);
+        .answered(&["c d1"]);
     case.everything = true;
     let allocation = case.allocation();
     assert_eq!(allocation.resource_of("d1"), Some("r"));
@@ -557,23 +626,28 @@ fn of_drivers(count: usize) -> PodDevices {
 fn a_cause_names_few_of_many_devices() {
     let nothing = r#"{"Data":{"PodDeviceEntries":[],"RegisteredDevices":{}},"Checksum":0}"#;
     let mut case = Case::of(0).broken(nothing);
-    case.told = Some(of_drivers(1000));
-    case.fails(&["device-4 of driver 4 and 995 more"]);
+    case.answer = Some(of_drivers(1000));
+    let cause = case.unknown();
+    let UnknownCause::OtherResources { devices, others } = cause else {
+        panic!("{cause:?}");
+    };
+    assert_eq!((devices.len(), others), (5, 995));
+    assert_eq!(devices[4].device, "device-4");
 }
 
 #[test]
-fn what_is_not_judged_in_time_is_not_known() {
+fn devices_are_unknown_once_the_deadline_has_passed() {
     let mut case = Case::of(1).recorded(&["new c 1"]);
     case.deadline = Duration::ZERO;
-    case.fails(&["the time of the call was over"]);
+    assert_eq!(case.unknown(), UnknownCause::NoTime);
 }
 
-/// Each resource and driver is looked up, and not among all of them.
+/// Looking up a resource or a driver does not search all of them.
 #[test]
 fn a_pod_with_as_many_drivers_as_it_may_have_is_judged_at_once() {
     let mut case = Case::of(1).recorded(&["new c 1"]);
     case.everything = true;
-    case.told = Some(of_drivers(20_000));
+    case.answer = Some(of_drivers(20_000));
     let began = Instant::now();
     let allocation = case.allocation();
     assert!(matches!(

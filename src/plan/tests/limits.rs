@@ -65,7 +65,7 @@ fn a_plan_that_takes_longer_than_its_call_may_is_to_be_tried_again() {
     let problems = late.plan().problems;
     assert_eq!(problems.len(), 2, "{problems:?}");
     for problem in problems {
-        assert_eq!((problem.code(), &problem.reason), (11, &Reason::NoTime));
+        assert_eq!((problem.code(), *problem.reason), (11, Reason::NoTime));
     }
 }
 

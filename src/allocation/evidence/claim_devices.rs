@@ -1,0 +1,73 @@
+//! The devices of the pod's claims (DRA).
+
+use std::collections::HashSet;
+
+use super::Evidence;
+use super::index::ContainerDevice;
+use crate::allocation::claims::Claims;
+use crate::allocation::{UnknownCause, numeric};
+use crate::kubelet::DynamicDevice;
+
+impl Evidence<'_> {
+    /// The identifiers of devices of the pod's claims, container by container.
+    pub(super) fn of_claims(
+        &self,
+        devices: &[ContainerDevice<'_>],
+    ) -> Result<Vec<String>, UnknownCause> {
+        let mut all: Vec<String> = Vec::new();
+        let mut listed = HashSet::new();
+        for container in devices.chunk_by(|(left, _), (right, _)| left == right) {
+            let ids = container.iter().map(|(_, device)| self.identifier(device));
+            let mut ids = ids.collect::<Result<Vec<String>, UnknownCause>>()?;
+            ids.sort_by(|left, right| numeric(left, right));
+            for id in ids {
+                // Containers may share a claim.
+                if listed.insert(id.clone()) {
+                    all.push(id);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The identifier of a device that kubelet prepared for a claim of this very pod.
+    fn identifier(&self, device: &DynamicDevice) -> Result<String, UnknownCause> {
+        let claimed = || Box::new(device.into());
+        let identity = device.identity.as_ref();
+        let id = identity.and_then(|identity| identity.id.clone());
+        let id = id.ok_or_else(|| UnknownCause::NoIdentifier(claimed()))?;
+        let path = Claims::path(self.sources.checkpoint);
+        let claims = self.claims.get_or_init(|| Claims::read(&path));
+        let claims = claims.as_ref().map_err(|error| UnknownCause::Claims {
+            device: claimed(),
+            error: error.clone(),
+        })?;
+        match self.sources.uid() {
+            Some(uid) if claims.has(uid, device) => Ok(id),
+            Some(uid) => Err(UnknownCause::NotClaimed {
+                device: claimed(),
+                file: path,
+                uid: uid.to_owned(),
+            }),
+            None => Err(UnknownCause::NoUid),
+        }
+    }
+
+    /// Why the devices of the pod's claims are not all known yet, if the pod has claims.
+    pub(super) fn open_claims(&self) -> Option<UnknownCause> {
+        if !self.sources.pod.is_some_and(|pod| pod.has_claims) {
+            return None;
+        }
+        let Some(answer) = self.pod_resources else {
+            return Some(UnknownCause::ClaimsNotAsked);
+        };
+        let report = answer.failure.clone();
+        let unidentified = answer.dynamic().find(|device| device.identity.is_none());
+        if let Some(device) = unidentified {
+            let device = Box::new(device.into());
+            return Some(UnknownCause::NoSlice { device, report });
+        }
+        let is_empty = answer.dynamic().next().is_none();
+        is_empty.then_some(UnknownCause::NoClaimedDevice { report })
+    }
+}

@@ -1,0 +1,87 @@
+//! What follows for a resource if the pod's devices are unknown, and why they are.
+
+use super::{Evidence, Verdict, unknown};
+use crate::allocation::{
+    Checkpoint, CheckpointError, Origin, PodResourcesAnswer, Supply, UnknownCause,
+};
+use crate::bounded::NAMED;
+use crate::kubelet::PodDevices;
+
+impl Evidence<'_> {
+    /// A resource of which neither kubelet nor a driver has devices.
+    pub(super) fn no_device(&self, resource: &str, requested: u64) -> Verdict {
+        let answer = self.pod_resources;
+        let dynamic = || answer.into_iter().flat_map(PodDevices::dynamic);
+        let count = dynamic().count();
+        if requested == 0 && count > 0 {
+            let cause = UnknownCause::OtherResources {
+                devices: dynamic().take(NAMED).map(Into::into).collect(),
+                others: count.saturating_sub(NAMED),
+            };
+            return Verdict::never(resource, cause);
+        }
+        let is_certain = answer.is_some_and(|it| it.is_known() && it.failure.is_none());
+        if requested == 0 || is_certain {
+            return Verdict::certain(Supply::NoDevices);
+        }
+        let report = answer.and_then(|it| it.failure.clone());
+        Verdict::not_yet(resource, UnknownCause::Unanswered { report })
+    }
+
+    /// Without kubelet's own record nothing proves which pod a device belongs to.
+    pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
+        let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
+        if is_embedded && matches!(error, CheckpointError::Missing { .. }) {
+            return Verdict::certain(Supply::Devices {
+                ids: Vec::new(),
+                origin: Origin::Manifest,
+            });
+        }
+        let cause = UnknownCause::Checkpoint {
+            error: error.clone(),
+            ids: self.named_by_pod_resources(resource),
+        };
+        Verdict {
+            supply: unknown(resource, cause),
+            is_final: !matches!(error, CheckpointError::Torn { .. }),
+        }
+    }
+
+    /// The checkpoint has `recorded` of the `requested` devices.
+    pub(super) fn missing(
+        &self,
+        resource: &str,
+        requested: u64,
+        recorded: usize,
+        checkpoint: &Checkpoint,
+    ) -> UnknownCause {
+        let ids = self.named_by_pod_resources(resource);
+        let pod_resources = match self.pod_resources {
+            _ if !ids.is_empty() => {
+                // Looks up only as many as a message names.
+                let mut first = ids.iter().take(NAMED);
+                let uid = first.find_map(|id| checkpoint.holders(id).next());
+                let uid = uid.map(str::to_owned);
+                PodResourcesAnswer::OtherPod { ids, uid }
+            }
+            Some(answer) => match &answer.failure {
+                Some(failure) => PodResourcesAnswer::Failure(failure.clone()),
+                None if answer.is_known() => PodResourcesAnswer::NoDevices,
+                None => PodResourcesAnswer::UnknownPod,
+            },
+            None => PodResourcesAnswer::NotAsked,
+        };
+        UnknownCause::Missing {
+            file: self.sources.checkpoint.to_owned(),
+            uid: self.sources.uid().unwrap_or_default().to_owned(),
+            recorded,
+            requested,
+            pod_resources,
+        }
+    }
+
+    fn named_by_pod_resources(&self, resource: &str) -> Vec<String> {
+        let ids = self.index.of_plugins(resource).iter();
+        ids.map(|id| (*id).to_owned()).collect()
+    }
+}

@@ -1,0 +1,280 @@
+use std::io;
+use std::path::PathBuf;
+
+use super::*;
+use crate::allocation::problem::FormatError;
+
+fn ids(count: usize) -> Vec<String> {
+    (1..=count).map(|number| format!("d{number}")).collect()
+}
+
+fn file() -> PathBuf {
+    PathBuf::from("/k")
+}
+
+fn torn() -> (CheckpointError, String) {
+    let error = serde_json::from_str::<()>("{").unwrap_err();
+    let words = format!("kubelet's checkpoint /k is torn: {error}");
+    (FormatError::Torn(error.into()).at(&file()), words)
+}
+
+#[test]
+fn reasons_against_a_device() {
+    for (error, line) in [
+        (
+            AssignError::TooFew {
+                resource: "r".to_owned(),
+                networks: 7,
+                devices: ids(6),
+            },
+            "resource r: 7 of the pod's networks want a device each, kubelet gave the pod 6 \
+             (d1, d2, d3, d4, d5 and 1 more); request more in a container's resources.limits or by a \
+             resource claim, or select fewer networks",
+        ),
+        (
+            AssignError::NotOwned {
+                id: "d9".to_owned(),
+                resource: Some("r".to_owned()),
+                own: ids(1),
+            },
+            "deviceID \"d9\" of resource r is no device of this pod, which has 1 (d1); \
+             name one of those or leave deviceID out",
+        ),
+        (
+            AssignError::NotOwned {
+                id: "d9".to_owned(),
+                resource: None,
+                own: Vec::new(),
+            },
+            "deviceID \"d9\" is no device of this pod, which has none; \
+             name one of those or leave deviceID out",
+        ),
+        (
+            AssignError::Twice {
+                id: "d1".to_owned(),
+            },
+            "deviceID \"d1\" is named for two networks of the pod; give each its own",
+        ),
+        (
+            AssignError::NotLookedUp {
+                resource: "r".to_owned(),
+            },
+            "devices of resource r were not looked up",
+        ),
+    ] {
+        assert_eq!(error.to_string(), line);
+    }
+}
+
+#[test]
+fn causes_of_unknown_devices() {
+    let report = || Some("x; do y".to_owned());
+    let device = || {
+        Box::new(ClaimedDevice {
+            claim: "n/nic".to_owned(),
+            driver: "v".to_owned(),
+            pool: "p".to_owned(),
+            device: "vf1".to_owned(),
+        })
+    };
+    let (error, words) = torn();
+    let torn = |before: &str| format!("{before}{words}; restart kubelet, which writes it anew");
+    for (cause, line) in [
+        (
+            UnknownCause::NoTime,
+            "the call's deadline passed before they were looked at; raise deadlines.add, or let \
+             the pod use fewer resources"
+                .to_owned(),
+        ),
+        (
+            UnknownCause::NoUid,
+            "the pod's UID is not known; let the runtime pass K8S_POD_UID in CNI_ARGS".to_owned(),
+        ),
+        (
+            UnknownCause::Checkpoint {
+                error: error.clone(),
+                ids: Vec::new(),
+            },
+            torn(""),
+        ),
+        (
+            UnknownCause::Checkpoint {
+                error: error.clone(),
+                ids: ids(2),
+            },
+            torn("pod-resources names d1, d2, but only the checkpoint says of which pod: "),
+        ),
+        (
+            UnknownCause::Missing {
+                file: file(),
+                uid: "u".to_owned(),
+                recorded: 1,
+                requested: 2,
+                pod_resources: PodResourcesAnswer::NoDevices,
+            },
+            "kubelet's checkpoint /k has 1 of 2 for this pod, UID u (pod-resources names none); \
+             recreate the pod, or restart kubelet"
+                .to_owned(),
+        ),
+        (
+            UnknownCause::Unanswered { report: None },
+            "whether it has any: kubelet does not know the pod; look into kubelet's log".to_owned(),
+        ),
+        (
+            UnknownCause::Unanswered { report: report() },
+            "whether it has any: x; do y".to_owned(),
+        ),
+        (
+            UnknownCause::ClaimsNotAsked,
+            "the pod has resource claims, and kubelet was not asked about them".to_owned(),
+        ),
+        (
+            UnknownCause::NoClaimedDevice { report: None },
+            "the pod has resource claims, and kubelet was asked about them: it names no device of \
+             theirs; look into kubelet's log"
+                .to_owned(),
+        ),
+        (
+            UnknownCause::NoClaimedDevice { report: report() },
+            "the pod has resource claims, and kubelet was asked about them: x; do y".to_owned(),
+        ),
+        (
+            UnknownCause::OtherResources {
+                devices: vec![*device()],
+                others: 3,
+            },
+            "none of the devices of the pod's claims (vf1 of driver v and 3 more) has it as its \
+             attribute k8s.cni.cncf.io/resourceName; correct the definition's annotation or the \
+             driver"
+                .to_owned(),
+        ),
+        (
+            UnknownCause::NoSlice {
+                device: device(),
+                report: Some("x".to_owned()),
+            },
+            "no ResourceSlice of this node has device vf1 of pool p of driver v (x); \
+             let the driver publish it, with the attribute k8s.cni.cncf.io/resourceName"
+                .to_owned(),
+        ),
+        (
+            UnknownCause::NoIdentifier(device()),
+            "device vf1 of pool p of driver v has neither attribute k8s.cni.cncf.io/deviceID nor \
+             resource.kubernetes.io/pciBusID in its ResourceSlice; let the driver publish one"
+                .to_owned(),
+        ),
+        (
+            UnknownCause::Claims {
+                device: device(),
+                error: error.clone(),
+            },
+            torn("device vf1 of pool p of driver v: whether claim n/nic is this pod's: "),
+        ),
+        (
+            UnknownCause::NotClaimed {
+                device: device(),
+                file: file(),
+                uid: "u".to_owned(),
+            },
+            "device vf1 of pool p of driver v: /k does not have it for claim n/nic of this pod, \
+             UID u; recreate the pod"
+                .to_owned(),
+        ),
+    ] {
+        let unknown = UnknownDevices {
+            resource: "r".to_owned(),
+            cause,
+        };
+        let line = format!("devices of resource r: {line}");
+        assert_eq!(unknown.to_string(), line);
+        assert_eq!(AssignError::Unknown(Box::new(unknown)).to_string(), line);
+    }
+}
+
+#[test]
+fn answers_of_pod_resources() {
+    let other_pod = |uid: Option<&str>| PodResourcesAnswer::OtherPod {
+        ids: ids(2),
+        uid: uid.map(str::to_owned),
+    };
+    for (answer, words) in [
+        (
+            other_pod(Some("u")),
+            "pod-resources names d1, d2, which are those of another pod of UID u",
+        ),
+        (
+            other_pod(None),
+            "pod-resources names d1, d2, which are those of another pod",
+        ),
+        (PodResourcesAnswer::Failure("x".to_owned()), "x"),
+        (PodResourcesAnswer::NoDevices, "pod-resources names none"),
+        (
+            PodResourcesAnswer::UnknownPod,
+            "pod-resources does not know the pod",
+        ),
+        (PodResourcesAnswer::NotAsked, "pod-resources was not asked"),
+    ] {
+        assert_eq!(answer.to_string(), words);
+    }
+}
+
+#[test]
+fn checkpoint_errors() {
+    let (torn, torn_words) = torn();
+    let version = |cause| FormatError::Version(cause).at(&file());
+    let of_type = serde_json::from_str::<()>("7").unwrap_err();
+    let not_a_unit = of_type.to_string();
+    let remedy = "use a version of Jackfield that knows this kubelet";
+    for (error, line) in [
+        (
+            CheckpointError::unreadable(&file(), io::ErrorKind::NotFound.into()),
+            "kubelet's checkpoint /k is not there; start kubelet, correct kubeletCheckpoint, or name \
+             the devices in a manifest's jackfield.io/devices"
+                .to_owned(),
+        ),
+        (
+            CheckpointError::unreadable(&file(), io::Error::other("it is a directory")),
+            "kubelet's checkpoint /k cannot be read: it is a directory; correct kubeletCheckpoint"
+                .to_owned(),
+        ),
+        (
+            torn,
+            format!("{torn_words}; restart kubelet, which writes it anew"),
+        ),
+        (
+            version(UnknownVersion::NoData),
+            format!(
+                "kubelet's checkpoint /k is of an unknown version: it has no object Data; {remedy}"
+            ),
+        ),
+        (
+            version(UnknownVersion::NoEntries),
+            format!(
+                "kubelet's checkpoint /k is of an unknown version: its Data has neither \
+                 PodDeviceEntries nor RegisteredDevices; {remedy}"
+            ),
+        ),
+        (
+            version(UnknownVersion::Type(of_type.into())),
+            format!("kubelet's checkpoint /k is of an unknown version: {not_a_unit}; {remedy}"),
+        ),
+    ] {
+        assert_eq!(error.to_string(), line);
+    }
+}
+
+#[test]
+fn remarks() {
+    let remark = AllocationRemark::OtherPod {
+        resource: "r".to_owned(),
+        ids: ids(1),
+        file: file(),
+    };
+    assert_eq!(
+        diagnostic::line(&remark),
+        "kubelet's pod-resources names d1 of resource r for a pod of this name; \
+         kubelet's checkpoint /k knows the pod's UID, and counts"
+    );
+    let failure = AllocationRemark::Failure("x; do y".to_owned());
+    assert_eq!(diagnostic::line(&failure), "x; do y");
+}
