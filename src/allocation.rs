@@ -33,7 +33,7 @@ pub use checkpoint::Checkpoint;
 pub use device::{AllocatedDevice, Origin};
 pub use gather::{Sources, gather};
 pub use problem::{
-    AllocationRemark, AssignError, CheckpointError, ClaimedDevice, PodResourcesAnswer, ReadError,
+    AllocationRemark, AssignError, CheckpointError, ClaimedDevice, PodResourcesAnswer,
     UnknownCause, UnknownDevices, UnknownVersion,
 };
 

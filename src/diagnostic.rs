@@ -3,7 +3,9 @@
 //! Each module owns its problems as an enum of data, and their words in one file beside it. Code
 //! compares problems; only people read the words.
 
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 /// Something that is wrong, as data.
 pub trait Problem: fmt::Debug {
@@ -21,6 +23,27 @@ pub fn line(problem: &dyn Problem) -> String {
         None => problem.words(),
     }
 }
+
+/// The error of another module or library as the cause of a problem that can be cloned and compared.
+/// Only clones are equal.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub struct SharedError(Arc<dyn Error + Send + Sync>);
+
+impl SharedError {
+    /// Shares an error.
+    pub fn new(error: impl Error + Send + Sync + 'static) -> SharedError {
+        SharedError(Arc::new(error))
+    }
+}
+
+impl PartialEq for SharedError {
+    fn eq(&self, other: &SharedError) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SharedError {}
 
 /// How much a diagnostic matters, lightest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -14,17 +14,19 @@ mod problem;
 mod restrictions;
 mod segment;
 mod selected;
+mod warning;
 
 pub use attachment::{Attachment, Requested};
 pub use error::{NetworkPlace, PlanError};
 pub use network::{read, read_administrators, read_selected};
 pub use problem::{ConfigurationProblem, NamedIn, Reason, Restriction};
 pub use segment::{Segment, Uplink};
+pub use warning::{PlanRemark, PlanWarning};
 
 use std::time::Instant;
 
 use crate::allocation::Allocation;
-use crate::cluster::{Answer, Catalog, Event, PodAnnotations, PodName};
+use crate::cluster::{Answer, Catalog, PodAnnotations, PodName};
 use crate::cni::{CapabilityArgs, ContainerId, InterfaceName};
 use crate::request::NodeConfig;
 use planner::Planner;
@@ -41,12 +43,10 @@ pub struct Plan {
     /// selection in its order.
     pub attachments: Vec<Attachment>,
     /// What the pod's owner should know.
-    pub events: Vec<Event>,
-    /// What surprises people who look at the plan, a line each.
-    pub remarks: Vec<String>,
-    /// Annotations that are invalid and ignored: the pod starts without what they select.
-    pub ignored: Vec<PlanError>,
-    /// Every reason why the plan must not be carried out; none when it may be.
+    pub warnings: Vec<PlanWarning>,
+    /// What surprises people who look at the plan.
+    pub remarks: Vec<PlanRemark>,
+    /// Every reason why the plan must not be carried out.
     pub problems: Vec<PlanError>,
 }
 

@@ -4,9 +4,9 @@ mod words;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::cni::ParserError;
+use crate::diagnostic::SharedError;
 use crate::kubelet::DynamicDevice;
 
 /// Why a network gets no device (code 104).
@@ -175,7 +175,7 @@ pub enum CheckpointError {
         path: PathBuf,
         /// Why.
         #[source]
-        error: ReadError,
+        error: SharedError,
     },
     /// The file is no whole JSON document.
     Torn {
@@ -205,19 +205,6 @@ pub enum UnknownVersion {
     Type(ParserError),
 }
 
-/// Why a file cannot be read. Two are equal if their kinds are.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error(transparent)]
-pub struct ReadError(Arc<io::Error>);
-
-impl PartialEq for ReadError {
-    fn eq(&self, other: &ReadError) -> bool {
-        self.0.kind() == other.0.kind()
-    }
-}
-
-impl Eq for ReadError {}
-
 /// What is wrong with the text of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FormatError {
@@ -244,7 +231,7 @@ impl CheckpointError {
             io::ErrorKind::NotFound => CheckpointError::Missing { path },
             _ => CheckpointError::Io {
                 path,
-                error: ReadError(Arc::new(error)),
+                error: SharedError::new(error),
             },
         }
     }

@@ -187,15 +187,11 @@ fn for_programs(prepared: Option<&Prepared>, problems: &[String], ignored: &[Str
             })
         })
         .collect();
-    let notes: Vec<&str> = prepared
-        .iter()
-        .flat_map(|it| &it.events)
-        .map(|event| event.message.as_str())
-        .chain(
-            prepared
-                .iter()
-                .flat_map(|it| it.remarks.iter().map(String::as_str)),
-        )
+    let events = prepared.iter().flat_map(|it| &it.events);
+    let remarks = prepared.iter().flat_map(|it| &it.remarks);
+    let notes: Vec<String> = events
+        .map(|event| event.message.clone())
+        .chain(remarks.map(ToString::to_string))
         .collect();
     json!({ "attachments": attachments, "notes": notes, "ignored": ignored, "problems": problems })
 }

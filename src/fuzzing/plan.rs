@@ -7,6 +7,7 @@ use super::{parts, said, text};
 use crate::allocation::Allocation;
 use crate::cluster::{Answer, Catalog, PodAnnotations, PodName};
 use crate::cni::{CapabilityArgs, InterfaceName, RawObject};
+use crate::diagnostic::line;
 use crate::npwg::{Definition, Dialect, ObjectRef};
 use crate::plan::{Inputs, plan};
 use crate::request::NodeConfig;
@@ -62,8 +63,10 @@ pub(super) fn selected(bytes: &[u8]) {
         until: Instant::now() + Duration::from_secs(60),
     });
     plan.problems.iter().for_each(|problem| said(problem));
-    plan.remarks.iter().for_each(|remark| said(remark));
-    plan.events.iter().for_each(|event| said(&event.message));
+    plan.remarks.iter().for_each(|remark| said(&line(remark)));
+    plan.warnings
+        .iter()
+        .for_each(|warning| said(&line(warning)));
     if !plan.problems.is_empty() {
         return;
     }

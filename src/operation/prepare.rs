@@ -11,9 +11,10 @@ use super::{Context, Failure};
 use crate::cluster::{self, Event, Phase, PodName, Question};
 use crate::cni::PluginConfig;
 use crate::delegate::{self, Binaries};
-use crate::diagnostic::line;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::journal::Key;
-use crate::plan::{Attachment, Plan, PlanError, Reason};
+use crate::npwg::DEFAULT_NETWORK_ANNOTATION;
+use crate::plan::{Attachment, Plan, PlanError, PlanWarning, Reason};
 use crate::verify::IntendedFunction;
 
 /// A plan with every program found.
@@ -25,8 +26,8 @@ pub struct Prepared {
     pub attachments: Vec<(Attachment, Binaries)>,
     /// What the pod's owner should know.
     pub events: Vec<Event>,
-    /// What surprises people who look at it, a line each.
-    pub remarks: Vec<String>,
+    /// What surprises people who look at the plan.
+    pub remarks: Vec<Diagnostic>,
     /// Annotations that are invalid and ignored: the pod starts without what they select.
     pub ignored: Vec<PlanError>,
     /// Every reason why the ADD would fail.
@@ -94,14 +95,21 @@ impl Announced<'_> {
         check_functions(&mut plan);
         inspect_devices(context, &key, facts.pod.as_ref(), &mut plan);
         find_segments(context, &mut plan.attachments);
-        let mut remarks = plan.remarks;
-        remarks.extend(allocation.remarks.iter().map(|remark| line(remark)));
+        let annotation = format!("annotation {DEFAULT_NETWORK_ANNOTATION}");
+        let of_plan = plan.remarks.into_iter();
+        let of_plan = of_plan.map(|it| Diagnostic::new(Severity::Info, &annotation, it));
+        let of_devices = allocation.remarks.into_iter();
+        let of_devices = of_devices.map(|it| Diagnostic::new(Severity::Info, "", it));
         let mut prepared = Prepared {
             pod: facts.pod.clone(),
             attachments: Vec::new(),
-            events: plan.events,
-            remarks,
-            ignored: plan.ignored,
+            events: plan.warnings.iter().map(PlanWarning::event).collect(),
+            remarks: of_plan.chain(of_devices).collect(),
+            ignored: plan
+                .warnings
+                .iter()
+                .filter_map(PlanWarning::ignored)
+                .collect(),
             problems: plan.problems,
             is_first_known: true,
         };

@@ -5,6 +5,7 @@ use device_info::{CniFileName, DeviceInfoDir};
 use super::capabilities::raw;
 use super::{Attachment, Inputs, Planner, Reason};
 use crate::allocation::{AllocatedDevice, Wish, assign};
+use crate::diagnostic::SharedError;
 use crate::npwg::ObjectRef;
 
 /// By which plugins are told of their device, and of its file (DEVINFO 1.1.0 §5.1.1).
@@ -90,7 +91,7 @@ fn info_file(
     );
     let (container, ifname) = (inputs.container.as_str(), attachment.ifname.as_str());
     let file = CniFileName::of_attachment(namespace, name, container, ifname)
-        .map_err(Reason::DeviceInfoName)?;
+        .map_err(|error| Reason::DeviceInfoName(SharedError::new(error)))?;
     let path = DeviceInfoDir::at(&inputs.config.dev_info_dir).cni_path(&file);
     match path.to_str() {
         Some(text) => Ok((path.clone(), text.to_owned())),

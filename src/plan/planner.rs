@@ -36,9 +36,8 @@ impl<'a> Planner<'a> {
             inputs,
             plan: Plan {
                 attachments: Vec::new(),
-                events: Vec::new(),
+                warnings: Vec::new(),
                 remarks: Vec::new(),
-                ignored: Vec::new(),
                 problems: Vec::new(),
             },
             position: 0,

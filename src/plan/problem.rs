@@ -5,13 +5,11 @@ mod words;
 use std::fmt;
 use std::path::PathBuf;
 
-use device_info::StoreError;
-
 use crate::allocation::AssignError;
 use crate::cni::{
     InterfaceName, JsonError, NameError, NetworkConfigError, NetworkName, PluginType, code,
 };
-use crate::diagnostic;
+use crate::diagnostic::{self, SharedError};
 use crate::npwg::{ObjectRef, SelectionError};
 use crate::request::RuleName;
 
@@ -58,7 +56,7 @@ pub enum Reason {
     /// The network gets no device.
     Device(#[source] AssignError),
     /// No device-info file can have the attachment's name.
-    DeviceInfoName(#[source] StoreError),
+    DeviceInfoName(#[source] SharedError),
     /// `devInfoDir` is not UTF-8.
     DeviceInfoDir(PathBuf),
     /// Isolation or a policy refuses the network.

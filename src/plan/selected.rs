@@ -2,8 +2,9 @@
 
 use super::planner::{Planner, not_found};
 use super::problem::NamedIn;
-use super::{Attachment, Inputs, PlanError, Reason, restrictions};
-use crate::cluster::{Event, Network};
+use super::{Attachment, Inputs, PlanError, PlanRemark, PlanWarning, Reason, restrictions};
+use crate::bounded::NAMED;
+use crate::cluster::Network;
 use crate::cni::InterfaceName;
 use crate::cni::json::excerpt;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, SelectionError};
@@ -25,7 +26,7 @@ impl<'a> Planner<'a> {
         Ok(attachment)
     }
 
-    /// What the annotation does that its author may not expect.
+    /// Remarks on what the annotation's author may not expect.
     pub(super) fn remark_on(&mut self, selection: &Selection) {
         let Inputs {
             config,
@@ -35,23 +36,18 @@ impl<'a> Planner<'a> {
         } = &self.inputs;
         let text = annotations.default_network.as_deref().unwrap_or_default();
         let network = &selection.network;
-        let mut remarks = vec![format!(
-            "annotation {DEFAULT_NETWORK_ANNOTATION}: {network} is attached instead of clusterNetwork {}",
-            config.cluster_network.label()
-        )];
+        let mut remarks = vec![PlanRemark::Replaced {
+            network: network.clone(),
+            cluster: config.cluster_network.label().to_owned(),
+        }];
         if !text.contains(network.namespace()) {
-            remarks.push(format!(
-                "annotation {DEFAULT_NETWORK_ANNOTATION}: {} has no namespace, so it is looked up in \
-                 multusNamespace {}, not in the pod's",
-                network.name(),
-                config.multus_namespace
-            ));
+            remarks.push(PlanRemark::MultusNamespace(network.clone()));
         }
         if let Some(interface) = &selection.interface {
-            remarks.push(format!(
-                "annotation {DEFAULT_NETWORK_ANNOTATION}: interface {interface} is ignored, \
-                 the runtime names this one: {ifname}"
-            ));
+            remarks.push(PlanRemark::InterfaceIgnored {
+                interface: interface.to_string(),
+                ifname: ifname.to_string(),
+            });
         }
         self.plan.remarks.extend(remarks);
     }
@@ -99,7 +95,7 @@ impl<'a> Planner<'a> {
 
     pub(super) fn selected_networks(&mut self, selections: &[Selection]) {
         for selection in selections {
-            self.plan.events.extend(unknown_keys(selection));
+            self.plan.warnings.extend(unknown_keys(selection));
             let attachment = self.selected(selection);
             self.take(attachment);
         }
@@ -117,21 +113,15 @@ impl<'a> Planner<'a> {
         Ok(attachment)
     }
 
-    /// An invalid annotation is ignored, and said (NPWG 1.3 §4.1.2.1), unless the node's
-    /// administrator wants such pods refused.
+    /// Ignores an invalid annotation with a warning (NPWG 1.3 §4.1.2.1), unless
+    /// `invalidAnnotation` is `fail`.
     fn invalid(&mut self, key: &'static str, error: SelectionError) {
-        let message = format!("annotation {key} is ignored: {error}");
-        let problem = PlanError {
-            place: None,
-            reason: Box::new(Reason::Annotation { key, error }),
-        };
+        let warning = PlanWarning::IgnoredAnnotation { key, error };
         if self.inputs.config.fail_invalid_annotation {
-            return self.plan.problems.push(problem);
+            self.plan.problems.extend(warning.ignored());
+        } else {
+            self.plan.warnings.push(warning);
         }
-        self.plan.ignored.push(problem);
-        self.plan
-            .events
-            .push(Event::warning("InvalidAnnotation", message));
     }
 
     fn definition(
@@ -181,23 +171,16 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// How many unknown keys an event names.
-const NAMED_KEYS: usize = 5;
-
-/// One event about all keys of a network that are unknown: there may be thousands.
-fn unknown_keys(selection: &Selection) -> Option<Event> {
+/// One warning about all unknown keys of a network, since there may be thousands.
+fn unknown_keys(selection: &Selection) -> Option<PlanWarning> {
     let keys = &selection.unknown_keys;
-    let named = keys.iter().take(NAMED_KEYS);
-    let named: Vec<String> = named.map(|key| format!("{:?}", excerpt(key))).collect();
-    let list = named.join(", ");
-    let list = match keys.len() {
-        0 => return None,
-        1 => format!("key {list} is"),
-        all if all > NAMED_KEYS => format!("keys {list} and {} more are", all - NAMED_KEYS),
-        _ => format!("keys {list} are"),
-    };
-    let network = &selection.network;
-    let message =
-        format!("annotation {NETWORKS_ANNOTATION}: network {network}: {list} unknown and ignored");
-    Some(Event::warning("UnknownKey", message))
+    (!keys.is_empty()).then(|| PlanWarning::UnknownKeys {
+        network: selection.network.clone(),
+        keys: keys
+            .iter()
+            .take(NAMED)
+            .map(|key| excerpt(key).into_owned())
+            .collect(),
+        others: keys.len().saturating_sub(NAMED),
+    })
 }

@@ -933,7 +933,7 @@ fn a_definition_whose_args_have_no_room_for_the_pods_is_refused_before_anything_
 // clause: NPWG-1.3 §4.1.2.1.9 once
 // clause: NPWG-1.3 §4.1.2.1.10 invalid
 #[test]
-fn an_invalid_annotation_is_ignored_and_said_or_refused() {
+fn an_invalid_annotation_is_ignored_with_a_warning_or_refused() {
     let story = story().macvlan("pods/net", &[]);
     for (annotation, named) in [
         (asking("ips", r#"["10.0.0.256"]"#), "10.0.0.256"),
@@ -954,27 +954,21 @@ fn an_invalid_annotation_is_ignored_and_said_or_refused() {
     ] {
         let story = story.clone().networks(&annotation);
         assert_eq!(story.attached(), ["cluster (eth0)"], "{annotation}");
-        let events = story.plan().events;
-        assert_eq!(events.len(), 1, "{events:?}");
-        assert_eq!(events[0].kind, EventKind::Warning);
-        let ignored = story.plan().ignored;
-        assert_eq!(ignored.len(), 1, "{annotation}");
-        assert!(
-            events[0].message.contains(NETWORKS_ANNOTATION) && events[0].message.contains(named),
-            "{}",
-            events[0].message
-        );
+        let warnings = story.plan().warnings;
+        let [warning @ PlanWarning::IgnoredAnnotation { key, error }] = &warnings[..] else {
+            panic!("{annotation}: {warnings:?}");
+        };
+        assert_eq!(*key, NETWORKS_ANNOTATION);
+        assert!(error.to_string().contains(named), "{error}");
+        let event = warning.event();
+        assert_eq!(event.kind, EventKind::Warning);
+        assert_eq!(event.reason, "InvalidAnnotation");
         let strict = story.node("invalidAnnotation", json!("fail"));
         let (code, _, reason) = strict.problem();
-        assert_eq!(code, 101);
-        let Reason::Annotation { key, error } = reason else {
-            panic!("{reason:?}");
-        };
-        assert_eq!(key, NETWORKS_ANNOTATION);
-        assert!(error.to_string().contains(named), "{error}");
-        assert_eq!(strict.plan().events, []);
-        assert_eq!(strict.plan().ignored, []);
-        assert_eq!(strict.plan().problems, ignored);
+        let error = error.clone();
+        assert_eq!((code, reason), (101, Reason::Annotation { key, error }));
+        assert_eq!(strict.plan().warnings, []);
+        assert_eq!(strict.plan().problems, [warning.ignored().unwrap()]);
     }
 }
 
@@ -1002,6 +996,11 @@ fn what_the_runtime_configures_is_the_cluster_networks_alone() {
     let plan = replaced.plan();
     let cluster = &plan.attachments[0];
     assert!(argument(cluster, "portMappings").is_some() && argument(cluster, "mac").is_some());
+    let ignored = PlanRemark::InterfaceIgnored {
+        interface: "ignored0".to_owned(),
+        ifname: "eth0".to_owned(),
+    };
+    assert_eq!(plan.remarks[1..], [ignored]);
 }
 
 #[test]
@@ -1012,7 +1011,20 @@ fn an_annotation_may_replace_the_cluster_network() {
     let story = story.node("globalNamespaces", json!("kube-system"));
     let replaced = story.clone().default_network("net");
     assert_eq!(replaced.attached(), ["kube-system/net (eth0)"]);
-    assert!(replaced.plan().attachments[0].is_cluster);
+    let plan = replaced.plan();
+    assert!(plan.attachments[0].is_cluster);
+    let network = || "kube-system/net".parse().unwrap();
+    let cluster = "delegates".to_owned();
+    assert_eq!(
+        plan.remarks,
+        [
+            PlanRemark::Replaced {
+                network: network(),
+                cluster
+            },
+            PlanRemark::MultusNamespace(network()),
+        ]
+    );
 
     let asking = r#"[{"name":"net","namespace":"pods","ips":["10.0.0.5"]}]"#;
     let plan = story.clone().default_network(asking).plan();
@@ -1028,11 +1040,13 @@ fn an_annotation_may_replace_the_cluster_network() {
     for invalid in ["net,net", "[]", "Net"] {
         let story = story.clone().default_network(invalid);
         assert_eq!(story.attached(), ["cluster (eth0)"], "{invalid}");
-        assert!(
-            story.plan().events[0]
-                .message
-                .contains(DEFAULT_NETWORK_ANNOTATION)
-        );
+        assert!(matches!(
+            &story.plan().warnings[..],
+            [PlanWarning::IgnoredAnnotation {
+                key: DEFAULT_NETWORK_ANNOTATION,
+                ..
+            }]
+        ));
         assert_eq!(
             story.node("invalidAnnotation", json!("fail")).problem().0,
             101
@@ -1094,11 +1108,11 @@ fn the_cluster_networks_replacement_and_another_may_not_both_have_the_default_ro
         .networks(routed);
     let plan = story.plan();
     assert_eq!((plan.attachments.len(), plan.problems.len()), (1, 0));
-    assert!(
-        plan.events[0].message.contains("keep it in one"),
-        "{:?}",
-        plan.events
-    );
+    let both = PlanWarning::IgnoredAnnotation {
+        key: NETWORKS_ANNOTATION,
+        error: SelectionError::DefaultRouteOfBoth(1),
+    };
+    assert_eq!(plan.warnings, [both]);
     let (code, _, reason) = story.node("invalidAnnotation", json!("fail")).problem();
     let invalid = Reason::Annotation {
         key: NETWORKS_ANNOTATION,
@@ -1128,11 +1142,17 @@ fn a_mac_is_asked_for_once_on_a_network() {
 }
 
 #[test]
-fn a_key_that_is_reserved_and_unknown_is_an_event() {
+fn a_key_that_is_reserved_and_unknown_is_a_warning() {
     let story = story().macvlan("pods/net", &[]);
     let plan = story.networks(asking("ip", r#""10.0.0.5""#)).plan();
-    assert_eq!((plan.problems.len(), plan.events.len()), (0, 1));
-    assert!(plan.events[0].message.contains(r#"key "ip" is unknown"#));
+    let unknown = PlanWarning::UnknownKeys {
+        network: "pods/net".parse().unwrap(),
+        keys: vec!["ip".to_owned()],
+        others: 0,
+    };
+    assert_eq!(plan.problems, []);
+    assert_eq!(unknown.event().reason, "UnknownKey");
+    assert_eq!(plan.warnings, [unknown]);
 }
 
 /// The definition `name`, whose devices are those of the resource `r`.
@@ -1258,7 +1278,7 @@ fn unknown_devices_fail_only_the_network_that_needs_them() {
 }
 
 #[test]
-fn however_many_keys_are_unknown_a_network_gets_one_event() {
+fn a_network_gets_one_warning_however_many_keys_are_unknown() {
     let with = |count: usize| {
         let keys = (0..count).map(|number| format!(r#","k{number}":0"#));
         let keys: String = keys.collect();
@@ -1267,27 +1287,21 @@ fn however_many_keys_are_unknown_a_network_gets_one_event() {
             .networks(format!(r#"[{{"name":"a"{keys}}}]"#))
             .plan();
         assert!(plan.problems.is_empty(), "{:?}", plan.problems);
-        plan.events
+        plan.warnings
     };
     assert!(with(0).is_empty());
-    for (count, expected) in [
-        (1, r#"network pods/a: key "k0" is unknown and ignored"#),
-        (
-            2,
-            r#"network pods/a: keys "k0", "k1" are unknown and ignored"#,
-        ),
-        (
-            20_000,
-            r#"network pods/a: keys "k0", "k1", "k2", "k3", "k4" and 19995 more are unknown and ignored"#,
-        ),
-    ] {
-        let events = with(count);
-        assert_eq!((events.len(), events[0].reason.as_str()), (1, "UnknownKey"));
-        assert!(events[0].message.ends_with(expected), "{events:?}");
+    for (count, named, others) in [(1, 1, 0), (2, 2, 0), (5, 5, 0), (20_000, 5, 19_995)] {
+        let unknown = PlanWarning::UnknownKeys {
+            network: "pods/a".parse().unwrap(),
+            keys: (0..named).map(|number| format!("k{number}")).collect(),
+            others,
+        };
+        assert_eq!(with(count), [unknown]);
     }
     let long = format!(r#"[{{"name":"a","{}":0}}]"#, "k".repeat(200_000));
     let plan = story().macvlan("pods/a", &[]).networks(long).plan();
-    assert!(plan.events[0].message.len() < 300, "{:?}", plan.events);
+    let message = plan.warnings[0].event().message;
+    assert!(message.len() < 300, "{message}");
 }
 
 mod limits;

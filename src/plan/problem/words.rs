@@ -4,9 +4,10 @@ use std::fmt;
 
 use super::{ConfigurationProblem, NamedIn, Reason, Restriction};
 use crate::diagnostic::Problem;
+use crate::npwg::NETWORKS_ANNOTATION;
 use crate::npwg::selection::MAX_IPS;
 use crate::plan::restrictions::{LEVELS, LISTS};
-use crate::plan::{MAX_CAPABILITIES, MAX_CONFIGURATIONS};
+use crate::plan::{MAX_CAPABILITIES, MAX_CONFIGURATIONS, PlanRemark, PlanWarning};
 use crate::request::RuleName;
 
 impl Problem for Reason {
@@ -185,6 +186,58 @@ impl Problem for Restriction {
             Self::UnreadableType { .. } => return None,
         };
         Some(remedy.to_owned())
+    }
+}
+
+impl Problem for PlanWarning {
+    fn words(&self) -> String {
+        match self {
+            Self::IgnoredAnnotation { key, error } => {
+                format!("annotation {key} is ignored: {error}")
+            }
+            Self::UnknownKeys {
+                network,
+                keys,
+                others,
+            } => {
+                let named: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
+                let named = named.join(", ");
+                let list = match (keys.len(), others) {
+                    (1, 0) => format!("key {named} is"),
+                    (_, 0) => format!("keys {named} are"),
+                    (_, others) => format!("keys {named} and {others} more are"),
+                };
+                format!(
+                    "annotation {NETWORKS_ANNOTATION}: network {network}: {list} unknown and ignored"
+                )
+            }
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Problem for PlanRemark {
+    fn words(&self) -> String {
+        match self {
+            Self::Replaced { network, cluster } => {
+                format!("{network} is attached instead of clusterNetwork {cluster}")
+            }
+            Self::MultusNamespace(network) => format!(
+                "{} has no namespace, so it is looked up in multusNamespace {}, not in the pod's",
+                network.name(),
+                network.namespace()
+            ),
+            Self::InterfaceIgnored { interface, ifname } => format!(
+                "interface {interface} is ignored, since the runtime names this one: {ifname}"
+            ),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        None
     }
 }
 

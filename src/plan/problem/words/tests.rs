@@ -1,6 +1,7 @@
 use super::*;
 use crate::allocation::AssignError;
 use crate::cni::{JsonError, NetworkConfig, NetworkName};
+use crate::diagnostic;
 use crate::npwg::SelectionError;
 
 fn plugin() -> crate::cni::PluginType {
@@ -246,5 +247,65 @@ fn restrictions() {
         ),
     ] {
         assert_eq!(Reason::from(restriction).to_string(), line);
+    }
+}
+
+#[test]
+fn warnings() {
+    let unknown = |count: usize, others| PlanWarning::UnknownKeys {
+        network: "pods/a".parse().unwrap(),
+        keys: (0..count).map(|number| format!("k{number}")).collect(),
+        others,
+    };
+    let of_network = |words: &str| {
+        format!(
+            "annotation k8s.v1.cni.cncf.io/networks: network pods/a: {words} unknown and ignored"
+        )
+    };
+    for (warning, message) in [
+        (
+            PlanWarning::IgnoredAnnotation {
+                key: "k",
+                error: SelectionError::NotOne(2),
+            },
+            "annotation k is ignored: the annotation selects 2 networks; select exactly one"
+                .to_owned(),
+        ),
+        (unknown(1, 0), of_network(r#"key "k0" is"#)),
+        (unknown(2, 0), of_network(r#"keys "k0", "k1" are"#)),
+        (
+            unknown(5, 3),
+            of_network(r#"keys "k0", "k1", "k2", "k3", "k4" and 3 more are"#),
+        ),
+    ] {
+        assert_eq!(warning.event().message, message);
+    }
+}
+
+#[test]
+fn remarks() {
+    let network = || "kube-system/net".parse().unwrap();
+    for (remark, line) in [
+        (
+            PlanRemark::Replaced {
+                network: network(),
+                cluster: "cluster".to_owned(),
+            },
+            "kube-system/net is attached instead of clusterNetwork cluster",
+        ),
+        (
+            PlanRemark::MultusNamespace(network()),
+            "net has no namespace, so it is looked up in multusNamespace kube-system, not in the \
+             pod's",
+        ),
+        (
+            PlanRemark::InterfaceIgnored {
+                interface: "net9".to_owned(),
+                ifname: "eth0".to_owned(),
+            },
+            "interface net9 is ignored, since the runtime names this one: eth0",
+        ),
+    ] {
+        assert_eq!(diagnostic::line(&remark), line);
     }
 }
