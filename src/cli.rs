@@ -20,6 +20,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::cni::{ContainerId, InterfaceName};
 use crate::console;
+use crate::diagnostic::{self, Problem};
 use crate::npwg::ObjectRef;
 
 /// Attaches pods to several networks and verifies the result.
@@ -256,7 +257,12 @@ fn progress(line: &str) {
     }
 }
 
-/// Something that went well enough, and should be known.
+/// Writes a line to stderr.
 fn note(line: &str) {
     console::say(&format!("jackfield: {line}"));
+}
+
+/// Writes a problem to stderr.
+fn report(problem: &dyn Problem) {
+    note(&diagnostic::line(problem));
 }

@@ -1,13 +1,13 @@
-//! What puts Jackfield on a node, keeps it there, takes over from Multus, and takes it away.
+//! Puts Jackfield on a node, keeps it there, takes over from Multus, and removes it.
 //!
 //! ```text
 //! install ──▶ plan (what the runtime's directory should hold) ──▶ stage, rename ──▶ manifest
-//! guard   ──▶ the same, whenever somebody changed something
+//! guard   ──▶ the same, after every change
 //! uninstall ◀── manifest, journal
-//! doctor  ◀── everything, touching nothing
+//! doctor  ◀── everything, read only
 //! ```
 //!
-//! Whatever fails, the node keeps the network that it had (NPWG 1.3 §6.1).
+//! After a failure, the node keeps the network that it had (NPWG 1.3 §6.1).
 
 pub mod binary;
 mod check;
@@ -20,8 +20,10 @@ pub mod host_paths;
 pub mod install;
 mod install_lock;
 pub mod manifest;
+pub mod notice;
 mod notify;
 mod plan;
+pub mod problem;
 mod report;
 mod request;
 mod stage;
@@ -31,14 +33,17 @@ pub mod uninstall;
 
 pub use error::SetupError;
 pub use host_paths::HostPaths;
+pub use notice::Notice;
 
-/// Our name: of the binary, of the plugin's type, of the network.
+use crate::diagnostic::Problem;
+
+/// The name of the binary, of the plugin's type, and of the network.
 pub const NAME: &str = "jackfield";
 
-/// Who is told what happens, a line at a time.
-pub type Say<'a> = &'a dyn Fn(&str);
+/// Receives what the installer reports while it works.
+pub type Say<'a> = &'a dyn Fn(&dyn Problem);
 
-/// Which release this is.
+/// The version of this release.
 pub fn version() -> semver::Version {
     let part = |text: &str| text.parse().unwrap_or_default();
     semver::Version::parse(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| {

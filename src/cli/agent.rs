@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::doctor::told_name;
+use super::doctor::given_node_name;
 use super::install::absolute;
 use super::{USAGE, note};
 use crate::agent::{self, Credentials, LogFormat, Options};
@@ -45,7 +45,7 @@ enum Log {
 
 /// Runs until it is told to end.
 pub(super) fn agent(args: &AgentArgs) -> Result<ExitCode, String> {
-    let Some(node) = told_name(args.node.as_deref()) else {
+    let Some(node) = given_node_name(args.node.as_deref()) else {
         note("agent: this node's name is not known; give --node or set NODE_NAME");
         return Ok(ExitCode::from(USAGE));
     };

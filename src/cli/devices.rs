@@ -8,7 +8,7 @@ use device_info::{Capture, Devlink, EswitchMode, Inventory, PciAddress, Sysfs};
 use serde::Serialize;
 
 use super::table::table;
-use super::{note, print, print_document, print_json};
+use super::{note, print, print_document, print_json, report};
 use crate::journal::Journal;
 use crate::kernel::devices_in_all_namespaces;
 use crate::operation::devices::orphans::orphans;
@@ -89,7 +89,7 @@ fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
         note(&format!("{cause}; shown without orphans"));
         Vec::new()
     });
-    orphans.iter().for_each(|orphan| note(&orphan.to_string()));
+    orphans.iter().for_each(|orphan| report(orphan));
     Usage {
         users: users.into_iter().map(User::from).collect(),
         orphans,

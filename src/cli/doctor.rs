@@ -8,7 +8,7 @@ use clap::Args;
 use super::install::{PlaceArgs, programs};
 use super::table::table;
 use super::{Output, print, print_json};
-use crate::setup::doctor::{self, Diagnosis, Held, Options};
+use crate::setup::doctor::{self, Diagnosis, ExclusiveUse, Options};
 
 /// Options of the check.
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
         paths,
         conf: args.conf.clone(),
         node: node_name(args.node.as_deref()),
-        is_node_told: told_name(args.node.as_deref()).is_some(),
+        is_node_given: given_node_name(args.node.as_deref()).is_some(),
     };
     let diagnosis = doctor::doctor(&options);
     match args.output {
@@ -50,16 +50,16 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
     })
 }
 
-/// What somebody says that the cluster calls this node.
-pub(super) fn told_name(given: Option<&str>) -> Option<String> {
-    let told = given.map(str::to_owned);
-    let told = told.or_else(|| std::env::var("NODE_NAME").ok());
-    told.filter(|name| !name.is_empty())
+/// This node's name in the cluster, from `--node` or `NODE_NAME`.
+pub(super) fn given_node_name(given: Option<&str>) -> Option<String> {
+    let name = given.map(str::to_owned);
+    let name = name.or_else(|| std::env::var("NODE_NAME").ok());
+    name.filter(|name| !name.is_empty())
 }
 
-/// What the cluster calls this node: as kubelet names it unless it is told otherwise.
+/// This node's name in the cluster; by default the host's name, as kubelet's.
 pub(super) fn node_name(given: Option<&str>) -> String {
-    told_name(given).unwrap_or_else(|| {
+    given_node_name(given).unwrap_or_else(|| {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         host.trim().to_lowercase()
     })
@@ -67,8 +67,8 @@ pub(super) fn node_name(given: Option<&str>) -> String {
 
 fn for_people(diagnosis: &Diagnosis) -> Vec<String> {
     let mut out = checks(diagnosis);
-    if !diagnosis.held.is_empty() {
-        let rows: Vec<Vec<String>> = diagnosis.held.iter().map(held).collect();
+    if !diagnosis.exclusive_uses.is_empty() {
+        let rows: Vec<Vec<String>> = diagnosis.exclusive_uses.iter().map(row).collect();
         let header = ["EXCLUSIVE", "ON", "POD", "CONTAINER", "NETWORK"];
         out.push(String::new());
         out.extend(table(&header, &rows));
@@ -76,14 +76,14 @@ fn for_people(diagnosis: &Diagnosis) -> Vec<String> {
     out
 }
 
-fn held(held: &Held) -> Vec<String> {
+fn row(exclusive: &ExclusiveUse) -> Vec<String> {
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     vec![
-        held.what.clone(),
-        or_dash(&held.segment),
-        or_dash(&held.pod),
-        held.container.clone(),
-        format!("{} ({})", held.network, held.interface),
+        exclusive.what.clone(),
+        or_dash(&exclusive.segment),
+        or_dash(&exclusive.pod),
+        exclusive.container.clone(),
+        format!("{} ({})", exclusive.network, exclusive.interface),
     ]
 }
 
@@ -98,11 +98,12 @@ fn checks(diagnosis: &Diagnosis) -> Vec<String> {
         .findings
         .iter()
         .map(|finding| {
+            let diagnostic = &finding.diagnostic;
             vec![
                 finding.check.to_string(),
-                finding.about.clone(),
-                finding.finding.clone(),
-                finding.remedy.clone(),
+                diagnostic.place.clone(),
+                diagnostic.problem.words(),
+                diagnostic.remedy().unwrap_or_default(),
             ]
         })
         .collect();

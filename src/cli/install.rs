@@ -8,8 +8,9 @@ use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use super::doctor::node_name;
-use super::{note, print};
+use super::{print, report};
 use crate::cni::RawObject;
+use crate::diagnostic;
 use crate::setup::conf::OurConf;
 use crate::setup::install::{self, Installed, Options};
 use crate::setup::takeover::FromMultus;
@@ -164,16 +165,17 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
         from_multus,
     };
     if args.watch {
-        guard::watch(&options, &note).map_err(|error| error.to_string())?;
+        guard::watch(&options, &report).map_err(|error| error.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
-    match install::install(&options, &note).map_err(|error| error.to_string())? {
+    match install::install(&options, &report).map_err(|error| error.to_string())? {
         Installed::Done => Ok(ExitCode::SUCCESS),
         Installed::Ended => {
             Err("told to end before there was a cluster network; nothing was installed".to_owned())
         }
         Installed::Rehearsed(rehearsal) => {
-            print(rehearsal.lines())?;
+            let findings = rehearsal.findings();
+            print(findings.iter().map(|finding| diagnostic::line(finding)))?;
             Ok(if rehearsal.failing.is_empty() {
                 ExitCode::SUCCESS
             } else {
@@ -186,7 +188,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
 pub(super) fn uninstall(args: &UninstallArgs) -> Result<ExitCode, String> {
     let paths = args.paths.paths(None);
     let cni_path = programs(&paths, args.cni_path.as_ref());
-    uninstall::uninstall(&paths, &cni_path, args.force, &note)
+    uninstall::uninstall(&paths, &cni_path, args.force, &report)
         .map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,6 +9,7 @@ use super::{of_lines, parts, said, settles, text};
 use crate::allocation::Checkpoint;
 use crate::cluster::OwedWrites;
 use crate::cni::RawObject;
+use crate::diagnostic;
 use crate::journal::{Journal, Key, MultusCache, record};
 use crate::setup::conf::OurConf;
 use crate::setup::manifest::Manifest;
@@ -143,7 +144,7 @@ pub(super) fn installation(bytes: &[u8]) {
     }
     if let directory::Kind::Broken(cause) = directory::kind(&dir.path().join("net.d/00-a.conflist"))
     {
-        said(&cause);
+        said(&diagnostic::line(&*cause));
     }
     let from = FromMultus {
         dry_run: true,
@@ -156,7 +157,8 @@ pub(super) fn installation(bytes: &[u8]) {
     };
     match takeover::read(&paths, &from, None) {
         Ok(takeover) => {
-            takeover.remarks.iter().for_each(|line| said(line));
+            let remarks = takeover.remarks.iter();
+            remarks.for_each(|remark| said(&diagnostic::line(remark)));
             written_and_read(&takeover.ours);
         }
         Err(error) => said(&error),

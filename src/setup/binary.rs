@@ -1,25 +1,28 @@
-//! The binary: which machine a program is for, and what we put on the node.
+//! The binary: its machine, its content and its mode.
 
 use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::manifest::Manifest;
+use super::problem::Drift;
 use super::{HostPaths, SetupError};
 use crate::cni::NetworkConfig;
 use crate::regular_file;
 
-/// This very program, whatever became of the file that it was started from.
+/// This very program, even if the file that it was started from is gone.
 pub(super) const OURSELVES: &str = "/proc/self/exe";
 
-/// What processor a program is for: `e_machine` of its ELF header.
+/// The processor of a program: `e_machine` of its ELF header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine(u16);
 
 impl Machine {
-    /// The machine of the program at `path`; none for scripts and what cannot be read.
+    /// The machine of the program at `path`; `None` for scripts and unreadable files.
     pub fn of(path: &Path) -> Option<Machine> {
         let mut header = [0; 20];
         regular_file::open(path)
@@ -47,7 +50,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// What a file holds, to tell whether it is still what was put there.
+/// The content of a file, to find out whether it has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     size: u64,
@@ -75,19 +78,40 @@ impl Content {
     }
 }
 
-/// How our program lies on the node: everybody runs it, root alone changes it.
+/// The mode of our program on the node: every user may run it, and only root may change it.
 pub(super) const MODE: u32 = 0o755;
 
-/// Why a file is not a program as we put it there, whatever it holds.
-pub(super) fn wrong_mode(path: &Path) -> Option<String> {
+/// The mode and the owner of a program, where they are not [`MODE`] and root.
+pub(super) fn wrong_mode(path: &Path) -> Option<(u32, u32)> {
     let found = path.metadata().ok()?;
     let (mode, owner) = (found.mode() & 0o7777, found.uid());
     let is_right = mode == MODE && owner == 0;
-    (!is_right).then(|| format!("its mode is {mode:o} and its owner {owner}, not {MODE:o} and 0"))
+    (!is_right).then_some((mode, owner))
 }
 
-/// Makes sure that this program runs where the node's own plugins do: an image for another
-/// machine starts all the same where the kernel emulates it.
+/// How the installed binary differs from the one that was installed.
+pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
+    let path = || installed.binary.clone();
+    let here = paths.here(&installed.binary);
+    match Content::of(&here) {
+        Ok(content) if content == installed.content => {
+            let (mode, owner) = wrong_mode(&here)?;
+            Some(Drift::BinaryMode {
+                path: path(),
+                mode,
+                owner,
+            })
+        }
+        Ok(_) => Some(Drift::BinaryReplaced { path: path() }),
+        Err(cause) => Some(Drift::BinaryUnreadable {
+            path: path(),
+            cause: Arc::new(cause),
+        }),
+    }
+}
+
+/// Refuses an image for another machine than that of the node's own plugins. Such an image may
+/// start, where the kernel emulates the machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].
@@ -105,11 +129,7 @@ pub(super) fn check_machine(
     for path in names.chain([paths.binary()]) {
         let path = paths.here(&path);
         if let Some(theirs) = Machine::of(&path).filter(|theirs| *theirs != ours) {
-            return Err(SetupError::OtherMachine {
-                path,
-                theirs: theirs.to_string(),
-                ours: ours.to_string(),
-            });
+            return Err(SetupError::OtherMachine { path, theirs, ours });
         }
     }
     Ok(())
@@ -120,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_programs_machine_is_told_and_a_script_has_none() {
+    fn a_program_has_a_machine_and_a_script_has_none() {
         let dir = tempfile::tempdir().unwrap();
         let write = |bytes: &[u8]| {
             let path = dir.path().join("program");

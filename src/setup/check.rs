@@ -1,4 +1,4 @@
-//! What is looked at before anything is put in place.
+//! Checks before anything is put in place.
 
 use super::install::Options;
 use super::manifest::Manifest;
@@ -8,16 +8,15 @@ use crate::cni::RawObject;
 use crate::journal::Journal;
 use crate::request::NodeConfig;
 
-/// Every key of what is to be installed has a value that can be.
+/// Checks every key of the configuration to install.
 pub(super) fn conf(plan: &InstallPlan) -> Result<(), SetupError> {
     let checked = plan.conf.node_config();
-    checked.map(drop).map_err(|cause| SetupError::Conf {
-        file: "the configuration to install".to_owned(),
-        cause: cause.to_string(),
-    })
+    checked
+        .map(drop)
+        .map_err(|cause| SetupError::Conf(Box::new(cause)))
 }
 
-/// What is on record is looked for where the configuration says.
+/// Refuses another `journalDir` while sandboxes are on record in the previous one.
 pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), SetupError> {
     let dir = |stdin: &RawObject| NodeConfig::parse(stdin).ok().map(|conf| conf.journal_dir);
     let before = Manifest::conf(paths)?.and_then(|stdin| dir(&stdin));
@@ -28,22 +27,22 @@ pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), Setup
         return Ok(());
     }
     let survey = Journal::new(&paths.here(&from)).survey();
-    let survey = survey.map_err(|cause| SetupError::NotYet(cause.to_string()))?;
+    let survey = survey.map_err(SetupError::Journal)?;
     match survey.records.len() + survey.unknown().len() {
         0 => Ok(()),
         count => Err(SetupError::JournalMoved { from, to, count }),
     }
 }
 
-/// An older binary may not read what a newer one wrote.
+/// Refuses to replace a newer binary, whose records an older one may not read.
 pub(super) fn version(options: &Options, before: Option<&Manifest>) -> Result<(), SetupError> {
     let Some(before) = before else { return Ok(()) };
     let ours = super::version();
     if before.version > ours && !options.allow_downgrade {
         return Err(SetupError::Downgrade {
             path: options.paths.here(&before.binary),
-            installed: before.version.clone(),
-            ours,
+            installed: Box::new(before.version.clone()),
+            ours: Box::new(ours),
         });
     }
     Ok(())

@@ -6,42 +6,45 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::conf::OurConf;
+use super::error::FileAction;
+use super::problem::ConfFileProblem;
 use super::{HostPaths, NAME, SetupError};
 use crate::cluster::conf_dir;
 use crate::cni::{NetworkConfig, RawObject};
 
-/// What the runtime reads, by the names' endings.
+/// The endings of the names that the runtime reads.
 const READ: [&str; 3] = ["conf", "conflist", "json"];
-/// The names that our file may have, in the order in which they are tried: each comes before the
-/// one before it.
+/// The names that our file may have, in the order in which the installer tries them. Each sorts
+/// before the previous one.
 pub(super) const NAMES: [&str; 2] = ["00-jackfield.conflist", "0-jackfield.conflist"];
-/// What Multus goes by: the plugin itself, and the one that asks its daemon.
+/// The types of Multus: the plugin itself, and the one that asks its daemon.
 pub(super) const MULTUS: [&str; 2] = ["multus", "multus-shim"];
 
 /// One file that the runtime would read.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ConfFile {
     /// Its name in the directory.
     pub name: String,
-    /// What it is.
+    /// What it configures.
     pub kind: Kind,
 }
 
-/// What a configuration is to us.
-#[derive(Debug, Clone)]
+/// What a file configures.
+#[derive(Debug)]
 pub enum Kind {
-    /// It begins with us.
+    /// A list whose first plugin is Jackfield.
     Ours(Box<OurConf>),
-    /// Multus'.
+    /// Multus.
     Multus,
-    /// The runtime's own loopback, which is nobody's network.
+    /// The runtime's own loopback, which is not a pod's network.
     Loopback,
     /// A network that may be the cluster's.
     Network(Box<NetworkConfig>),
-    /// It cannot be used, for a reason.
-    Broken(String),
+    /// Nothing: the file cannot be used.
+    Broken(Arc<ConfFileProblem>),
 }
 
 /// The files of a directory.
@@ -49,7 +52,7 @@ pub enum Kind {
 pub struct Directory {
     /// The directory, as the host names it.
     pub path: PathBuf,
-    /// What the runtime reads, in its order.
+    /// The files that the runtime reads, in its order.
     pub files: Vec<ConfFile>,
     /// The names of all other files.
     pub aside: Vec<String>,
@@ -64,7 +67,7 @@ impl Directory {
         let here = paths.here(path);
         let failed = |cause: io::Error| match cause.kind() {
             io::ErrorKind::NotFound => SetupError::NoConfDir { dir: here.clone() },
-            _ => SetupError::io(&here, "cannot be read", cause),
+            _ => SetupError::io(&here, FileAction::Read, cause),
         };
         let mut names: Vec<String> = Vec::new();
         for entry in fs::read_dir(&here).map_err(failed)? {
@@ -94,7 +97,7 @@ impl Directory {
         self.files.first()
     }
 
-    /// The first that begins with us.
+    /// The first file that is ours.
     pub fn ours(&self) -> Option<(&str, &OurConf)> {
         self.files.iter().find_map(|file| match &file.kind {
             Kind::Ours(conf) => Some((file.name.as_str(), &**conf)),
@@ -102,17 +105,17 @@ impl Directory {
         })
     }
 
-    /// What has a name of ours and cannot be read, and why.
-    pub fn broken_ours(&self) -> Option<(PathBuf, &str)> {
+    /// The first file that has a name of ours and cannot be used, and why.
+    pub fn broken_ours(&self) -> Option<(PathBuf, &Arc<ConfFileProblem>)> {
         self.files.iter().find_map(|file| match &file.kind {
             Kind::Broken(cause) if NAMES.contains(&file.name.as_str()) => {
-                Some((self.file(&file.name), cause.as_str()))
+                Some((self.file(&file.name), cause))
             }
             _ => None,
         })
     }
 
-    /// The first that is Multus'.
+    /// The first file that is Multus'.
     pub fn multus(&self) -> Option<&ConfFile> {
         self.files
             .iter()
@@ -120,8 +123,8 @@ impl Directory {
     }
 
     /// The network that the runtime would take without us: the first that is neither ours nor
-    /// Multus'. A broken one before all others is none yet: its writer may be at work, and the
-    /// runtime would not get past it either. What stands broken under a name of ours was ours.
+    /// Multus'. A broken file hides those behind it: its writer may be at work, and the runtime
+    /// would not get past it either. A broken file with a name of ours was ours, and hides nothing.
     pub fn cluster_network(&self) -> Candidate<'_> {
         for file in &self.files {
             match &file.kind {
@@ -140,14 +143,14 @@ impl Directory {
     }
 }
 
-/// The cluster network's configuration, or what is there instead.
+/// The cluster network's configuration, or why there is none.
 #[derive(Debug)]
 pub enum Candidate<'a> {
     /// Its file's name.
     Found(&'a str, &'a NetworkConfig),
-    /// The file that has to be got right first, and why.
-    Broken(&'a str, &'a str),
-    /// Nothing.
+    /// The name of the first file, which cannot be used, and why.
+    Broken(&'a str, &'a Arc<ConfFileProblem>),
+    /// The directory has no network.
     None,
 }
 
@@ -157,52 +160,47 @@ pub fn is_read(name: &str) -> bool {
     ending.is_some_and(|end| READ.contains(&end))
 }
 
-/// What the file is, by its content.
+/// What a file configures.
 pub fn kind(path: &Path) -> Kind {
-    // Reading a pipe would wait for whoever writes to it, for ever.
+    usable_kind(path).unwrap_or_else(|problem| Kind::Broken(Arc::new(problem)))
+}
+
+fn usable_kind(path: &Path) -> Result<Kind, ConfFileProblem> {
+    // Reading a pipe would block until another process writes to it.
     if path.exists() && !path.is_file() {
-        return Kind::Broken("it is no regular file; remove it".to_owned());
+        return Err(ConfFileProblem::NotRegular);
     }
-    let text = match conf_dir::read(path).and_then(conf_dir::with_sibling_plugins) {
-        Ok(found) => found.text,
-        Err(cause) => return Kind::Broken(cause.to_string()),
-    };
-    let object = match RawObject::parse_stdin(text.as_bytes()) {
-        Ok(object) => object,
-        Err(cause) => return Kind::Broken(cause.to_string()),
-    };
+    let found = conf_dir::read(path).and_then(conf_dir::with_sibling_plugins);
+    let text = found.map_err(ConfFileProblem::Unreadable)?.text;
+    let object = RawObject::parse_stdin(text.as_bytes()).map_err(ConfFileProblem::Json)?;
     if let Some(conf) = OurConf::read(&object) {
-        return Kind::Ours(Box::new(conf));
+        return Ok(Kind::Ours(Box::new(conf)));
     }
-    let config = match NetworkConfig::parse(text.as_bytes()) {
-        Ok(config) => config,
-        Err(cause) => return Kind::Broken(cause.to_string()),
-    };
+    let config = NetworkConfig::parse(text.as_bytes()).map_err(ConfFileProblem::Network)?;
     let types: Vec<&str> = config
         .plugins()
         .iter()
         .map(|plugin| plugin.plugin_type().as_str())
         .collect();
     if types.iter().any(|name| MULTUS.contains(name)) {
-        return Kind::Multus;
+        return Ok(Kind::Multus);
     }
     if types.contains(&NAME) {
-        return Kind::Broken(format!(
-            "{NAME} stands within its chain, where it would call itself"
-        ));
+        return Err(ConfFileProblem::WithinChain);
     }
     if config.name().is_none() {
-        return Kind::Broken("it has no name".to_owned());
+        return Err(ConfFileProblem::NoName);
     }
     if types == ["loopback"] {
-        return Kind::Loopback;
+        return Ok(Kind::Loopback);
     }
-    Kind::Network(Box::new(config))
+    Ok(Kind::Network(Box::new(config)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cni::{JsonError, NetworkConfigError};
 
     const BRIDGE: &str = r#"{"name":"b","type":"bridge"}"#;
     const OURS: &str = r#"{"name":"j","plugins":[{"type":"jackfield","clusterNetwork":"/a"}]}"#;
@@ -225,7 +223,7 @@ mod tests {
     fn candidate(files: &[(&str, &str)]) -> String {
         match directory(files).cluster_network() {
             Candidate::Found(name, _) => name.to_owned(),
-            Candidate::Broken(name, cause) => format!("{name}: {cause}"),
+            Candidate::Broken(name, _) => format!("{name} is broken"),
             Candidate::None => "none".to_owned(),
         }
     }
@@ -252,21 +250,25 @@ mod tests {
 
     #[test]
     fn a_broken_first_file_is_no_network_and_hides_those_behind_it() {
-        for (broken, cause) in [
-            ("", "empty"),
-            ("{", "09-a.conflist"),
-            (r#"{"name":"a","plugins":[]}"#, "no plugin"),
-            (r#"{"type":"bridge"}"#, "no name"),
+        use ConfFileProblem as P;
+        let is_problem: [(&str, fn(&P) -> bool); 5] = [
+            ("", |it| matches!(it, P::Json(JsonError::Empty))),
+            ("{", |it| matches!(it, P::Json(JsonError::Syntax(_)))),
+            (r#"{"name":"a","plugins":[]}"#, |it| {
+                matches!(it, P::Network(NetworkConfigError::NoPlugins))
+            }),
+            (r#"{"type":"bridge"}"#, |it| matches!(it, P::NoName)),
             (
                 r#"{"name":"a","plugins":[{"type":"bridge"},{"type":"jackfield"}]}"#,
-                "call itself",
+                |it| matches!(it, P::WithinChain),
             ),
-        ] {
-            let found = candidate(&[("09-a.conflist", broken), ("10-b.conf", BRIDGE)]);
-            assert!(
-                found.starts_with("09-a.conflist: ") && found.contains(cause),
-                "{found}"
-            );
+        ];
+        for (text, is_expected) in is_problem {
+            let read = directory(&[("09-a.conflist", text), ("10-b.conf", BRIDGE)]);
+            match read.cluster_network() {
+                Candidate::Broken("09-a.conflist", problem) if is_expected(problem) => {}
+                other => panic!("{text}: {other:?}"),
+            }
         }
     }
 

@@ -1,10 +1,10 @@
-//! `doctor`: is the node well? It looks at everything, changes nothing, and says what helps.
+//! `doctor`: checks the node, changes nothing, and names a remedy for each finding.
 //!
 //! ```text
 //! configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed ▶ Multus' cache
 //! ```
 //!
-//! Each looks for itself: half of the node being broken keeps nobody from looking at the rest.
+//! The checks are independent: a broken half of the node does not hide the other half.
 
 mod cluster;
 mod configuration;
@@ -20,17 +20,18 @@ mod programs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use finding::{Check, Diagnosis, Finding, Held};
+pub use finding::{Check, Diagnosis, ExclusiveUse, Finding};
 
 use super::HostPaths;
-use crate::kernel::capabilities;
-use crate::operation::Context;
+use crate::diagnostic::Problem;
+use crate::kernel::{KernelError, capabilities};
+use crate::operation::{Context, Failure};
 use crate::plugin::with_host;
 
-/// How long all questions may take together.
+/// How long all checks may take together.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What is looked at.
+/// What to check.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The directories.
@@ -39,41 +40,70 @@ pub struct Options {
     pub conf: Option<PathBuf>,
     /// Directories with CNI plugins, besides `binDir`.
     pub cni_path: String,
-    /// What the cluster calls this node.
+    /// This node's name in the cluster.
     pub node: String,
-    /// Whether somebody said so; else it is the host's name, which need not be the node's.
-    pub is_node_told: bool,
+    /// Whether the name was given. Otherwise it is the host's name, which may differ.
+    pub is_node_given: bool,
 }
 
-/// Looks at the node.
+/// Why this process cannot examine a node.
+#[derive(Debug)]
+enum ProcessProblem {
+    /// It lacks capabilities.
+    Capabilities(KernelError),
+    /// It lacks something of its host.
+    Host(Failure),
+}
+
+impl Problem for ProcessProblem {
+    fn words(&self) -> String {
+        match self {
+            ProcessProblem::Capabilities(cause) => cause.to_string(),
+            ProcessProblem::Host(cause) => cause.to_string(),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        Some("run doctor as root on the node itself".to_owned())
+    }
+}
+
+/// Checks the node.
 pub fn doctor(options: &Options) -> Diagnosis {
     let mut diagnosis = Diagnosis::new(&options.node);
     if let Err(error) = capabilities::require() {
-        diagnosis.error(Check::Privileges, "this process", &error.to_string());
+        let problem = ProcessProblem::Capabilities(error);
+        diagnosis.find(Check::Privileges, "this process", problem);
     }
-    let found = configuration::read(options, &mut diagnosis);
+    let configuration = configuration::read(options, &mut diagnosis);
     installation::look(options, &mut diagnosis);
-    let Some(found) = found else {
+    let Some(configuration) = configuration else {
         return diagnosis;
     };
-    let request = &found.request;
-    let looked = with_host(&request.config, |host| {
+    let request = &configuration.request;
+    let outcome = with_host(&request.config, |host| {
         let context = Context::new(host, request, LIMIT);
         let census = cluster::look(&context, options, &mut diagnosis);
-        let networks = if found.is_whole {
+        let networks = if configuration.is_whole {
             programs::look(&context, census.as_ref(), &mut diagnosis)
         } else {
             Vec::new()
         };
         devices::look(&context, &networks, &mut diagnosis);
-        journal::look(&context, &found.file, &options.paths, &mut diagnosis);
+        journal::look(
+            &context,
+            &configuration.file,
+            &options.paths,
+            &mut diagnosis,
+        );
         owed::look(&context, census.as_ref(), &mut diagnosis);
         multus::look(&context, &mut diagnosis);
         host.cluster.examined(diagnosis.examination());
         Ok(())
     });
-    if let Err(failure) = looked {
-        diagnosis.error(Check::Privileges, "this process", &failure.to_string());
+    if let Err(failure) = outcome {
+        let problem = ProcessProblem::Host(failure);
+        diagnosis.find(Check::Privileges, "this process", problem);
     }
     diagnosis
 }

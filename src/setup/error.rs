@@ -1,187 +1,277 @@
-//! Why a node could not be set up, kept or cleared: one line each.
+//! Why a node could not be set up, kept or cleared, as data.
 
+mod words;
+
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// What stands in the way. Whatever it is, the node has the network that it had.
-#[derive(Debug, thiserror::Error)]
+use super::binary::Machine;
+use super::problem::{Drift, NoNetwork};
+use crate::cluster::conf_dir::ConfDirError;
+use crate::cni::JsonError;
+use crate::diagnostic;
+use crate::journal::JournalError;
+use crate::operation::Failure;
+use crate::request::{NodeConfigError, RequestError};
+
+/// What stands in the way of a change. The node keeps the network that it had.
+///
+/// `Display` is one line: the object, what is wrong, and what to do.
+#[derive(Debug)]
 pub enum SetupError {
-    /// A file or directory.
-    #[error("{}: {what}: {cause}; {remedy}", path.display())]
+    /// An action on a file or directory failed.
     Io {
         /// The path, as this process sees it.
         path: PathBuf,
-        /// What could not be done.
-        what: &'static str,
-        /// Why.
+        /// The action.
+        action: FileAction,
+        /// Why it failed.
         cause: io::Error,
-        /// What helps.
-        remedy: &'static str,
     },
-    /// The runtime's directory is not there.
-    #[error("{} does not exist; name the directory that the container runtime reads with --conf-dir, or make it", dir.display())]
+    /// The runtime's directory does not exist.
     NoConfDir {
         /// The directory.
         dir: PathBuf,
     },
-    /// Somebody else installs at this moment.
-    #[error("{}: another jackfield install or uninstall is at work there; end it first (install --watch runs as long as its pod)", dir.display())]
+    /// Another process changes the installation.
     Busy {
         /// The directory.
         dir: PathBuf,
     },
-    /// No network to stand in front of.
-    #[error("no configuration of the cluster network in {} within {waited}{hint}; install the cluster's network, or name its directory with --cluster-conf-dir; nothing was written", dir.display())]
+    /// There is no network to stand in front of.
     NoClusterNetwork {
         /// The directory.
         dir: PathBuf,
-        /// How long it was waited for.
-        waited: String,
-        /// What is there instead.
-        hint: String,
+        /// How long the installer waited.
+        waited: Duration,
+        /// Why there is none.
+        reason: NoNetwork,
     },
-    /// Multus is there and nobody said to take over.
-    #[error("{} is the configuration of Multus; take it over with install --from-multus, or remove it", file.display())]
+    /// The node is Multus', and `--from-multus` is not set.
     Multus {
-        /// Its file.
+        /// The configuration of Multus.
         file: PathBuf,
     },
     /// There is no Multus to take over from.
-    #[error("no configuration of Multus in {}; leave --from-multus out, or name the directory that the runtime reads with --conf-dir", dir.display())]
     NoMultus {
         /// The directory.
         dir: PathBuf,
     },
     /// The runtime takes another network than Multus'.
-    #[error("{} comes before {}, so Multus is not what the runtime uses; rename or remove whichever is not meant, then run it again", first.display(), multus.display())]
     MultusNotFirst {
         /// The file that the runtime takes.
         first: PathBuf,
-        /// Multus'.
+        /// The configuration of Multus.
         multus: PathBuf,
     },
-    /// Multus' configuration cannot be read.
-    #[error("{}: {cause}; correct it, Multus goes on as it is", file.display())]
+    /// The configuration of Multus cannot be used.
     MultusConf {
-        /// Its file.
+        /// The file.
         file: PathBuf,
         /// Why.
-        cause: String,
+        cause: MultusConfError,
     },
-    /// The dry run says that pods would fail.
-    #[error(
-        "{count} of this node's pods would fail with jackfield and Multus stays; correct what is listed, or take over all the same with --force"
-    )]
-    DryRun {
+    /// The rehearsal found pods that would fail.
+    PodsWouldFail {
         /// How many.
         count: usize,
     },
-    /// The dry run cannot be made.
-    #[error(
-        "whether pods would fail cannot be found out, so Multus stays: {cause}; or take over all the same with --force"
-    )]
-    NoDryRun {
-        /// Why, with the remedy.
-        cause: String,
+    /// The rehearsal is impossible.
+    NoRehearsal {
+        /// Why.
+        cause: Box<Failure>,
     },
-    /// Somebody's file sorts before every name that we may have.
-    #[error("{} comes before every name that jackfield's configuration may have; rename it, or let the runtime read a directory of its own (--conf-dir, --cluster-conf-dir)", file.display())]
+    /// A file of the node sorts before every name that our configuration may have.
     NotFirst {
         /// The file.
         file: PathBuf,
     },
-    /// The configuration to install is none.
-    #[error("{file}: {cause}; correct it")]
-    Conf {
-        /// Where it comes from.
-        file: String,
-        /// Why.
-        cause: String,
+    /// The configuration to install is invalid.
+    Conf(Box<NodeConfigError>),
+    /// The configuration to install delegates to Jackfield.
+    CallsItself {
+        /// The value of `clusterNetwork`; `None` where `delegates` does so.
+        cluster_network: Option<String>,
     },
-    /// A newer binary is there.
-    #[error("{} is jackfield {installed} and this is {ours}, an older one that may not read its journal; use an image of {installed} or newer, or go back with --allow-downgrade", path.display())]
+    /// A newer binary is installed.
     Downgrade {
         /// The binary.
         path: PathBuf,
         /// Its version.
-        installed: semver::Version,
+        installed: Box<semver::Version>,
         /// Ours.
-        ours: semver::Version,
+        ours: Box<semver::Version>,
     },
-    /// A binary for another machine.
-    #[error("this jackfield is for {ours}, and {} on this node is for {theirs}; use the image for {theirs}", path.display())]
+    /// This binary is for another machine than the node's plugins.
     OtherMachine {
         /// A plugin of the node.
         path: PathBuf,
-        /// What it is for.
-        theirs: String,
-        /// What we are for.
-        ours: String,
+        /// Its machine.
+        theirs: Machine,
+        /// Ours.
+        ours: Machine,
     },
-    /// Somebody undoes what is repaired.
-    #[error("{what}; repaired 3 times within 10 minutes, so this is left alone now: {remedy}")]
-    GivenUp {
-        /// What was found again.
-        what: String,
-        /// What helps.
-        remedy: String,
-    },
+    /// Another program undoes every repair.
+    GivenUp(Box<Drift>),
     /// The manifest of the installation cannot be read.
-    #[error("{}: {cause}; put the file back, or put what before/ beside it keeps back where it was and remove that folder, then install again", file.display())]
     Manifest {
-        /// Its file.
+        /// The file.
         file: PathBuf,
         /// Why.
-        cause: String,
+        cause: ManifestError,
     },
-    /// An installation whose manifest is gone had replaced something.
-    #[error("{} was replaced by an installation whose manifest is gone; put it back where it was and remove {}, then run this again", kept.display(), folder.display())]
+    /// The manifest of an installation that had replaced a file is missing.
     NoManifest {
-        /// The only copy of it.
+        /// The only copy of the file.
         kept: PathBuf,
-        /// Where the manifest was.
+        /// The folder of the manifest.
         folder: PathBuf,
     },
-    /// Pods' records would be looked for elsewhere.
-    #[error("journalDir is to be {}, and {count} sandboxes are on record in {}; leave it as it is until their pods are gone", to.display(), from.display())]
+    /// The manifest of what is installed is missing.
+    ManifestGone {
+        /// The runtime's directory.
+        dir: PathBuf,
+    },
+    /// With another `journalDir`, pods' records would not be found.
     JournalMoved {
-        /// Where they are.
+        /// The directory that has the records.
         from: PathBuf,
-        /// Where they would be looked for.
+        /// The directory in which they would be looked for.
         to: PathBuf,
-        /// How many.
+        /// How many sandboxes are on record.
         count: usize,
     },
-    /// Watching the directories failed.
-    #[error("watching {}: {cause}; raise fs.inotify.max_user_instances and max_user_watches", dir.display())]
+    /// The journal cannot be read.
+    Journal(JournalError),
+    /// The journal has damaged records, whose pods may still be attached.
+    DamagedRecords {
+        /// One of the files.
+        first: PathBuf,
+        /// How many there are.
+        count: usize,
+    },
+    /// The installed configuration is invalid, so the journal cannot be found.
+    InstalledConf(Box<RequestError>),
+    /// Sandboxes are on record, and this process runs in a container, where it cannot detach them.
+    InContainer {
+        /// How many.
+        count: usize,
+        /// The journal, as the host names it.
+        journal: PathBuf,
+        /// The installed binary.
+        binary: PathBuf,
+    },
+    /// The sandboxes on record could not be detached.
+    Retire(Box<Failure>),
+    /// Some sandboxes could not be detached.
+    NotDetached {
+        /// Why, one failure per sandbox.
+        failures: Vec<Failure>,
+        /// The installed binary.
+        binary: PathBuf,
+    },
+    /// Pods that Jackfield attached still run.
+    StillAttached {
+        /// The pods, or their containers.
+        names: Vec<String>,
+        /// The installed binary.
+        binary: PathBuf,
+    },
+    /// A directory cannot be watched.
     Watch {
         /// The directory.
         dir: PathBuf,
         /// Why.
         cause: io::Error,
     },
-    /// Not everything could be taken away yet.
-    #[error("{0}")]
-    NotYet(String),
+}
+
+/// An action on a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileAction {
+    /// Read it.
+    Read,
+    /// Write it.
+    Write,
+    /// Create it.
+    Create,
+    /// Open it.
+    Open,
+    /// Lock it.
+    Lock,
+    /// Remove it.
+    Remove,
+    /// Rename it into its place.
+    PutInPlace,
+    /// Give it to its user and group.
+    ChangeOwner,
+    /// Start it.
+    Start,
+}
+
+/// Why the configuration of Multus cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MultusConfError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] ConfDirError),
+    /// The text is not the expected JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// Another plugin comes before Multus in its list.
+    #[error("Multus is not the first plugin of its list")]
+    NotFirstPlugin,
+}
+
+/// Why the manifest of an installation cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The manifest is not the expected JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The configuration beside the manifest is not a JSON object.
+    #[error(transparent)]
+    Conf(#[from] JsonError),
+    /// The manifest has another form.
+    #[error("its form is {found}, this version reads {expected}")]
+    Form {
+        /// Its form.
+        found: u32,
+        /// Ours.
+        expected: u32,
+    },
 }
 
 impl SetupError {
-    /// A failure of the file system, with the remedy that its kind calls for.
-    pub(super) fn io(path: &Path, what: &'static str, cause: io::Error) -> SetupError {
-        use io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
-        let remedy = match cause.kind() {
-            StorageFull => "nothing was changed: free space there and run it again",
-            ReadOnlyFilesystem | PermissionDenied => {
-                "nothing was changed: make it writable for this process and run it again"
-            }
-            NotFound => "make it, or name the right directory",
-            _ => "look at the file system",
-        };
+    /// A failure of the file system.
+    pub(super) fn io(path: &Path, action: FileAction, cause: io::Error) -> SetupError {
         SetupError::Io {
             path: path.to_owned(),
-            what,
+            action,
             cause,
-            remedy,
+        }
+    }
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&diagnostic::line(self))
+    }
+}
+
+impl std::error::Error for SetupError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SetupError::Io { cause, .. } | SetupError::Watch { cause, .. } => Some(cause),
+            SetupError::MultusConf { cause, .. } => Some(cause),
+            SetupError::NoRehearsal { cause } | SetupError::Retire(cause) => Some(&**cause),
+            SetupError::Conf(cause) => Some(&**cause),
+            SetupError::Manifest { cause, .. } => Some(cause),
+            SetupError::Journal(cause) => Some(cause),
+            SetupError::InstalledConf(cause) => Some(&**cause),
+            _ => None,
         }
     }
 }

@@ -1,35 +1,35 @@
 //! `install --watch`: keeps binary and configuration as they were installed.
 //!
-//! Who else writes into the runtime's directory may remove or rename what is there (Cilium renames
-//! all other configurations), append itself to the first list (Istio), or rename the cluster
-//! network's own. What still begins with us is accepted; what does not is repaired, until it is
-//! plain that somebody undoes it: then it is said, and left alone, since two that repair each
-//! other leave a node without any network in between.
+//! Another program that writes into the runtime's directory may remove or rename our configuration
+//! (Cilium renames all others), append itself to the first list (Istio), or rename the cluster
+//! network's file. The guard accepts a list that still begins with Jackfield, and repairs anything
+//! else. It gives up when another program undoes every repair: two programs that repair against each
+//! other would leave the node without any network in between.
 
 use std::time::Duration;
 
-use super::binary::{Content, wrong_mode};
+use super::binary::{self, Content};
 use super::install::{self, Installed, Options};
 use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
 use super::plan::{self, Outlook, Seen};
+use super::problem::Drift;
 use super::report::Report;
 use super::standby::{self, Outcome};
-use super::{HostPaths, Say, SetupError};
+use super::{HostPaths, Notice, Say, SetupError};
 use crate::cluster::InstallationState;
 use crate::cni::RawObject;
+use crate::diagnostic::{self, Problem};
 
-/// How many repairs are made within [`WINDOW`].
+/// The most repairs within [`WINDOW`].
 pub(super) const REPAIRS: usize = 3;
 pub(super) const WINDOW: Duration = Duration::from_secs(600);
-/// How often everything is looked at although nothing was told to have changed.
+/// How often the guard looks without a reported change.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 const SOON: Duration = Duration::from_secs(1);
-/// What the cluster is told of a node on which all is well.
-const INSTALLED: &str = "jackfield is the node's network";
 
-/// Installs, then watches until this process is told to end.
+/// Installs, then watches until a signal ends this process.
 ///
 /// # Errors
 /// [`SetupError::GivenUp`] after three repairs within ten minutes, across restarts too; and those
@@ -38,7 +38,7 @@ pub fn watch(options: &Options, say: Say<'_>) -> Result<(), SetupError> {
     let mut report = Report::new(options);
     let outcome = keep(options, &mut report, say);
     if let Err(error) = &outcome {
-        report.tell(InstallationState::Failed, &error.to_string());
+        report.send(InstallationState::Failed, error);
     }
     outcome
 }
@@ -48,7 +48,7 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     if outcome == Outcome::End {
         return Ok(());
     }
-    // Whether Multus gives way has been decided.
+    // `standby` has decided about Multus.
     let options = &Options {
         from_multus: None,
         ..options.clone()
@@ -56,16 +56,16 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     let mut lock = InstallLock::take(&options.paths)?;
     let paths = &options.paths;
     if let Some(installed) = Manifest::read(paths)?.filter(|installed| !installed.is_leaving) {
-        // Installed before: what is not right now, somebody changed. Another template or release
-        // is no repair.
-        match disturbed(paths, &installed)? {
-            Some(why) => drop(spend(paths, installed, &why, say)?),
+        // Another program changed what an earlier run installed. Another template or release needs
+        // no repair.
+        match installed_drift(paths, &installed)? {
+            Some(drift) => drop(spend(paths, installed, drift, say)?),
             None if outcome == Outcome::TookOver => {}
-            None => report.is_known(InstallationState::Installed, INSTALLED),
+            None => report.assume(InstallationState::Installed, &Notice::Well),
         }
     }
-    let mut waiting = |reason: &str| report.tell(InstallationState::NoNetwork, reason);
-    match install::held(options, &lock, say, &mut waiting)? {
+    let mut waiting = |notice: &Notice| report.send(InstallationState::NoNetwork, notice);
+    match install::install_locked(options, &lock, say, &mut waiting)? {
         Installed::Done => {}
         Installed::Ended | Installed::Rehearsed(_) => return Ok(()),
     }
@@ -74,16 +74,14 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
         dirs.push(paths.here(&paths.cluster_conf_dir));
     }
     let mut notify = Notify::new(dirs)?;
-    let mut said = String::new();
-    let mut known = None;
+    let mut last = LastLine::default();
+    let mut last_look = None;
     loop {
-        let state = look(options, &mut known, &mut lock, &mut said, say)?;
-        let words = match state {
-            InstallationState::Installed => INSTALLED,
-            _ => said.as_str(),
-        };
-        report.tell(state, words);
-        // A directory that is gone tells nobody that it is made anew.
+        match look(options, &mut last_look, &mut lock, &mut last, say)? {
+            None => report.send(InstallationState::Installed, &Notice::Well),
+            Some(no_network) => report.send(InstallationState::NoNetwork, &*no_network),
+        }
+        // The watch does not see that a removed directory is created again.
         let is_gone = !paths.here(&paths.conf_dir).exists();
         if notify.wait(if is_gone { SOON } else { LOOK_EVERY }) == Wake::End {
             return Ok(());
@@ -91,170 +89,154 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     }
 }
 
-/// What was installed: kept here too, for a directory may vanish with all that it holds.
-struct Known {
+/// The installation at the last look, since its directory may vanish with all its files.
+struct LastLook {
     manifest: Manifest,
     conf: Option<RawObject>,
-    /// What the followed network's file held at the last look.
+    /// The content of the followed network's file.
     network: Option<Content>,
 }
 
-/// One look, and a repair where one is needed; how the node is then.
+/// Looks once and repairs if necessary. Returns why there is no cluster network, if there is none.
 fn look(
     options: &Options,
-    known: &mut Option<Known>,
+    last_look: &mut Option<LastLook>,
     lock: &mut InstallLock,
-    said: &mut String,
+    last: &mut LastLine,
     say: Say<'_>,
-) -> Result<InstallationState, SetupError> {
+) -> Result<Option<Box<dyn Problem>>, SetupError> {
     let paths = &options.paths;
     let read = Manifest::read(paths)?;
     let is_there = read.is_some();
     if let Some(manifest) = read {
         let conf = Manifest::conf(paths)?;
-        let before = known.take().and_then(|known| known.network);
+        let before = last_look.take().and_then(|last_look| last_look.network);
         let network = before.or_else(|| manifest.network.clone());
-        *known = Some(Known {
+        *last_look = Some(LastLook {
             manifest,
             conf,
             network,
         });
     }
-    let Some(known) = known else {
-        return Err(SetupError::NotYet(format!(
-            "{}: the manifest of the installation is gone; install again",
-            paths.conf_dir.display()
-        )));
+    let Some(last_look) = last_look else {
+        let dir = paths.conf_dir.clone();
+        return Err(SetupError::ManifestGone { dir });
     };
-    let mut installed = known.manifest.clone();
+    let mut installed = last_look.manifest.clone();
     let seen = match Seen::look(paths, Some(&installed)) {
         Ok(seen) => seen,
-        // Nothing can be put into a directory that is gone; whoever makes it anew wakes us.
+        // There is no directory to install into until another program creates it again.
         Err(error @ SetupError::NoConfDir { .. }) => {
-            once(said, &error.to_string(), say);
-            return Ok(InstallationState::NoNetwork);
+            last.say(std::slice::from_ref(&error), say);
+            return Ok(Some(Box::new(error)));
         }
         Err(error) => return Err(error),
     };
     let seen = match is_there {
         true => seen,
         false => {
-            // Nobody uninstalls while it is our turn, so it was swept away, and with it whatever
-            // was kept of before.
+            // An uninstall would need the lock, so another program removed the manifest, and the
+            // copies of the replaced files with it.
             installed.replaced.clear();
-            seen.remembering(known.conf.as_ref())
+            seen.with_previous(last_look.conf.as_ref())
         }
     };
     let plan = match plan::plan(options.template.as_ref(), Some(&installed), &seen)? {
         Outlook::Ready(plan) => plan,
         Outlook::Waiting(reason) => {
-            let dir = paths.cluster_conf_dir.display();
-            let line = format!(
-                "no configuration of the cluster network in {dir}: {reason}; pods wait until it is back"
-            );
-            once(said, &line, say);
-            return Ok(InstallationState::NoNetwork);
+            let dir = paths.cluster_conf_dir.clone();
+            let notice = Notice::NetworkGone { dir, reason };
+            last.say(std::slice::from_ref(&notice), say);
+            return Ok(Some(Box::new(notice)));
         }
     };
-    let why = plan
-        .why
-        .clone()
-        .or_else(|| binary_changed(paths, &installed))
-        .or_else(|| (!is_there).then(|| "the manifest of the installation is gone".to_owned()));
-    let before = std::mem::replace(&mut known.network, plan.followed(paths));
-    let Some(why) = why else {
-        once(said, &remark(paths, &seen), say);
-        return Ok(InstallationState::Installed);
+    let before = std::mem::replace(&mut last_look.network, plan.followed(paths));
+    let of_binary = binary::drift(paths, &installed);
+    let is_rename = is_there && of_binary.is_none() && plan.is_rename(&seen, before.as_ref());
+    let drift = plan.drift.clone().or(of_binary);
+    let drift = drift.or_else(|| (!is_there).then_some(Drift::NoManifest));
+    let Some(drift) = drift else {
+        last.say(&remarks(&seen), say);
+        return Ok(None);
     };
     lock.renew(paths)?;
-    let is_rename = is_there
-        && plan.is_rename(&seen, before.as_ref())
-        && binary_changed(paths, &installed).is_none();
     let installed = if is_rename {
-        say(&why);
+        say(&drift);
         installed
     } else {
-        spend(paths, installed, &why, say)?
+        spend(paths, installed, drift, say)?
     };
     install::put(options, &plan, Some(installed), false, say)?;
-    Ok(InstallationState::Installed)
+    Ok(None)
 }
 
-/// What is not as it was installed, whatever is to be installed now.
-fn disturbed(paths: &HostPaths, installed: &Manifest) -> Result<Option<String>, SetupError> {
+/// How the node differs from the installed configuration, without regard to a new template.
+fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Drift>, SetupError> {
     let seen = Seen::look(paths, Some(installed))?;
     let none: Option<&RawObject> = None;
     Ok(match plan::plan(none, Some(installed), &seen)? {
         Outlook::Ready(plan) if plan.is_rename(&seen, installed.network.as_ref()) => None,
-        Outlook::Ready(plan) => plan.why,
+        Outlook::Ready(plan) => plan.drift,
         Outlook::Waiting(_) => None,
     })
 }
 
-/// Counts one repair, on disk, so that a restart does not begin anew.
+/// Counts one repair, on disk, so that a restart goes on counting.
+///
+/// # Errors
+/// [`SetupError::GivenUp`] where there are no repairs left.
 fn spend(
     paths: &HostPaths,
     mut installed: Manifest,
-    why: &str,
+    drift: Drift,
     say: Say<'_>,
 ) -> Result<Manifest, SetupError> {
     let now = manifest::now();
     let recent = |then: &u64| now.saturating_sub(*then) < WINDOW.as_secs();
     installed.repairs.retain(recent);
     if installed.repairs.len() >= REPAIRS {
-        return Err(SetupError::GivenUp {
-            what: why.to_owned(),
-            remedy: plan::remedy(why),
-        });
+        return Err(SetupError::GivenUp(Box::new(drift)));
     }
     installed.repairs.push(now);
-    say(&format!(
-        "repairing ({} of {REPAIRS} within 10 minutes): {why}",
-        installed.repairs.len()
-    ));
+    say(&Notice::Repairs {
+        number: installed.repairs.len(),
+        most: REPAIRS,
+        drift,
+    });
     installed.stage(paths)?.put()?;
     Ok(installed)
 }
 
-pub(super) fn binary_changed(paths: &HostPaths, installed: &Manifest) -> Option<String> {
-    let path = installed.binary.display();
-    match Content::of(&paths.here(&installed.binary)) {
-        Ok(content) if content == installed.content => {
-            let wrong = wrong_mode(&paths.here(&installed.binary));
-            wrong.map(|wrong| format!("{path}: {wrong}"))
-        }
-        Ok(_) => Some(format!("{path} was replaced")),
-        Err(cause) => Some(format!("{path}: {cause}")),
-    }
-}
-
-/// What is accepted, and worth knowing.
-fn remark(paths: &HostPaths, seen: &Seen) -> String {
+/// What the guard accepts, and an administrator should know.
+fn remarks(seen: &Seen) -> Vec<Notice> {
     let mut remarks = Vec::new();
     if let Some((name, conf)) = seen.runtime.ours() {
         let followers = conf.follower_types();
         if !followers.is_empty() {
-            let followers = followers.join(", ");
-            remarks.push(format!(
-                "{name} is followed by {followers}, which is accepted"
-            ));
+            let name = name.to_owned();
+            remarks.push(Notice::Followed { name, followers });
         }
     }
     if let Some(multus) = seen.runtime.multus() {
-        remarks.push(format!(
-            "{} is there and not used; remove Multus' DaemonSet when it is not needed any more",
-            paths.conf_dir.join(&multus.name).display()
-        ));
+        remarks.push(Notice::UnusedMultus {
+            file: seen.runtime.file(&multus.name),
+        });
     }
-    remarks.join("; ")
+    remarks
 }
 
-/// Says a line unless it was the last one.
-fn once(said: &mut String, line: &str, say: Say<'_>) {
-    if said != line {
-        if !line.is_empty() {
-            say(line);
+/// The last lines on the log, which are not repeated.
+#[derive(Default)]
+struct LastLine(String);
+
+impl LastLine {
+    /// Reports `problems` unless they were the last ones.
+    fn say<P: Problem>(&mut self, problems: &[P], say: Say<'_>) {
+        let lines: Vec<String> = problems.iter().map(|it| diagnostic::line(it)).collect();
+        let lines = lines.join("\n");
+        if self.0 != lines {
+            problems.iter().for_each(|problem| say(problem));
+            self.0 = lines;
         }
-        *said = line.to_owned();
     }
 }

@@ -1,11 +1,11 @@
 //! Install: wait for the cluster network, then put binary and configuration in place.
 //!
 //! ```text
-//! wait ▶ look whether it may be ▶ stage manifest, binary, configuration ▶ rename them, ours last
+//! wait ▶ check ▶ stage manifest, binary, configuration ▶ rename them, the configuration last
 //! ```
 //!
-//! Nothing is renamed before everything is written, and the runtime's first configuration is a
-//! usable one at every moment, so a node keeps its network whatever happens on the way.
+//! The renames begin when all files are written, and the runtime's first configuration is usable at
+//! every moment, so the node has a network throughout.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,60 +13,62 @@ use std::time::{Duration, Instant};
 
 use super::binary::{self, Content, OURSELVES};
 use super::check;
+use super::error::FileAction;
 use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
 use super::plan::{self, InstallPlan, Outlook, Seen};
 use super::stage::{self, Staged};
 use super::takeover::{self, FromMultus, Rehearsal, rehearse};
-use super::{HostPaths, Say, SetupError};
+use super::{HostPaths, Notice, Say, SetupError};
 use crate::cni::RawObject;
+use crate::diagnostic;
 
-/// How often it is said that the cluster network is still waited for.
-const SAID_EVERY: Duration = Duration::from_secs(60);
+/// How often the installer reports that it still waits for the cluster network.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// What is to be installed, and where.
+/// What to install, and where.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The directories.
     pub paths: HostPaths,
-    /// The keys of our configuration, where the administrator gives any.
+    /// The administrator's keys of our configuration, if there are any.
     pub template: Option<RawObject>,
-    /// How long the cluster network is waited for; for ever where it is none.
+    /// How long to wait for the cluster network; `None` waits for ever.
     pub wait: Option<Duration>,
     /// Whether a newer binary may be replaced.
     pub allow_downgrade: bool,
-    /// Whether Multus gives way, and how.
+    /// Whether to take over from Multus, and how.
     pub from_multus: Option<FromMultus>,
 }
 
-/// What came of it.
+/// The outcome of an installation.
 #[derive(Debug)]
 pub enum Installed {
     /// Everything is in its place.
     Done,
-    /// This process was told to end before the cluster network came.
+    /// A signal ended this process before there was a cluster network.
     Ended,
-    /// It was to be seen what would come of it.
+    /// A dry run is done.
     Rehearsed(Box<Rehearsal>),
 }
 
 /// Installs, once there is a cluster network.
 ///
 /// # Errors
-/// [`SetupError`]; nothing was changed then.
+/// [`SetupError`]; then nothing has changed.
 pub fn install(options: &Options, say: Say<'_>) -> Result<Installed, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
-    held(options, &lock, say, &mut |_| {})
+    install_locked(options, &lock, say, &mut |_| {})
 }
 
-/// The same for whoever holds the turn already, and is told why there is no cluster network as long
-/// as there is none.
-pub(super) fn held(
+/// Installs under a lock that the caller holds. Calls `waiting` again and again while there is no
+/// cluster network.
+pub(super) fn install_locked(
     options: &Options,
     lock: &InstallLock,
     say: Say<'_>,
-    waiting: &mut dyn FnMut(&str),
+    waiting: &mut dyn FnMut(&Notice),
 ) -> Result<Installed, SetupError> {
     let multus = takeover(options, say)?;
     let rehearsed = options.from_multus.as_ref();
@@ -85,8 +87,8 @@ pub(super) fn held(
     outcome
 }
 
-/// What Multus is configured to do; none where there is nothing to take over, or it was taken over
-/// before and is in the manifest.
+/// Multus' configuration in our keys; `None` where there is nothing to take over, or an earlier
+/// takeover has put it into the manifest.
 fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupError> {
     let Some(from) = &options.from_multus else {
         return Ok(None);
@@ -95,7 +97,7 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     let found = takeover::read(paths, from, options.template.as_ref());
     let takeover = match found {
         Ok(takeover) => takeover,
-        // A node that was taken over earlier, or whose pod is started again.
+        // An earlier run took the node over.
         Err(SetupError::NoMultus { .. } | SetupError::MultusNotFirst { .. })
             if Manifest::read(paths)?.is_some() =>
         {
@@ -103,14 +105,14 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
         }
         Err(error) => return Err(error),
     };
-    let file = takeover.file.display();
     for remark in takeover.remarks {
-        say(&format!("{file}: {remark}"));
+        let file = takeover.file.clone();
+        say(&Notice::Remark { file, remark });
     }
     Ok(Some(takeover.ours))
 }
 
-/// Puts a plan into effect, where Multus gives way only once nobody would fail.
+/// Puts a plan into effect if no pod would fail, or with `--force`.
 fn put_rehearsed(
     options: &Options,
     from: &FromMultus,
@@ -126,33 +128,33 @@ fn put_rehearsed(
         }
         Ok(rehearsal) => accept(&rehearsal, from, say)?,
         Err(error) if !from.force || from.dry_run => return Err(error),
-        Err(error) => say(&error.to_string()),
+        Err(error) => say(&error),
     }
     put(options, plan, before, made_dir, say).map(|()| Installed::Done)
 }
 
-/// Says who would fail; an error where somebody would and nobody insists.
+/// Reports the rehearsal, and refuses the takeover if pods would fail without `--force`.
 fn accept(rehearsal: &Rehearsal, from: &FromMultus, say: Say<'_>) -> Result<(), SetupError> {
-    rehearsal.lines().iter().for_each(|line| say(line));
+    rehearsal.findings().iter().for_each(|finding| say(finding));
     match rehearsal.failing.len() {
-        count @ 1.. if !from.force => Err(SetupError::DryRun { count }),
+        count @ 1.. if !from.force => Err(SetupError::PodsWouldFail { count }),
         _ => Ok(()),
     }
 }
 
-/// Waits until there is a network to stand in front of (NPWG 1.3 §6.1, §6.1.1); none when this
-/// process is to end. `multus` is what that is configured to do, where it gives way.
+/// Waits until there is a network to stand in front of (NPWG 1.3 §6.1, §6.1.1); `None` when a signal
+/// ends this process. `multus` is Multus' configuration in our keys, where ours is to replace it.
 fn wait(
     options: &Options,
     multus: Option<&RawObject>,
     say: Say<'_>,
-    waiting: &mut dyn FnMut(&str),
+    waiting: &mut dyn FnMut(&Notice),
 ) -> Result<Option<(InstallPlan, Option<Manifest>)>, SetupError> {
     let paths = &options.paths;
     let cluster = paths.here(&paths.cluster_conf_dir);
     let since = Instant::now();
     let mut notify = None;
-    let mut said: Option<(Instant, String)> = None;
+    let mut reported: Option<(Instant, String)> = None;
     loop {
         let before = Manifest::read(paths)?;
         let mut seen = Seen::look(paths, before.as_ref())?;
@@ -167,29 +169,30 @@ fn wait(
         {
             return Err(SetupError::NoClusterNetwork {
                 dir: cluster,
-                waited: humantime::format_duration(limit).to_string(),
-                hint: format!(" ({reason})"),
+                waited: limit,
+                reason,
             });
         }
         let Some(notify) = &mut notify else {
-            // What comes between a look and the watch wakes nobody.
+            // Read again: a change before the watch began wakes nothing.
             notify = Some(Notify::new(vec![cluster.clone()])?);
             continue;
         };
-        let line = format!(
-            "waiting for the cluster network's configuration in {}: {reason}",
-            cluster.display()
-        );
-        waiting(&line);
-        let is_news = said
+        let notice = Notice::WaitsForNetwork {
+            dir: cluster.clone(),
+            reason,
+        };
+        waiting(&notice);
+        let line = diagnostic::line(&notice);
+        let is_news = reported
             .as_ref()
-            .is_none_or(|(when, what)| *what != reason || when.elapsed() >= SAID_EVERY);
+            .is_none_or(|(when, last)| *last != line || when.elapsed() >= REPORT_EVERY);
         if is_news {
-            say(&line);
-            said = Some((Instant::now(), reason));
+            say(&notice);
+            reported = Some((Instant::now(), line));
         }
-        let left = options.wait.map_or(SAID_EVERY, |limit| limit - waited);
-        if notify.wait(left.min(SAID_EVERY)) == Wake::End {
+        let remaining = options.wait.map_or(REPORT_EVERY, |limit| limit - waited);
+        if notify.wait(remaining.min(REPORT_EVERY)) == Wake::End {
             return Ok(None);
         }
     }
@@ -210,32 +213,29 @@ pub(super) fn put(
     check::journal(paths, plan)?;
     stage::sweep(&paths.here(&paths.conf_dir));
     stage::sweep(&paths.here(&paths.bin_dir));
-    let was_there = before.is_some();
-    let outcome = staged_and_put(paths, plan, before, made_dir);
-    if outcome.is_err() && !was_there {
+    let was_installed = before.is_some();
+    let outcome = stage_and_put(paths, plan, before, made_dir);
+    if outcome.is_err() && !was_installed {
         manifest::undo_folder(paths);
     }
     let conf = paths.conf_dir.join(&plan.name);
     outcome.inspect(|()| {
-        say(&format!(
-            "installed {} and {}, in front of {}",
-            paths.binary().display(),
-            conf.display(),
-            plan.conf
-                .cluster_network()
-                .unwrap_or_else(|| "its delegates".to_owned()),
-        ));
+        say(&Notice::Installed {
+            binary: paths.binary(),
+            conf,
+            network: plan.conf.cluster_network(),
+        });
     })
 }
 
-fn staged_and_put(
+fn stage_and_put(
     paths: &HostPaths,
     plan: &InstallPlan,
     before: Option<Manifest>,
     made_dir: bool,
 ) -> Result<(), SetupError> {
     let own = Path::new(OURSELVES);
-    let failed = |cause| SetupError::io(own, "cannot be read", cause);
+    let failed = |cause| SetupError::io(own, FileAction::Read, cause);
     let content = Content::of(own).map_err(failed)?;
     let conf = paths.conf_dir.join(&plan.name);
     let mut manifest = Manifest::new(paths, content.clone(), conf.clone(), plan.follows);
@@ -251,17 +251,17 @@ fn staged_and_put(
         manifest.repairs = before.repairs;
         manifest.made_conf_dir |= before.made_conf_dir;
     } else if Manifest::conf(paths)?.is_some() {
-        // Installed once, and the manifest was removed.
+        // An earlier installation, whose manifest was removed.
         put_by_us = vec![binary.clone(), conf.clone()];
     }
-    let gone: Vec<_> = plan
+    let removed: Vec<_> = plan
         .remove
         .iter()
         .map(|name| paths.conf_dir.join(name))
         .collect();
-    for path in [&binary, &conf].into_iter().chain(&gone) {
+    for path in [&binary, &conf].into_iter().chain(&removed) {
         let is_ours = put_by_us.contains(path)
-            // A copy of ours under another name, which somebody made by renaming it.
+            // Ours, which another program renamed.
             || put_by_us.iter().any(|ours| path.display().to_string().starts_with(&format!("{}.", ours.display())));
         if !is_ours {
             manifest.keep(paths, path)?;
@@ -269,8 +269,8 @@ fn staged_and_put(
     }
     let stdin = plan.conf.on_stdin().to_string();
     let mut staged = vec![manifest.stage(paths)?, Manifest::stage_conf(paths, &stdin)?];
-    let is_there = Content::of(&paths.here(&binary)).is_ok_and(|there| there == content);
-    if !is_there || binary::wrong_mode(&paths.here(&binary)).is_some() {
+    let is_current = Content::of(&paths.here(&binary)).is_ok_and(|found| found == content);
+    if !is_current || binary::wrong_mode(&paths.here(&binary)).is_some() {
         let mut source = File::open(own).map_err(failed)?;
         staged.push(Staged::copy(
             &paths.here(&binary),
@@ -278,14 +278,14 @@ fn staged_and_put(
             binary::MODE,
         )?);
     }
-    if plan.why.is_some() {
+    if plan.drift.is_some() {
         let text = plan.conf.text();
         staged.push(Staged::text(&paths.here(&conf), text.as_bytes(), 0o600)?);
     }
     for file in staged {
         file.put()?;
     }
-    for path in gone {
+    for path in removed {
         stage::remove(&paths.here(&path))?;
     }
     Ok(())

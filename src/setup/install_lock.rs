@@ -1,4 +1,4 @@
-//! One at a time: whoever changes a node's installation holds its lock.
+//! The lock of a node's installation: one process changes it at a time.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -8,27 +8,28 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 
+use super::error::FileAction;
 use super::{HostPaths, SetupError, manifest};
 
-/// How long somebody else's turn is waited for: a pod that is being replaced ends within this.
+/// How long to wait for another process: a pod that is being replaced ends within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The lock of an installation, held until this is dropped.
 ///
-/// It is a file in the folder of the manifest, which only root can enter: a lock on the runtime's own
-/// directory would be anybody's, who can read it.
+/// It is a file in the folder of the manifest, which only root can enter. Every user who can read
+/// the runtime's own directory could lock that.
 #[derive(Debug)]
 pub(super) struct InstallLock {
     lock: File,
     path: PathBuf,
-    /// Whether the runtime's directory was made just now.
+    /// Whether this process has just created the runtime's directory.
     pub(super) made_dir: bool,
 }
 
 impl InstallLock {
-    /// Takes the turn. A directory of our own is made where it is missing; one that the cluster
-    /// network shares is somebody else's to make.
+    /// Takes the lock. Creates the runtime's directory if it is missing and the cluster network does
+    /// not write there.
     pub(super) fn take(paths: &HostPaths) -> Result<InstallLock, SetupError> {
         let dir = paths.here(&paths.conf_dir);
         let made_dir = make_sure_of(&dir, paths)?;
@@ -44,20 +45,20 @@ impl InstallLock {
                         made_dir,
                     });
                 }
-                // It was removed with the installation: there is a new one to lock.
+                // An uninstall removed the file: lock the new one.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(PAUSE);
                 }
                 Err(TryLockError::WouldBlock) => return Err(SetupError::Busy { dir }),
                 Err(TryLockError::Error(cause)) => {
-                    return Err(SetupError::io(&path, "cannot be locked", cause));
+                    return Err(SetupError::io(&path, FileAction::Lock, cause));
                 }
             }
         }
     }
 
-    /// Takes it again where the folder was made anew: the lock is on the one that is gone.
+    /// Takes the lock again if the folder was replaced, since the lock is on the previous one.
     pub(super) fn renew(&mut self, paths: &HostPaths) -> Result<(), SetupError> {
         if !is_at(&self.lock, &self.path) {
             *self = InstallLock::take(paths)?;
@@ -67,7 +68,7 @@ impl InstallLock {
 }
 
 impl Drop for InstallLock {
-    /// Where nothing is installed, nothing stays.
+    /// Removes the file where nothing is installed.
     fn drop(&mut self) {
         if is_at(&self.lock, &self.path) {
             manifest::forget_lock(&self.path);
@@ -75,23 +76,23 @@ impl Drop for InstallLock {
     }
 }
 
-/// Makes sure that the runtime's directory is there, and returns whether it was made.
+/// Makes sure that the runtime's directory exists, and returns whether this created it.
 fn make_sure_of(dir: &Path, paths: &HostPaths) -> Result<bool, SetupError> {
     match fs::metadata(dir) {
         Ok(found) if found.is_dir() => Ok(false),
         Ok(_) => {
             let cause = io::Error::from(io::ErrorKind::NotADirectory);
-            Err(SetupError::io(dir, "cannot be read", cause))
+            Err(SetupError::io(dir, FileAction::Read, cause))
         }
         Err(cause) if cause.kind() == io::ErrorKind::NotFound && paths.is_apart() => {
             let made = DirBuilder::new().create(dir);
-            made.map_err(|cause| SetupError::io(dir, "cannot be made", cause))?;
+            made.map_err(|cause| SetupError::io(dir, FileAction::Create, cause))?;
             Ok(true)
         }
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(SetupError::NoConfDir {
             dir: dir.to_owned(),
         }),
-        Err(cause) => Err(SetupError::io(dir, "cannot be read", cause)),
+        Err(cause) => Err(SetupError::io(dir, FileAction::Read, cause)),
     }
 }
 
@@ -101,10 +102,10 @@ fn open(path: &Path, paths: &HostPaths) -> Result<File, SetupError> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     let opened = options.custom_flags(flags.bits()).open(path);
-    opened.map_err(|cause| SetupError::io(path, "cannot be opened", cause))
+    opened.map_err(|cause| SetupError::io(path, FileAction::Open, cause))
 }
 
-/// Whether the file that is open is the one at the path.
+/// Whether the open file is the one at the path.
 fn is_at(file: &File, path: &Path) -> bool {
     let number = |found: Metadata| (found.dev(), found.ino());
     let there = fs::symlink_metadata(path).ok().map(number);

@@ -1,15 +1,14 @@
-//! What an installation put on the node and what was there before, so that all of it can be
-//! taken back.
+//! The record of an installation: what it put on the node, and what it replaced.
 //!
 //! ```text
-//! <conf-dir>/.jackfield/manifest.json    this
-//! <conf-dir>/.jackfield/lock             held by whoever changes the installation
+//! <conf-dir>/.jackfield/manifest.json    the manifest
+//! <conf-dir>/.jackfield/lock             locked while a process changes the installation
 //! <conf-dir>/.jackfield/conf.json        our configuration, as it comes on stdin
-//! <conf-dir>/.jackfield/before/…         what was replaced, byte for byte
+//! <conf-dir>/.jackfield/before/…         the replaced files, byte for byte
 //! ```
 //!
-//! Beside the configuration, since a container that installs has no other directory; runtimes
-//! read no folders there.
+//! The folder is beside the configuration, since a container that installs has no other directory.
+//! Runtimes read no folders there.
 
 use std::fs;
 use std::io;
@@ -19,6 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::binary::Content;
+use super::error::{FileAction, ManifestError};
 use super::stage::{self, Staged};
 use super::{HostPaths, SetupError};
 use crate::cni::RawObject;
@@ -32,7 +32,7 @@ const BEFORE: &str = "before";
 const LOCK: &str = "lock";
 /// The largest of these files that is read, in bytes.
 const MAX_FILE: u64 = 4 << 20;
-/// The form of the file.
+/// The form of the manifest.
 const FORM: u32 = 1;
 
 /// The record of an installation.
@@ -40,44 +40,44 @@ const FORM: u32 = 1;
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
     form: u32,
-    /// Which release was installed.
+    /// The installed release.
     pub version: semver::Version,
     /// The binary's path on the host.
     pub binary: PathBuf,
-    /// What was put there.
+    /// The content of the binary.
     pub content: Content,
     /// The configuration's path on the host.
     pub conf: PathBuf,
-    /// Where the cluster network's configuration comes to, on the host.
+    /// The directory of the cluster network's configuration, on the host.
     pub cluster_conf_dir: PathBuf,
-    /// Whether the configuration follows the first network in there.
+    /// Whether the configuration follows the first network in that directory.
     pub follows: bool,
-    /// What the file of that network held.
+    /// The content of that network's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Content>,
-    /// Whether the directory of the configuration was made for it.
+    /// Whether the installation created the directory of the configuration.
     #[serde(default)]
     pub made_conf_dir: bool,
-    /// What Multus was configured to do, where its place was taken: in our words, without what a
-    /// template says. Every later template is laid over it.
+    /// Multus' configuration in our keys, where ours replaced it, without the keys of a template.
+    /// Every later template is laid over it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<RawObject>,
-    /// What was replaced.
+    /// The replaced files.
     #[serde(default)]
     pub replaced: Vec<Replaced>,
-    /// When Jackfield came to the node, in seconds since the epoch; 0 where an earlier release that did
-    /// not keep it installed it.
+    /// When Jackfield was first installed, in seconds since the epoch; 0 where an earlier release
+    /// installed it, which did not record the time.
     #[serde(default)]
     pub installed: u64,
-    /// When something was repaired, in seconds since the epoch.
+    /// The times of the repairs, in seconds since the epoch.
     #[serde(default)]
     pub repairs: Vec<u64>,
-    /// Whether it is being taken away, and waits for pods that run.
+    /// Whether an uninstall has begun, and waits for pods that still run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_leaving: bool,
 }
 
-/// A file that stood where something of ours is, or in its way.
+/// A file that ours replaced, or that was in its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replaced {
     /// Its path on the host.
@@ -86,13 +86,13 @@ pub struct Replaced {
     pub kept: String,
     /// Its permissions, without those to run as another user.
     pub mode: u32,
-    /// Its user and group; root's where an earlier release kept it.
+    /// Its user and group; root's where an earlier release made the copy.
     #[serde(default)]
     pub owner: Option<(u32, u32)>,
 }
 
 impl Manifest {
-    /// A manifest of what is about to be put in place.
+    /// The manifest of a new installation.
     pub(super) fn new(
         paths: &HostPaths,
         content: Content,
@@ -117,7 +117,7 @@ impl Manifest {
         }
     }
 
-    /// The manifest in the runtime's directory; none when nothing is installed there.
+    /// The manifest in the runtime's directory; `None` when nothing is installed there.
     ///
     /// # Errors
     /// [`SetupError::Manifest`], [`SetupError::NoManifest`] and [`SetupError::Io`].
@@ -128,26 +128,29 @@ impl Manifest {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
                 return nothing_lost(paths).map(|()| None);
             }
-            Err(cause) => return Err(SetupError::io(&file, "cannot be read", cause)),
+            Err(cause) => return Err(SetupError::io(&file, FileAction::Read, cause)),
         };
         let mut manifest: Manifest =
             serde_json::from_slice(&text).map_err(|cause| SetupError::Manifest {
                 file: file.clone(),
-                cause: cause.to_string(),
+                cause: cause.into(),
             })?;
         if manifest.form != FORM {
-            let cause = format!("its form is {}, this version reads {FORM}", manifest.form);
+            let cause = ManifestError::Form {
+                found: manifest.form,
+                expected: FORM,
+            };
             return Err(SetupError::Manifest { file, cause });
         }
         manifest.as_called_in(paths);
         Ok(Some(manifest))
     }
 
-    /// Gives every path the name that its directory has in `paths`: links lead the host to a directory
-    /// that a container knows by the name that it was told.
+    /// Gives every path the name that its directory has in `paths`. The host may reach a directory by
+    /// a link, and a container by the name of its mount.
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
-        // This file was found there.
+        // The manifest was read in this directory.
         let mut names = vec![(dir(&self.conf), paths.conf_dir.clone())];
         let bin_dir = dir(&self.binary);
         if paths.is_host() {
@@ -168,8 +171,8 @@ impl Manifest {
         }
     }
 
-    /// Whether a container has at `here` the binary that it does not see, or sees by another name,
-    /// where the manifest has it.
+    /// Whether `here` is our binary for a container, which does not see it, or sees it by another
+    /// name, at the manifest's path.
     fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
@@ -179,7 +182,7 @@ impl Manifest {
         }
     }
 
-    /// Writes it beside its place.
+    /// Stages the manifest.
     pub(super) fn stage(&self, paths: &HostPaths) -> Result<Staged, SetupError> {
         let folder = paths.here(&folder(paths));
         make_folder(&folder)?;
@@ -188,7 +191,7 @@ impl Manifest {
         Staged::text(&folder.join(FILE), text.as_bytes(), 0o600)
     }
 
-    /// Keeps a copy of what stands at `path` of the host, if it is there and not kept yet.
+    /// Copies the file at `path` of the host aside, if it exists and has no copy yet.
     pub(super) fn keep(&mut self, paths: &HostPaths, path: &Path) -> Result<(), SetupError> {
         use std::os::unix::fs::MetadataExt;
         let here = paths.here(path);
@@ -198,41 +201,41 @@ impl Manifest {
         let mut file = match regular_file::open(&here) {
             Ok(file) => file,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(cause) => return Err(SetupError::io(&here, "cannot be read", cause)),
+            Err(cause) => return Err(SetupError::io(&here, FileAction::Read, cause)),
         };
         let folder = paths.here(&folder(paths)).join(BEFORE);
         make_folder(&folder)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let kept = format!("{}-{name}", self.replaced.len());
         let found = file.metadata();
-        let found = found.map_err(|cause| SetupError::io(&here, "cannot be read", cause))?;
+        let found = found.map_err(|cause| SetupError::io(&here, FileAction::Read, cause))?;
         Staged::copy(&folder.join(&kept), &mut file, 0o600)?.put()?;
         self.replaced.push(Replaced {
             path: path.to_owned(),
             kept,
-            // Whoever wrote it must not get a program that runs as another user.
+            // The author of the file must not get a program that runs as another user.
             mode: found.mode() & 0o777,
             owner: Some((found.uid(), found.gid())),
         });
         Ok(())
     }
 
-    /// Puts back what was kept of a path of the host, byte for byte; tells whether there was
-    /// anything.
+    /// Restores the file at `path` of the host from its copy, byte for byte. Returns whether there was
+    /// a copy.
     pub(super) fn restore(&self, paths: &HostPaths, path: &Path) -> Result<bool, SetupError> {
         let Some(replaced) = self.replaced.iter().find(|kept| kept.path == path) else {
             return Ok(false);
         };
         let kept = paths.here(&folder(paths)).join(BEFORE).join(&replaced.kept);
         let mut file = regular_file::open(&kept)
-            .map_err(|cause| SetupError::io(&kept, "cannot be read", cause))?;
+            .map_err(|cause| SetupError::io(&kept, FileAction::Read, cause))?;
         let staged = Staged::copy(&paths.here(path), &mut file, replaced.mode & 0o777)?;
         staged.owned_by(replaced.owner.unwrap_or((0, 0)))?.put()?;
         Ok(true)
     }
 
-    /// Writes our configuration beside the manifest: detaching needs to know where everything is,
-    /// also when somebody took the configuration itself away.
+    /// Stages a copy of our configuration beside the manifest. Detaching needs its paths, even when
+    /// the configuration itself was removed.
     pub(super) fn stage_conf(paths: &HostPaths, text: &str) -> Result<Staged, SetupError> {
         let folder = paths.here(&folder(paths));
         make_folder(&folder)?;
@@ -247,19 +250,19 @@ impl Manifest {
                 .map(Some)
                 .map_err(|cause| SetupError::Manifest {
                     file,
-                    cause: cause.to_string(),
+                    cause: cause.into(),
                 }),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(cause) => Err(SetupError::io(&file, "cannot be read", cause)),
+            Err(cause) => Err(SetupError::io(&file, FileAction::Read, cause)),
         }
     }
 
-    /// Takes the folder away with everything in it.
+    /// Removes the folder with everything in it.
     pub(super) fn forget(paths: &HostPaths) -> Result<(), SetupError> {
         let folder = paths.here(&folder(paths));
         match fs::remove_dir_all(&folder) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                Err(SetupError::io(&folder, "cannot be removed", cause))
+                Err(SetupError::io(&folder, FileAction::Remove, cause))
             }
             _ => {
                 stage::sync_dir_of(&folder);
@@ -269,12 +272,13 @@ impl Manifest {
     }
 }
 
-/// Without a manifest nobody knows any more where the copies in the folder belong. An installation
-/// that was ended before it began has made some of what still stands where it did.
+/// Refuses a folder without a manifest that has the only copy of a file, since only the manifest has
+/// its path. An installation that was interrupted early leaves copies of files that are still in
+/// their places.
 fn nothing_lost(paths: &HostPaths) -> Result<(), SetupError> {
     let folder = paths.here(&folder(paths));
     let before = folder.join(BEFORE);
-    let unreadable = |path: &Path, cause| SetupError::io(path, "cannot be read", cause);
+    let unreadable = |path: &Path, cause| SetupError::io(path, FileAction::Read, cause);
     let copies = match fs::read_dir(&before) {
         Ok(copies) => copies,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -301,7 +305,7 @@ fn nothing_lost(paths: &HostPaths) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Takes the folder away when an installation that failed made it and there is no manifest.
+/// Removes the folder of an installation that failed before it wrote a manifest.
 pub(super) fn undo_folder(paths: &HostPaths) {
     let folder = paths.here(&folder(paths));
     if !folder.join(FILE).exists() {
@@ -309,17 +313,17 @@ pub(super) fn undo_folder(paths: &HostPaths) {
     }
 }
 
-/// The file that is locked while an installation changes.
+/// The file of the installation's lock.
 pub(super) fn lock(paths: &HostPaths) -> PathBuf {
     paths.here(&folder(paths)).join(LOCK)
 }
 
-/// Makes the folder, for root alone.
+/// Creates the folder, for root alone.
 pub(super) fn make_folder_of(paths: &HostPaths) -> Result<(), SetupError> {
     make_folder(&paths.here(&folder(paths)))
 }
 
-/// Takes the lock's file away with its folder, where nothing is installed.
+/// Removes the lock's file and its folder, where nothing is installed.
 pub(super) fn forget_lock(lock: &Path) {
     let Some(folder) = lock.parent() else { return };
     if !folder.join(FILE).exists() {
@@ -338,7 +342,7 @@ fn make_folder(folder: &Path) -> Result<(), SetupError> {
     builder.recursive(true).mode(0o700);
     builder
         .create(folder)
-        .map_err(|cause| SetupError::io(folder, "cannot be made", cause))
+        .map_err(|cause| SetupError::io(folder, FileAction::Create, cause))
 }
 
 /// Seconds since the epoch.

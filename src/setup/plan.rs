@@ -1,32 +1,32 @@
-//! What the runtime's directory should hold, from what it and its surroundings hold now.
+//! What the runtime's directory should hold, from what the node's directories hold now.
 
 mod difference;
 mod named;
 
 use std::path::{Path, PathBuf};
-
-pub(super) use difference::remedy;
+use std::sync::Arc;
 
 use super::binary::Content;
 use super::conf::OurConf;
 use super::directory::{Candidate, Directory, Kind, NAMES};
 use super::manifest::Manifest;
+use super::problem::{Drift, NoNetwork};
 use super::{HostPaths, SetupError};
 use crate::cni::{NetworkConfig, RawObject};
 
-/// The directories as they are.
+/// The node's directories, as they are now.
 pub(super) struct Seen {
     paths: HostPaths,
-    /// What the runtime reads.
+    /// The directory that the runtime reads.
     pub(super) runtime: Directory,
-    /// What the cluster network comes to, where that is another directory.
+    /// The directory to which the cluster network writes, where that is another one.
     pub(super) apart: Option<Directory>,
-    /// What Multus is configured to do, where its configuration is to give way to ours now.
+    /// Multus' configuration in our keys, where ours is to replace it now.
     pub(super) takes_over: Option<RawObject>,
-    /// A copy of ours under a name that the runtime does not read.
-    pub(super) lost: Option<(String, OurConf)>,
-    /// What was installed last.
-    kept: Option<OurConf>,
+    /// Our configuration under a name that the runtime does not read.
+    pub(super) renamed: Option<(String, OurConf)>,
+    /// The configuration that was installed last.
+    previous: Option<OurConf>,
 }
 
 impl Seen {
@@ -37,7 +37,7 @@ impl Seen {
             false => None,
         };
         let name = manifest.and_then(|manifest| manifest.conf.file_name()?.to_str());
-        let lost = name.and_then(|name| {
+        let renamed = name.and_then(|name| {
             runtime.aside.iter().find_map(|aside| {
                 let file = paths.here(&runtime.file(aside));
                 match super::directory::kind(&file) {
@@ -51,27 +51,27 @@ impl Seen {
             runtime,
             apart,
             takes_over: None,
-            lost,
-            kept: match manifest {
+            renamed,
+            previous: match manifest {
                 Some(_) => Manifest::conf(paths)?.as_ref().and_then(OurConf::read),
                 None => None,
             },
         })
     }
 
-    /// The same where what was installed last is known from elsewhere.
-    pub(super) fn remembering(mut self, conf: Option<&RawObject>) -> Seen {
-        self.kept = conf.and_then(OurConf::read);
+    /// The same, with `conf` as the configuration that was installed last.
+    pub(super) fn with_previous(mut self, conf: Option<&RawObject>) -> Seen {
+        self.previous = conf.and_then(OurConf::read);
         self
     }
 
-    /// Where the cluster network's configuration is.
+    /// The directory of the cluster network's configuration.
     pub(super) fn cluster(&self) -> &Directory {
         self.apart.as_ref().unwrap_or(&self.runtime)
     }
 }
 
-/// What is to be.
+/// What the installer is to put in place.
 #[derive(Debug)]
 pub(super) struct InstallPlan {
     /// Our configuration.
@@ -80,33 +80,33 @@ pub(super) struct InstallPlan {
     pub(super) name: String,
     /// Whether it follows the first network of the directory.
     pub(super) follows: bool,
-    /// What Multus was configured to do, where its place is or was taken.
+    /// Multus' configuration in our keys, where ours replaces or has replaced it.
     pub(super) taken_over: Option<RawObject>,
-    /// Files of the runtime's directory that have no place beside it.
+    /// Files of the runtime's directory that must not stay beside it.
     pub(super) remove: Vec<String>,
-    /// The cluster network, where its file was looked at.
+    /// The cluster network, where its file can be read.
     pub(super) network: Option<NetworkConfig>,
-    /// What is not so yet; nothing when the configuration is right as it is.
-    pub(super) why: Option<String>,
+    /// What the runtime's directory has otherwise; `None` when it is as planned.
+    pub(super) drift: Option<Drift>,
 }
 
 impl InstallPlan {
-    /// What the file of the network that is followed holds.
+    /// The content of the followed network's file.
     pub(super) fn followed(&self, paths: &HostPaths) -> Option<Content> {
         let file = self.conf.cluster_network().filter(|_| self.follows)?;
         Content::of(&paths.here(Path::new(&file))).ok()
     }
 
-    /// Whether nothing is to be done but to follow the network to another name of its file, which
-    /// held `before`.
+    /// Whether the plan only follows the network to another name of its file, whose content was
+    /// `before`.
     pub(super) fn is_rename(&self, seen: &Seen, before: Option<&Content>) -> bool {
         let network = self.conf.cluster_network();
-        let (Some((name, there)), Some(network), Some(before)) =
+        let (Some((name, current)), Some(network), Some(before)) =
             (seen.runtime.ours(), network, before)
         else {
             return false;
         };
-        let is_followed = there.clone().in_front_of(Path::new(&network)) == self.conf;
+        let is_followed = current.clone().in_front_of(Path::new(&network)) == self.conf;
         name == self.name
             && is_followed
             && self.remove.is_empty()
@@ -114,13 +114,13 @@ impl InstallPlan {
     }
 }
 
-/// What can be said of the directories.
+/// Whether there is a plan.
 #[derive(Debug)]
 pub(super) enum Outlook {
-    /// This is to be.
+    /// There is one.
     Ready(Box<InstallPlan>),
     /// There is no network yet to stand in front of.
-    Waiting(String),
+    Waiting(NoNetwork),
 }
 
 /// Plans what `template` asks for, or what is installed already.
@@ -130,21 +130,21 @@ pub(super) fn plan(
     seen: &Seen,
 ) -> Result<Outlook, SetupError> {
     let runtime = &seen.runtime;
-    let there = runtime.ours();
+    let current = runtime.ours();
     let is_installed = manifest.is_some_and(|manifest| !manifest.is_leaving);
-    if there.is_none() && !is_installed && seen.takes_over.is_none() {
+    if current.is_none() && !is_installed && seen.takes_over.is_none() {
         no_multus(runtime)?;
     }
-    let existing = there
+    let existing = current
         .map(|(_, conf)| conf)
-        .or(seen.lost.as_ref().map(|(_, conf)| conf))
-        .or(seen.kept.as_ref());
+        .or(seen.renamed.as_ref().map(|(_, conf)| conf))
+        .or(seen.previous.as_ref());
     let before = manifest.and_then(|manifest| manifest.taken_over.as_ref());
     let taken_over = seen.takes_over.as_ref().or(before);
     let wanted = wanted(template, taken_over, seen);
     let follows = wanted.is_none() && manifest.is_some_and(|manifest| manifest.follows);
     let base = match (wanted, existing) {
-        // Who follows Multus in its own list is known from there.
+        // In a takeover, the plugins that follow Multus in its list are in `wanted` already.
         (Some(wanted), Some(existing)) if seen.takes_over.is_none() => wanted.followed_as(existing),
         (Some(wanted), _) => wanted,
         (None, Some(existing)) => existing.clone(),
@@ -165,14 +165,14 @@ pub(super) fn plan(
             }
             (other, Some(existing)) => match still_there(existing, cluster) {
                 Some(file) => (base.in_front_of(&file), None),
-                None => return Ok(Outlook::Waiting(describe(&other))),
+                None => return Ok(Outlook::Waiting(no_network(&other))),
             },
-            (other, None) => return Ok(Outlook::Waiting(describe(&other))),
+            (other, None) => return Ok(Outlook::Waiting(no_network(&other))),
         }
     };
-    let name = match there {
-        Some((name, there)) if runtime.first().is_some_and(|first| first.name == name) => {
-            if *there == conf || name.ends_with(".conflist") {
+    let name = match current {
+        Some((name, current)) if runtime.first().is_some_and(|first| first.name == name) => {
+            if *current == conf || name.ends_with(".conflist") {
                 name.to_owned()
             } else {
                 first_name(runtime, seen.takes_over.is_some())?
@@ -189,9 +189,9 @@ pub(super) fn plan(
         gives_way.then(|| file.name.clone())
     });
     let remove: Vec<String> = superseded
-        .chain(seen.lost.iter().map(|(name, _)| name.clone()))
+        .chain(seen.renamed.iter().map(|(name, _)| name.clone()))
         .collect();
-    let why = difference::find(manifest, seen, &conf, &name);
+    let drift = difference::find(manifest, seen, &conf, &name);
     Ok(Outlook::Ready(Box::new(InstallPlan {
         conf,
         name,
@@ -199,12 +199,12 @@ pub(super) fn plan(
         taken_over: taken_over.cloned(),
         remove,
         network,
-        why,
+        drift,
     })))
 }
 
-/// What a template asks for, laid over what was taken over from Multus; none where what is
-/// installed stays as it is.
+/// The keys of a template over those that were taken over from Multus; `None` where the installed
+/// configuration stays as it is.
 fn wanted(
     template: Option<&RawObject>,
     taken_over: Option<&RawObject>,
@@ -217,7 +217,7 @@ fn wanted(
     }
 }
 
-/// A name before all that stays and is not ours.
+/// A name that sorts before all files that stay and are not ours.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let first = runtime.files.iter().find(|file| {
         let goes = match file.kind {
@@ -225,7 +225,7 @@ fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupErro
             Kind::Multus => takes_over,
             _ => false,
         };
-        // What is none and has our name is kept and gives way; what is a network is the node's.
+        // A broken file with our name is copied aside and replaced; a network is the node's.
         let gives_way = NAMES.contains(&file.name.as_str()) && matches!(file.kind, Kind::Broken(_));
         !goes && !gives_way
     });
@@ -239,7 +239,7 @@ fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupErro
         })
 }
 
-/// Multus in front is for `--from-multus`: we would stand one before the other.
+/// Refuses a node whose network is Multus, which only `--from-multus` takes over.
 fn no_multus(runtime: &Directory) -> Result<(), SetupError> {
     match runtime.multus() {
         Some(multus) => Err(SetupError::Multus {
@@ -249,7 +249,7 @@ fn no_multus(runtime: &Directory) -> Result<(), SetupError> {
     }
 }
 
-/// The cluster network's file that is named now, when it is still a network.
+/// The file of the cluster network that `existing` names, where it still configures a network.
 fn still_there(existing: &OurConf, cluster: &Directory) -> Option<PathBuf> {
     let named = PathBuf::from(existing.cluster_network()?);
     let name = named.strip_prefix(&cluster.path).ok()?.to_str()?;
@@ -258,10 +258,13 @@ fn still_there(existing: &OurConf, cluster: &Directory) -> Option<PathBuf> {
     is_network.then_some(named)
 }
 
-fn describe(candidate: &Candidate<'_>) -> String {
+fn no_network(candidate: &Candidate<'_>) -> NoNetwork {
     match candidate {
-        Candidate::Broken(name, cause) => format!("{name} comes first and is none: {cause}"),
-        Candidate::None | Candidate::Found(..) => "there is none".to_owned(),
+        Candidate::Broken(name, cause) => NoNetwork::BrokenFirst {
+            name: (*name).to_owned(),
+            cause: Arc::clone(cause),
+        },
+        Candidate::None | Candidate::Found(..) => NoNetwork::Missing,
     }
 }
 

@@ -1,23 +1,24 @@
-//! What the installer says of its node goes to the agent, which tells the cluster: the installer has
-//! no access to the API.
+//! Reports the state of the installation to the agent, which writes it to the cluster. The installer
+//! has no access to the API.
 
 use std::path::PathBuf;
 
 use super::install::Options;
 use crate::cluster::{Informant, Installation, InstallationState};
+use crate::diagnostic::{self, Problem};
 
-/// Where the agent listens unless the configuration says otherwise.
+/// The default socket of the agent.
 const AGENT: &str = "/run/jackfield/agent/agent.sock";
 
-/// The state of the node as the agent was told last.
+/// The last state that the agent received.
 #[derive(Debug)]
 pub(super) struct Report {
     agent: Informant,
-    told: Option<(InstallationState, String)>,
+    last: Option<(InstallationState, String)>,
 }
 
 impl Report {
-    /// Nothing is told yet. What `is_known` is no news.
+    /// A report without a state yet.
     pub(super) fn new(options: &Options) -> Report {
         let socket = options.template.as_ref().and_then(|template| {
             let named: Option<PathBuf> = template.read("agentSocket").ok().flatten();
@@ -25,29 +26,27 @@ impl Report {
         });
         Report {
             agent: Informant::at(&socket.unwrap_or_else(|| AGENT.into())),
-            told: None,
+            last: None,
         }
     }
 
-    /// The node has been in this state since before this process began.
-    pub(super) fn is_known(&mut self, state: InstallationState, message: &str) {
-        self.told.get_or_insert((state, message.to_owned()));
+    /// Takes a state that the node was in before this process began, so that it is no news.
+    pub(super) fn assume(&mut self, state: InstallationState, problem: &dyn Problem) {
+        self.last
+            .get_or_insert_with(|| (state, diagnostic::line(problem)));
     }
 
-    /// Tells the state, also where the agent was told it before: that one may have ended since.
-    pub(super) fn tell(&mut self, state: InstallationState, message: &str) {
-        let is_news = self
-            .told
-            .as_ref()
-            .is_none_or(|(told, words)| (*told, words.as_str()) != (state, message));
+    /// Sends the state, even if the agent received it before, since that agent may have ended.
+    pub(super) fn send(&mut self, state: InstallationState, problem: &dyn Problem) {
+        let current = (state, diagnostic::line(problem));
         let installation = Installation {
             state: state.as_str().into(),
-            message: message.to_owned(),
-            is_news,
+            message: current.1.clone(),
+            is_news: self.last.as_ref() != Some(&current),
         };
-        // An agent that is away is told at the next look.
+        // If the agent does not answer, the next look sends the state again.
         if self.agent.tell(installation) {
-            self.told = Some((state, message.to_owned()));
+            self.last = Some(current);
         }
     }
 }

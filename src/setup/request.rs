@@ -1,18 +1,17 @@
-//! A call about the whole node, as no runtime makes it.
+//! A call about the whole node, which no runtime makes.
 
 use crate::cni::RawObject;
-use crate::request::{Call, Request};
+use crate::request::{Call, Request, RequestError};
 
-/// The request that a configuration makes when nobody's pod is meant.
+/// The request of a configuration without a pod.
 ///
 /// # Errors
-/// One line about what is wrong with the configuration.
-pub(super) fn about_the_node(conf: RawObject, cni_path: &str) -> Result<Request, String> {
+/// When the configuration is invalid.
+pub(super) fn about_the_node(conf: RawObject, cni_path: &str) -> Result<Request, RequestError> {
     let call = Call::read(|wanted| match wanted {
         "CNI_COMMAND" => Some("STATUS".to_owned()),
         "CNI_PATH" => Some(cni_path.to_owned()),
         _ => None,
-    })
-    .map_err(|error| error.to_string())?;
-    Request::for_people(call, conf).map_err(|error| error.to_string())
+    })?;
+    Request::for_people(call, conf)
 }

@@ -1,9 +1,9 @@
 //! Files that appear whole or not at all.
 //!
-//! Everything that an installation writes is staged first, each file beside its place under a
-//! name that no runtime reads, synced to disk; only when all of it is there is it put in place,
-//! by renames, which need no space. A runtime's watch misses what is renamed from another
-//! directory, and opening a binary for writing while plugins run it is refused.
+//! An installation stages all its files first: each one is written beside its place, under a name
+//! that no runtime reads, and synced to disk. Then renames, which need no space, put them in place.
+//! The staged file is in the same directory because a runtime's watch misses a rename from another
+//! one. A binary is not overwritten because the kernel refuses that while plugins run it.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::SetupError;
+use super::error::FileAction;
 
-/// What a file on its way is called.
+/// The name of a staged file.
 const PREFIX: &str = ".jackfield-";
 const SUFFIX: &str = ".tmp";
 
-/// A file that is written and not yet in its place; dropped, it is gone.
+/// A file that is written and not yet in its place. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Staged {
     file: NamedTempFile,
@@ -54,33 +55,33 @@ impl Staged {
             Ok(file)
         };
         Ok(Staged {
-            file: stage().map_err(|cause| SetupError::io(target, "cannot be written", cause))?,
+            file: stage().map_err(|cause| SetupError::io(target, FileAction::Write, cause))?,
             target: target.to_owned(),
         })
     }
 
-    /// Gives it to a user and a group.
+    /// Gives the file to a user and a group.
     pub(super) fn owned_by(self, (user, group): (u32, u32)) -> Result<Staged, SetupError> {
         fchown(self.file.as_file(), Some(user), Some(group))
-            .map_err(|cause| SetupError::io(&self.target, "cannot be given to its owner", cause))?;
+            .map_err(|cause| SetupError::io(&self.target, FileAction::ChangeOwner, cause))?;
         Ok(self)
     }
 
-    /// Puts it in its place.
+    /// Puts the file in its place.
     pub(super) fn put(self) -> Result<(), SetupError> {
         let Staged { file, target } = self;
         file.persist(&target)
-            .map_err(|error| SetupError::io(&target, "cannot be put in place", error.error))?;
+            .map_err(|error| SetupError::io(&target, FileAction::PutInPlace, error.error))?;
         sync_dir_of(&target);
         Ok(())
     }
 }
 
-/// Takes a file away; one that is gone is no error.
+/// Removes a file, unless it is gone already.
 pub(super) fn remove(path: &Path) -> Result<(), SetupError> {
     match fs::remove_file(path) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-            Err(SetupError::io(path, "cannot be removed", cause))
+            Err(SetupError::io(path, FileAction::Remove, cause))
         }
         _ => {
             sync_dir_of(path);
@@ -89,7 +90,7 @@ pub(super) fn remove(path: &Path) -> Result<(), SetupError> {
     }
 }
 
-/// Takes away what an earlier run that was ended left in `dir` on its way.
+/// Removes the staged files that an earlier, interrupted run left in `dir`.
 pub(super) fn sweep(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -100,8 +101,8 @@ pub(super) fn sweep(dir: &Path) {
     }
 }
 
-/// A name in a directory is on disk when the directory is. Where that cannot be had, a power loss
-/// costs the last change, which `--watch` makes again.
+/// Syncs the directory of `path`, so that a change of its name is on disk. If that fails, a power
+/// loss costs the last change, which `--watch` makes again.
 pub(super) fn sync_dir_of(path: &Path) {
     if let Some(dir) = path.parent() {
         let _ = File::open(dir).and_then(|dir| dir.sync_all());
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_staged_file_appears_when_it_is_put_and_is_gone_when_it_is_not() {
+    fn a_staged_file_appears_when_it_is_put_in_place_and_else_disappears() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a.conf");
         drop(Staged::text(&target, b"x", 0o600).unwrap());
@@ -124,21 +125,23 @@ mod tests {
             fs::metadata(&target).unwrap().permissions().mode() & 0o777,
             0o600
         );
-        let error = Staged::text(&dir.path().join("no/a"), b"x", 0o600).unwrap_err();
-        assert!(
-            error.to_string().contains("no/a: cannot be written"),
-            "{error}"
-        );
+        let missing = dir.path().join("no/a");
+        match Staged::text(&missing, b"x", 0o600).unwrap_err() {
+            SetupError::Io { path, action, .. } => {
+                assert_eq!((path, action), (missing, FileAction::Write));
+            }
+            error => panic!("{error}"),
+        }
     }
 
     #[test]
-    fn what_an_ended_run_left_is_swept_and_nothing_else() {
+    fn only_the_staged_files_of_an_interrupted_run_are_swept() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(".jackfield-abc.tmp"), "").unwrap();
         fs::write(dir.path().join("10-a.conf"), "").unwrap();
         sweep(dir.path());
-        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().flatten().collect();
-        assert_eq!(left.len(), 1);
-        assert_eq!(left[0].file_name(), "10-a.conf");
+        let rest: Vec<_> = fs::read_dir(dir.path()).unwrap().flatten().collect();
+        assert_eq!(rest.len(), 1);
+        assert_eq!(rest[0].file_name(), "10-a.conf");
     }
 }

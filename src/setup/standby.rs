@@ -1,14 +1,15 @@
-//! A node that is Multus', and an installer that stays: it waits, takes over once no pod would fail,
-//! or gives the node back, as it was told.
+//! A node whose network is Multus, under an installer that keeps running: it waits, takes over once
+//! no pod would fail, or gives the node back.
 //!
-//! The attempt to take over is a process of its own. It asks the agent about every pod, and whatever
-//! becomes of it, this one goes on.
+//! Each attempt to take over is a process of its own, which asks the agent about every pod. This
+//! process goes on, however the attempt ends.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::binary::OURSELVES;
 use super::directory::Directory;
+use super::error::FileAction;
 use super::install::Options;
 use super::install_lock::InstallLock;
 use super::manifest::Manifest;
@@ -16,31 +17,32 @@ use super::notify::{Notify, Wake};
 use super::report::Report;
 use super::takeover;
 use super::uninstall;
-use super::{HostPaths, Say, SetupError};
+use super::{HostPaths, Notice, Say, SetupError};
 use crate::cluster::InstallationState;
+use crate::diagnostic::{self, Problem};
 
-/// How soon taking over is tried again where nothing has changed: at first, and at most.
+/// The first and the longest pause between two attempts while nothing changes.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// How often the agent is told, and the directory looked at.
+/// How often the installer looks at the directory and reports to the agent.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// How soon it is tried again after a change: what an attempt leaves is one too.
+/// The pause after a change. An attempt itself changes files.
 const SOON: Duration = Duration::from_secs(2);
-/// How often it is looked whether an attempt has ended.
+/// How often the installer polls a running attempt.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether the installer goes on.
+/// How the wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The node is ours to install on.
+    /// The node's network is not Multus, so the installer goes on.
     GoOn,
-    /// The node was Multus', and has been taken over.
+    /// Jackfield has taken over from Multus.
     TookOver,
-    /// This process is to end.
+    /// A signal ends this process.
     End,
 }
 
-/// Waits as long as the node is Multus'.
+/// Waits as long as the node's network is Multus.
 pub(super) fn wait(
     options: &Options,
     report: &mut Report,
@@ -48,90 +50,96 @@ pub(super) fn wait(
 ) -> Result<Outcome, SetupError> {
     let paths = &options.paths;
     let mut notify = None;
-    let mut said = String::new();
-    let mut tries = Tries::default();
+    let mut last = String::new();
+    let mut attempts = Attempts::default();
     loop {
-        let Some(node) = of_multus(options, say)? else {
+        let Some(standing) = of_multus(options, say)? else {
             return Ok(Outcome::GoOn);
         };
         let Some(notify) = &mut notify else {
-            // What comes between a look and the watch wakes nobody.
+            // Look again: a change before the watch began wakes nothing.
             notify = Some(Notify::new(vec![paths.here(&paths.conf_dir)])?);
             continue;
         };
         let mut limit = LOOK_EVERY;
-        let (state, reason) = match node {
-            Standing::Kept(reason) => (InstallationState::Multus, reason),
-            Standing::InTheWay(reason) => (InstallationState::MigrationWaits, reason),
-            Standing::ToBeTaken => {
-                if tries.is_due() {
-                    match attempt(notify, &said, say)? {
+        let (state, reason): (_, Box<dyn Problem>) = match standing {
+            Standing::Stays(reason) => (InstallationState::Multus, reason),
+            Standing::Blocked(error) => (InstallationState::MigrationWaits, Box::new(error)),
+            Standing::Ready => {
+                if attempts.is_due() {
+                    match attempt(notify, &last, say)? {
                         Attempt::Done => return Ok(Outcome::TookOver),
                         Attempt::Ended => return Ok(Outcome::End),
-                        Attempt::Failed(reason) => tries.failed(reason),
+                        Attempt::Failed(line) => attempts.failed(line),
                     }
                 }
-                limit = limit.min(tries.left());
-                (InstallationState::MigrationWaits, tries.reason.clone())
+                limit = limit.min(attempts.pause());
+                let line = attempts.last_line.clone();
+                (
+                    InstallationState::MigrationWaits,
+                    Box::new(Notice::Attempt(line)),
+                )
             }
         };
-        if said != reason {
-            say(&reason);
-            said.clone_from(&reason);
+        let line = diagnostic::line(&*reason);
+        if last != line {
+            say(&*reason);
+            last = line;
         }
-        report.tell(state, &reason);
+        report.send(state, &*reason);
         match notify.wait(limit) {
             Wake::End => return Ok(Outcome::End),
-            Wake::Changed => tries.soon(),
+            Wake::Changed => attempts.soon(),
             Wake::Quiet => {}
         }
     }
 }
 
-/// When taking over is tried again, and why it failed last.
+/// When the next attempt begins, and why the last one failed.
 #[derive(Default)]
-struct Tries {
-    reason: String,
-    pause: Option<Duration>,
+struct Attempts {
+    /// The last line of the last attempt.
+    last_line: String,
+    backoff: Option<Duration>,
     next: Option<Instant>,
 }
 
-impl Tries {
-    fn left(&self) -> Duration {
+impl Attempts {
+    fn pause(&self) -> Duration {
         let next = self.next.unwrap_or_else(Instant::now);
         next.saturating_duration_since(Instant::now())
     }
 
     fn is_due(&self) -> bool {
-        self.left().is_zero()
+        self.pause().is_zero()
     }
 
-    fn failed(&mut self, reason: String) {
-        let pause = self.pause.map_or(FIRST_PAUSE, |pause| pause * 2);
+    fn failed(&mut self, last_line: String) {
+        let pause = self.backoff.map_or(FIRST_PAUSE, |pause| pause * 2);
         let pause = pause.min(LONGEST_PAUSE);
-        self.pause = Some(pause);
+        self.backoff = Some(pause);
         self.next = Some(Instant::now() + pause);
-        self.reason = reason;
+        self.last_line = last_line;
     }
 
-    /// Something has changed.
+    /// Brings the next attempt forward, after a change.
     fn soon(&mut self) {
         let soon = Instant::now() + SOON;
         self.next = self.next.map(|next| next.min(soon));
     }
 }
 
-/// A node that is Multus'.
+/// What is to become of a node whose network is Multus.
 enum Standing {
-    /// It is to stay so, for this reason.
-    Kept(String),
-    /// It is to be taken over.
-    ToBeTaken,
-    /// It is to be taken over, and this has to be put right first.
-    InTheWay(String),
+    /// Multus stays, for this reason.
+    Stays(Box<dyn Problem>),
+    /// The takeover can be attempted.
+    Ready,
+    /// The takeover needs this corrected first.
+    Blocked(SetupError),
 }
 
-/// How the node is Multus'; `None` where it is not.
+/// What is to become of the node; `None` where its network is not Multus.
 fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<Standing>, SetupError> {
     let paths = &options.paths;
     let from = options.from_multus.as_ref();
@@ -139,7 +147,7 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<Standing>, SetupE
         return go_back(paths, say);
     }
     let runtime = match Directory::read(paths, &paths.conf_dir) {
-        // A directory of its own is made when it is needed.
+        // The installer creates a directory of its own when it needs it.
         Err(SetupError::NoConfDir { .. }) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };
@@ -150,54 +158,51 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<Standing>, SetupE
     };
     let Some(from) = from else {
         let file = runtime.file(&multus.name);
-        return Ok(Some(Standing::Kept(
-            SetupError::Multus { file }.to_string(),
-        )));
+        let reason = SetupError::Multus { file };
+        return Ok(Some(Standing::Stays(Box::new(reason))));
     };
     Ok(Some(
         match takeover::read(paths, from, options.template.as_ref()) {
-            Ok(_) => Standing::ToBeTaken,
-            Err(error) => Standing::InTheWay(error.to_string()),
+            Ok(_) => Standing::Ready,
+            Err(error) => Standing::Blocked(error),
         },
     ))
 }
 
-/// Gives the node back to Multus, where there is a configuration to give it back to.
+/// Gives the node back to Multus, if the node has a configuration of Multus.
 fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<Standing>, SetupError> {
-    let _turn = InstallLock::take(paths)?;
+    let _lock = InstallLock::take(paths)?;
     let runtime = Directory::read(paths, &paths.conf_dir)?;
     let manifest = Manifest::read(paths)?;
     let Some(manifest) = manifest else {
-        let reason = "jackfield is not installed; the node stays as it is";
-        return Ok(Some(Standing::Kept(reason.to_owned())));
+        return Ok(Some(Standing::Stays(Box::new(Notice::NotInstalled))));
     };
     if manifest.taken_over.is_none() && runtime.multus().is_none() {
-        say("there is no configuration of Multus to go back to; jackfield stays");
+        say(&Notice::NoMultusToGoBackTo);
         return Ok(None);
     }
     if !manifest.is_leaving || runtime.ours().is_some() {
         uninstall::give_back(paths, &manifest, say)?;
     }
-    Ok(Some(Standing::Kept(format!(
-        "Multus has the node back; binary and journal stay for the pods that jackfield attached: run \
-         {} uninstall on the node when they are gone",
-        manifest.binary.display()
-    ))))
+    Ok(Some(Standing::Stays(Box::new(Notice::MultusIsBack {
+        binary: manifest.binary,
+    }))))
 }
 
-/// What came of an attempt.
+/// How an attempt ended.
 enum Attempt {
-    /// The node is ours.
+    /// Jackfield has taken over.
     Done,
-    /// It is not, for this reason.
+    /// It has not; this is the last line of the attempt's log.
     Failed(String),
-    /// This process is to end.
+    /// A signal ends this process.
     Ended,
 }
 
-/// Takes over in a process of its own, which says why it cannot; not again what was `said` before.
-fn attempt(notify: &mut Notify, said: &str, say: Say<'_>) -> Result<Attempt, SetupError> {
-    let failed = |cause| SetupError::io(OURSELVES.as_ref(), "cannot be started", cause);
+/// Takes over in a process of its own. Passes on the log of an attempt whose last line is not
+/// `last`, the one before.
+fn attempt(notify: &mut Notify, last: &str, say: Say<'_>) -> Result<Attempt, SetupError> {
+    let failed = |cause| SetupError::io(OURSELVES.as_ref(), FileAction::Start, cause);
     let arguments = std::env::args_os().skip(1).filter(|it| it != "--watch");
     let mut child = Command::new(OURSELVES)
         .args(arguments)
@@ -220,20 +225,21 @@ fn attempt(notify: &mut Notify, said: &str, say: Say<'_>) -> Result<Attempt, Set
         .lines()
         .map(|line| line.strip_prefix("jackfield: ").unwrap_or(line))
         .collect();
-    let last = lines.last().copied().unwrap_or("it was ended");
-    if succeeded || last != said {
-        // The last line of a failure is said by whoever waits.
+    let last_line = lines.last().copied().unwrap_or("it was ended");
+    if succeeded || last_line != last {
+        // The caller reports the last line of a failure.
         let before = lines.len() - usize::from(!succeeded && !lines.is_empty());
-        lines.iter().take(before).for_each(|line| say(line));
+        let lines = lines.iter().take(before);
+        lines.for_each(|line| say(&Notice::Attempt((*line).to_owned())));
     }
     Ok(match succeeded {
         true => Attempt::Done,
-        false => Attempt::Failed(last.to_owned()),
+        false => Attempt::Failed(last_line.to_owned()),
     })
 }
 
-/// Waits for a process and returns whether it succeeded; `None` where this one is to end, and the
-/// other was ended.
+/// Waits for a process and returns whether it succeeded. When a signal ends this process, kills the
+/// other and returns `None`.
 fn ended(child: &mut Child, notify: &mut Notify) -> Option<bool> {
     loop {
         if let Ok(Some(status)) = child.try_wait() {

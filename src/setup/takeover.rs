@@ -1,11 +1,11 @@
-//! Taking over from Multus: its configuration becomes ours, once it is known whom that hurts.
+//! Taking over from Multus: its configuration becomes ours, if no pod would fail.
 //!
 //! ```text
-//! Multus' conf (+ its daemon's) ▶ ours ▶ every pod and definition of the node, rehearsed
-//!   ▶ who would fail, and why? nobody: install, Multus' file kept for the way back
+//! Multus' conf (+ its daemon's) ▶ ours ▶ rehearse every pod and definition of the node
+//!   ▶ no pod would fail? install, and keep Multus' file for the way back
 //! ```
 //!
-//! Nothing is drained: what Multus attached is checked and detached by its own cache (key
+//! The node is not drained: Jackfield checks and detaches Multus' pods by Multus' own cache (key
 //! `cniDir`).
 
 mod convert;
@@ -17,25 +17,27 @@ pub use rehearsal::{Rehearsal, rehearse};
 
 use super::conf::OurConf;
 use super::directory::{Directory, Kind};
+use super::error::MultusConfError;
+use super::notice::TakeoverRemark;
 use super::{HostPaths, SetupError};
 use crate::cluster::conf_dir;
 use crate::cni::RawObject;
 
-/// Where Multus' daemon has its own configuration, below the runtime's directory.
+/// The default configuration of Multus' daemon, below the runtime's directory.
 const DAEMON_CONF: &str = "multus.d/daemon-config.json";
 
 /// How to take over.
 #[derive(Debug, Clone)]
 pub struct FromMultus {
-    /// Look, and change nothing.
+    /// Rehearse, and change nothing.
     pub dry_run: bool,
-    /// Take over although pods would fail, or although that cannot be known.
+    /// Take over even if pods would fail, or if the rehearsal is impossible.
     pub force: bool,
-    /// What the cluster calls this node.
+    /// This node's name in the cluster.
     pub node: String,
     /// Directories with CNI plugins, besides `binDir`.
     pub cni_path: String,
-    /// Rehearse pods alone, and not the definitions that none of them selects.
+    /// Rehearse only pods, without the definitions that no pod selects.
     pub pods_alone: bool,
     /// Give the node back to Multus.
     pub back: bool,
@@ -43,15 +45,15 @@ pub struct FromMultus {
     pub daemon_conf: Option<PathBuf>,
 }
 
-/// What Multus was configured to do.
+/// The configuration of Multus.
 #[derive(Debug)]
 pub struct Takeover {
     /// Its file, as the host names it.
     pub file: PathBuf,
-    /// The same in our words.
+    /// The configuration in our keys.
     pub ours: RawObject,
-    /// What is not taken along, and what should be known, a line each.
-    pub remarks: Vec<String>,
+    /// The keys that need attention.
+    pub remarks: Vec<TakeoverRemark>,
 }
 
 /// Reads the configuration of Multus that the runtime uses; `template` is what is laid over it.
@@ -97,9 +99,7 @@ pub fn read(
         converted.map_err(|cause| SetupError::MultusConf { file: here, cause })?;
     let installed = OurConf::over(template.unwrap_or(&RawObject::new()), &ours).on_stdin();
     if let Some(kubeconfig) = installed.read::<String>("kubeconfig").ok().flatten() {
-        remarks.push(format!(
-            "{kubeconfig} is kept up by Multus' DaemonSet; before that goes run jackfield agent and give kubeconfig the value null in --conf"
-        ));
+        remarks.push(TakeoverRemark::KubeconfigOfMultus(kubeconfig));
     }
     Ok(Takeover {
         file,
@@ -110,10 +110,10 @@ pub fn read(
 
 /// The object in a file.
 fn object(path: &Path) -> Result<RawObject, SetupError> {
-    let failed = |cause: &dyn std::fmt::Display| SetupError::MultusConf {
+    let failed = |cause: MultusConfError| SetupError::MultusConf {
         file: path.to_owned(),
-        cause: cause.to_string(),
+        cause,
     };
-    let found = conf_dir::read(path).map_err(|cause| failed(&cause))?;
-    RawObject::parse(found.text.as_bytes()).map_err(|cause| failed(&cause))
+    let found = conf_dir::read(path).map_err(|cause| failed(cause.into()))?;
+    RawObject::parse(found.text.as_bytes()).map_err(|cause| failed(cause.into()))
 }

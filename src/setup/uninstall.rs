@@ -1,13 +1,13 @@
-//! Uninstall: the node gets back what it had, and no pod is stranded.
+//! Uninstall: restores the node's previous files, and strands no pod.
 //!
 //! ```text
-//! configuration out, what was there back ▶ sandboxes that are gone: detached
-//!   ▶ none left on record? binary, journal, manifest out : all three stay, and it is said
+//! replace our configuration by the previous one ▶ detach the sandboxes that are gone
+//!   ▶ none left on record? remove binary, journal, manifest : keep all three and report it
 //! ```
 //!
-//! The configuration goes first, so that new pods get the cluster network alone. Pods that we
-//! attached live on; their runtime may still call our binary, and what they have is known to the
-//! journal alone.
+//! The configuration goes first, so that new pods get the cluster network alone. Pods that Jackfield
+//! attached live on: their runtime may still call the binary, and only the journal knows their
+//! attachments.
 
 mod journal;
 
@@ -16,73 +16,72 @@ use std::path::{Path, PathBuf};
 
 use super::binary::Content;
 use super::directory::{Candidate, Directory, Kind, NAMES};
+use super::error::FileAction;
 use super::install_lock::InstallLock;
 use super::manifest::Manifest;
 use super::stage::{self, Staged};
-use super::{HostPaths, NAME, Say, SetupError};
+use super::{HostPaths, NAME, Notice, Say, SetupError};
 use crate::cni::RawObject;
 
-/// Takes away what was installed.
+/// Removes what was installed.
 ///
 /// # Errors
-/// [`SetupError::NotYet`] as long as sandboxes are on record; and whatever stands in the way.
+/// [`SetupError::StillAttached`] as long as pods that Jackfield attached run; and when a file or the
+/// journal cannot be read or changed.
 pub fn uninstall(
     paths: &HostPaths,
     cni_path: &str,
     force: bool,
     say: Say<'_>,
 ) -> Result<(), SetupError> {
-    let _turn = InstallLock::take(paths)?;
+    let _lock = InstallLock::take(paths)?;
     for dir in [&paths.conf_dir, &paths.bin_dir] {
         stage::sweep(&paths.here(dir));
     }
     let Some(manifest) = Manifest::read(paths)? else {
         if Manifest::conf(paths)?.is_some() {
-            return Err(SetupError::NotYet(format!(
-                "the manifest of what is installed in {} is gone; install again, then uninstall",
-                paths.here(&paths.conf_dir).display()
-            )));
+            let dir = paths.here(&paths.conf_dir);
+            return Err(SetupError::ManifestGone { dir });
         }
-        // What an installation left that was ended before it began.
+        // The files of an installation that was interrupted early.
         Manifest::forget(paths)?;
-        say(&format!(
-            "nothing is installed in {}",
-            paths.here(&paths.conf_dir).display()
-        ));
+        let dir = paths.here(&paths.conf_dir);
+        say(&Notice::NothingInstalled { dir });
         return Ok(());
     };
     let paths = &HostPaths {
         cluster_conf_dir: manifest.cluster_conf_dir.clone(),
         ..paths.clone()
     };
-    journal::nothing_unknown(paths, force, say)?;
-    let conf = take_conf_out(paths, &manifest, say)?;
-    leaving(paths, &manifest);
+    journal::refuse_damaged_records(paths, force, say)?;
+    let conf = remove_conf(paths, &manifest, say)?;
+    mark_as_leaving(paths, &manifest);
     journal::clear(paths, &manifest, conf, cni_path, force, say)?;
-    take_binary_out(paths, &manifest, say)?;
+    remove_binary(paths, &manifest, say)?;
     Manifest::forget(paths)?;
-    say("uninstalled");
+    say(&Notice::Uninstalled);
     Ok(())
 }
 
-/// The configuration that was there comes back and ours goes, as [`uninstall`] begins. Whatever pods
-/// that run need stays.
+/// Replaces our configuration by the previous one, as [`uninstall`] does first. Binary and journal
+/// stay for the pods that run.
 pub(super) fn give_back(
     paths: &HostPaths,
     manifest: &Manifest,
     say: Say<'_>,
 ) -> Result<(), SetupError> {
-    take_conf_out(paths, manifest, say)?;
-    let mut left = manifest.clone();
-    // It is back: what stands there now is what a later installation finds.
-    left.replaced
-        .retain(|kept| kept.path.parent() != Some(&paths.conf_dir));
-    left.is_leaving = true;
-    left.stage(paths)?.put()
+    remove_conf(paths, manifest, say)?;
+    let mut leaving = manifest.clone();
+    // These files are back; a later installation makes new copies.
+    leaving
+        .replaced
+        .retain(|replaced| replaced.path.parent() != Some(&paths.conf_dir));
+    leaving.is_leaving = true;
+    leaving.stage(paths)?.put()
 }
 
-/// What was there is put back, then ours goes; the answer is what it was.
-fn take_conf_out(
+/// Restores the previous configuration, then removes ours and returns it.
+fn remove_conf(
     paths: &HostPaths,
     manifest: &Manifest,
     say: Say<'_>,
@@ -92,10 +91,10 @@ fn take_conf_out(
         Err(SetupError::NoConfDir { .. }) => return Manifest::conf(paths),
         Err(error) => return Err(error),
     };
-    let was_in = runtime.ours().is_some();
+    let was_installed = runtime.ours().is_some();
     if let Some((_, conf)) = runtime.ours() {
         let stdin = conf.on_stdin().to_string();
-        // On a full disk there is no place for what is there already.
+        // A full disk has no space to write the same text again.
         if Manifest::conf(paths)?.is_none_or(|kept| kept.to_string() != stdin) {
             Manifest::stage_conf(paths, &stdin)?.put()?;
         }
@@ -103,60 +102,54 @@ fn take_conf_out(
     let in_conf_dir = |path: &&PathBuf| path.parent() == Some(&paths.conf_dir);
     let replaced = manifest.replaced.iter().map(|kept| &kept.path);
     for path in replaced.filter(in_conf_dir) {
-        // What somebody wrote there since is not ours to change.
+        // Another program has written the file since: it stays.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let there = runtime.files.iter().find(|file| *file.name == *name);
-        let is_others = there.is_some_and(|file| !matches!(file.kind, Kind::Ours(_)));
-        if was_in && is_others && !names_ours(paths, path) {
-            say(&format!(
-                "{} was written anew meanwhile and stays",
-                path.display()
-            ));
+        let current = runtime.files.iter().find(|file| *file.name == *name);
+        let is_others = current.is_some_and(|file| !matches!(file.kind, Kind::Ours(_)));
+        if was_installed && is_others && !names_ours(paths, path) {
+            say(&Notice::RewrittenStays(path.clone()));
             continue;
         }
-        let is_free = was_in || !paths.here(path).exists();
+        let is_free = was_installed || !paths.here(path).exists();
         if is_free && manifest.restore(paths, path)? {
-            say(&format!("put {} back as it was", path.display()));
+            say(&Notice::Restored(path.clone()));
         }
     }
     leave_a_network(paths, &runtime, say)?;
-    let kept = |path: &PathBuf| manifest.replaced.iter().any(|kept| kept.path == *path);
+    let is_replaced = |path: &PathBuf| manifest.replaced.iter().any(|it| it.path == *path);
     for file in &runtime.files {
         let path = runtime.file(&file.name);
-        if matches!(file.kind, Kind::Multus) && !kept(&path) && names_ours(paths, &path) {
-            say(&format!(
-                "{} names our configuration, which goes: restart Multus' DaemonSet, or correct it",
-                path.display()
-            ));
+        if matches!(file.kind, Kind::Multus) && !is_replaced(&path) && names_ours(paths, &path) {
+            say(&Notice::MultusNamesOurs(path));
         }
     }
     for file in &runtime.files {
         let path = runtime.file(&file.name);
-        if matches!(file.kind, Kind::Ours(_)) && !kept(&path) {
+        if matches!(file.kind, Kind::Ours(_)) && !is_replaced(&path) {
             stage::remove(&paths.here(&path))?;
-            say(&format!("removed {}", path.display()));
+            say(&Notice::Removed(path));
         }
     }
     Manifest::conf(paths)
 }
 
-/// Notes that what is left is on its way out; a full disk is no reason to stay.
-fn leaving(paths: &HostPaths, manifest: &Manifest) {
+/// Records that the uninstall has begun. It goes on if the disk is full.
+fn mark_as_leaving(paths: &HostPaths, manifest: &Manifest) {
     let mut manifest = manifest.clone();
     manifest.is_leaving = true;
     let _ = manifest.stage(paths).and_then(Staged::put);
 }
 
-/// Whether a configuration stands around ours: Multus' DaemonSet takes the first that it finds for
-/// the cluster's, and writes that it has seen ours.
+/// Whether a configuration names ours: Multus' DaemonSet may have taken ours for the cluster
+/// network's, since it was the first.
 fn names_ours(paths: &HostPaths, path: &Path) -> bool {
     let text = fs::read_to_string(paths.here(path)).unwrap_or_default();
     let by_type = format!("\"{NAME}\"");
     NAMES.iter().any(|name| text.contains(name)) || text.contains(&by_type)
 }
 
-/// A runtime that reads a directory of its own finds no network there without ours, and could not
-/// even stop its pods: it gets the cluster network's configuration.
+/// Copies the cluster network's configuration into a directory of the runtime's own. Without a
+/// network there, the runtime could not even stop its pods.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let has_other = runtime
         .files
@@ -173,33 +166,30 @@ fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Resu
     };
     let from = paths.here(&cluster.file(name));
     let to = paths.here(&runtime.file(name));
-    let text = fs::read(&from).map_err(|cause| SetupError::io(&from, "cannot be read", cause))?;
+    let text = fs::read(&from).map_err(|cause| SetupError::io(&from, FileAction::Read, cause))?;
     Staged::text(&to, &text, 0o600)?.put()?;
-    say(&format!(
-        "put a copy of {} into {}, so that the runtime has a network: let it read {} again, then remove the copy",
-        cluster.file(name).display(),
-        paths.conf_dir.display(),
-        paths.cluster_conf_dir.display(),
-    ));
+    say(&Notice::NetworkCopied {
+        file: cluster.file(name),
+        conf_dir: paths.conf_dir.clone(),
+        cluster_conf_dir: paths.cluster_conf_dir.clone(),
+    });
     Ok(())
 }
 
-/// Ours goes, and what was there before comes back; what somebody else put there since stays.
-fn take_binary_out(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result<(), SetupError> {
+/// Restores the previous binary or removes ours. A binary that another program has put there since
+/// stays.
+fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result<(), SetupError> {
     let here = paths.here(&manifest.binary);
     if manifest.restore(paths, &manifest.binary)? {
-        say(&format!("put {} back as it was", manifest.binary.display()));
+        say(&Notice::Restored(manifest.binary.clone()));
         return Ok(());
     }
     match Content::of(&here) {
         Ok(content) if content == manifest.content => {
             stage::remove(&here)?;
-            say(&format!("removed {}", manifest.binary.display()));
+            say(&Notice::Removed(manifest.binary.clone()));
         }
-        Ok(_) => say(&format!(
-            "{} was replaced by somebody else and stays",
-            manifest.binary.display()
-        )),
+        Ok(_) => say(&Notice::BinaryStays(manifest.binary.clone())),
         Err(_) => {}
     }
     Ok(())

@@ -1,16 +1,16 @@
-//! Virtual functions that nobody can use any more: bound to a driver of the kernel, and their
-//! interface is nowhere.
+//! Virtual functions that no pod can use any more: bound to a driver of the kernel, and without an
+//! interface.
 //!
 //! A process that nobody knows of keeps a dead pod's namespace alive, or a driver failed to make
 //! the interface again: the device plugin goes on giving such a device to pods, whose delegates
 //! then find nothing to attach.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use device_info::{Inventory, PciAddress};
 use serde::Serialize;
 
+use crate::diagnostic::Problem;
 use crate::journal::DeviceUser;
 
 /// A virtual function without an interface.
@@ -26,22 +26,26 @@ pub struct Orphan {
     pub driver: String,
 }
 
-impl fmt::Display for Orphan {
-    /// One line with the device, its file, and the remedy.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Problem for Orphan {
+    fn words(&self) -> String {
         let Orphan {
             address,
             physical,
             index,
             driver,
         } = self;
-        write!(
-            f,
+        format!(
             "device {address} (VF {index} of {physical}) is bound to driver {driver}, no pod on \
-             record has it, and its interface is in no network namespace that can be found: end \
-             the process that keeps it, or bind it anew by /sys/bus/pci/drivers/{driver}/unbind \
-             and bind"
+             record has it, and its interface is in no network namespace that can be found"
         )
+    }
+
+    fn remedy(&self) -> Option<String> {
+        Some(format!(
+            "end the process that keeps it, or bind it again by \
+             /sys/bus/pci/drivers/{}/unbind and bind",
+            self.driver
+        ))
     }
 }
 
@@ -149,7 +153,8 @@ mod tests {
         assert_eq!(found(&lost, &[], &["0000:01:00.0", "0000:01:10.2"]), [VF]);
         assert_eq!(found(&lost, &[], &[VF]), [""; 0], "some namespace has it");
         assert_eq!(found(&lost, &[user(VF)], &[]), [""; 0], "some pod has it");
-        let line = orphans(&lost, &[], || Ok::<_, String>(BTreeSet::new())).unwrap()[0].to_string();
+        let orphans = orphans(&lost, &[], || Ok::<_, String>(BTreeSet::new())).unwrap();
+        let line = crate::diagnostic::line(&orphans[0]);
         for part in [
             VF,
             "VF 0 of 0000:01:00.0",

@@ -1,4 +1,8 @@
-//! Whoever knows the pods: is somebody there, and of which release?
+//! Checks the source of pods and definitions: whether it answers, and its release.
+
+mod problem;
+
+use problem::ClusterProblem;
 
 use super::{Check, Diagnosis, Options};
 use crate::cluster::Census;
@@ -6,7 +10,7 @@ use crate::operation::Context;
 use crate::request::Source;
 use crate::setup::version;
 
-/// Asks who is on this node.
+/// Asks for the pods of this node and the definitions.
 pub(super) fn look(
     context: &Context<'_>,
     options: &Options,
@@ -19,32 +23,26 @@ pub(super) fn look(
     let census = match context.host.cluster.census(&options.node, true) {
         Ok(census) => census,
         Err(error) => {
-            diagnosis.error(Check::Cluster, about, &error.to_string());
+            diagnosis.find(Check::Cluster, about, ClusterProblem::NoAnswer(error));
             return None;
         }
     };
     for line in &census.broken {
-        diagnosis.find(
-            Check::Cluster,
-            &about,
-            line.clone(),
-            "correct the object; nobody can use it",
-        );
+        let problem = ClusterProblem::BrokenObject(line.clone());
+        diagnosis.find(Check::Cluster, &about, problem);
     }
     if let Some(theirs) = &census.version {
         agent(&about, theirs, &census, diagnosis);
-        if options.is_node_told && census.node != options.node {
-            let (theirs, ours) = (&census.node, &options.node);
-            diagnosis.find(
-                Check::Cluster,
-                &about,
-                format!("the agent knows the pods of node {theirs}, and this is {ours}"),
-                format!("start the agent with --node {ours} (its NODE_NAME); or give --node {theirs} here, if that is this node"),
-            );
+        if options.is_node_given && census.node != options.node {
+            let problem = ClusterProblem::OtherNode {
+                theirs: census.node.clone(),
+                ours: options.node.clone(),
+            };
+            diagnosis.find(Check::Cluster, &about, problem);
         }
     }
     if diagnosis.is_fine(Check::Cluster) {
-        let who = match (&census.version, &context.request.config.source) {
+        let source = match (&census.version, &context.request.config.source) {
             (Some(release), _) => format!("the agent, release {release}"),
             (None, Source::Folder(folder)) => format!("folder {}", folder.display()),
             (None, Source::Cluster { .. }) => "no agent, the API server itself".to_owned(),
@@ -52,7 +50,7 @@ pub(super) fn look(
         let (pods, definitions) = (census.pods.len(), census.definitions.len());
         diagnosis.fine(
             Check::Cluster,
-            format!("{who}: {pods} pods, {definitions} definitions"),
+            format!("{source}: {pods} pods, {definitions} definitions"),
         );
     }
     Some(census)
@@ -61,21 +59,14 @@ pub(super) fn look(
 fn agent(about: &str, theirs: &str, census: &Census, diagnosis: &mut Diagnosis) {
     let ours = version().to_string();
     if *theirs != ours {
-        diagnosis.find(
-            Check::Cluster,
-            about,
-            format!("the agent is of release {theirs}, and this is {ours}"),
-            "bring both to one release, unless an upgrade is under way",
-        );
+        let theirs = theirs.to_owned();
+        let problem = ClusterProblem::OtherRelease { theirs, ours };
+        diagnosis.find(Check::Cluster, about, problem);
     }
     if let Some(cause) = &census.unreachable {
-        diagnosis.error(Check::Cluster, about, cause);
+        let problem = ClusterProblem::ApiUnreachable(cause.clone());
+        diagnosis.find(Check::Cluster, about, problem);
     } else if !census.listed {
-        diagnosis.find(
-            Check::Cluster,
-            about,
-            "the agent has not been able to list pods and definitions since it started",
-            "look into the agent's log; the API server, its token or deploy/rbac.yaml is the reason",
-        );
+        diagnosis.find(Check::Cluster, about, ClusterProblem::NotListed);
     }
 }

@@ -1,6 +1,10 @@
-//! The node configuration: found, understood, and every key of it known.
+//! Checks the node configuration: its file, its keys and their values.
+
+mod problem;
 
 use std::path::{Path, PathBuf};
+
+use problem::ConfigurationProblem;
 
 use super::{Check, Diagnosis, Options};
 use crate::cluster::conf_dir;
@@ -11,8 +15,8 @@ use crate::setup::directory::Directory;
 use crate::setup::manifest::Manifest;
 use crate::setup::request::about_the_node;
 
-/// Keys that say where everything is: those still hold where another one is wrong.
-const PLACES: [&str; 10] = [
+/// Keys with paths. They are still usable if another key is wrong.
+const PATH_KEYS: [&str; 10] = [
     "agentSocket",
     "manifestDir",
     "confDir",
@@ -25,90 +29,80 @@ const PLACES: [&str; 10] = [
     "kubeletCheckpoint",
 ];
 
-/// The configuration by which the rest of the node is looked at.
-pub(super) struct Found {
+/// The configuration for the other checks.
+pub(super) struct UsableConfiguration {
     /// Its file, for commands.
     pub(super) file: PathBuf,
-    /// As a call about the whole node would bring it.
+    /// A call about the whole node with this configuration.
     pub(super) request: Request,
-    /// Whether it is the node's own, not what is left of it.
+    /// Whether it has all keys of the node configuration, not only the usable ones.
     pub(super) is_whole: bool,
 }
 
-/// Finds the configuration; what cannot be used is replaced by what is left of it.
-pub(super) fn read(options: &Options, diagnosis: &mut Diagnosis) -> Option<Found> {
+/// Reads the configuration. Falls back to the paths in it or in the installed copy if it is invalid.
+pub(super) fn read(options: &Options, diagnosis: &mut Diagnosis) -> Option<UsableConfiguration> {
     let (file, conf) = find(options, diagnosis);
     if let Some(conf) = &conf {
         match about_the_node(conf.clone(), &options.cni_path) {
             Ok(request) => {
                 warn(&file, &request, diagnosis);
-                return Some(Found {
+                return Some(UsableConfiguration {
                     file,
                     request,
                     is_whole: true,
                 });
             }
-            Err(cause) => diagnosis.error(Check::Configuration, file.display(), &cause),
+            Err(cause) => {
+                let problem = ConfigurationProblem::Invalid(cause);
+                diagnosis.find(Check::Configuration, file.display(), problem);
+            }
         }
     }
-    let kept = Manifest::conf(&options.paths).ok().flatten();
-    let left = [kept.as_ref(), conf.as_ref()].into_iter().flatten();
-    let left = left.map(places).chain([RawObject::new()]);
+    let installed = Manifest::conf(&options.paths).ok().flatten();
+    let paths = [installed.as_ref(), conf.as_ref()].into_iter().flatten();
+    let paths = paths.map(paths_of).chain([RawObject::new()]);
     let mut requests =
-        left.filter_map(|conf| about_the_node(completed(conf), &options.cni_path).ok());
-    Some(Found {
+        paths.filter_map(|conf| about_the_node(completed(conf), &options.cni_path).ok());
+    Some(UsableConfiguration {
         file,
         request: requests.next()?,
         is_whole: false,
     })
 }
 
-/// The file, and what we would get of it on stdin.
+/// The file, and what Jackfield would get of it on stdin.
 fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObject>) {
     let paths = &options.paths;
     if let Some(file) = &options.conf {
-        let read = conf_dir::read(file).map_err(|cause| cause.to_string());
+        let read = conf_dir::read(file).map_err(ConfigurationProblem::Unreadable);
         let read = read.and_then(|found| {
-            RawObject::parse_stdin(found.text.as_bytes())
-                .map_err(|cause| format!("{cause}; correct it"))
+            RawObject::parse_stdin(found.text.as_bytes()).map_err(ConfigurationProblem::Json)
         });
         let conf = match read {
             Ok(object) => Some(OurConf::read(&object).map_or(object, |conf| conf.on_stdin())),
-            Err(cause) => {
-                diagnosis.error(Check::Configuration, file.display(), &cause);
+            Err(problem) => {
+                diagnosis.find(Check::Configuration, file.display(), problem);
                 None
             }
         };
         return (file.clone(), conf);
     }
-    let usual = paths.conf_dir.join("00-jackfield.conflist");
+    let default = paths.conf_dir.join("00-jackfield.conflist");
     match Directory::read(paths, &paths.conf_dir) {
         Ok(directory) => match directory.ours() {
             Some((name, conf)) => (directory.file(name), Some(conf.on_stdin())),
             None => {
-                let (about, finding, remedy) = match directory.broken_ours() {
-                    Some((file, cause)) => (
-                        file,
-                        cause,
-                        "correct it, or run jackfield install, which writes it anew",
-                    ),
-                    None => (
-                        paths.conf_dir.clone(),
-                        "no configuration of jackfield is there, so the runtime does not call it",
-                        "run jackfield install, or name the runtime's directory with --conf-dir",
-                    ),
+                let (about, problem) = match directory.broken_ours() {
+                    Some((file, cause)) => (file, ConfigurationProblem::Broken(cause.clone())),
+                    None => (paths.conf_dir.clone(), ConfigurationProblem::Missing),
                 };
-                diagnosis.find(Check::Configuration, about.display(), finding, remedy);
-                (usual, None)
+                diagnosis.find(Check::Configuration, about.display(), problem);
+                (default, None)
             }
         },
         Err(error) => {
-            diagnosis.error(
-                Check::Configuration,
-                paths.conf_dir.display(),
-                &error.to_string(),
-            );
-            (usual, None)
+            diagnosis.find(Check::Configuration, paths.conf_dir.display(), error);
+            (default, None)
         }
     }
 }
@@ -116,25 +110,14 @@ fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObj
 fn warn(file: &Path, request: &Request, diagnosis: &mut Diagnosis) {
     let config = &request.config;
     for warning in &config.warnings {
-        diagnosis.find(
-            Check::Configuration,
-            file.display(),
-            warning.clone(),
-            "correct the key, or take it out; docs/configuration.md has them all",
-        );
+        let problem = ConfigurationProblem::Warning(warning.clone());
+        diagnosis.find(Check::Configuration, file.display(), problem);
     }
     if let Some(indicator) = &config.readiness_indicator
         && !indicator.exists()
     {
-        diagnosis.find(
-            Check::Configuration,
-            file.display(),
-            format!(
-                "readinessindicatorfile {} does not exist, so every ADD waits",
-                indicator.display()
-            ),
-            "look why the cluster network does not start, or correct the key",
-        );
+        let problem = ConfigurationProblem::NoIndicator(indicator.clone());
+        diagnosis.find(Check::Configuration, file.display(), problem);
     }
     if diagnosis.is_fine(Check::Configuration) {
         let name = config.cluster_network.label();
@@ -145,21 +128,22 @@ fn warn(file: &Path, request: &Request, diagnosis: &mut Diagnosis) {
     }
 }
 
-fn places(conf: &RawObject) -> RawObject {
-    let mut left = RawObject::new();
-    for key in PLACES {
+/// The keys with usable paths.
+fn paths_of(conf: &RawObject) -> RawObject {
+    let mut paths = RawObject::new();
+    for key in PATH_KEYS {
         let Some(value) = conf.get(key) else { continue };
         let is_path = conf
             .read::<String>(key)
             .is_ok_and(|text| text.is_some_and(|text| text.starts_with('/')));
         if is_path {
-            left.set(key, value.to_owned());
+            paths.set(key, value.to_owned());
         }
     }
-    left
+    paths
 }
 
-/// The keys that have to be there.
+/// The configuration with the required keys.
 fn completed(mut conf: RawObject) -> RawObject {
     put(&mut conf, "cniVersion", &"1.1.0");
     put(&mut conf, "name", &crate::setup::NAME);

@@ -1,8 +1,12 @@
-//! What devices depend on: kubelet's socket and record, virtual functions that are nobody's, and
+//! Checks what devices depend on: kubelet's socket and checkpoint, orphaned virtual functions, and
 //! the mode of RDMA.
+
+mod problem;
 
 use std::fs;
 use std::path::Path;
+
+use problem::DeviceProblem;
 
 use device_info::{Inventory, Sysfs};
 
@@ -17,14 +21,14 @@ use crate::operation::examine::Examined;
 
 /// The plugin that moves a pod's RDMA device into its network namespace.
 const RDMA: &str = "rdma";
-/// Where the kernel says whether RDMA devices are shared among network namespaces.
+/// The kernel's mode of RDMA: whether network namespaces share RDMA devices.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
-/// Who is asked about: nobody, so that nothing comes of it.
-const NOBODY: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
+/// The pod and the resource in a question to kubelet: they do not exist, so that the answer is short.
+const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
-/// Looks as far as a network of this node uses devices.
+/// Checks as much as the networks of this node need.
 pub(super) fn look(context: &Context<'_>, networks: &[Examined], diagnosis: &mut Diagnosis) {
-    // Of a node whose networks nobody tells, any may.
+    // Unknown networks may use devices.
     let uses_devices =
         networks.is_empty() || networks.iter().any(|network| network.resource.is_some());
     let has_plugins = uses_devices && pod_resources(context, diagnosis);
@@ -46,7 +50,7 @@ pub(super) fn look(context: &Context<'_>, networks: &[Examined], diagnosis: &mut
     }
 }
 
-/// Virtual functions that the device plugin goes on giving to pods, and nobody can use.
+/// Finds virtual functions that the device plugin goes on giving to pods, and no pod can use.
 fn orphaned(context: &Context<'_>, diagnosis: &mut Diagnosis) {
     let root = &context.request.config.sysfs_root;
     let dev = root.parent().unwrap_or(Path::new("/")).join("dev");
@@ -59,46 +63,37 @@ fn orphaned(context: &Context<'_>, diagnosis: &mut Diagnosis) {
         Ok(orphans) => {
             for orphan in orphans {
                 let about = format!("device {}", orphan.address);
-                diagnosis.error(Check::Devices, about, &orphan.to_string());
+                diagnosis.find(Check::Devices, about, orphan);
             }
         }
-        Err(error) => diagnosis.find(
-            Check::Devices,
-            root.display(),
-            format!("whether its virtual functions are in any network namespace: {error}"),
-            "run it as root on the node itself",
-        ),
+        Err(error) => {
+            let problem = DeviceProblem::NoNamespaces(error);
+            diagnosis.find(Check::Devices, root.display(), problem);
+        }
     }
 }
 
-/// Devices that no DEL could put back as they were.
+/// Finds devices that no DEL could restore.
 fn unrestored(context: &Context<'_>, diagnosis: &mut Diagnosis) {
     for device in otherwise(context) {
-        let before = &device.before;
-        let pod = device.pod.as_ref();
-        let whose = pod.map_or_else(|| "a pod".to_owned(), |pod| format!("pod {pod}"));
-        let causes = device.causes.join(", ");
-        let driver = before.driver.as_deref().unwrap_or("DRIVER");
-        diagnosis.find(
-            Check::Devices,
-            before,
-            format!("it is not as it was before {whose} had it: {causes}"),
-            format!(
-                "bind it anew by /sys/bus/pci/drivers/{driver}/unbind and bind; the next ADD that \
-                 gets it looks again"
-            ),
-        );
+        let problem = DeviceProblem::Unrestored {
+            pod: device.pod,
+            causes: device.causes,
+            driver: device.before.driver.clone(),
+        };
+        diagnosis.find(Check::Devices, &device.before, problem);
     }
 }
 
-/// Asks kubelet, and returns whether a device plugin may have devices on this node. DRA drivers have
-/// theirs without one.
+/// Asks kubelet, and returns whether a device plugin may have devices on this node. DRA drivers need
+/// no device plugin.
 fn pod_resources(context: &Context<'_>, diagnosis: &mut Diagnosis) -> bool {
     let socket = &context.request.config.pod_resources_socket;
-    let (namespace, name, resource) = NOBODY;
+    let (namespace, name, resource) = NO_POD;
     let devices = kubelet::ask(socket, namespace, name, &[resource]);
     if let Some(failure) = devices.failure {
-        diagnosis.error(Check::Devices, socket.display(), &failure);
+        let problem = DeviceProblem::PodResources(failure);
+        diagnosis.find(Check::Devices, socket.display(), problem);
     }
     devices.on_node.is_none_or(|names| !names.is_empty())
 }
@@ -106,9 +101,12 @@ fn pod_resources(context: &Context<'_>, diagnosis: &mut Diagnosis) -> bool {
 fn checkpoint(context: &Context<'_>, is_needed: bool, diagnosis: &mut Diagnosis) {
     let file = &context.request.config.kubelet_checkpoint;
     match Checkpoint::read(file) {
-        // kubelet writes it with the first device of a device plugin.
+        // Kubelet writes it with the first device of a device plugin.
         Err(CheckpointError::Missing { .. }) if !is_needed => {}
-        Err(error) => diagnosis.error(Check::Devices, file.display(), &error.to_string()),
+        Err(error) => {
+            let problem = DeviceProblem::Checkpoint(error);
+            diagnosis.find(Check::Devices, file.display(), problem);
+        }
         Ok(_) => {}
     }
 }
@@ -118,17 +116,10 @@ fn exclusive(context: &Context<'_>, label: &str, diagnosis: &mut Diagnosis) {
     let about = format!("network {label}");
     match fs::read_to_string(&file) {
         Ok(mode) if mode.trim() == "N" => {}
-        Ok(_) => diagnosis.find(
-            Check::Devices,
-            about,
-            "its plugin rdma needs RDMA's exclusive mode, and the kernel shares RDMA devices among all network namespaces",
-            "put `options ib_core netns_mode=0` into /etc/modprobe.d and reboot, or run `rdma system set netns exclusive` while no pod has a network namespace",
-        ),
-        Err(cause) => diagnosis.find(
-            Check::Devices,
-            about,
-            format!("its plugin rdma needs RDMA, and {}: {cause}", file.display()),
-            "load the module ib_core with the driver of the device",
-        ),
+        Ok(_) => diagnosis.find(Check::Devices, about, DeviceProblem::SharedRdma),
+        Err(cause) => {
+            let problem = DeviceProblem::NoRdma { file, cause };
+            diagnosis.find(Check::Devices, about, problem);
+        }
     }
 }

@@ -1,37 +1,39 @@
-//! What a look at the node brings to light.
+//! The findings of a look at the node.
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 use crate::cluster::{CheckFigure, Examination};
+use crate::diagnostic::{Diagnostic, Problem, Severity};
 
-/// What was looked at.
+/// A check of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
-    /// What this process may do.
+    /// The privileges of this process.
     Privileges,
     /// The node configuration.
     Configuration,
-    /// What was installed, and who else writes there.
+    /// The installed files, and other programs that change them.
     Installation,
-    /// The agent, the API server or the folder that stands for them.
+    /// The agent, the API server, or the folder in place of them.
     Cluster,
     /// The plugins of every network.
     Programs,
-    /// kubelet's word about devices, and RDMA.
+    /// Kubelet's records of devices, and RDMA.
     Devices,
-    /// What is on record, against the kernel.
+    /// The records, compared with the kernel.
     Journal,
-    /// What is still to be detached, and to be told.
+    /// Owed detachments, and owed writes to the API server.
     Owed,
-    /// What Multus left.
+    /// Multus' cache.
     Multus,
 }
 
 impl Check {
-    /// All of them, in the order in which they look.
+    /// All checks, in their order.
     const ALL: [Check; 9] = [
         Check::Privileges,
         Check::Configuration,
@@ -65,48 +67,71 @@ impl fmt::Display for Check {
     }
 }
 
-/// How many findings of one check are kept: a cluster may have thousands of definitions that cannot be read.
+/// The most findings of one check: a cluster may have thousands of unreadable definitions.
 const MOST: usize = 1000;
 
-/// Something that is not as it should be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A problem that a check found.
+#[derive(Debug)]
 pub struct Finding {
-    /// Who found it.
+    /// The check.
     pub check: Check,
-    /// What it is about: a file, a network, a pod.
-    pub about: String,
-    /// What is wrong.
-    pub finding: String,
-    /// What helps.
-    pub remedy: String,
+    /// The problem and its place: a file, a network, a pod.
+    pub diagnostic: Diagnostic,
 }
 
-/// What was found out about a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The keys `check`, `about`, `finding` and `remedy`.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Diagnostic { place, problem, .. } = &self.diagnostic;
+        let mut keys = serializer.serialize_struct("Finding", 4)?;
+        keys.serialize_field("check", &self.check)?;
+        keys.serialize_field("about", place)?;
+        keys.serialize_field("finding", &problem.words())?;
+        keys.serialize_field("remedy", &problem.remedy().unwrap_or_default())?;
+        keys.end()
+    }
+}
+
+/// Stands for the findings beyond [`MOST`].
+#[derive(Debug)]
+struct TooMany;
+
+impl Problem for TooMany {
+    fn words(&self) -> String {
+        format!("there are more than {MOST} of these, and the others are left out")
+    }
+
+    fn remedy(&self) -> Option<String> {
+        Some("correct these, then look again".to_owned())
+    }
+}
+
+/// The outcome of a look at the node.
+#[derive(Debug, Serialize)]
 pub struct Diagnosis {
     /// The release that looked.
     pub version: String,
     /// The node.
     pub node: String,
-    /// What is well, a line for whatever was looked at.
+    /// What is as it should be.
     pub fine: Vec<Fine>,
     /// What is not.
     pub findings: Vec<Finding>,
-    /// What pods have that no other may have.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<Held>,
+    /// The devices and addresses that belong to one pod only.
+    #[serde(rename = "held", skip_serializing_if = "Vec::is_empty")]
+    pub exclusive_uses: Vec<ExclusiveUse>,
 }
 
 /// A device, MAC or GUID, and the pod that has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Held {
-    /// What it is.
+pub struct ExclusiveUse {
+    /// The device, MAC or GUID.
     pub what: String,
-    /// The layer-2 network on which no other pod may have it; none for a device.
+    /// The layer-2 network on which only one pod may have it; `None` for a device.
     pub segment: Option<String>,
     /// The pod, where the runtime named one.
     pub pod: Option<String>,
-    /// What the runtime calls the sandbox.
+    /// The runtime's ID of the sandbox.
     pub container: String,
     /// The network.
     pub network: String,
@@ -114,12 +139,12 @@ pub struct Held {
     pub interface: String,
 }
 
-/// Something that is as it should be.
+/// What a check found to be as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fine {
-    /// Who looked.
+    /// The check.
     pub check: Check,
-    /// At what.
+    /// What it looked at.
     pub what: String,
 }
 
@@ -130,42 +155,24 @@ impl Diagnosis {
             node: node.to_owned(),
             fine: Vec::new(),
             findings: Vec::new(),
-            held: Vec::new(),
+            exclusive_uses: Vec::new(),
         }
     }
 
+    /// Adds a finding, as long as the check has fewer than [`MOST`].
     pub(super) fn find(
         &mut self,
         check: Check,
-        about: impl fmt::Display,
-        finding: impl Into<String>,
-        remedy: impl Into<String>,
+        place: impl fmt::Display,
+        problem: impl Problem + 'static,
     ) {
-        let finding = Finding {
-            check,
-            about: about.to_string(),
-            finding: finding.into(),
-            remedy: remedy.into(),
-        };
         let of_check = self.findings.iter().filter(|it| it.check == check);
-        match of_check.count() {
-            0..MOST => self.findings.push(finding),
-            MOST => self.findings.push(Finding {
-                finding: format!("there are more than {MOST} of these; the others are left out"),
-                remedy: "correct these, then look again".to_owned(),
-                ..finding
-            }),
-            _ => {}
-        }
-    }
-
-    /// An error whose line ends in its remedy, as all of ours do.
-    pub(super) fn error(&mut self, check: Check, about: impl fmt::Display, line: &str) {
-        let about = about.to_string();
-        let line = line.strip_prefix(&format!("{about}: ")).unwrap_or(line);
-        let parts = line.rsplit_once("; ").or_else(|| line.rsplit_once(": "));
-        let (finding, remedy) = parts.unwrap_or((line, "look at it"));
-        self.find(check, about, finding, remedy);
+        let diagnostic = match of_check.count() {
+            0..MOST => Diagnostic::new(Severity::Warning, place, problem),
+            MOST => Diagnostic::new(Severity::Warning, place, TooMany),
+            _ => return,
+        };
+        self.findings.push(Finding { check, diagnostic });
     }
 
     pub(super) fn fine(&mut self, check: Check, what: impl Into<String>) {
@@ -173,7 +180,7 @@ impl Diagnosis {
         self.fine.push(Fine { check, what });
     }
 
-    /// How much each check has found so far.
+    /// The number of findings of each check so far.
     pub(super) fn examination(&self) -> Examination {
         let figure = |check: Check| {
             let found = self
@@ -190,7 +197,7 @@ impl Diagnosis {
         }
     }
 
-    /// Whether a check has found nothing so far.
+    /// Whether a check has no finding so far.
     pub(super) fn is_fine(&self, check: Check) -> bool {
         self.findings.iter().all(|finding| finding.check != check)
     }
@@ -200,44 +207,51 @@ impl Diagnosis {
 mod tests {
     use super::*;
 
-    #[test]
-    fn findings_end_with_a_line_about_the_others() {
-        let mut diagnosis = Diagnosis::new("n");
-        for _ in 0..1500 {
-            diagnosis.find(Check::Cluster, "a", "b", "c");
+    #[derive(Debug)]
+    struct Full;
+
+    impl Problem for Full {
+        fn words(&self) -> String {
+            "the disk is full; really".to_owned()
         }
-        assert_eq!(diagnosis.findings.len(), 1001);
-        assert!(diagnosis.findings[1000].finding.contains("left out"));
-        diagnosis.find(Check::Journal, "a", "b", "c");
-        assert!(!diagnosis.is_fine(Check::Journal), "those of others count");
+
+        fn remedy(&self) -> Option<String> {
+            Some("free space there".to_owned())
+        }
     }
 
     #[test]
-    fn an_errors_line_is_taken_apart_into_finding_and_remedy() {
+    fn findings_end_with_one_about_the_others() {
         let mut diagnosis = Diagnosis::new("n");
-        diagnosis.error(Check::Journal, "/a", "/a: full; really; free space there");
-        diagnosis.error(Check::Journal, "/b", "no word");
-        diagnosis.error(Check::Journal, "/c", "key verify is x: use y");
-        let found: Vec<(&str, &str)> = diagnosis
-            .findings
-            .iter()
-            .map(|it| (it.finding.as_str(), it.remedy.as_str()))
-            .collect();
+        for _ in 0..1500 {
+            diagnosis.find(Check::Cluster, "a", Full);
+        }
+        assert_eq!(diagnosis.findings.len(), 1001);
+        let last = &diagnosis.findings[1000].diagnostic;
+        assert!(last.problem.words().contains("left out"));
+        diagnosis.find(Check::Journal, "a", Full);
+        assert!(
+            !diagnosis.is_fine(Check::Journal),
+            "each check has its own count"
+        );
+    }
+
+    #[test]
+    fn a_finding_keeps_its_keys() {
+        let mut diagnosis = Diagnosis::new("n");
+        diagnosis.find(Check::Journal, "/a", Full);
         assert_eq!(
-            found,
-            [
-                ("full; really", "free space there"),
-                ("no word", "look at it"),
-                ("key verify is x", "use y"),
-            ]
+            serde_json::to_string(&diagnosis.findings).unwrap(),
+            r#"[{"check":"journal","about":"/a","finding":"the disk is full; really","remedy":"free space there"}]"#
         );
         assert!(!diagnosis.is_fine(Check::Journal) && diagnosis.is_fine(Check::Owed));
     }
+
     #[test]
-    fn every_check_counts_its_findings_and_those_without_any_are_named_too() {
+    fn every_check_counts_its_findings_even_if_there_are_none() {
         let mut diagnosis = Diagnosis::new("n");
-        diagnosis.error(Check::Owed, "/a", "a");
-        diagnosis.error(Check::Owed, "/b", "b");
+        diagnosis.find(Check::Owed, "/a", Full);
+        diagnosis.find(Check::Owed, "/b", Full);
         let checks = diagnosis.examination().checks;
         let of = |name: &str| checks.iter().find(|it| it.check == name).unwrap().findings;
         assert_eq!((of("owed"), of("journal"), of("privileges")), (2, 0, 0));

@@ -1,10 +1,14 @@
-//! What is on record, against what the kernel shows.
+//! Checks the journal, and compares its records with the kernel.
+
+mod problem;
 
 use std::path::Path;
 
-use super::{Check, Diagnosis, Held, namespaces};
+use problem::DetachCommand;
+pub(super) use problem::JournalProblem;
+
+use super::{Check, Diagnosis, ExclusiveUse, namespaces};
 use crate::boot::boot_id;
-use crate::cluster::PodName;
 use crate::journal::survey::{Damaged, Surveyed};
 use crate::journal::{Exclusive, Header, Key, Sandbox};
 use crate::kernel::PodNetns;
@@ -12,13 +16,7 @@ use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
 use crate::setup::HostPaths;
 
-/// A path at which no network namespace is: a DEL is to enter none.
-const NO_NETNS: &str = "/run/netns/gone";
-
-/// How many pods or namespaces a finding about many of them names.
-pub(super) const NAMED: usize = 5;
-
-/// Looks at every record.
+/// Checks every record.
 pub(super) fn look(
     context: &Context<'_>,
     conf: &Path,
@@ -28,60 +26,42 @@ pub(super) fn look(
     let journal = &context.host.journal;
     let dir = context.request.config.journal_dir.display().to_string();
     if let Err(error) = journal.check_writable() {
-        diagnosis.error(Check::Journal, &dir, &error.to_string());
+        diagnosis.find(Check::Journal, &dir, JournalProblem::Unusable(error));
     }
     if is_full(&context.request.config.journal_dir) {
-        diagnosis.find(
-            Check::Journal,
-            &dir,
-            "its file system is full, so every ADD fails",
-            "free space there",
-        );
+        diagnosis.find(Check::Journal, &dir, JournalProblem::Full);
     }
     let survey = match journal.survey() {
         Ok(survey) => survey,
-        Err(error) => return diagnosis.error(Check::Journal, &dir, &error.to_string()),
+        Err(error) => {
+            return diagnosis.find(Check::Journal, &dir, JournalProblem::Unusable(error));
+        }
     };
     let is_of_earlier_boot = |record: &&Surveyed| record.sandbox.header.boot != boot_id();
     let (earlier, current): (Vec<&Surveyed>, Vec<&Surveyed>) =
         survey.records.iter().partition(is_of_earlier_boot);
     rebooted(context, conf, &earlier, diagnosis);
     for record in current {
-        diagnosis.held.extend(held(&record.sandbox));
+        diagnosis
+            .exclusive_uses
+            .extend(exclusive_uses(&record.sandbox));
         examine(context, conf, record, diagnosis);
     }
     namespaces::look(paths, &survey.records, diagnosis);
     let at_work = context.request.config.deadlines.add;
     let is_damaged = |it: &&Damaged| !it.may_be_unfinished || it.age > at_work;
     for damaged in survey.damaged.iter().filter(is_damaged) {
-        diagnosis.find(
-            Check::Journal,
-            damaged.path.display(),
-            damaged.cause.clone(),
-            "leave it where it is: the DEL of its pod detaches what can be known and puts it aside",
-        );
+        let problem = JournalProblem::Damaged(damaged.cause.clone());
+        diagnosis.find(Check::Journal, damaged.path.display(), problem);
     }
     for aside in &survey.quarantined {
-        let (finding, remedy) = if aside.is_settled {
-            (
-                "a damaged record was put aside, and what it was about is detached",
-                "look for a full disk or a power loss at the time of the file, then remove it",
-            )
-        } else {
-            (
-                "a damaged record was put aside, and what it was about may still be attached",
-                "delete its pod: that DEL detaches what can be known; then remove the file",
-            )
-        };
-        diagnosis.find(Check::Journal, aside.path.display(), finding, remedy);
+        let is_settled = aside.is_settled;
+        let problem = JournalProblem::Quarantined { is_settled };
+        diagnosis.find(Check::Journal, aside.path.display(), problem);
     }
     for path in journal.half_adopted() {
-        diagnosis.find(
-            Check::Journal,
-            path.display(),
-            "taking over a pod of Multus' was ended half way",
-            "nothing: the next GC takes the file away, and the DEL of the pod begins anew",
-        );
+        let problem = JournalProblem::HalfAdopted;
+        diagnosis.find(Check::Journal, path.display(), problem);
     }
     if diagnosis.is_fine(Check::Journal) {
         let count = survey.records.len();
@@ -92,8 +72,8 @@ pub(super) fn look(
     }
 }
 
-/// Names the pods whose network namespaces ended with an earlier boot, all in one finding: their
-/// runtime usually sends each DEL within minutes.
+/// Reports the sandboxes of an earlier boot in one finding, since the runtime usually sends their DELs
+/// within minutes.
 fn rebooted(context: &Context<'_>, conf: &Path, records: &[&Surveyed], diagnosis: &mut Diagnosis) {
     let is_owed = |record: &&&Surveyed| {
         let key = record.sandbox.header.key();
@@ -107,41 +87,22 @@ fn rebooted(context: &Context<'_>, conf: &Path, records: &[&Surveyed], diagnosis
         return;
     };
     let names = records.iter().map(|record| about(&record.sandbox.header));
-    diagnosis.find(
-        Check::Journal,
-        context.request.config.journal_dir.display(),
-        format!(
-            "{} sandboxes were attached before the node's last boot, and the runtime sent no DEL \
-             for them: {}",
-            records.len(),
-            first_few(names)
-        ),
-        format!(
-            "wait until kubelet has removed them; for each that stays, {}",
-            command_to_detach(conf, &first.sandbox.header)
-        ),
-    );
+    let problem = JournalProblem::Rebooted {
+        names: names.collect(),
+        command: DetachCommand::new(conf, &first.sandbox.header),
+    };
+    let dir = &context.request.config.journal_dir;
+    diagnosis.find(Check::Journal, dir.display(), problem);
 }
 
-/// The first of many names, and how many more there are.
-pub(super) fn first_few(names: impl Iterator<Item = String>) -> String {
-    let mut names: Vec<String> = names.collect();
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    match more {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
-}
-
-/// What a sandbox has for itself alone: an ADD that is refused one of these does not name the pods
-/// of other namespaces.
-fn held(sandbox: &Sandbox) -> Vec<Held> {
+/// The devices and addresses that belong to one sandbox only. An ADD that is refused one of them does
+/// not name the pods of other namespaces.
+fn exclusive_uses(sandbox: &Sandbox) -> Vec<ExclusiveUse> {
     let header = &sandbox.header;
-    let mut held = Vec::new();
+    let mut uses = Vec::new();
     for attachment in &header.attachments {
         for what in Exclusive::of(attachment) {
-            held.push(Held {
+            uses.push(ExclusiveUse {
                 what: what.to_string(),
                 segment: what.segment().map(ToString::to_string),
                 pod: header.pod.as_ref().map(ToString::to_string),
@@ -151,72 +112,54 @@ fn held(sandbox: &Sandbox) -> Vec<Held> {
             });
         }
     }
-    held
+    uses
 }
 
 fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, diagnosis: &mut Diagnosis) {
     let header = &record.sandbox.header;
     let about = about(header);
-    // What is owed is named as that.
+    // The check of what is owed reports it.
     if context.host.journal.owed(&header.key()).is_some() {
         return;
     }
     let owed = record.sandbox.to_detach().len();
     if !has_netns(header) {
-        diagnosis.find(
-            Check::Journal,
-            about,
-            format!(
-                "its network namespace {} is gone and {owed} attachments are on record: the runtime sent no DEL",
-                header.netns
-            ),
-            detach_by_hand(conf, header),
-        );
+        let problem = JournalProblem::NoNetns {
+            netns: header.netns.clone(),
+            owed,
+            command: DetachCommand::new(conf, header),
+        };
+        diagnosis.find(Check::Journal, about, problem);
         return;
     }
     let is_at_work = record.age <= context.request.config.deadlines.add;
     if record.is_torn && !is_at_work {
-        diagnosis.find(
-            Check::Journal,
-            &about,
-            format!(
-                "its record {} ends in half a step, by a full disk or a killed process",
-                record.path.display()
-            ),
-            "free space there; its DEL detaches all that was begun",
-        );
+        let problem = JournalProblem::Torn(record.path.clone());
+        diagnosis.find(Check::Journal, &about, problem);
     }
     if !record.sandbox.complete {
         if !is_at_work {
-            diagnosis.find(
-                Check::Journal,
-                about,
-                format!("its ADD was ended half way and {owed} attachments are on record: the runtime sent no DEL"),
-                detach_by_hand(conf, header),
-            );
+            let command = DetachCommand::new(conf, header);
+            let problem = JournalProblem::Incomplete { owed, command };
+            diagnosis.find(Check::Journal, about, problem);
         }
         return;
     }
-    for missing in missing_interfaces(context, record) {
-        diagnosis.find(
-            Check::Journal,
-            &about,
-            missing,
-            "recreate the pod; jackfield check tells more about it",
-        );
+    for problem in missing_interfaces(context, record) {
+        diagnosis.find(Check::Journal, &about, problem);
     }
 }
 
-/// Interfaces that a pod was given and has no more.
-fn missing_interfaces(context: &Context<'_>, record: &Surveyed) -> Vec<String> {
+/// The interfaces that are on record and not in the pod.
+fn missing_interfaces(context: &Context<'_>, record: &Surveyed) -> Vec<JournalProblem> {
     let sandbox = &record.sandbox;
-    let shown = PodNetns::open(Path::new(&sandbox.header.netns))
+    let links = PodNetns::open(Path::new(&sandbox.header.netns))
         .map_err(Into::into)
         .and_then(|netns| (context.host.links)(&netns))
         .and_then(|mut links| links.links());
-    let links = match shown {
+    let links = match links {
         Ok(links) => links,
-        Err(error) => return vec![format!("its interfaces cannot be seen: {error}")],
+        Err(error) => return vec![JournalProblem::NoInterfaces(error)],
     };
     let mut missing = Vec::new();
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
@@ -225,10 +168,10 @@ fn missing_interfaces(context: &Context<'_>, record: &Surveyed) -> Vec<String> {
         let in_pod = interfaces.filter(|it| it.sandbox.is_some() && it.socket_path.is_none());
         for interface in in_pod {
             if links.iter().all(|link| link.name != interface.name) {
-                missing.push(format!(
-                    "interface {} of network {} is on record and not in the pod",
-                    interface.name, attachment.label
-                ));
+                missing.push(JournalProblem::MissingInterface {
+                    name: interface.name.clone(),
+                    network: attachment.label.clone(),
+                });
             }
         }
     }
@@ -243,44 +186,13 @@ fn about(header: &Header) -> String {
     }
 }
 
-/// What to do where the runtime does not do it.
-fn detach_by_hand(conf: &Path, header: &Header) -> String {
-    match &header.pod {
-        Some(_) => format!(
-            "unless the runtime still does, {}",
-            command_to_detach(conf, header)
-        ),
-        None => command_to_detach(conf, header),
-    }
-}
-
-/// The command that does what the runtime should have done.
-fn command_to_detach(conf: &Path, header: &Header) -> String {
-    let Some(PodName {
-        namespace, name, ..
-    }) = &header.pod
-    else {
-        return "let the runtime remove the container, or end it by jackfield gc".to_owned();
-    };
-    let Key { container, ifname } = header.key();
-    let netns = if has_netns(header) {
-        header.netns.as_str()
-    } else {
-        NO_NETNS
-    };
-    format!(
-        "run jackfield detach --conf {} --pod {namespace}/{name} --container-id {container} --ifname {ifname} --netns {netns}",
-        conf.display()
-    )
-}
-
-/// Whether nothing more can be written where the journal is, or will be.
+/// Whether the file system of the journal, or of its future place, is full.
 fn is_full(dir: &Path) -> bool {
-    let there = dir.ancestors().find(|dir| dir.exists());
-    let space = there.and_then(|there| nix::sys::statvfs::statvfs(there).ok());
+    let existing = dir.ancestors().find(|dir| dir.exists());
+    let space = existing.and_then(|dir| nix::sys::statvfs::statvfs(dir).ok());
     space.is_some_and(|space| {
         let no_inodes = space.files() > 0 && space.files_available() == 0;
-        // One that has no room at all, as /proc, is not full.
+        // A file system without any blocks, such as /proc, is not full.
         space.blocks() > 0 && (space.blocks_available() == 0 || no_inodes)
     })
 }

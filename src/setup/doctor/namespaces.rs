@@ -1,14 +1,14 @@
-//! Network namespaces of pods that have interfaces and are on no record.
+//! Finds network namespaces of pods that have interfaces and no record.
 
-use super::journal::first_few;
+use super::journal::JournalProblem;
 use super::{Check, Diagnosis};
 use crate::journal::survey::Surveyed;
 use crate::kernel::{ContainerNetns, container_namespaces};
 use crate::setup::HostPaths;
 use crate::setup::manifest::Manifest;
 
-/// Names those made since Jackfield was installed: the runtime has called it for each of them, so
-/// their records were lost.
+/// Finds those created since Jackfield was installed. The runtime called it for each of them, so their
+/// records were lost.
 pub(super) fn look(paths: &HostPaths, records: &[Surveyed], diagnosis: &mut Diagnosis) {
     let manifest = Manifest::read(paths).ok().flatten();
     let installed = manifest.map(|manifest| manifest.installed);
@@ -36,15 +36,7 @@ pub(super) fn look(paths: &HostPaths, records: &[Surveyed], diagnosis: &mut Diag
         let interfaces = netns.interfaces.join(", ");
         format!("{} ({interfaces})", netns.name)
     });
-    diagnosis.find(
-        Check::Journal,
-        "/run/netns",
-        format!(
-            "{} network namespaces of pods have interfaces and no record, so the journal was lost or \
-             another program attached them: {}",
-            lost.len(),
-            first_few(names)
-        ),
-        "recreate their pods, and keep the journal's directory",
-    );
+    let names = names.collect();
+    let problem = JournalProblem::LostNamespaces { names };
+    diagnosis.find(Check::Journal, "/run/netns", problem);
 }

@@ -1,4 +1,4 @@
-//! The cluster network that a configuration names instead of following the directory.
+//! The cluster network that a configuration names, instead of following the directory.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,18 @@ use crate::cluster::conf_dir;
 use crate::cni::{NetworkConfig, RawObject};
 use crate::setup::conf::OurConf;
 use crate::setup::directory::NAMES;
+use crate::setup::problem::NoNetwork;
 use crate::setup::{HostPaths, NAME, SetupError};
 
-/// The network in the file that is named, where it is a file that this process sees; else why it
-/// is none, and every pod would fail.
-pub(super) fn network(conf: &OurConf, paths: &HostPaths) -> Result<Option<NetworkConfig>, String> {
+/// The network in the file that `clusterNetwork` names; `None` where it names no file that this
+/// process sees.
+///
+/// # Errors
+/// Why the file has no network, so that every pod would fail.
+pub(super) fn network(
+    conf: &OurConf,
+    paths: &HostPaths,
+) -> Result<Option<NetworkConfig>, NoNetwork> {
     let Some(named) = conf.cluster_network().map(PathBuf::from) else {
         return Ok(None);
     };
@@ -21,25 +28,17 @@ pub(super) fn network(conf: &OurConf, paths: &HostPaths) -> Result<Option<Networ
         return Ok(None);
     }
     if here.exists() && !here.is_file() {
-        return Err(format!(
-            "clusterNetwork names {}, which is no file",
-            named.display()
-        ));
+        return Err(NoNetwork::NamedNotAFile(named));
     }
     let found = conf_dir::read(&here).and_then(conf_dir::with_sibling_plugins);
-    let text = found
-        .map_err(|cause| format!("clusterNetwork names it: {cause}"))?
-        .text;
+    let text = found.map_err(NoNetwork::NamedUnreadable)?.text;
     let network = NetworkConfig::parse(text.as_bytes());
-    network.map(Some).map_err(|cause| {
-        format!(
-            "clusterNetwork names {}, which is none: {cause}",
-            named.display()
-        )
-    })
+    network
+        .map(Some)
+        .map_err(|cause| NoNetwork::NamedInvalid { file: named, cause })
 }
 
-/// What is named is not Jackfield, which would call itself.
+/// Refuses a cluster network that is Jackfield, which would call itself.
 pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), SetupError> {
     let stdin = conf.on_stdin();
     let is_ours = |object: &RawObject| {
@@ -64,8 +63,8 @@ pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), Set
             let object = found
                 .ok()
                 .and_then(|found| RawObject::parse(found.text.as_bytes()).ok());
-            let is_to_be = NAMES.iter().any(|name| *file == paths.conf_dir.join(name));
-            is_to_be || *file == paths.conf_dir || object.is_some_and(|object| is_ours(&object))
+            let is_our_name = NAMES.iter().any(|name| *file == paths.conf_dir.join(name));
+            is_our_name || *file == paths.conf_dir || object.is_some_and(|object| is_ours(&object))
         }
         Some(name) => {
             let dir: Option<PathBuf> = stdin.read("confDir").ok().flatten();
@@ -76,14 +75,7 @@ pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), Set
     if !is_ourselves {
         return Ok(());
     }
-    let which = named.map_or_else(
-        || "delegates".to_owned(),
-        |it| format!("clusterNetwork {it}"),
-    );
-    Err(SetupError::Conf {
-        file: "the configuration to install".to_owned(),
-        cause: format!(
-            "{which} is {NAME} itself, which would call itself; name the cluster network"
-        ),
+    Err(SetupError::CallsItself {
+        cluster_network: named,
     })
 }

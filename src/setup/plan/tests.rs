@@ -2,6 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::cluster::ConfDirError;
 
 const BRIDGE: &str = r#"{"name":"b","type":"bridge"}"#;
 const MULTUS: &str = r#"{"name":"m","type":"multus"}"#;
@@ -28,8 +29,14 @@ fn planned(files: &[(&str, &str)], manifest: Option<&str>) -> Result<Outlook, Se
 fn ready(files: &[(&str, &str)], manifest: Option<&str>) -> InstallPlan {
     match planned(files, manifest).unwrap() {
         Outlook::Ready(plan) => *plan,
-        Outlook::Waiting(reason) => panic!("{reason}"),
+        Outlook::Waiting(reason) => panic!("{reason:?}"),
     }
+}
+
+#[track_caller]
+fn is_as_planned(files: &[(&str, &str)]) {
+    let drift = ready(files, Some("00-jackfield.conflist")).drift;
+    assert!(drift.is_none(), "{drift:?}: {files:?}");
 }
 
 fn ours(network: &str) -> String {
@@ -44,51 +51,56 @@ fn a_fresh_node_gets_ours_before_the_cluster_network() {
     let plan = ready(&[("10-b.conf", BRIDGE)], None);
     assert_eq!(plan.name, "00-jackfield.conflist");
     assert_eq!(plan.conf.cluster_network().as_deref(), Some("/10-b.conf"));
-    assert!(plan.follows && plan.remove.is_empty() && plan.why.is_some());
+    assert!(plan.follows && plan.remove.is_empty() && plan.drift.is_some());
 }
 
 // clause: NPWG-1.3 §6.1.2: ours takes precedence over the cluster network's
 #[test]
-fn ours_is_named_to_come_first_or_it_is_said_who_does() {
+fn ours_gets_a_name_that_comes_first_or_the_error_names_the_first_file() {
     for (other, name) in [
         ("00-multi.conf", "00-jackfield.conflist"),
         ("00-aws.conf", "0-jackfield.conflist"),
     ] {
         assert_eq!(ready(&[(other, BRIDGE)], None).name, name, "{other}");
     }
-    let error = planned(&[("!a.conf", BRIDGE)], None).unwrap_err();
-    assert!(
-        error.to_string().starts_with("/!a.conf comes before"),
-        "{error}"
-    );
-    // Somebody came before us since.
+    match planned(&[("!a.conf", BRIDGE)], None).unwrap_err() {
+        SetupError::NotFirst { file } => assert_eq!(file, Path::new("/!a.conf")),
+        error => panic!("{error}"),
+    }
+    // Another file came before ours since.
     let ours = ours("/10-b.conf");
     let files = [("00-a.conf", BRIDGE), ("00-jackfield.conflist", &ours)];
     let plan = ready(&files, Some("00-jackfield.conflist"));
     assert_eq!(plan.name, "0-jackfield.conflist");
     assert_eq!(plan.remove, ["00-jackfield.conflist"]);
-    assert_eq!(
-        plan.why.unwrap(),
-        "/00-a.conf comes before 00-jackfield.conflist"
-    );
+    match plan.drift {
+        Some(Drift::NotFirst { first, ours }) => assert_eq!(
+            (first.as_path(), ours.as_str()),
+            (Path::new("/00-a.conf"), "00-jackfield.conflist")
+        ),
+        drift => panic!("{drift:?}"),
+    }
 }
 
 #[test]
-fn without_a_network_there_is_nothing_to_do_yet() {
-    for (files, words) in [
-        (&[][..], "none"),
-        (&[("00-jackfield.conflist", "{")][..], "none"),
-        (&[("10-b.conf", "")][..], "10-b.conf comes first"),
+fn without_a_network_the_installer_waits() {
+    for (files, broken) in [
+        (&[][..], None),
+        (&[("00-jackfield.conflist", "{")][..], None),
+        (&[("10-b.conf", "")][..], Some("10-b.conf")),
     ] {
         match planned(files, None).unwrap() {
-            Outlook::Waiting(reason) => assert!(reason.contains(words), "{reason}"),
-            Outlook::Ready(plan) => panic!("{plan:?}"),
+            Outlook::Waiting(NoNetwork::Missing) => assert_eq!(broken, None),
+            Outlook::Waiting(NoNetwork::BrokenFirst { name, .. }) => {
+                assert_eq!(broken, Some(name.as_str()));
+            }
+            outlook => panic!("{outlook:?}"),
         }
     }
 }
 
 #[test]
-fn a_file_that_is_named_has_to_hold_a_network() {
+fn a_named_file_must_hold_a_network() {
     let named = |network: &str| ours(network);
     let files = |ours: &'_ str, text: &'static str| {
         [
@@ -96,24 +108,31 @@ fn a_file_that_is_named_has_to_hold_a_network() {
             ("10-b.conf", text.to_owned()),
         ]
     };
-    for (network, text, words) in [
-        ("/20-c.conf", BRIDGE, Some("20-c.conf does not exist")),
-        (
-            "/10-b.conf",
-            "{",
-            Some("clusterNetwork names /10-b.conf, which is none"),
-        ),
+    let is_missing = |reason: &NoNetwork| {
+        matches!(
+            reason,
+            NoNetwork::NamedUnreadable(ConfDirError::Missing { .. })
+        )
+    };
+    let is_invalid = |reason: &NoNetwork| match reason {
+        NoNetwork::NamedInvalid { file, .. } => file == Path::new("/10-b.conf"),
+        _ => false,
+    };
+    let cases: [(&str, &str, Option<&dyn Fn(&NoNetwork) -> bool>); 4] = [
+        ("/20-c.conf", BRIDGE, Some(&is_missing)),
+        ("/10-b.conf", "{", Some(&is_invalid)),
         ("/10-b.conf", BRIDGE, None),
-        // Not files of the directory: who can tell?
+        // Not a file of the directory.
         ("main", BRIDGE, None),
-    ] {
+    ];
+    for (network, text, is_expected) in cases {
         let ours = named(network);
         let files = files(&ours, text);
         let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, &**text)).collect();
-        match (planned(&files, None).unwrap(), words) {
-            (Outlook::Waiting(reason), Some(words)) => assert!(reason.contains(words), "{reason}"),
-            (Outlook::Ready(plan), None) => assert_eq!(plan.why, None),
-            (outlook, words) => panic!("{network}: {outlook:?}, not {words:?}"),
+        match (planned(&files, None).unwrap(), is_expected) {
+            (Outlook::Waiting(reason), Some(is_expected)) if is_expected(&reason) => {}
+            (Outlook::Ready(plan), None) if plan.drift.is_none() => {}
+            (outlook, _) => panic!("{network}: {outlook:?}"),
         }
     }
 }
@@ -121,18 +140,18 @@ fn a_file_that_is_named_has_to_hold_a_network() {
 #[test]
 fn multus_in_front_is_refused_and_behind_us_it_is_passed_over() {
     let error = planned(&[("00-multus.conf", MULTUS), ("10-b.conf", BRIDGE)], None).unwrap_err();
-    assert!(error.to_string().contains("--from-multus"), "{error}");
+    assert!(matches!(error, SetupError::Multus { .. }), "{error}");
     let ours = ours("/10-b.conf");
     let files = [
         ("00-jackfield.conflist", ours.as_str()),
         ("00-multus.conf", MULTUS),
         ("10-b.conf", BRIDGE),
     ];
-    assert_eq!(ready(&files, Some("00-jackfield.conflist")).why, None);
+    is_as_planned(&files);
 }
 
 #[test]
-fn what_begins_with_us_is_right_as_it_is() {
+fn a_configuration_that_begins_with_ours_stays_as_it_is() {
     let ours = ours("/10-b.conf");
     let followed = ours.replace("\n  ]", ",\n    {\"type\": \"istio-cni\"}\n  ]");
     for text in [&ours, &followed] {
@@ -140,26 +159,22 @@ fn what_begins_with_us_is_right_as_it_is() {
             ("00-jackfield.conflist", text.as_str()),
             ("10-b.conf", BRIDGE),
         ];
-        assert_eq!(
-            ready(&files, Some("00-jackfield.conflist")).why,
-            None,
-            "{text}"
-        );
+        is_as_planned(&files);
     }
-    // A configuration that was made by hand is kept, whatever it is called.
+    // A handwritten configuration stays, under its own name.
     let by_hand = r#"{"name":"j","type":"jackfield","clusterNetwork":"main"}"#;
     let plan = ready(
         &[("00-jackfield.conf", by_hand), ("10-b.conf", BRIDGE)],
         None,
     );
     assert_eq!(
-        (plan.name.as_str(), plan.why, plan.follows),
-        ("00-jackfield.conf", None, false)
+        (plan.name.as_str(), plan.drift.is_none(), plan.follows),
+        ("00-jackfield.conf", true, false)
     );
 }
 
 #[test]
-fn what_was_renamed_comes_back_with_all_its_keys() {
+fn a_renamed_configuration_comes_back_with_all_its_keys() {
     let ours = ours("/10-b.conf");
     let files = [
         ("00-jackfield.conflist.cilium_bak", ours.as_str()),
@@ -177,12 +192,10 @@ fn what_was_renamed_comes_back_with_all_its_keys() {
         plan.conf.cluster_network().as_deref(),
         Some("/05-cilium.conflist")
     );
-    let why = plan.why.unwrap();
-    assert!(
-        why.ends_with("was renamed to 00-jackfield.conflist.cilium_bak"),
-        "{why}"
-    );
-    assert!(remedy(&why).contains("cni.exclusive"));
+    match plan.drift {
+        Some(Drift::Renamed { to, .. }) => assert_eq!(to, "00-jackfield.conflist.cilium_bak"),
+        drift => panic!("{drift:?}"),
+    }
 }
 
 #[test]
@@ -195,15 +208,15 @@ fn the_first_network_is_followed_and_a_vanished_one_is_kept_until_another_comes(
         name,
     );
     assert_eq!(plan.conf.cluster_network().as_deref(), Some("/05-new.conf"));
-    assert_eq!(
-        plan.why.unwrap(),
-        "the cluster network is /05-new.conf and no longer /10-b.conf"
-    );
-    // A file that is being written before ours changes nothing as long as ours is there.
-    assert_eq!(
-        ready(&[here, ("05-new.conf", ""), ("10-b.conf", BRIDGE)], name).why,
-        None
-    );
+    match plan.drift {
+        Some(Drift::OtherNetwork { wanted, current }) => assert_eq!(
+            (wanted.as_deref(), current.as_deref()),
+            (Some("/05-new.conf"), Some("/10-b.conf"))
+        ),
+        drift => panic!("{drift:?}"),
+    }
+    // A half-written file changes nothing as long as the followed one is there.
+    is_as_planned(&[here, ("05-new.conf", ""), ("10-b.conf", BRIDGE)]);
     assert!(matches!(
         planned(&[here], name).unwrap(),
         Outlook::Waiting(_)

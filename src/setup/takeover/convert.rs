@@ -1,5 +1,5 @@
-//! Multus' keys as ours: the same words mean the same, what only its own process knows goes, and
-//! where our defaults are others, Multus' are written down.
+//! Converts Multus' configuration into ours: keys with the same meaning stay, keys of Multus' own
+//! processes go, and Multus' defaults are written out where ours differ.
 
 use std::path::Path;
 
@@ -11,8 +11,10 @@ use super::super::{HostPaths, NAME};
 use crate::cni::RawObject;
 use crate::request::log::Level;
 use crate::request::node_config::{ACCEPTED, KEYS};
+use crate::setup::error::MultusConfError;
+use crate::setup::notice::TakeoverRemark;
 
-/// Keys of Multus' own processes, which nobody misses.
+/// Keys of Multus' own processes.
 const OF_MULTUS: [&str; 14] = [
     "retryDeleteOnError",
     "socketDir",
@@ -29,7 +31,7 @@ const OF_MULTUS: [&str; 14] = [
     "plugins",
     "type",
 ];
-/// Keys whose values are paths, which a daemon in a container knows by other names.
+/// Keys whose values are paths. A daemon in a container has other names for them.
 const PATHS: [&str; 7] = [
     "clusterNetwork",
     "readinessindicatorfile",
@@ -39,19 +41,19 @@ const PATHS: [&str; 7] = [
     "kubeconfig",
     "logFile",
 ];
-/// Below what the daemon's manifests mount the host's directories.
+/// The mount points of the host's directories in the daemon's manifests.
 const HOST: [&str; 2] = ["/host", "/hostroot"];
 
-/// Our configuration from Multus' and its daemon's; with remarks.
+/// Our configuration from Multus' and its daemon's, with remarks.
 ///
 /// # Errors
-/// Why Multus' cannot be understood.
+/// [`MultusConfError::Json`] and [`MultusConfError::NotFirstPlugin`].
 pub(super) fn convert(
     paths: &HostPaths,
     runtime: &Directory,
     conf: &RawObject,
     daemon: Option<&RawObject>,
-) -> Result<(RawObject, Vec<String>), String> {
+) -> Result<(RawObject, Vec<TakeoverRemark>), MultusConfError> {
     let (list, plugin, followers) = parts(conf)?;
     let mut ours = RawObject::new();
     let mut remarks = Vec::new();
@@ -66,7 +68,7 @@ pub(super) fn convert(
                     ours.set(key, value.to_owned());
                 }
             } else {
-                remarks.push(format!("unknown key {key:?} is not taken along"));
+                remarks.push(TakeoverRemark::UnknownKey(key.to_owned()));
             }
         }
     }
@@ -87,9 +89,8 @@ pub(super) fn convert(
 }
 
 /// The keys of the list, those of Multus in it, and the plugins after it.
-fn parts(conf: &RawObject) -> Result<(RawObject, RawObject, Vec<RawObject>), String> {
-    let plugins: Option<Vec<RawObject>> =
-        conf.read("plugins").map_err(|cause| cause.to_string())?;
+fn parts(conf: &RawObject) -> Result<(RawObject, RawObject, Vec<RawObject>), MultusConfError> {
+    let plugins: Option<Vec<RawObject>> = conf.read("plugins")?;
     let Some(plugins) = plugins else {
         return Ok((RawObject::new(), conf.clone(), Vec::new()));
     };
@@ -97,12 +98,12 @@ fn parts(conf: &RawObject) -> Result<(RawObject, RawObject, Vec<RawObject>), Str
     let first = plugins.next().unwrap_or_default();
     let name = first.read::<String>("type").ok().flatten();
     if !name.as_deref().is_some_and(|name| MULTUS.contains(&name)) {
-        return Err("Multus is not the first plugin of its list".to_owned());
+        return Err(MultusConfError::NotFirstPlugin);
     }
     Ok((conf.clone(), first, plugins.collect()))
 }
 
-/// As a list, with what others appended to Multus.
+/// A list of our plugin and those that other programs appended to Multus.
 fn listed(mut ours: RawObject, followers: Vec<RawObject>) -> RawObject {
     let mut list = RawObject::new();
     for key in [
@@ -134,8 +135,8 @@ fn default<T: serde::Serialize>(object: &mut RawObject, key: &str, value: &T) {
     }
 }
 
-/// Where Multus does not know the level it says so and goes on.
-fn log_level(ours: &mut RawObject, remarks: &mut Vec<String>) {
+/// Drops a log level that Multus does not have either: Multus only logs a complaint about it.
+fn log_level(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
     let Some(level) = ours.read::<String>("logLevel").ok().flatten() else {
         return;
     };
@@ -144,13 +145,11 @@ fn log_level(ours: &mut RawObject, remarks: &mut Vec<String>) {
         .all(|(name, _)| !name.eq_ignore_ascii_case(&level))
     {
         ours.remove("logLevel");
-        remarks.push(format!(
-            "logLevel {level:?}, which Multus does not know either, is not taken along"
-        ));
+        remarks.push(TakeoverRemark::UnknownLogLevel(level));
     }
 }
 
-/// Writes a path as the host has it. One that is there as it is written is the host's already.
+/// Writes a path as the host names it. A path that exists on the host is the host's already.
 fn on_host(paths: &HostPaths, ours: &mut RawObject, key: &str, chroot: Option<&str>) {
     let Some(path) = ours.read::<String>(key).ok().flatten() else {
         return;
@@ -169,8 +168,9 @@ fn on_host(paths: &HostPaths, ours: &mut RawObject, key: &str, chroot: Option<&s
     }
 }
 
-/// Of `clusterNetwork` and `delegates` Multus uses the first, and Jackfield takes one only.
-fn cluster_network(ours: &mut RawObject, remarks: &mut Vec<String>) {
+/// Keeps one of `clusterNetwork` and `delegates`: Multus prefers the first, and Jackfield accepts
+/// only one.
+fn cluster_network(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
     if !ours.contains("delegates") {
         return;
     }
@@ -178,7 +178,7 @@ fn cluster_network(ours: &mut RawObject, remarks: &mut Vec<String>) {
         ours.remove("clusterNetwork");
     } else {
         ours.remove("delegates");
-        remarks.push("delegates is not taken along, since Multus uses clusterNetwork".to_owned());
+        remarks.push(TakeoverRemark::IgnoredDelegates);
     }
 }
 
@@ -187,7 +187,7 @@ fn named(ours: &RawObject) -> Option<String> {
     named.filter(|name| !name.is_empty())
 }
 
-/// Where Multus took the first network of the directory, so do we, whichever that becomes.
+/// Follows the first network of the directory if Multus does so.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Candidate::Found(first, _) = runtime.cluster_network() else {
@@ -206,7 +206,7 @@ mod tests {
     fn converted(
         conf: &str,
         daemon: Option<&str>,
-    ) -> Result<(serde_json::Value, Vec<String>), String> {
+    ) -> Result<(serde_json::Value, Vec<TakeoverRemark>), MultusConfError> {
         let root = tempfile::tempdir().unwrap();
         let paths = HostPaths {
             host_root: root.path().into(),
@@ -241,11 +241,12 @@ mod tests {
         assert_eq!(ours["undeclared"], "args");
         assert_eq!(ours["invalidAnnotation"], "fail");
         assert!(ours.get("retryDeleteOnError").is_none());
-        assert_eq!(remarks.len(), 1, "{remarks:?}");
-        assert!(remarks[0].contains("\"isGateway\""));
+        let unknown_key = TakeoverRemark::UnknownKey("isGateway".to_owned());
+        assert_eq!(remarks, [unknown_key]);
         let (warning, remarks) = converted(&conf.replace("debug", "warning"), None).unwrap();
         assert!(warning.get("logLevel").is_none());
-        assert!(remarks[1].contains("\"warning\""), "{remarks:?}");
+        let unknown_level = TakeoverRemark::UnknownLogLevel("warning".to_owned());
+        assert_eq!(remarks[1], unknown_level);
         let isolated = conf.replace("\"isGateway\"", "\"namespaceIsolation\"");
         assert_eq!(
             converted(&isolated, None).unwrap().0["namespaceIsolation"],
@@ -291,7 +292,7 @@ mod tests {
                 !keys.any(|key| key.eq_ignore_ascii_case("delegates")),
                 "{ours}"
             );
-            assert!(remarks[0].starts_with("delegates is not"), "{remarks:?}");
+            assert_eq!(remarks[0], TakeoverRemark::IgnoredDelegates);
         }
         let empty = r#"{"name":"m","type":"multus","delegates":[],"clusterNetwork":"x"}"#;
         assert_eq!(converted(empty, None).unwrap().0["clusterNetwork"], "x");
@@ -315,10 +316,9 @@ mod tests {
         assert_eq!(ours["plugins"][1]["type"], "istio-cni");
         assert!(remarks.is_empty(), "{remarks:?}");
         let behind = r#"{"name":"m","plugins":[{"type":"bridge"},{"type":"multus"}]}"#;
-        assert!(
-            converted(behind, None)
-                .unwrap_err()
-                .contains("not the first")
-        );
+        assert!(matches!(
+            converted(behind, None),
+            Err(MultusConfError::NotFirstPlugin)
+        ));
     }
 }

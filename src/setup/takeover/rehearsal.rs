@@ -1,5 +1,4 @@
-//! Who would fail with us, and why: every pod of the node is prepared as an ADD would be, by the
-//! same code, and nothing runs.
+//! The rehearsal: prepares the ADD of every pod of the node, by the code of the ADD, and runs nothing.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,76 +9,127 @@ use super::super::{HostPaths, SetupError};
 use super::FromMultus;
 use crate::cluster::{Census, ClusterError, PodName};
 use crate::cni::{InterfaceName, RawObject};
+use crate::diagnostic::Problem;
 use crate::journal::{Key, MultusCache};
 use crate::operation::examine::every_network;
 use crate::operation::prepare::prepare;
 use crate::operation::{Context, Failure, Host};
 use crate::plugin::with_host;
-use crate::request::{Call, ClusterNetwork, NodeConfig, Request, Source};
+use crate::request::{Call, ClusterNetwork, NodeConfig, Request, RequestError, Source};
 
 /// How long one pod may take: kubelet knows the devices of pods that run.
 const PER_POD: Duration = Duration::from_secs(5);
 /// How long all networks together may take.
 const NETWORKS: Duration = Duration::from_secs(60);
 
-/// What a rehearsal has shown.
+/// The outcome of a rehearsal.
 #[derive(Debug, Default)]
 pub struct Rehearsal {
-    /// How many pods were looked at.
+    /// How many pods it prepared.
     pub pods: usize,
-    /// How many networks were.
+    /// How many networks it examined.
     pub networks: usize,
     /// The pods that would fail, each with every reason.
-    pub failing: Vec<(PodName, Vec<String>)>,
+    pub failing: Vec<(PodName, Vec<Failure>)>,
     /// Networks that no pod can be attached to, each with every reason.
     pub unusable: Vec<(String, Vec<String>)>,
-    /// What cannot be read of what Multus attached.
+    /// What cannot be read of Multus' cache.
     pub damage: Vec<String>,
 }
 
+/// A finding of a rehearsal.
+#[derive(Debug)]
+pub enum RehearsalFinding<'a> {
+    /// A pod would fail.
+    Pod(&'a PodName, &'a Failure),
+    /// No pod can be attached to a network.
+    Network(&'a str, &'a str),
+    /// A file of Multus' cache cannot be read.
+    Cache(&'a str),
+    /// How much was rehearsed.
+    Total {
+        /// The number of pods.
+        pods: usize,
+        /// The number of networks.
+        networks: usize,
+        /// The number of pods that would fail.
+        failing: usize,
+    },
+}
+
+impl Problem for RehearsalFinding<'_> {
+    fn words(&self) -> String {
+        match self {
+            RehearsalFinding::Pod(pod, failure) => {
+                format!("pod {pod} would fail: {}", failure.in_full())
+            }
+            RehearsalFinding::Network(network, problem) => {
+                format!("network {network} cannot be used: {problem}")
+            }
+            RehearsalFinding::Cache(damage) => format!("cache of Multus: {damage}"),
+            RehearsalFinding::Total {
+                pods,
+                networks,
+                failing,
+            } => format!(
+                "{pods} pods and {networks} networks were looked at, {failing} pods would fail"
+            ),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            RehearsalFinding::Cache(_) => {
+                Some("delete its pod while its definitions are in the cluster".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Rehearsal {
-    /// Everything that was found, a line each, and how much was looked at.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (pod, problems) in &self.failing {
-            for problem in problems {
-                lines.push(format!("pod {pod} would fail: {problem}"));
-            }
-        }
-        for (network, problems) in &self.unusable {
-            for problem in problems {
-                lines.push(format!("network {network} cannot be used: {problem}"));
-            }
-        }
-        for damage in &self.damage {
-            lines.push(format!(
-                "cache of Multus: {damage}; delete its pod while its definitions are in the cluster"
-            ));
-        }
-        lines.push(format!(
-            "{} pods and {} networks were looked at, {} pods would fail",
-            self.pods,
-            self.networks,
-            self.failing.len()
-        ));
-        lines
+    /// All findings, and the total.
+    pub fn findings(&self) -> Vec<RehearsalFinding<'_>> {
+        let failing = self.failing.iter().flat_map(|(pod, failures)| {
+            let failures = failures.iter();
+            failures.map(move |failure| RehearsalFinding::Pod(pod, failure))
+        });
+        let unusable = self.unusable.iter().flat_map(|(network, problems)| {
+            let problems = problems.iter();
+            problems.map(move |problem| RehearsalFinding::Network(network, problem))
+        });
+        let damage = self.damage.iter();
+        let damage = damage.map(|damage| RehearsalFinding::Cache(damage));
+        let total = RehearsalFinding::Total {
+            pods: self.pods,
+            networks: self.networks,
+            failing: self.failing.len(),
+        };
+        failing
+            .chain(unusable)
+            .chain(damage)
+            .chain([total])
+            .collect()
     }
 }
 
 /// Rehearses the ADD of every pod of the node with a configuration that is not installed yet.
 ///
 /// # Errors
-/// [`SetupError::NoDryRun`] when nobody tells which pods there are.
+/// [`SetupError::NoRehearsal`] when the pods of the node are unknown.
 pub fn rehearse(
     paths: &HostPaths,
     conf: &OurConf,
     from: &FromMultus,
 ) -> Result<Rehearsal, SetupError> {
-    let impossible = |cause: String| SetupError::NoDryRun { cause };
+    let impossible = |failure: Failure| SetupError::NoRehearsal {
+        cause: Box::new(failure),
+    };
     let stdin = conf.on_stdin();
-    let request = about_the_node(stdin.clone(), &from.cni_path).map_err(impossible)?;
+    let request = about_the_node(stdin.clone(), &from.cni_path);
+    let request = request.map_err(|cause| impossible(cause.into()))?;
     let request = Request {
-        config: seen_from_here(paths, request.config),
+        config: with_paths_of_this_process(paths, request.config),
         ..request
     };
     let rehearsal = with_host(&request.config, |host| {
@@ -112,30 +162,28 @@ pub fn rehearse(
         }
         Ok(rehearsal)
     });
-    rehearsal.map_err(|failure| impossible(failure.to_cni().msg))
+    rehearsal.map_err(impossible)
 }
 
-/// Every reason why this pod's ADD would fail. An annotation that is ignored is one, since Multus
-/// refuses the pod, and Jackfield would start it without its networks.
+/// Every reason why this pod's ADD would fail. An ignored annotation is one: Multus refuses such a
+/// pod, and Jackfield would start it without its networks.
 fn of_pod(
     host: &Host<'_>,
     paths: &HostPaths,
     stdin: &RawObject,
     cni_path: &str,
     pod: &PodName,
-) -> Vec<String> {
+) -> Vec<Failure> {
     let request = match add(paths, stdin, cni_path, pod) {
         Ok(request) => request,
-        Err(cause) => return vec![cause],
+        Err(error) => return vec![error.into()],
     };
     match prepare(&Context::new(host, &request, PER_POD)) {
         Ok(prepared) => {
             let problems = prepared.ignored.into_iter().chain(prepared.problems);
-            problems
-                .map(|problem| Failure::Plan(problem).in_full())
-                .collect()
+            problems.map(Failure::Plan).collect()
         }
-        Err(failure) => vec![failure.in_full()],
+        Err(failure) => vec![failure],
     }
 }
 
@@ -145,7 +193,7 @@ fn add(
     stdin: &RawObject,
     cni_path: &str,
     pod: &PodName,
-) -> Result<Request, String> {
+) -> Result<Request, RequestError> {
     let PodName {
         namespace,
         name,
@@ -165,18 +213,17 @@ fn add(
             "CNI_ARGS" => args.clone(),
             _ => return None,
         })
-    })
-    .map_err(|error| error.to_string())?;
-    let request = Request::for_people(call, stdin.clone()).map_err(|error| error.to_string())?;
+    })?;
+    let request = Request::for_people(call, stdin.clone())?;
     Ok(Request {
-        config: seen_from_here(paths, request.config),
+        config: with_paths_of_this_process(paths, request.config),
         ..request
     })
 }
 
 /// The configuration with paths as this process finds them: in a container the host's directories
-/// are elsewhere. Whether the cluster network is ready is no matter of a pod.
-fn seen_from_here(paths: &HostPaths, mut node: NodeConfig) -> NodeConfig {
+/// are elsewhere. Drops the readiness indicator, which is not about a pod.
+fn with_paths_of_this_process(paths: &HostPaths, mut node: NodeConfig) -> NodeConfig {
     node.readiness_indicator = None;
     if paths.is_host() {
         return node;
@@ -189,7 +236,7 @@ fn seen_from_here(paths: &HostPaths, mut node: NodeConfig) -> NodeConfig {
     {
         *name = paths.here(name.as_ref()).display().to_string();
     }
-    // Not everything that answers is the host's: a socket may be mounted where the host has it.
+    // A socket may be mounted at the host's own path.
     let below_its_root = |path: &mut PathBuf| {
         let there = paths.here(path);
         if there.exists() {
@@ -209,7 +256,7 @@ fn seen_from_here(paths: &HostPaths, mut node: NodeConfig) -> NodeConfig {
     node
 }
 
-/// What cannot be read of Multus' cache, a line each.
+/// What cannot be read of Multus' cache, one line per file.
 fn damage(config: &NodeConfig) -> Vec<String> {
     let cache = MultusCache::new(&config.cni_dir);
     let containers = cache.containers().into_iter();

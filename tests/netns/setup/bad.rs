@@ -94,7 +94,10 @@ fn a_cluster_network_that_is_named_and_not_there() {
     let setup = Setup::new();
     let before = setup.files();
     let missing = setup.lab.path("net.d/20-missing.conflist");
-    for (text, words) in [(None, "does not exist"), (Some("{"), "which is none")] {
+    for (text, words) in [
+        (None, "does not exist"),
+        (Some("{"), "which is not a configuration"),
+    ] {
         if let Some(text) = text {
             fs::write(&missing, text).unwrap();
         }

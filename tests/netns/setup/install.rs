@@ -63,7 +63,7 @@ fn it_waits_for_the_cluster_network_and_then_goes_on() {
     assert!(!setup.lab.path("net.d").join(OURS).exists());
     // Half a file is none.
     setup.lab.write("net.d/10-cluster.conflist", "{\"name\":");
-    watching.says("10-cluster.conflist comes first and is none");
+    watching.says("10-cluster.conflist comes first and is not a configuration");
     assert!(!setup.lab.path("net.d").join(OURS).exists());
     setup.cluster_network(CLUSTER, "cluster");
     watching.says("installed");

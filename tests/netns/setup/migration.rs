@@ -72,7 +72,7 @@ fn what_cannot_be_found_out_or_read_is_waited_for_too() {
     let setup = thin();
     fs::rename(setup.lab.path("cluster"), setup.lab.path("away")).unwrap();
     let watching = moving(&setup, &[]);
-    watching.says("cannot be found out");
+    watching.says("cannot find out whether pods would fail");
     fs::rename(setup.lab.path("away"), setup.lab.path("cluster")).unwrap();
     there(&setup, MULTUS, false, &watching);
     assert_eq!(watching.end(), Some(0));
@@ -142,14 +142,14 @@ fn a_node_that_never_was_multus_is_jackfields_whichever_way_the_fleet_goes() {
     watching.says("installed");
     assert_eq!(watching.end(), Some(0));
     let watching = moving(&setup, &["--back"]);
-    watching.says("no configuration of Multus to go back to; jackfield stays");
+    watching.says("no configuration of Multus to go back to, so jackfield stays");
     watching.says("installed");
     assert_eq!(setup.first(), OURS);
     assert_eq!(watching.end(), Some(0));
     // Where nothing is installed, going back installs nothing.
     let setup = Setup::new();
     let watching = moving(&setup, &["--back"]);
-    watching.says("jackfield is not installed; the node stays as it is");
+    watching.says("jackfield is not installed, so the node stays as it is");
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(setup.first(), CLUSTER);
     assert_eq!(watching.end(), Some(0));

@@ -360,7 +360,11 @@ fn a_cluster_that_does_not_answer() {
     let setup = thin();
     fs::rename(setup.lab.path("cluster"), setup.lab.path("away")).unwrap();
     let before = setup.files();
-    let words = ["cannot be found out", "manifestDir", "--force"];
+    let words = [
+        "cannot find out whether pods would fail",
+        "manifestDir",
+        "--force",
+    ];
     refused(&setup.take_over(&[]), &words);
     refused(&setup.take_over(&["--dry-run"]), &words);
     assert_eq!(setup.files(), before);

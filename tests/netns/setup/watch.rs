@@ -27,7 +27,7 @@ fn what_is_removed_or_broken_is_put_back() {
     watching.says("repairing (1 of 3 within 10 minutes)");
     eventually("it is back", || is_there(&setup), || watching.log());
     fs::write(&ours, "{").unwrap();
-    watching.says("was changed and is no configuration");
+    watching.says("was changed and is not a configuration");
     let program = setup.lab.path("cni-bin/jackfield");
     eventually(
         "it is right",

@@ -37,7 +37,7 @@ fn a_configuration_that_is_missing_broken_or_misspelt() {
     fs::write(&path, "{").unwrap();
     let broken = &[OURS, "correct it, or run jackfield install"];
     setup.finds("configuration", broken);
-    setup.finds("installation", &["is no configuration"]);
+    setup.finds("installation", &["is not a configuration"]);
     let conf = path.display().to_string();
     let outcome = setup.doctor(&["--conf", &conf]);
     assert_eq!(outcome.exit, 1);
@@ -152,7 +152,10 @@ fn modes_by_which_no_pod_starts_or_everybody_decides_what_runs() {
     for path in ["net.d", "cni-bin", "net.d/00-jackfield.conflist"] {
         let before = fs::metadata(setup.lab.path(path)).unwrap().permissions();
         chmod(path, 0o777);
-        setup.finds("installation", &[path, "written by others", "chmod go-w"]);
+        setup.finds(
+            "installation",
+            &[path, "other users than root can write there", "chmod go-w"],
+        );
         fs::set_permissions(setup.lab.path(path), before).unwrap();
     }
     let watching = setup.watch(&[]);
