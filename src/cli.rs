@@ -3,6 +3,7 @@
 mod agent;
 mod devices;
 mod doctor;
+mod error;
 mod explain;
 mod install;
 mod manual;
@@ -22,6 +23,8 @@ use crate::cni::{ContainerId, InterfaceName};
 use crate::console;
 use crate::diagnostic::{self, Problem};
 use crate::npwg::ObjectRef;
+use crate::setup::LINE_PREFIX;
+use error::{ArgumentError, CommandError};
 
 /// Attaches pods to several networks and verifies the result.
 #[derive(Debug, Parser)]
@@ -124,7 +127,7 @@ struct GcArgs {
     node: NodeArgs,
     /// An attachment to keep; everything else is detached
     #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1..)]
-    keep: Vec<node::Kept>,
+    keep: Vec<node::KeptAttachment>,
 }
 
 #[derive(Debug, Args)]
@@ -167,23 +170,19 @@ struct PodRef {
 }
 
 impl std::str::FromStr for PodRef {
-    type Err = String;
+    type Err = ArgumentError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once('/') {
-            Some((namespace, name)) => {
-                ObjectRef::new(namespace, name).map_err(|cause| cause.to_string())?;
-                Ok(PodRef {
-                    namespace: namespace.to_owned(),
-                    name: name.to_owned(),
-                })
-            }
-            None => Err("write it as NAMESPACE/NAME".to_owned()),
-        }
+        let (namespace, name) = text.split_once('/').ok_or(ArgumentError::PodSyntax)?;
+        ObjectRef::new(namespace, name)?;
+        Ok(PodRef {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })
     }
 }
 
-/// The command line's whole life.
+/// Runs the command line.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -217,39 +216,37 @@ pub fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code,
-        Err(message) => {
-            note(&message);
+        Err(error) => {
+            report(&error);
             ExitCode::FAILURE
         }
     }
 }
 
 /// Prints lines for people.
-fn print<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> Result<(), String> {
+fn print<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> Result<(), CommandError> {
     printed(console::print(lines))
 }
 
 /// Prints a JSON document for programs.
-fn print_json(document: &impl fmt::Display) -> Result<(), String> {
+fn print_json(document: &impl fmt::Display) -> Result<(), CommandError> {
     printed(console::print_json(&document.to_string()))
 }
 
 /// Prints a document of our own as it is.
-fn print_document(document: &str) -> Result<(), String> {
+fn print_document(document: &str) -> Result<(), CommandError> {
     printed(console::write(document))
 }
 
-/// That somebody has read enough is nobody's error.
-fn printed(outcome: io::Result<()>) -> Result<(), String> {
+/// Accepts a pipe whose reader has ended.
+fn printed(outcome: io::Result<()>) -> Result<(), CommandError> {
     match outcome {
-        Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("stdout: {cause}; free space where it leads"))
-        }
+        Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::Stdout(cause)),
         _ => Ok(()),
     }
 }
 
-/// Says what is going on, to a person who watches; a pipe stays quiet.
+/// Writes a progress line to a terminal; a pipe stays quiet.
 #[allow(clippy::disallowed_methods, reason = "nothing is written")]
 fn progress(line: &str) {
     if io::stderr().is_terminal() {
@@ -259,7 +256,7 @@ fn progress(line: &str) {
 
 /// Writes a line to stderr.
 fn note(line: &str) {
-    console::say(&format!("jackfield: {line}"));
+    console::say(&format!("{LINE_PREFIX}{line}"));
 }
 
 /// Writes a problem to stderr.

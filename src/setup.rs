@@ -40,6 +40,9 @@ use crate::diagnostic::Problem;
 /// The name of the binary, of the plugin's type, and of the network.
 pub const NAME: &str = "jackfield";
 
+/// The prefix of a line on the stderr of a command.
+pub const LINE_PREFIX: &str = "jackfield: ";
+
 /// Receives what the installer reports while it works.
 pub type Say<'a> = &'a dyn Fn(&dyn Problem);
 

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::doctor::given_node_name;
 use super::install::absolute;
-use super::{USAGE, note};
+use super::{CommandError, USAGE, note};
 use crate::agent::{self, Credentials, LogFormat, Options};
 use crate::npwg::object_ref::is_subdomain;
 
@@ -43,16 +43,16 @@ enum Log {
     Json,
 }
 
-/// Runs until it is told to end.
-pub(super) fn agent(args: &AgentArgs) -> Result<ExitCode, String> {
+/// Runs until a signal ends it.
+pub(super) fn agent(args: &AgentArgs) -> Result<ExitCode, CommandError> {
     let Some(node) = given_node_name(args.node.as_deref()) else {
-        note("agent: this node's name is not known; give --node or set NODE_NAME");
+        note("agent: this node's name is unknown; give --node or set NODE_NAME");
         return Ok(ExitCode::from(USAGE));
     };
     if !is_subdomain(&node) {
         note(&format!(
-            "agent: {node:?} is no name that a node can have; give --node or set NODE_NAME as \
-             `kubectl get nodes` has it"
+            "agent: {node:?} is not a valid name of a node; give --node or set NODE_NAME as \
+             `kubectl get nodes` shows it"
         ));
         return Ok(ExitCode::from(USAGE));
     }
@@ -73,5 +73,5 @@ pub(super) fn agent(args: &AgentArgs) -> Result<ExitCode, String> {
     };
     agent::run(options)
         .map(|()| ExitCode::SUCCESS)
-        .map_err(|error| format!("agent: {error}"))
+        .map_err(|error| CommandError::Agent(Box::new(error)))
 }

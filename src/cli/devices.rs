@@ -8,7 +8,7 @@ use device_info::{Capture, Devlink, EswitchMode, Inventory, PciAddress, Sysfs};
 use serde::Serialize;
 
 use super::table::table;
-use super::{note, print, print_document, print_json, report};
+use super::{CommandError, note, print, print_document, print_json, report};
 use crate::journal::Journal;
 use crate::kernel::devices_in_all_namespaces;
 use crate::operation::devices::orphans::orphans;
@@ -39,22 +39,22 @@ enum Form {
     Svg,
 }
 
-/// What programs are told: the hardware, and whose it is.
+/// The JSON document: the hardware and its users.
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct DevicesDocument<'a> {
     #[serde(flatten)]
     inventory: &'a Inventory,
     #[serde(flatten)]
     usage: &'a Usage,
 }
 
-pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, String> {
+pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, CommandError> {
     let mut devlink = Devlink::open().ok();
     let mut inventory = Inventory::read(&Sysfs::host(), &mut |device| {
         devlink.as_mut()?.switch(device)
     });
-    let table = names::table().unwrap_or_else(|cause| {
-        note(&cause);
+    let table = names::table().unwrap_or_else(|problem| {
+        report(&problem);
         Vec::new()
     });
     inventory.name(&table);
@@ -63,19 +63,19 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, String> {
     match args.output {
         Form::Table => print(for_people(&inventory, &usage))?,
         Form::Json => {
-            let told = Told {
+            let document = DevicesDocument {
                 inventory: &inventory,
                 usage: &usage,
             };
-            print_json(&serde_json::json!(told))?;
+            print_json(&serde_json::json!(document))?;
         }
         Form::Svg => print_document(&picture::picture(&node_name(), &inventory, &usage))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whose the devices are; hardware is shown also to those who may not look into the journal or into
-/// network namespaces.
+/// The users of the devices. A user who may not read the journal or enter network namespaces still
+/// sees the hardware.
 fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     let users = match journal.device_users() {
         Ok(users) => users,
@@ -96,7 +96,7 @@ fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     }
 }
 
-/// What this node is called.
+/// The name of this node.
 fn node_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match name.trim() {
@@ -105,7 +105,7 @@ fn node_name() -> String {
     }
 }
 
-pub(super) fn capture() -> Result<ExitCode, String> {
+pub(super) fn capture() -> Result<ExitCode, CommandError> {
     let mut devlink = Devlink::open().ok();
     let capture = Capture::read(&Sysfs::host(), devlink.as_mut());
     print_json(&capture.to_json())?;

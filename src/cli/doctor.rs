@@ -1,4 +1,4 @@
-//! `doctor`: what is wrong with this node, and what helps.
+//! `doctor`: what is wrong with this node, and a remedy for each finding.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::install::{PlaceArgs, programs};
 use super::table::table;
-use super::{Output, print, print_json};
+use super::{CommandError, Output, print, print_json};
 use crate::setup::doctor::{self, Diagnosis, ExclusiveUse, Options};
 
 /// Options of the check.
@@ -29,7 +29,7 @@ pub(super) struct DoctorArgs {
     output: Output,
 }
 
-pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, String> {
+pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, CommandError> {
     let paths = args.paths.paths(None);
     let options = Options {
         cni_path: programs(&paths, args.cni_path.as_ref()),

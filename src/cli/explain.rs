@@ -1,11 +1,11 @@
-//! `explain`: the plan of an ADD, and every reason why it would fail. It runs nothing.
+//! `explain`: the plan of an ADD, and every reason why it would fail. Runs nothing.
 
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use super::pod::read_request;
-use super::{ExplainArgs, Output, print, print_json};
+use super::{CommandError, ExplainArgs, Output, print, print_json};
 use crate::allocation::Origin;
 use crate::delegate::Binary;
 use crate::kernel::capabilities;
@@ -17,7 +17,7 @@ use crate::plugin::with_host;
 use crate::request::Strictness;
 use crate::verify::IntendedFunction;
 
-pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, String> {
+pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, CommandError> {
     let variables = [
         ("CNI_COMMAND", "ADD".to_owned()),
         (
@@ -126,7 +126,7 @@ fn for_people(prepared: Option<&Prepared>, proves: bool) -> Vec<String> {
     out
 }
 
-/// What would become of the ADD.
+/// Whether the ADD would succeed, and why not.
 fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     let (heading, reasons) = match (problems, ignored) {
         ([], []) => (
@@ -143,13 +143,13 @@ fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     std::iter::once(heading.to_owned()).chain(reasons).collect()
 }
 
-/// What will be compared with the kernel.
+/// What the verification compares with the kernel.
 fn proofs(attachment: &Attachment) -> Vec<String> {
     let requested = &attachment.requested;
     let ips = requested.ips.iter().map(|ip| format!("address {ip}"));
     let mac = requested.mac.iter().map(|mac| format!("MAC {mac}"));
     let guid = requested.guid.iter().map(|guid| format!("GUID {guid}"));
-    // One of the device plugin's own form shows no driver, and cannot be compared.
+    // A device ID in the device plugin's own form has no driver, and cannot be compared.
     let device = attachment.device.iter().filter(|it| it.driver.is_some());
     let device = device.map(|device| format!("that it is device {}", device.id));
     let set = requested_function(attachment);
@@ -159,7 +159,7 @@ fn proofs(attachment: &Attachment) -> Vec<String> {
     ips.chain(function).collect()
 }
 
-/// What its definition sets of a virtual function.
+/// The settings of the definition for a virtual function.
 fn requested_function(attachment: &Attachment) -> Option<IntendedFunction> {
     attachment.device.as_ref()?.pci()?;
     let set = IntendedFunction::of(&attachment.config, &attachment.requested);

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use super::doctor::node_name;
-use super::{print, report};
+use super::{CommandError, print, report};
 use crate::cni::RawObject;
 use crate::diagnostic;
 use crate::setup::conf::OurConf;
@@ -32,7 +32,7 @@ pub(super) struct PlaceArgs {
 
 impl PlaceArgs {
     pub(super) fn paths(&self, cluster_conf_dir: Option<&PathBuf>) -> HostPaths {
-        // One directory has one name, whatever links lead to it. In a container they lead elsewhere.
+        // Resolves links, so that one directory has one name. In a container they lead elsewhere.
         let is_host = self.host_root == Path::new("/");
         let real = |dir: &PathBuf| match dir.canonicalize() {
             Ok(real) if is_host => real,
@@ -47,13 +47,13 @@ impl PlaceArgs {
     }
 }
 
-/// Where plugins' binaries are, as this process sees it, unless `cni_path` says otherwise.
+/// `cni_path`, by default the directory of the CNI plugins as this process sees it.
 pub(super) fn programs(paths: &HostPaths, cni_path: Option<&String>) -> String {
     let bin_dir = || paths.here(&paths.bin_dir).display().to_string();
     cni_path.cloned().unwrap_or_else(bin_dir)
 }
 
-/// A file or directory by its whole path.
+/// An absolute path.
 pub(super) fn absolute() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|dir: PathBuf| {
         let is_absolute = dir.is_absolute();
@@ -132,19 +132,21 @@ pub(super) struct UninstallArgs {
     force: bool,
 }
 
-pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
+pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, CommandError> {
     let paths = args.paths.paths(args.cluster_conf_dir.as_ref());
     let template = args.conf.as_ref().map(|file| {
-        let text = std::fs::read(file)
-            .map_err(|cause| format!("--conf {}: {cause}; name a readable file", file.display()))?;
-        let object = RawObject::parse(&text)
-            .map_err(|cause| format!("{}: {cause}; correct it", file.display()))?;
+        let path = || file.clone();
+        let text = std::fs::read(file).map_err(|cause| CommandError::ConfFile {
+            file: path(),
+            cause,
+        })?;
+        let object = RawObject::parse(&text).map_err(|cause| CommandError::ConfJson {
+            file: path(),
+            cause,
+        })?;
         let is_of_a_plugin = object.contains("type") || object.contains("plugins");
         if is_of_a_plugin && OurConf::read(&object).is_none() {
-            let file = file.display();
-            return Err(format!(
-                "--conf {file}: it configures another plugin; give keys of jackfield's configuration"
-            ));
+            return Err(CommandError::OtherPlugin(path()));
         }
         Ok(object)
     });
@@ -165,14 +167,12 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
         from_multus,
     };
     if args.watch {
-        guard::watch(&options, &report).map_err(|error| error.to_string())?;
+        guard::watch(&options, &report)?;
         return Ok(ExitCode::SUCCESS);
     }
-    match install::install(&options, &report).map_err(|error| error.to_string())? {
+    match install::install(&options, &report)? {
         Installed::Done => Ok(ExitCode::SUCCESS),
-        Installed::Ended => {
-            Err("told to end before there was a cluster network; nothing was installed".to_owned())
-        }
+        Installed::Ended => Err(CommandError::EndedEarly),
         Installed::Rehearsed(rehearsal) => {
             let findings = rehearsal.findings();
             print(findings.iter().map(|finding| diagnostic::line(finding)))?;
@@ -185,10 +185,9 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, String> {
     }
 }
 
-pub(super) fn uninstall(args: &UninstallArgs) -> Result<ExitCode, String> {
+pub(super) fn uninstall(args: &UninstallArgs) -> Result<ExitCode, CommandError> {
     let paths = args.paths.paths(None);
     let cni_path = programs(&paths, args.cni_path.as_ref());
-    uninstall::uninstall(&paths, &cni_path, args.force, &report)
-        .map_err(|error| error.to_string())?;
+    uninstall::uninstall(&paths, &cni_path, args.force, &report)?;
     Ok(ExitCode::SUCCESS)
 }

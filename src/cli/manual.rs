@@ -1,11 +1,11 @@
-//! `completions`, `man`: the command line, described for others.
+//! `completions`, `man`: descriptions of the command line.
 
 use std::process::ExitCode;
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::print_document;
+use super::{CommandError, print_document};
 
 /// Options of `completions`.
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub(super) struct CompletionsArgs {
 pub(super) fn completions(
     args: &CompletionsArgs,
     command: &mut Command,
-) -> Result<ExitCode, String> {
+) -> Result<ExitCode, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "jackfield", &mut script);
     print_document(&String::from_utf8_lossy(&script))?;
@@ -25,7 +25,7 @@ pub(super) fn completions(
 }
 
 /// One page with every command on it.
-pub(super) fn man(mut command: Command) -> Result<ExitCode, String> {
+pub(super) fn man(mut command: Command) -> Result<ExitCode, CommandError> {
     command.build();
     let mut page = Vec::new();
     let render = |page: &mut Vec<u8>| -> std::io::Result<()> {
@@ -42,7 +42,7 @@ pub(super) fn man(mut command: Command) -> Result<ExitCode, String> {
         }
         Ok(())
     };
-    render(&mut page).map_err(|cause| format!("man: {cause}"))?;
+    render(&mut page).map_err(CommandError::Document)?;
     print_document(&String::from_utf8_lossy(&page))?;
     Ok(ExitCode::SUCCESS)
 }

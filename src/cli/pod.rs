@@ -1,16 +1,15 @@
-//! `attach`, `detach`, `check`: the runtime's part, played for one pod.
+//! `attach`, `detach`, `check`: calls of the runtime about one pod.
 
 use std::process::ExitCode;
 
 use super::table::{cell, table};
-use super::{NodeArgs, Output, PodArgs, PodRef, note, print, print_json, progress};
-use crate::cni::RawObject;
+use super::{CommandError, NodeArgs, Output, PodArgs, PodRef, note, print, print_json, progress};
 use crate::npwg::StatusEntry;
 use crate::operation::{self, Context};
 use crate::plugin::with_host;
 use crate::request::{Call, Request};
 
-pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, String> {
+pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, CommandError> {
     let request = request("ADD", args)?;
     progress(&format!(
         "attaching {}/{} …",
@@ -22,12 +21,11 @@ pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, String> {
         context.notes().iter().for_each(|it| note(&it.to_string()));
         added
     });
-    let added = added.map_err(|failure| failure.in_full())?;
-    show(args.output, &added.status)?;
+    show(args.output, &added?.status)?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, String> {
+pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, CommandError> {
     let request = request("DEL", args)?;
     progress(&format!(
         "detaching {}/{} …",
@@ -39,12 +37,12 @@ pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, String> {
         context.notes().iter().for_each(|it| note(&it.to_string()));
         outcome
     });
-    outcome.map_err(|failure| failure.in_full())?;
+    outcome?;
     show(args.output, &[])?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn check(args: &PodArgs) -> Result<ExitCode, String> {
+pub(super) fn check(args: &PodArgs) -> Result<ExitCode, CommandError> {
     let request = request("CHECK", args)?;
     let status = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.check);
@@ -52,12 +50,12 @@ pub(super) fn check(args: &PodArgs) -> Result<ExitCode, String> {
         context.notes().iter().for_each(|it| note(&it.to_string()));
         status
     });
-    show(args.output, &status.map_err(|failure| failure.in_full())?)?;
+    show(args.output, &status?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The request that the runtime would make.
-fn request(verb: &str, args: &PodArgs) -> Result<Request, String> {
+fn request(verb: &str, args: &PodArgs) -> Result<Request, CommandError> {
     let PodRef { namespace, name } = &args.pod;
     let container = args.container_id.as_ref();
     let container = container.map_or_else(|| format!("{namespace}-{name}"), ToString::to_string);
@@ -76,13 +74,8 @@ pub(super) fn read_request(
     node: &NodeArgs,
     pod: &PodRef,
     variables: &[(&str, String)],
-) -> Result<Request, String> {
-    let conf = std::fs::read(&node.conf).map_err(|cause| {
-        format!(
-            "--conf {}: {cause}; name a readable file",
-            node.conf.display()
-        )
-    })?;
+) -> Result<Request, CommandError> {
+    let conf = super::node::read_conf(&node.conf)?;
     let args = format!(
         "IgnoreUnknown=1;K8S_POD_NAMESPACE={};K8S_POD_NAME={}",
         pod.namespace, pod.name
@@ -94,17 +87,16 @@ pub(super) fn read_request(
             .iter()
             .find(|(name, _)| *name == wanted)
             .map(|(_, value)| value.clone()),
-    })
-    .map_err(|error| error.to_string())?;
-    let refused = |cause: String| format!("{}: {cause}", node.conf.display());
-    let conf = RawObject::parse_stdin(&super::node::on_stdin(&conf))
-        .map_err(|error| refused(error.to_string()))?;
-    let request = Request::new(call, conf).map_err(|error| refused(error.to_string()))?;
+    })?;
+    let request = Request::new(call, conf).map_err(|cause| CommandError::Conf {
+        file: node.conf.clone(),
+        cause: Box::new(cause),
+    })?;
     request.config.warnings.iter().for_each(|line| note(line));
     Ok(request)
 }
 
-fn show(output: Output, status: &[StatusEntry]) -> Result<(), String> {
+fn show(output: Output, status: &[StatusEntry]) -> Result<(), CommandError> {
     match output {
         Output::Json => print_json(&serde_json::json!(status))?,
         Output::Table if status.is_empty() => {}

@@ -1,10 +1,9 @@
-//! `retry`: one detachment that is owed is tried again, for a call of the runtime that begins it and
-//! does not wait.
+//! `retry`: retries one owed detachment, for a call of the runtime that starts it and does not wait.
 
 use std::io;
 use std::process::ExitCode;
 
-use super::RetryArgs;
+use super::{CommandError, RetryArgs};
 use crate::cni::RawObject;
 use crate::journal::Key;
 use crate::operation::Context;
@@ -12,9 +11,9 @@ use crate::operation::recovery;
 use crate::plugin::with_host;
 use crate::request::{Call, Request, read_stdin};
 
-pub(super) fn retry(args: &RetryArgs) -> Result<ExitCode, String> {
-    let stdin = read_stdin(io::stdin().lock()).map_err(|error| error.to_string())?;
-    let conf = RawObject::parse_stdin(&stdin).map_err(|error| error.to_string())?;
+pub(super) fn retry(args: &RetryArgs) -> Result<ExitCode, CommandError> {
+    let stdin = read_stdin(io::stdin().lock()).map_err(CommandError::Stdin)?;
+    let conf = RawObject::parse_stdin(&stdin).map_err(CommandError::StdinJson)?;
     let key = Key {
         container: args.container.clone(),
         ifname: args.ifname.clone(),
@@ -26,21 +25,21 @@ pub(super) fn retry(args: &RetryArgs) -> Result<ExitCode, String> {
         "CNI_PATH" => std::env::var("CNI_PATH").ok(),
         _ => None,
     });
-    let call = call.map_err(|error| error.to_string())?;
-    let request = Request::for_people(call, conf).map_err(|error| error.to_string())?;
+    let request = Request::for_people(call?, conf)
+        .map_err(|cause| CommandError::StdinConf(Box::new(cause)))?;
     let log = &request.config.log;
-    let tried = with_host(&request.config, |host| {
+    let outcome = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.del);
         recovery::retry::retry(&context, &key);
-        let named = format!(
+        let place = format!(
             "retry of container {}, interface {}",
             key.container, key.ifname
         );
         let notes = context.notes();
         notes
             .iter()
-            .for_each(|note| log.warn(&named, &note.to_string()));
+            .for_each(|note| log.warn(&place, &note.to_string()));
         Ok(ExitCode::SUCCESS)
     });
-    tried.map_err(|failure| failure.in_full())
+    Ok(outcome?)
 }

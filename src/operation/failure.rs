@@ -146,7 +146,7 @@ pub enum Failure {
         place: NetworkPlace,
         /// What, and the remedy.
         #[source]
-        cause: InfoFileError,
+        cause: Box<InfoFileError>,
     },
     /// The file of a device cannot be written or removed.
     #[error("{place}: {cause}")]

@@ -47,7 +47,7 @@ pub enum SetupError {
         /// How long the installer waited.
         waited: Duration,
         /// Why there is none.
-        reason: NoNetwork,
+        reason: Box<NoNetwork>,
     },
     /// The node is Multus', and `--from-multus` is not set.
     Multus {
@@ -71,7 +71,7 @@ pub enum SetupError {
         /// The file.
         file: PathBuf,
         /// Why.
-        cause: MultusConfError,
+        cause: Box<MultusConfError>,
     },
     /// The rehearsal found pods that would fail.
     PodsWouldFail {
@@ -120,7 +120,7 @@ pub enum SetupError {
         /// The file.
         file: PathBuf,
         /// Why.
-        cause: ManifestError,
+        cause: Box<ManifestError>,
     },
     /// The manifest of an installation that had replaced a file is missing.
     NoManifest {
@@ -265,10 +265,10 @@ impl std::error::Error for SetupError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             SetupError::Io { cause, .. } | SetupError::Watch { cause, .. } => Some(cause),
-            SetupError::MultusConf { cause, .. } => Some(cause),
+            SetupError::MultusConf { cause, .. } => Some(&**cause),
             SetupError::NoRehearsal { cause } | SetupError::Retire(cause) => Some(&**cause),
             SetupError::Conf(cause) => Some(&**cause),
-            SetupError::Manifest { cause, .. } => Some(cause),
+            SetupError::Manifest { cause, .. } => Some(&**cause),
             SetupError::Journal(cause) => Some(cause),
             SetupError::InstalledConf(cause) => Some(&**cause),
             _ => None,

@@ -161,7 +161,7 @@ fn look(
     };
     lock.renew(paths)?;
     let installed = if is_rename {
-        say(&drift);
+        say(&Notice::Follows(drift));
         installed
     } else {
         spend(paths, installed, drift, say)?

@@ -170,7 +170,7 @@ fn wait(
             return Err(SetupError::NoClusterNetwork {
                 dir: cluster,
                 waited: limit,
-                reason,
+                reason: Box::new(reason),
             });
         }
         let Some(notify) = &mut notify else {

@@ -133,14 +133,17 @@ impl Manifest {
         let mut manifest: Manifest =
             serde_json::from_slice(&text).map_err(|cause| SetupError::Manifest {
                 file: file.clone(),
-                cause: cause.into(),
+                cause: Box::new(cause.into()),
             })?;
         if manifest.form != FORM {
             let cause = ManifestError::Form {
                 found: manifest.form,
                 expected: FORM,
             };
-            return Err(SetupError::Manifest { file, cause });
+            return Err(SetupError::Manifest {
+                file,
+                cause: Box::new(cause),
+            });
         }
         manifest.as_called_in(paths);
         Ok(Some(manifest))
@@ -250,7 +253,7 @@ impl Manifest {
                 .map(Some)
                 .map_err(|cause| SetupError::Manifest {
                     file,
-                    cause: cause.into(),
+                    cause: Box::new(cause.into()),
                 }),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(cause) => Err(SetupError::io(&file, FileAction::Read, cause)),

@@ -52,6 +52,8 @@ pub enum Notice {
         /// Their types.
         followers: Vec<String>,
     },
+    /// The installer follows the cluster network to another file.
+    Follows(Drift),
     /// The configuration of Multus is beside ours.
     UnusedMultus {
         /// The configuration of Multus.

@@ -17,7 +17,7 @@ use super::notify::{Notify, Wake};
 use super::report::Report;
 use super::takeover;
 use super::uninstall;
-use super::{HostPaths, Notice, Say, SetupError};
+use super::{HostPaths, LINE_PREFIX, Notice, Say, SetupError};
 use crate::cluster::InstallationState;
 use crate::diagnostic::{self, Problem};
 
@@ -223,7 +223,7 @@ fn attempt(notify: &mut Notify, last: &str, say: Say<'_>) -> Result<Attempt, Set
         .unwrap_or_default();
     let lines: Vec<&str> = text
         .lines()
-        .map(|line| line.strip_prefix("jackfield: ").unwrap_or(line))
+        .map(|line| line.strip_prefix(LINE_PREFIX).unwrap_or(line))
         .collect();
     let last_line = lines.last().copied().unwrap_or("it was ended");
     if succeeded || last_line != last {

@@ -95,8 +95,10 @@ pub fn read(
         }
     };
     let converted = convert::convert(paths, &runtime, &conf, daemon.as_ref());
-    let (ours, mut remarks) =
-        converted.map_err(|cause| SetupError::MultusConf { file: here, cause })?;
+    let (ours, mut remarks) = converted.map_err(|cause| SetupError::MultusConf {
+        file: here,
+        cause: Box::new(cause),
+    })?;
     let installed = OurConf::over(template.unwrap_or(&RawObject::new()), &ours).on_stdin();
     if let Some(kubeconfig) = installed.read::<String>("kubeconfig").ok().flatten() {
         remarks.push(TakeoverRemark::KubeconfigOfMultus(kubeconfig));
@@ -112,7 +114,7 @@ pub fn read(
 fn object(path: &Path) -> Result<RawObject, SetupError> {
     let failed = |cause: MultusConfError| SetupError::MultusConf {
         file: path.to_owned(),
-        cause,
+        cause: Box::new(cause),
     };
     let found = conf_dir::read(path).map_err(|cause| failed(cause.into()))?;
     RawObject::parse(found.text.as_bytes()).map_err(|cause| failed(cause.into()))

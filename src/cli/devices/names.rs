@@ -3,31 +3,51 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::diagnostic::Problem;
 use crate::regular_file;
 
-/// Where distributions keep it.
+/// The paths of the table in several distributions.
 const PLACES: [&str; 3] = [
     "/usr/share/misc/pci.ids",
     "/usr/share/hwdata/pci.ids",
     "/usr/share/pci.ids",
 ];
-/// The largest table that is read, in bytes: ten times that of 2025.
+/// The largest table that this reads, in bytes: ten times that of 2025.
 const LARGEST: u64 = 16 << 20;
 
+/// The table cannot be read.
+#[derive(Debug)]
+pub(super) struct UnreadableTable {
+    path: PathBuf,
+    cause: io::Error,
+}
+
+impl Problem for UnreadableTable {
+    fn words(&self) -> String {
+        let UnreadableTable { path, cause } = self;
+        format!(
+            "{}: {cause}; vendors and devices are shown by their numbers",
+            path.display()
+        )
+    }
+
+    fn remedy(&self) -> Option<String> {
+        None
+    }
+}
+
 /// The node's table; empty where it has none.
-pub(super) fn table() -> Result<Vec<u8>, String> {
+pub(super) fn table() -> Result<Vec<u8>, UnreadableTable> {
     first(&PLACES.map(PathBuf::from))
 }
 
-fn first(places: &[PathBuf]) -> Result<Vec<u8>, String> {
+fn first(places: &[PathBuf]) -> Result<Vec<u8>, UnreadableTable> {
     for path in places {
         match regular_file::read(path, LARGEST) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
             Err(cause) => {
-                return Err(format!(
-                    "{}: {cause}; vendors and devices are shown by their numbers",
-                    path.display()
-                ));
+                let path = path.clone();
+                return Err(UnreadableTable { path, cause });
             }
             Ok(table) => return Ok(table),
         }
@@ -43,26 +63,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_place_that_has_a_table_counts_and_none_is_no_error() {
+    fn the_first_table_counts_and_having_none_is_no_error() {
         let dir = tempfile::tempdir().unwrap();
         let places = ["a", "b", "c"].map(|name| dir.path().join(name));
-        assert_eq!(first(&places), Ok(Vec::new()));
+        assert_eq!(first(&places).unwrap(), b"");
         fs::write(&places[2], "names").unwrap();
         symlink("c", &places[1]).unwrap();
-        assert_eq!(first(&places), Ok(b"names".to_vec()));
+        assert_eq!(first(&places).unwrap(), b"names");
     }
 
     #[test]
-    fn what_is_no_table_of_a_reasonable_size_is_named() {
+    fn a_large_table_or_a_directory_is_refused_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let large = dir.path().join("large");
         File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();
-        let error = first(std::slice::from_ref(&large)).unwrap_err();
-        assert!(
-            error.contains("large: larger than 16777216 bytes; "),
-            "{error}"
+        let problem = first(std::slice::from_ref(&large)).unwrap_err();
+        let words = format!(
+            "{}: larger than 16777216 bytes; vendors and devices are shown by their numbers",
+            large.display()
         );
-        let error = first(&[dir.path().to_owned()]).unwrap_err();
-        assert!(error.contains("not a regular file; "), "{error}");
+        assert_eq!(problem.words(), words);
+        let problem = first(&[dir.path().to_owned()]).unwrap_err();
+        assert_eq!(problem.path, dir.path());
+        assert_eq!(problem.cause.to_string(), "not a regular file");
     }
 }

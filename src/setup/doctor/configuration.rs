@@ -53,7 +53,7 @@ pub(super) fn read(options: &Options, diagnosis: &mut Diagnosis) -> Option<Usabl
                 });
             }
             Err(cause) => {
-                let problem = ConfigurationProblem::Invalid(cause);
+                let problem = ConfigurationProblem::Invalid(Box::new(cause));
                 diagnosis.find(Check::Configuration, file.display(), problem);
             }
         }

@@ -45,7 +45,7 @@ impl Problem for SetupError {
                 "no configuration of the cluster network in {} within {} ({})",
                 dir.display(),
                 humantime::format_duration(*waited),
-                crate::diagnostic::line(reason)
+                crate::diagnostic::line(&**reason)
             ),
             SetupError::Multus { file } => {
                 format!("{} is the configuration of Multus", file.display())
@@ -58,12 +58,11 @@ impl Problem for SetupError {
                 first.display(),
                 multus.display()
             ),
-            // This cause names the file.
-            SetupError::MultusConf {
-                cause: MultusConfError::File(cause),
-                ..
-            } => cause.to_string(),
-            SetupError::MultusConf { file, cause } => format!("{}: {cause}", file.display()),
+            SetupError::MultusConf { file, cause } => match &**cause {
+                // This cause names the file.
+                MultusConfError::File(cause) => cause.to_string(),
+                cause => format!("{}: {cause}", file.display()),
+            },
             SetupError::PodsWouldFail { count } => {
                 format!("{count} of this node's pods would fail with {NAME}, so Multus stays")
             }
@@ -253,7 +252,7 @@ mod tests {
                 SetupError::NoClusterNetwork {
                     dir: "/a".into(),
                     waited: std::time::Duration::from_secs(5),
-                    reason: NoNetwork::Missing,
+                    reason: Box::new(NoNetwork::Missing),
                 },
                 "no configuration of the cluster network in /a within 5s (there is none); install \
                  the cluster's network, or name its directory with --cluster-conf-dir; nothing was \
@@ -262,7 +261,7 @@ mod tests {
             (
                 SetupError::MultusConf {
                     file: "/a".into(),
-                    cause: MultusConfError::NotFirstPlugin,
+                    cause: Box::new(MultusConfError::NotFirstPlugin),
                 },
                 "/a: Multus is not the first plugin of its list; correct it; Multus goes on as it \
                  is",

@@ -36,6 +36,7 @@ impl Problem for Notice {
                 "repairing ({number} of {most} within 10 minutes): {}",
                 drift.words()
             ),
+            Notice::Follows(drift) => drift.words(),
             Notice::Followed { name, followers } => {
                 format!(
                     "{name} is followed by {}, which is accepted",

@@ -137,7 +137,7 @@ impl Hardware<'_> {
         self.read_info(path, attachment)
             .map_err(|cause| Failure::DeviceInfo {
                 place: attachment.place(),
-                cause,
+                cause: Box::new(cause),
             })
     }
 

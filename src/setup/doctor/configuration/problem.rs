@@ -21,7 +21,7 @@ pub(super) enum ConfigurationProblem {
     /// The runtime's directory has no configuration of ours.
     Missing,
     /// A value is invalid.
-    Invalid(RequestError),
+    Invalid(Box<RequestError>),
     /// A key is unknown or has no effect; the warning of the parser.
     Warning(String),
     /// The readiness indicator is missing.
@@ -37,12 +37,12 @@ impl Problem for ConfigurationProblem {
             ConfigurationProblem::Missing => {
                 "there is no configuration of jackfield, so the runtime does not call it".to_owned()
             }
-            ConfigurationProblem::Invalid(RequestError::Config(NodeConfigError::Value {
-                key,
-                value,
-                ..
-            })) => format!("key {key} of the node configuration is {value}"),
-            ConfigurationProblem::Invalid(cause) => cause.to_string(),
+            ConfigurationProblem::Invalid(cause) => match &**cause {
+                RequestError::Config(NodeConfigError::Value { key, value, .. }) => {
+                    format!("key {key} of the node configuration is {value}")
+                }
+                cause => cause.to_string(),
+            },
             ConfigurationProblem::Warning(warning) => warning.clone(),
             ConfigurationProblem::NoIndicator(file) => format!(
                 "readinessindicatorfile {} does not exist, so every ADD waits",
@@ -54,7 +54,14 @@ impl Problem for ConfigurationProblem {
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             ConfigurationProblem::Unreadable(_) => "name a readable file with --conf",
-            ConfigurationProblem::Json(_) | ConfigurationProblem::Invalid(_) => "correct it",
+            ConfigurationProblem::Json(_) => "correct it",
+            ConfigurationProblem::Invalid(cause) => match &**cause {
+                // The error keeps this value's remedy apart.
+                RequestError::Config(NodeConfigError::Value { cause, .. }) => {
+                    return Some(cause.to_string());
+                }
+                _ => "correct it",
+            },
             ConfigurationProblem::Broken(_) => {
                 "correct it, or run jackfield install, which writes it again"
             }
@@ -68,14 +75,6 @@ impl Problem for ConfigurationProblem {
                 "find out why the cluster network does not start, or correct the key"
             }
         };
-        // The error keeps this value's remedy apart.
-        if let ConfigurationProblem::Invalid(RequestError::Config(NodeConfigError::Value {
-            cause,
-            ..
-        })) = self
-        {
-            return Some(cause.to_string());
-        }
         Some(remedy.to_owned())
     }
 }
@@ -95,7 +94,7 @@ mod tests {
         };
         for (problem, expected) in [
             (
-                ConfigurationProblem::Invalid(RequestError::Config(value)),
+                ConfigurationProblem::Invalid(Box::new(RequestError::Config(value))),
                 "key verify of the node configuration is 7; use one of strict, off",
             ),
             (
