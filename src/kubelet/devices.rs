@@ -203,6 +203,7 @@ impl From<message::ContainerResources> for ContainerDevices {
                 }),
             }
         }
+        resources.retain(|resource| !resource.ids.is_empty());
         let claims = container.dynamic_resources.into_iter();
         ContainerDevices {
             name: container.name,

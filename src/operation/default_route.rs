@@ -70,7 +70,7 @@ pub fn apply(
             .map_err(|cause| Failure::Gateway {
                 place: attachment.place(),
                 route: route.to_string(),
-                cause,
+                cause: Box::new(cause),
             })?;
     }
     Ok(())

@@ -155,7 +155,7 @@ pub enum Failure {
         place: NetworkPlace,
         /// What, and the remedy.
         #[source]
-        cause: device_info::StoreError,
+        cause: Box<device_info::StoreError>,
     },
     /// A device could not be put back as it was.
     #[error("{device}: {what} could not be put back: {cause}")]
@@ -177,7 +177,7 @@ pub enum Failure {
         route: String,
         /// The kernel's reason.
         #[source]
-        cause: KernelError,
+        cause: Box<KernelError>,
     },
     /// A default route is not as the attachment made it.
     #[error(

@@ -422,7 +422,7 @@ fn sockets_are_told_without_any_device_and_must_be_there_by_role() {
     ] {
         let lab = socket_lab(&info);
         let missing = if by_host {
-            "cannot be found"
+            "cannot find it"
         } else {
             "directory"
         };

@@ -122,7 +122,7 @@ impl fmt::Display for Mismatch {
             }
             Self::Duplicate { address } => write!(
                 f,
-                "IP address {address} is in use by another node on that network; free it there or \
+                "IP address {address} is in use by another host on that network; free it there or \
                  choose another"
             ),
             Self::Tentative {

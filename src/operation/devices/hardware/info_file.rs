@@ -95,7 +95,7 @@ impl Hardware<'_> {
         };
         let failed = |cause| Failure::DeviceFile {
             place: attachment.place(),
-            cause,
+            cause: Box::new(cause),
         };
         let files = files_of(path);
         let name = files.cni_name(path).map_err(failed)?;
@@ -124,7 +124,7 @@ impl Hardware<'_> {
             .and_then(|name| files.remove_cni(&name));
         removed.map_err(|cause| Failure::DeviceFile {
             place: attachment.place(),
-            cause,
+            cause: Box::new(cause),
         })
     }
 

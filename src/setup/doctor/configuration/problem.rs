@@ -90,7 +90,7 @@ mod tests {
         let value = NodeConfigError::Value {
             key: "verify",
             value: "7".to_owned(),
-            cause: ValueError::Choice(vec!["strict", "off"]),
+            cause: Box::new(ValueError::Choice(vec!["strict", "off"])),
         };
         for (problem, expected) in [
             (
