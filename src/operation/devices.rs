@@ -1,5 +1,5 @@
-//! The devices of attachments: which they are, who may have them, and that they go back as they
-//! came.
+//! The devices of attachments: which device an attachment uses, which sandbox may take it, and its
+//! restoration afterwards.
 
 pub(in crate::operation) mod functions;
 pub(in crate::operation) mod hardware;

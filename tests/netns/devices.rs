@@ -275,9 +275,9 @@ fn a_device_unbound_gone_or_on_another_driver_fails_before_anything_runs() {
     let other = |device: &Path| fs::write(device.join("driver_override"), "igbvf").unwrap();
     let changes: [(&str, Change<'_>); 3] = [
         ("bound to no driver", &unbound),
-        ("is not there", &gone),
+        ("is missing", &gone),
         (
-            "bound to driver vfio-pci, and its driver_override is igbvf",
+            "bound to driver vfio-pci, but its driver_override is igbvf",
             &other,
         ),
     ];

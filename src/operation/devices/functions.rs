@@ -1,5 +1,6 @@
-//! Whether physical functions have their virtual ones as the definitions set them: read once for
-//! all attachments of a pod, when the last one is attached, and on CHECK.
+//! Checks that VFs have the settings of their definitions, as their physical functions report them.
+//! ADD reads the physical functions once for all attachments of a pod, after the last one is
+//! attached; CHECK reads them too.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,12 @@ use crate::plan::Attachment;
 use crate::request::Strictness;
 use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight};
 
-/// Compares what the definitions of `attachments` set with what physical functions say. Where
-/// nothing is set nobody is asked. What is allowed by `verify` comes back as warnings.
+/// Compares the settings in the definitions of `attachments` with those that the physical functions
+/// report. Asks no physical function if no definition sets anything. Returns the findings that
+/// `verify` allows as warnings.
 ///
 /// # Errors
-/// [`Failure::Verification`] with every finding on the first attachment that has some.
+/// [`Failure::Verification`] with every finding on the first attachment that has any.
 pub(in crate::operation) fn prove<'a>(
     context: &Context<'_>,
     attachments: impl Iterator<Item = &'a Attachment>,

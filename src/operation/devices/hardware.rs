@@ -1,5 +1,5 @@
-//! The devices of the node, as ADD, CHECK and DEL look at them: which are there, what their files
-//! say, which one an interface is.
+//! The node's devices, as ADD, CHECK and DEL use them: which devices exist, what their files
+//! report, and which device an interface belongs to.
 
 mod at_home;
 mod identity;
@@ -31,8 +31,8 @@ pub(in crate::operation) struct Hardware<'a> {
 }
 
 impl<'a> Hardware<'a> {
-    /// Those below `sysfsRoot`, with the device nodes of the directory `dev` beside it, where it
-    /// has one there: it may be another system's, mounted somewhere.
+    /// The devices below `sysfsRoot`. Device nodes come from the directory `dev` beside it if there
+    /// is one, since `sysfsRoot` may be the mounted tree of another system.
     pub(in crate::operation) fn of(config: &'a NodeConfig) -> Hardware<'a> {
         let beside = config.sysfs_root.parent().map(|parent| parent.join("dev"));
         let dev = beside
@@ -44,7 +44,7 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// Looks whether an attachment's device can be used, before anything runs, and notes the
+    /// Checks before any delegate runs that an attachment's device can be used, and records the
     /// driver that it is bound to.
     pub(in crate::operation) fn inspect(&self, attachment: &mut Attachment) -> Result<(), Reason> {
         let Some(device) = &mut attachment.device else {
@@ -55,13 +55,13 @@ impl<'a> Hardware<'a> {
         let root = self.config.sysfs_root.display();
         let Some(found) = self.sysfs.device(id) else {
             if device.pci().is_none() {
-                // The device plugin's own form: nobody but itself can say anything of it.
+                // Only the device plugin understands an identifier in a form of its own.
                 let device = device.clone();
                 return self.of_device_plugin(&device).map(drop);
             }
             return Err(Reason::Devices(format!(
-                "{named} is not there: {root}/bus/pci/devices has no {id}; its PF was reset or the \
-                 device was taken out, so restart the device plugin and recreate the pod"
+                "{named} is missing: {root}/bus/pci/devices has no {id}, because its PF was reset \
+                 or the device was removed; restart the device plugin and recreate the pod"
             )));
         };
         let (driver, wanted) = match &found {
@@ -71,13 +71,13 @@ impl<'a> Hardware<'a> {
         };
         let Some(driver) = driver else {
             return Err(Reason::Devices(format!(
-                "{named} is bound to no driver: {root}/bus/pci/devices/{id} has no link driver; bind \
-                 it to the one that its device plugin expects and recreate the pod"
+                "{named} is bound to no driver: {root}/bus/pci/devices/{id} has no link driver; \
+                 bind it to the driver that its device plugin expects and recreate the pod"
             )));
         };
         if let Some(wanted) = wanted.filter(|wanted| *wanted != driver) {
             return Err(Reason::Devices(format!(
-                "{named} is bound to driver {driver}, and its driver_override is {wanted} \
+                "{named} is bound to driver {driver}, but its driver_override is {wanted} \
                  ({root}/bus/pci/devices/{id}/driver_override); bind it to {wanted} and recreate \
                  the pod"
             )));
@@ -87,7 +87,7 @@ impl<'a> Hardware<'a> {
         self.of_device_plugin(&device).map(drop)
     }
 
-    /// Whether it is a function that a physical one has made.
+    /// Whether `address` is a virtual function.
     pub(in crate::operation) fn is_virtual_function(&self, address: PciAddress) -> bool {
         let function = self.sysfs.pci_function(address);
         function.is_some_and(|function| function.physfn().is_some())
@@ -111,8 +111,8 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// The findings on a device itself: still bound as it was, and to be opened where a program
-    /// opens it.
+    /// The findings on the device itself: whether it is still bound to the same driver, and whether
+    /// a program can open it if one drives it.
     pub(in crate::operation) fn findings(&self, attachment: &Attachment) -> Vec<Finding> {
         let Some(device) = &attachment.device else {
             return Vec::new();
@@ -169,8 +169,8 @@ impl<'a> Hardware<'a> {
         own.all(|it| it.driver() != Some(VdpaDriver::Vhost) || it.path().is_some())
     }
 
-    /// The device that has to be proven of an attachment's interface: none where the identifier
-    /// is of the device plugin's own form, so that nothing can be compared.
+    /// The device that the interface of an attachment has to be. `None` if the identifier is in a
+    /// form of the device plugin, which cannot be compared.
     pub(in crate::operation) fn expected<'d>(&self, attachment: &'d Attachment) -> Option<&'d str> {
         let device = attachment.device.as_ref()?;
         device.driver.as_ref().map(|_| device.id.as_str())

@@ -1,9 +1,9 @@
-//! Virtual functions that no pod can use any more: bound to a driver of the kernel, and without an
-//! interface.
+//! Virtual functions that no pod can use: they are bound to a kernel driver, but their interface is
+//! missing.
 //!
-//! A process that nobody knows of keeps a dead pod's namespace alive, or a driver failed to make
-//! the interface again: the device plugin goes on giving such a device to pods, whose delegates
-//! then find nothing to attach.
+//! Either an unknown process keeps a dead pod's namespace alive, or a driver failed to recreate the
+//! interface. The device plugin goes on giving such a device to pods, whose delegates then find
+//! nothing to attach.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub struct Orphan {
     pub address: PciAddress,
     /// Its physical function.
     pub physical: PciAddress,
-    /// Its number among that one's.
+    /// Its VF number on the physical function.
     pub index: u32,
     /// The driver that it is bound to.
     pub driver: String,
@@ -36,25 +36,25 @@ impl Problem for Orphan {
         } = self;
         format!(
             "device {address} (VF {index} of {physical}) is bound to driver {driver}, no pod on \
-             record has it, and its interface is in no network namespace that can be found"
+             record has it, and its interface is in no network namespace that jackfield can find"
         )
     }
 
     fn remedy(&self) -> Option<String> {
         Some(format!(
-            "end the process that keeps it, or bind it again by \
+            "end the process that keeps it, or rebind it through \
              /sys/bus/pci/drivers/{}/unbind and bind",
             self.driver
         ))
     }
 }
 
-/// Finds them. `elsewhere` names the devices that have an interface in some network namespace
-/// ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)); it is called when
-/// there is a device to look for, and not otherwise.
+/// Finds the orphans. `elsewhere` returns the devices that have an interface in some network
+/// namespace ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)); it is
+/// called only if some VF has no interface on the host.
 ///
 /// # Errors
-/// What `elsewhere` says: nothing can be told then.
+/// Those of `elsewhere`; without its answer no VF counts as an orphan.
 pub fn orphans<E>(
     inventory: &Inventory,
     users: &[DeviceUser],
@@ -90,7 +90,8 @@ pub fn orphans<E>(
     Ok(missing)
 }
 
-/// Whether a driver makes interfaces: not those by which programs drive a device themselves.
+/// Whether a driver creates interfaces, unlike drivers that hand the device to a user-space
+/// program.
 fn is_of_kernel(driver: &str) -> bool {
     !super::hardware::drives_user_space(driver) && !driver.contains("stub")
 }

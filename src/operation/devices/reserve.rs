@@ -1,4 +1,4 @@
-//! What only one sandbox may have is taken before anything runs.
+//! Reserves devices, MACs and GUIDs for one sandbox before any delegate runs.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,17 @@ use crate::operation::prepare::Prepared;
 use crate::operation::{Context, Failure};
 use crate::plan::{Attachment, PlanError, Reason, Segment};
 
-/// How long somebody else's work on the sandbox that has it is waited for.
+/// How long to wait for another process that works on the sandbox which holds the device.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// Takes every device, and every MAC and GUID that is asked for, for the sandbox of `header`.
+/// Reserves every device, and every requested MAC and GUID, for the sandbox of `header`.
 ///
-/// A sandbox that is only waiting for its DEL is detached first: one of an earlier boot, an older
-/// one of the same pod, and one whose device kubelet has given to this pod by now.
+/// A holder that only waits for its DEL is detached first: a sandbox of an earlier boot, an older
+/// sandbox of the same pod, and a sandbox whose device kubelet has since given to this pod.
 ///
 /// # Errors
-/// Code 104 for a device, 101 for an address; nothing has run then. The holder is named where it
-/// is of the pod's own namespace.
+/// Code 104 for a device, 101 for an address; no delegate has run then. The message names the
+/// holder only if it is in the pod's own namespace.
 pub(in crate::operation) fn take(context: &Context<'_>, header: &Header) -> Result<(), Failure> {
     for attachment in &header.attachments {
         for what in Exclusive::of(attachment) {
@@ -33,7 +33,7 @@ pub(in crate::operation) fn take(context: &Context<'_>, header: &Header) -> Resu
     Ok(())
 }
 
-/// What an ADD would be refused, with nothing taken.
+/// Returns the refusals that an ADD would meet, without reserving anything.
 pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     let Ok((container, ifname)) = context.request.call.attachment() else {
         return Vec::new();
@@ -74,7 +74,7 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     refusals
 }
 
-/// Of attachments whose devices nobody has: whether their plugins would find them.
+/// Checks that plugins would find the devices of attachments that no other sandbox holds.
 fn foresee_devices(context: &Context<'_>, free: &[&Attachment]) -> Result<(), PlanError> {
     let devices = free.iter().filter_map(|it| it.device.as_ref()?.pci());
     let addresses: Vec<PciAddress> = devices.collect();
@@ -83,12 +83,12 @@ fn foresee_devices(context: &Context<'_>, free: &[&Attachment]) -> Result<(), Pl
         .and_then(|mut links| hardware.states(&addresses, links.as_mut()));
     match states {
         Ok(states) => hardware.are_at_home(free.iter().copied(), &states.devices),
-        // An ADD would say so.
+        // If the kernel does not answer, the ADD itself reports it.
         Err(_) => Ok(()),
     }
 }
 
-/// Whether both are of one and the same pod, as far as its UID is known.
+/// Whether both sandboxes belong to the same pod; compares UIDs only if both are known.
 fn is_same_pod(ours: &Header, theirs: &Header) -> bool {
     let (Some(ours), Some(theirs)) = (&ours.pod, &theirs.pod) else {
         return false;
@@ -122,7 +122,7 @@ fn take_one(
         return Err(match (what, cause) {
             (Exclusive::Device(_), cause @ Failure::Owed(_)) => attachment
                 .problem(Reason::Devices(format!(
-                    "{what} is still that of an earlier sandbox, which cannot be detached: {cause}"
+                    "{what} still belongs to an earlier sandbox, which cannot be detached: {cause}"
                 )))
                 .into(),
             (_, cause) => cause,
@@ -134,8 +134,8 @@ fn take_one(
     }
 }
 
-/// The sandbox that the previous release attached with the same address on the same segment: its
-/// record names no segment, so the node is asked for it.
+/// The sandbox that the previous release attached with the same address on the same segment. Its
+/// record names no segment, so this derives the segment from the node.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,
@@ -156,7 +156,7 @@ fn earlier_holder(
     }))
 }
 
-/// Whether the holder is a sandbox that nobody uses any more, its DEL being late.
+/// Whether the holder is no longer in use and its DEL is late.
 fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: &Exclusive) -> bool {
     let uid = |header: &Header| header.pod.as_ref().and_then(|pod| pod.uid.clone());
     let (ours, theirs) = (uid(header), uid(&holder.header));
@@ -180,7 +180,8 @@ fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: &Excl
     is_given_to(&ours) && !is_given_to(&theirs)
 }
 
-/// Detaches what an earlier sandbox still has. Its own DEL will find nothing left to do.
+/// Detaches what an earlier sandbox still has attached. The DEL of that sandbox will find nothing
+/// left to do.
 fn settle(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let until = context.deadline.min(Instant::now() + BUSY);
     let _lock = Lock::take(&context.host.lock_dir, &key.container, until)?;
@@ -211,13 +212,13 @@ fn refused(
     };
     attachment.problem(match what {
         Exclusive::Device(_) => Reason::Devices(format!(
-            "{what} is in use by {whose}; wait until that one is deleted, or see with jackfield \
-             doctor why it stays"
+            "{what} is in use by {whose}; wait until that pod is deleted, or find out with \
+             jackfield doctor why it stays"
         )),
         Exclusive::Mac(..) | Exclusive::Guid(..) => {
             let segment = what.segment().map_or("this node", Segment::as_str);
             Reason::Duplicate(format!(
-                "{what} is already that of {whose} on {segment}; ask for another"
+                "{what} is already in use by {whose} on {segment}; request another"
             ))
         }
     })

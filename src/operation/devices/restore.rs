@@ -1,9 +1,10 @@
-//! A device goes back as it came: what the plugins left otherwise is put right once they are done.
+//! Restores devices to the state that they had before ADD, once the plugins are done.
 //!
-//! Only in the boot in which it was attached, and only while nobody else has the device: a late
-//! DEL must not touch what is another pod's by now. What may work later stays owed with the record.
-//! What the kernel or a driver refuses for good keeps no pod from being deleted: the journal keeps
-//! the device as one that is not as it was, and the next pod's ADD begins with that.
+//! A device is restored only in the boot in which it was attached, and only while no other sandbox
+//! has it: a late DEL must not touch a device that another pod has by now. Repairs that may work
+//! later stay owed in the record. A repair that the kernel or a driver refuses for good does not
+//! keep a pod from being deleted: the journal records the device as unrestored, and the next ADD
+//! that uses it tries again first.
 
 mod address;
 mod again;
@@ -29,21 +30,21 @@ use home::bring_home;
 use left::Left;
 use refused::{Refused, forgive, open};
 
-/// How often a device is put right before it is left as it is. Drivers take one setting for a
-/// reason to change another: igb shows what a VF sets for itself as if the administrator had.
+/// How many rounds of repairs a device gets. Setting one value makes some drivers change another:
+/// igb reports an address that a VF sets for itself as if the administrator had set it.
 const ROUNDS: usize = 4;
-/// How long an interface is waited for that the kernel is still bringing home from a namespace
-/// which is gone, and a device that is busy.
+/// How long to wait for an interface that the kernel is still moving back from a deleted namespace,
+/// and for a busy device.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often it is looked.
+/// The pause between two looks at such a device.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads the devices of a sandbox before anything runs, for its record. What an earlier DEL could
-/// not put back is tried again, and is no device's baseline.
+/// Reads the state of a sandbox's devices for its record, before any delegate runs. First retries
+/// what an earlier DEL could not restore, so that no leftover becomes part of a baseline.
 ///
 /// # Errors
-/// When the kernel does not answer, and code 104 for a device that no plugin could take or that
-/// would let others take the pod for another.
+/// If the kernel does not answer; code 104 for a device that no plugin could take, or by which
+/// others would mistake the pod for its previous one.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
     header: &Header,
@@ -67,8 +68,8 @@ pub(in crate::operation) fn baseline(
     Ok(states.devices)
 }
 
-/// Puts the devices of a sandbox back as they were, those of the attachments in `detached` and of
-/// others that have nothing attached any more. What failed and may work later comes back.
+/// Restores the devices of a sandbox: those of the attachments in `detached`, and those of
+/// attachments that owe nothing. Returns the failures that may work later.
 pub(in crate::operation) fn restore(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -101,7 +102,8 @@ pub(in crate::operation) fn restore(
     }
 }
 
-/// Has the journal keep the devices of which something cannot be put back, and forget others.
+/// Records in the journal the devices that cannot be restored completely, and removes the others
+/// from it.
 fn keep(
     context: &Context<'_>,
     header: &Header,
@@ -127,7 +129,7 @@ fn keep(
     owed
 }
 
-/// The PCI devices of the attachments that `of` names by their place.
+/// The PCI devices of the attachments whose index `of` accepts.
 fn addresses(header: &Header, of: impl Fn(usize) -> bool) -> Vec<PciAddress> {
     let attachments = header.attachments.iter().enumerate();
     attachments
@@ -164,7 +166,7 @@ impl<'a> Restoring<'a> {
             let compared = self.compare(&now);
             let open = open(&compared, &refused);
             if open.is_empty() && Instant::now() < until && forgive(&mut refused) {
-                // A device that is busy for a moment, as after its driver's reset.
+                // The device may be busy for a moment, for instance after a reset by its driver.
                 std::thread::sleep(PAUSE);
                 continue;
             }
@@ -188,7 +190,7 @@ impl<'a> Restoring<'a> {
             if refused.len() - before < tried {
                 rounds += 1;
             }
-            // What was refused may have changed something all the same.
+            // A refused repair may still have changed something.
             now = self.read(links.as_mut())?;
         }
     }
@@ -198,7 +200,8 @@ impl<'a> Restoring<'a> {
         self.hardware.states(&addresses, links)
     }
 
-    /// The devices, once the kernel has brought home those whose namespace is gone.
+    /// Reads the devices after the kernel has moved back those from deleted namespaces, or at
+    /// `until`.
     fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
         loop {
             let is_late = Instant::now() >= until;
@@ -243,7 +246,8 @@ impl<'a> Restoring<'a> {
                 if set.is_err()
                     && let Some(own) = before.own_guid(*setting)
                 {
-                    // Where it cannot have none any more, it is at least no pod's.
+                    // A GUID cannot be cleared again; give the VF at least one that belongs to no
+                    // pod.
                     links.set_virtual_function(pf.index, vf.index, own)?;
                 }
                 return set;
@@ -275,13 +279,13 @@ fn failure(before: &DeviceState, what: impl fmt::Display, cause: RestoreError) -
 /// Why a device could not be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The kernel refused it.
+    /// The kernel refused the change.
     #[error(transparent)]
     Kernel(#[from] Arc<KernelError>),
-    /// The physical function cannot be asked.
+    /// The physical function does not report its VFs.
     #[error(transparent)]
     Function(#[from] Arc<FunctionError>),
-    /// The interface is gone.
+    /// The interface is missing.
     #[error("it is in no known network namespace; see jackfield doctor")]
     NoNamespace,
 }

@@ -1,11 +1,11 @@
-//! The devices that are not as they were before a pod had them, for people who look at the node.
+//! Devices that DEL could not restore, for commands that show the node.
 
 use super::hardware::Hardware;
 use crate::baseline::{Comparison, compare};
 use crate::journal::Unrestored;
 use crate::operation::Context;
 
-/// What the journal keeps of such devices, without those that are as they were by now.
+/// The unrestored devices in the journal, without those that have their earlier state again by now.
 #[must_use]
 pub fn otherwise(context: &Context<'_>) -> Vec<Unrestored> {
     let mut kept = context.host.journal.all_unrestored();

@@ -1,5 +1,5 @@
-//! Whether a plugin would find at a device what it takes: a virtual function where it sets one, and
-//! the interface on the host.
+//! Checks that a plugin would find a device as it needs it: a virtual function if the plugin
+//! configures one, with its interface on the host.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use crate::kernel::{PlacedDevice, placed_devices};
 use crate::plan::{Attachment, PlanError, Reason};
 use crate::verify::sriov_plugins;
 
-/// How long the kernel may take to bring an interface home from a namespace that is gone.
+/// How long the kernel may take to move an interface back from a deleted namespace.
 const COMES_HOME_WITHIN: Duration = Duration::from_secs(1);
-/// How often it is looked.
+/// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl Hardware<'_> {
-    /// Looks at the devices of `attachments`, which are as `states` has them.
+    /// Checks the devices of `attachments`, whose state is in `states`.
     ///
     /// # Errors
     /// Code 104 with the device, what it is or where its interface is, and the remedy.
@@ -37,7 +37,8 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// A plugin of SR-IOV asks the physical function for what it sets.
+    /// Checks that the device is a virtual function: an SR-IOV plugin makes its settings on the
+    /// physical function.
     fn is_virtual(
         &self,
         attachment: &Attachment,
@@ -49,7 +50,7 @@ impl Hardware<'_> {
         let address = match state {
             Some(state) if state.physical.is_some() => return Ok(()),
             Some(state) => state.device,
-            // The definition names one function for all its pods.
+            // The definition names the same function for all its pods.
             None if attachment.device.is_none() => {
                 let named = plugin.body().read::<String>("deviceID").ok().flatten();
                 let Some(address) = named.and_then(|id| id.parse::<PciAddress>().ok()) else {
@@ -77,7 +78,7 @@ impl Hardware<'_> {
         )))
     }
 
-    /// A driver of the kernel has made an interface, and somebody took it along.
+    /// Checks that the interface which a kernel driver created has not been moved away.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
         let driver = state.driver.as_deref().unwrap_or("stub");
         let makes_one = !drives_user_space(driver) && !driver.contains("stub");
@@ -107,15 +108,15 @@ impl Hardware<'_> {
             if Instant::now() >= until {
                 return Err(Reason::Devices(format!(
                     "{state} is bound to driver {driver}, and its interface is in no network \
-                     namespace that can be found; end the process that keeps it, or bind it anew \
-                     by /sys/bus/pci/drivers/{driver}/unbind and bind"
+                     namespace that jackfield can find; end the process that keeps it, or rebind \
+                     it through /sys/bus/pci/drivers/{driver}/unbind and bind"
                 )));
             }
             std::thread::sleep(PAUSE);
         }
     }
 
-    /// Whether it has a vDPA device instead of an interface.
+    /// Whether the function has a vDPA device instead of an interface.
     fn is_in_use_otherwise(&self, address: PciAddress) -> bool {
         let mut devices = self.sysfs.vdpa_devices().into_iter();
         devices.any(|it| it.pci_address() == Some(address))
@@ -124,8 +125,9 @@ impl Hardware<'_> {
 
 fn elsewhere(state: &DeviceState, found: &PlacedDevice) -> Reason {
     Reason::Devices(format!(
-        "{state}: its interface {} is in network namespace {}, and no pod on record has it; bring \
-         it back with ip link set {} netns 1 in there, or end what keeps that namespace",
+        "{state}: its interface {} is in network namespace {}, and no pod on record has it; move \
+         it back from there with ip link set {} netns 1, or end the process that keeps the \
+         namespace",
         found.interface,
         found.netns.display(),
         found.interface
@@ -145,7 +147,7 @@ mod tests {
     const PF: &str = "0000:01:00.0";
     const VF: &str = "0000:01:10.0";
 
-    /// The line against a device of a network with these keys; `change` happens to the node first.
+    /// The refusal of a device of a network with these keys, after `change` was made to the node.
     fn line(
         capture: &Capture,
         device: Option<&str>,

@@ -1,18 +1,19 @@
-//! Which device an interface is.
+//! Finds the device behind an interface.
 
 use super::Hardware;
 use crate::kernel::{Link, Netlink, PodLinks};
 
-/// How many links below an interface are looked at: a VLAN on a macvlan on a VF has two.
+/// How many links below an interface are followed: a VLAN on a macvlan on a VF has two.
 const DEEPEST: usize = 4;
 
-/// Kinds of links that are what the link below them is, as far as the device goes.
+/// Kinds of links whose device is that of the link below them.
 const STACKED: [&str; 6] = ["macvlan", "macvtap", "ipvlan", "ipvtap", "vlan", "ipoib"];
 
 impl Hardware<'_> {
-    /// The names of the device that `link` of a pod is: the kernel's own of its parent, and what
-    /// that one stands for. Of a macvlan and its like they are those of the link that it stands
-    /// on; other links of software are no device whatever, and are called by their kind.
+    /// The names of the device behind `link` in a pod: the kernel's name of its parent, and the
+    /// names of the device that this parent represents. For a macvlan and the other stacked kinds
+    /// these are the names of the link below. Any other software link has no device; its one name
+    /// gives its kind.
     pub(in crate::operation) fn names(&self, link: &Link, links: &mut dyn PodLinks) -> Vec<String> {
         let mut at = link.clone();
         let mut host: Option<Netlink> = None;
@@ -46,7 +47,7 @@ impl Hardware<'_> {
     fn names_of(&self, bus: &str, name: &str) -> Vec<String> {
         let identity = self.sysfs.identity(bus, name);
         let mut names = vec![name.to_owned()];
-        // A subfunction is not the PCI function that it is a part of.
+        // A subfunction is not the PCI function to which it belongs.
         let pci = identity.pci.filter(|_| identity.auxiliary.is_none());
         for more in identity
             .vdpa

@@ -1,5 +1,6 @@
-//! The file in which an attachment's plugins are told of its device, and tell of it: written before
-//! they run, read after, removed with the attachment (DEVINFO 1.1.0 §4.2, §5.1, §6.1).
+//! The device-info file of an attachment, which tells its plugins about the device and in which
+//! they report it. Jackfield writes the file before the plugins run, reads it afterwards, and
+//! removes it with the attachment (DEVINFO 1.1.0 §4.2, §5.1, §6.1).
 
 use std::path::Path;
 
@@ -14,16 +15,16 @@ use crate::allocation::AllocatedDevice;
 use crate::operation::Failure;
 use crate::plan::{Attachment, Reason};
 
-/// What an attachment's device is, once its plugins have run.
+/// What the device-info file says about an attachment's device after its plugins have run.
 #[derive(Debug, Default)]
 pub(in crate::operation) struct Told {
-    /// `device-info` of network-status (NPWG 1.3 §5.3.7).
+    /// The `device-info` of network-status (NPWG 1.3 §5.3.7).
     pub(in crate::operation) device_info: Option<Value>,
-    /// Whether a program drives it, so that the pod need not have an interface for it.
+    /// Whether a program drives the device, so that the pod needs no interface for it.
     pub(in crate::operation) in_user_space: bool,
 }
 
-/// Why the information on a device cannot be published.
+/// Why the device-info of a device cannot be published.
 #[derive(Debug, thiserror::Error)]
 pub enum InfoFileError {
     /// The file cannot be read.
@@ -32,16 +33,17 @@ pub enum InfoFileError {
     /// The file contradicts the machine.
     #[error(transparent)]
     Completion(#[from] CompletionError),
-    /// The socket that it names is not there.
+    /// The socket that the file names is missing.
     #[error(transparent)]
     Socket(#[from] SocketError),
-    /// It cannot be written as JSON.
+    /// The device-info cannot be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
 
 impl Hardware<'_> {
-    /// What the device plugin wrote of a device, completed and held against the machine.
+    /// The device-info that the device plugin wrote, completed from the machine and compared with
+    /// it.
     pub(super) fn of_device_plugin(
         &self,
         device: &AllocatedDevice,
@@ -51,8 +53,9 @@ impl Hardware<'_> {
             .map_err(|cause| Reason::DeviceInfo(cause.to_string()))
     }
 
-    /// What the plugins find: the device plugin's own words, to which nothing is added before they
-    /// have run (DEVINFO 1.1.0 §5.1.2), or else what the machine shows.
+    /// The device-info for the plugins: the unchanged file of the device plugin, since DEVINFO
+    /// 1.1.0 §5.1.2 lets nothing be added before the plugins have run; without such a file, what
+    /// the machine shows.
     fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
         let given = self.device_plugins_file(device)?;
         let info = match given {
@@ -87,8 +90,8 @@ impl Hardware<'_> {
         complete(given, facts.as_ref())
     }
 
-    /// Writes what is known of the device where the plugins look for it, right before they run:
-    /// some fail on a path without a file (DEVINFO 1.1.0 §4.2.1, §5.1.1).
+    /// Writes the device-info of the device to the path where the plugins look for it, right before
+    /// they run. Some plugins fail on a path without a file (DEVINFO 1.1.0 §4.2.1, §5.1.1).
     pub(in crate::operation) fn write_file(&self, attachment: &Attachment) -> Result<(), Failure> {
         let Some(path) = &attachment.device_info_file else {
             return Ok(());
@@ -107,13 +110,13 @@ impl Hardware<'_> {
         };
         match info {
             Some(info) => files.write_cni(&name, &info),
-            // Whatever a crash left there is of another time.
+            // A file that a crash left here is stale.
             None => files.prepare_cni().and_then(|()| files.remove_cni(&name)),
         }
         .map_err(failed)
     }
 
-    /// Takes the attachment's file away (DEVINFO 1.1.0 §4.2.1: when DELETE is called).
+    /// Removes the attachment's file (DEVINFO 1.1.0 §4.2.1: when DELETE is called).
     pub(in crate::operation) fn remove_file(attachment: &Attachment) -> Result<(), Failure> {
         let Some(path) = &attachment.device_info_file else {
             return Ok(());
@@ -128,8 +131,8 @@ impl Hardware<'_> {
         })
     }
 
-    /// What the attachment's file says now, completed and held against the machine: nothing else
-    /// may be told of a device (DEVINFO 1.1.0 §6.1.1).
+    /// Reads the attachment's file, completes it from the machine and compares it with the machine.
+    /// Only this may be published about a device (DEVINFO 1.1.0 §6.1.1).
     pub(in crate::operation) fn told(&self, attachment: &Attachment) -> Result<Told, Failure> {
         let Some(path) = &attachment.device_info_file else {
             return Ok(Told::default());
@@ -166,7 +169,8 @@ impl Hardware<'_> {
     }
 }
 
-/// The directories that a file on record is in, wherever the configuration has them by now.
+/// The device-info directories of a file on record, even if the configuration has changed them
+/// since.
 fn files_of(path: &Path) -> DeviceInfoDir {
     let base = path.parent().and_then(Path::parent);
     DeviceInfoDir::at(base.unwrap_or(Path::new("/")))

@@ -1,5 +1,6 @@
-//! What must not be given to a pod although kubelet gave it: the node's own uplink, half of an
-//! IOMMU group, an RDMA device that the kernel shares with everybody.
+//! Refuses devices that no pod may have although kubelet allocated them: the node's own uplink, a
+//! part of an IOMMU group that others use, and an RDMA device that the kernel shares among all
+//! namespaces.
 
 use device_info::{PciAddress, PciFunction};
 
@@ -9,14 +10,14 @@ use crate::journal::{Exclusive, Journal, Key};
 use crate::kernel::KernelError;
 use crate::plan::{Attachment, Reason};
 
-/// Whether RDMA devices are shared among network namespaces, as ib_core says.
+/// Whether ib_core shares RDMA devices among network namespaces.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 
-/// Who asks, and what else it gets.
+/// The sandbox that claims a device, and the other devices of its pod.
 pub(in crate::operation) struct Claimant<'a> {
-    /// The journal, which knows whose other devices are.
+    /// The journal, which records the holders of other devices.
     pub(in crate::operation) journal: &'a Journal,
-    /// The sandbox.
+    /// The key of the sandbox.
     pub(in crate::operation) key: &'a Key,
     /// Its pod.
     pub(in crate::operation) pod: Option<&'a PodName>,
@@ -25,11 +26,11 @@ pub(in crate::operation) struct Claimant<'a> {
 }
 
 impl Hardware<'_> {
-    /// Whether the node can spare an attachment's device.
+    /// Checks that a pod may have an attachment's device without harm to the node or to other pods.
     ///
     /// # Errors
-    /// A reason with the device, the file or interface, and the remedy. What cannot be known is no
-    /// reason: it is proven after the attachment.
+    /// A reason with the device, the file or interface, and the remedy. A fact that cannot be read
+    /// is no reason to refuse: the device is verified after it is attached.
     pub(in crate::operation) fn can_be_given(
         &self,
         attachment: &Attachment,
@@ -47,7 +48,7 @@ impl Hardware<'_> {
         let named = format!("device {} of resource {}", device.id, device.resource);
         if let Ok(Some(carried)) = self.carried_by_function(function.address(), host) {
             return Err(Reason::Devices(format!(
-                "{named} carries {carried}: a pod that has it cuts the node off; leave it out of \
+                "{named} carries {carried}: a pod that has it cuts the node off; exclude it from \
                  the device plugin's selectors"
             )));
         }
@@ -57,7 +58,7 @@ impl Hardware<'_> {
         }
     }
 
-    /// What a function's interface carries of what the node is reached by.
+    /// The traffic of the node that a function's interface carries.
     fn carried_by_function(
         &self,
         address: PciAddress,
@@ -69,7 +70,7 @@ impl Hardware<'_> {
         }
     }
 
-    /// Why a function cannot be driven by a program: others of its IOMMU group are in use.
+    /// Why a program cannot drive a function: other functions of its IOMMU group are in use.
     fn shares_group(&self, function: &PciFunction, claim: &Claimant<'_>) -> Option<String> {
         function.driver().filter(|it| drives_user_space(it))?;
         let group = function.iommu_group()?;
@@ -82,7 +83,7 @@ impl Hardware<'_> {
             let Some(other) = other.filter(|_| !claim.devices.contains(&address)) else {
                 continue;
             };
-            // A bridge's own driver does no harm, nor does none.
+            // A bridge may have its own driver, and any function may have no driver.
             let is_bridge = other.class().is_some_and(|class| class >> 16 == 0x06);
             let driver = other.driver().filter(|_| !is_bridge);
             let Some(driver) = driver else { continue };
@@ -90,7 +91,7 @@ impl Hardware<'_> {
             if !is_idle {
                 return Some(format!(
                     "shares IOMMU group {group} with {address}, which is bound to driver {driver} \
-                     ({directory}): bind the whole group to vfio-pci, or use a slot that isolates \
+                     ({directory}); bind the whole group to vfio-pci, or use a slot that isolates \
                      its functions (ACS)"
                 ));
             }
@@ -108,7 +109,7 @@ impl Hardware<'_> {
         None
     }
 
-    /// A plugin that moves RDMA devices can do so in the exclusive mode alone.
+    /// Checks the RDMA mode: plugins can move RDMA devices only in exclusive mode.
     fn rdma_mode(&self, attachment: &Attachment) -> Result<(), Reason> {
         let mover = attachment.config.plugins().iter().find(|plugin| {
             let isolates = || plugin.body().read::<bool>("rdmaIsolation").ok().flatten();
@@ -122,8 +123,8 @@ impl Hardware<'_> {
         }
         Err(Reason::Devices(format!(
             "plugin {} moves an RDMA device into the pod, and this node shares them among all \
-             network namespaces ({} is {}): set the mode while no pod runs (rdma system set netns \
-             exclusive), and for good with options ib_core netns_mode=0 in /etc/modprobe.d",
+             network namespaces ({} is {}); set the mode while no pod runs (rdma system set netns \
+             exclusive), and permanently with options ib_core netns_mode=0 in /etc/modprobe.d",
             mover.plugin_type(),
             file.display(),
             mode.trim()

@@ -1,4 +1,4 @@
-//! Which layer-2 network an attachment joins on this node.
+//! Finds the layer-2 segment that an attachment joins on this node.
 
 use std::fs;
 
@@ -7,15 +7,15 @@ use device_info::{Device, PciAddress};
 use super::Hardware;
 use crate::plan::{Attachment, Segment, Uplink};
 
-/// The kernel's IPv4 routes of this network namespace, with the interface first in each line.
+/// The IPv4 routes of this network namespace; each line begins with the interface.
 const ROUTES: &str = "/proc/self/net/route";
 
 impl Hardware<'_> {
-    /// The segment of `attachment`; `earlier` are those of the same pod before it, in whose
-    /// interfaces it may have its own.
+    /// The segment of `attachment`. `earlier` are the attachments of the same pod before it, whose
+    /// interfaces may be its uplink.
     ///
-    /// A function's segment is that of its physical function, and so is that of the physical
-    /// function's interface: a macvlan on it and a virtual function of it meet on one wire.
+    /// The segment of a VF is that of its physical function, and so is the segment of the physical
+    /// function's interface: a macvlan on that interface and a VF share one wire.
     pub(in crate::operation) fn segment(
         &self,
         attachment: &Attachment,
@@ -62,7 +62,7 @@ impl Hardware<'_> {
         function.map_or_else(|| Segment::device(id), |function| self.port(function))
     }
 
-    /// The port of a function: its physical function's, where it has one.
+    /// The port of a function: that of its physical function if it has one.
     fn port(&self, function: PciAddress) -> Segment {
         let known = self.sysfs.pci_function(function);
         let physical = known.and_then(|function| function.physfn());
@@ -70,7 +70,7 @@ impl Hardware<'_> {
     }
 }
 
-/// The interface of the IPv4 default route, which plugins take for a master that is not named.
+/// The interface of the IPv4 default route, which plugins use if no master is named.
 fn default_route() -> Option<String> {
     let routes = fs::read_to_string(ROUTES).ok()?;
     routes.lines().skip(1).find_map(|line| {

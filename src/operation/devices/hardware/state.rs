@@ -1,4 +1,5 @@
-//! What devices are like now: by sysfs, by their interfaces, by their physical functions.
+//! The current state of devices, read from sysfs, from their interfaces and from their physical
+//! functions.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -11,16 +12,16 @@ use super::Hardware;
 use crate::baseline::{DeviceState, NetdevState};
 use crate::kernel::{DeviceLinks, KernelError, Link, VfState};
 
-/// Devices as they are, and what could not be known of them.
+/// The current state of devices, and what could not be read.
 #[derive(Debug, Default)]
 pub(in crate::operation) struct States {
-    /// Those that are there.
+    /// The devices that exist.
     pub(in crate::operation) devices: Vec<DeviceState>,
-    /// The physical functions that cannot be asked.
+    /// The physical functions that did not report their VFs.
     pub(in crate::operation) unreadable: Vec<Arc<FunctionError>>,
 }
 
-/// A physical function does not say what is set on its virtual ones.
+/// A physical function does not report the settings of its VFs.
 #[derive(Debug, thiserror::Error)]
 #[error("physical function {physical}: {cause}")]
 pub struct FunctionError {
@@ -32,7 +33,8 @@ pub struct FunctionError {
 }
 
 impl Hardware<'_> {
-    /// Reads devices, each physical function once, however many of its functions are asked for.
+    /// Reads the state of devices. Asks each physical function once, however many of its VFs are in
+    /// `addresses`.
     pub(in crate::operation) fn states(
         &self,
         addresses: &[PciAddress],
@@ -73,11 +75,11 @@ impl Hardware<'_> {
         Ok(states)
     }
 
-    /// What a physical function says of its virtual ones: nothing where it has no interface in the
-    /// host's namespace (a program drives it, a pod has it).
+    /// What a physical function reports about its VFs. Empty if it has no interface in the host's
+    /// namespace, because a program drives it or a pod has it.
     ///
     /// # Errors
-    /// [`FunctionError`] with what the kernel said.
+    /// [`FunctionError`] with the kernel's answer.
     pub(in crate::operation) fn virtual_functions(
         &self,
         physical: PciAddress,
@@ -90,10 +92,10 @@ impl Hardware<'_> {
         ask().map_err(|cause| FunctionError { physical, cause })
     }
 
-    /// The interface of a function on the host, as the kernel has it now.
+    /// The current interface of a function on the host.
     ///
     /// # Errors
-    /// When the kernel does not answer.
+    /// If the kernel does not answer.
     pub(in crate::operation) fn interface_of(
         &self,
         address: PciAddress,
@@ -104,13 +106,14 @@ impl Hardware<'_> {
         let Some(name) = name else { return Ok(None) };
         let address = address.to_string();
         Ok(links.device_link(&name)?.filter(|link| {
-            // Between the two looks it may have been renamed, and another one got its name.
+            // Between the two reads the interface may have been renamed, and another may have got
+            // its name.
             let is_pci = link.parent_bus.as_deref() == Some("pci");
             !is_pci || link.parent_name.as_deref() == Some(address.as_str())
         }))
     }
 
-    /// Whether a device that has an interface by its driver has none on the host.
+    /// Whether a device whose driver gives it an interface has none on the host.
     pub(in crate::operation) fn is_away(&self, state: &DeviceState) -> bool {
         let function = self.sysfs.pci_function(state.device);
         state.netdev.is_some()
@@ -124,7 +127,8 @@ impl Hardware<'_> {
         self.sysfs.root().join("bus/pci/drivers").join(name)
     }
 
-    /// sysfs gives each directory a number of its own, and never the same one again.
+    /// The inode number of the device directory. sysfs never uses a number twice, so another number
+    /// shows that the device was recreated.
     fn generation(&self, address: PciAddress) -> Option<u64> {
         let devices = self.sysfs.root().join("bus/pci/devices");
         let metadata = std::fs::metadata(devices.join(address.to_string()));

@@ -1,4 +1,4 @@
-//! Which device an interface is, by the trees of real and of made-up machines.
+//! Finds the devices behind interfaces, in the trees of real and of made-up machines.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(in crate::operation) fn node(dir: &Path) -> NodeConfig {
     NodeConfig::parse(&RawObject::parse(conf.to_string().as_bytes()).unwrap()).unwrap()
 }
 
-/// The names of a link with that parent, in the machine `capture`.
+/// The device names of a link with this parent, on the machine `capture`.
 fn names(capture: &Capture, bus: &str, parent: &str) -> Vec<String> {
     let link = Link {
         index: 2,
@@ -29,7 +29,7 @@ fn names(capture: &Capture, bus: &str, parent: &str) -> Vec<String> {
     names_of(capture, vec![link])
 }
 
-/// The names of the first of a pod's links.
+/// The device names of the first link of a pod.
 fn names_of(capture: &Capture, pod: Vec<Link>) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     capture.build(dir.path()).unwrap();
@@ -112,8 +112,7 @@ fn attachment(id: &str) -> Attachment {
     }
 }
 
-/// The driver that is noted for a device, or the line against it; `change` happens to the node
-/// first.
+/// The driver recorded for a device, or its refusal, after `change` was made to the node.
 fn inspected(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Result<String, String> {
     let dir = tempfile::tempdir().unwrap();
     capture.build(dir.path()).unwrap();
@@ -148,7 +147,7 @@ fn a_device_that_can_be_used_is_noted_with_its_driver() {
     }
 }
 
-/// What happens to a device, by its directory in sysfs.
+/// A change to a device, given its directory in sysfs.
 type Change<'a> = &'a dyn Fn(&Path);
 
 #[test]
@@ -160,9 +159,9 @@ fn a_device_unbound_gone_or_on_another_driver_is_refused_by_name() {
         |device: &Path| std::fs::write(device.join("driver_override"), "vfio-pci\n").unwrap();
     let changes: [(&str, Change<'_>); 3] = [
         ("bound to no driver", &unbound),
-        ("is not there", &gone),
+        ("is missing", &gone),
         (
-            "bound to driver igbvf, and its driver_override is vfio-pci",
+            "bound to driver igbvf, but its driver_override is vfio-pci",
             &other,
         ),
     ];
@@ -173,7 +172,7 @@ fn a_device_unbound_gone_or_on_another_driver_is_refused_by_name() {
     }
 }
 
-/// What is wrong with a device that was attached, after `change` happened to the node.
+/// The findings on an attached device after `change` was made to the node.
 fn findings(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     capture.build(dir.path()).unwrap();

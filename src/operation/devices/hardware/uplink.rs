@@ -1,4 +1,4 @@
-//! What the node itself is reached by, and the keys of a configuration that would hand it to a pod.
+//! The node's own uplinks, and the configuration keys that would hand one of them to a pod.
 
 mod named;
 
@@ -12,21 +12,21 @@ use super::Hardware;
 use crate::kernel::{DeviceLinks, KernelError, Link};
 use crate::plan::{Attachment, Reason};
 
-/// Kinds of links that others belong to.
+/// Kinds of links that have members.
 const MASTERS: [&str; 5] = ["bond", "bridge", "team", OPENVSWITCH, "vrf"];
 const OPENVSWITCH: &str = "openvswitch";
-/// How long an alternative name of a link may be (`ALTIFNAMSIZ`).
+/// The longest alternative name of a link (`ALTIFNAMSIZ`), in bytes.
 const LONGEST_NAME: usize = 127;
-/// Where devices have the names by which plugins look for them.
+/// The buses on which plugins look up a device by its name.
 const BUSES: [&str; 3] = ["pci", "auxiliary", "virtio"];
-/// Kinds of links whose lower one is their other end.
+/// Kinds of links whose lower link is their peer.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 
-/// The interfaces that carry a default route or an address of the node, and those that packets
-/// of theirs leave by; each with what it carries.
+/// The interfaces that carry a default route or an address of the node, and the interfaces below
+/// them through which their packets leave; each with a description of what it carries.
 struct Uplinks(Vec<(Link, String)>);
 
-/// The links of the host, opened when they are needed first, and its uplinks likewise.
+/// The links of the host and its uplinks, each read on first use.
 pub(in crate::operation) struct HostLinks<'a> {
     open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     links: Option<Box<dyn DeviceLinks>>,
@@ -34,7 +34,7 @@ pub(in crate::operation) struct HostLinks<'a> {
 }
 
 impl<'a> HostLinks<'a> {
-    /// The host whose links `open` opens.
+    /// Creates the view; `open` opens the links of the host.
     pub(in crate::operation) fn new(
         open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     ) -> HostLinks<'a> {
@@ -45,7 +45,7 @@ impl<'a> HostLinks<'a> {
         }
     }
 
-    /// Its links.
+    /// The links of the host, opened on first use.
     pub(super) fn links(&mut self) -> Result<&mut dyn DeviceLinks, KernelError> {
         let links = match self.links.take() {
             Some(links) => links,
@@ -62,7 +62,7 @@ impl<'a> HostLinks<'a> {
         Ok(self.uplinks.insert(uplinks))
     }
 
-    /// What the link of this index carries.
+    /// Describes what the link with this index carries; `None` if it is no uplink.
     pub(super) fn carried(&mut self, index: u32) -> Result<Option<String>, KernelError> {
         Ok(self.uplinks()?.find(|link| link.index == index))
     }
@@ -108,7 +108,8 @@ impl Uplinks {
                 below.extend(members.remove(&index).unwrap_or_default());
             }
             if kind == OPENVSWITCH {
-                // The switch's own ports are members of another link, which all its bridges share.
+                // The ports of an Open vSwitch bridge are members of another link, which all its
+                // bridges share.
                 below.append(&mut ports);
             }
             queue.extend(below.into_iter().map(|below| (below, what.clone())));
@@ -117,7 +118,7 @@ impl Uplinks {
         Ok(Uplinks(carried.into_values().collect()))
     }
 
-    /// What the first link carries of which `is_meant` says so.
+    /// Describes what the first uplink carries that `is_meant` accepts.
     fn find(&self, mut is_meant: impl FnMut(&Link) -> bool) -> Option<String> {
         let found = self.0.iter().find(|(link, _)| is_meant(link));
         found.map(|(_, carried)| carried.clone())
@@ -125,12 +126,12 @@ impl Uplinks {
 }
 
 impl Hardware<'_> {
-    /// Whether an attachment's plugins leave the node what it is reached by, whichever key names
-    /// it. Without such a key nothing is opened or read.
+    /// Checks that an attachment's plugins take no uplink of the node, whichever key names it.
+    /// Opens and reads nothing if the attachment has no such key.
     ///
     /// # Errors
-    /// A reason with key, value, what it carries, and the remedy; also where the kernel does not
-    /// say, and where it could not be looked at by `until`.
+    /// A reason with the key, its value, what the interface carries, and the remedy. Also if the
+    /// kernel does not answer, or if the check is not done by `until`.
     pub(in crate::operation) fn spares_uplinks(
         &self,
         attachment: &Attachment,
@@ -143,14 +144,14 @@ impl Hardware<'_> {
             }
             if value.is_empty() {
                 return Err(Reason::Devices(format!(
-                    "mode is passthru and key {key} is missing, which means the interface of the \
-                     default route; name another interface"
+                    "mode is passthru and key {key} is missing, so the plugin takes the interface \
+                     of the default route; name another interface"
                 )));
             }
             if is_pattern(&value) {
                 return Err(Reason::Devices(format!(
-                    "key {key} is {value:?}, which leads elsewhere than to one device; write its \
-                     address or its name"
+                    "key {key} is {value:?}, which may lead to another device; write the address \
+                     or the name of one device"
                 )));
             }
             match self.carried_by(&value, host) {
@@ -163,7 +164,7 @@ impl Hardware<'_> {
                 }
                 Err(cause) => {
                     return Err(Reason::Devices(format!(
-                        "key {key} names {value}, and whether the node is reached by it is not \
+                        "key {key} names {value}, and whether it is an uplink of this node is not \
                          known: {cause}; try again"
                     )));
                 }
@@ -172,8 +173,9 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// What an interface carries that is named as plugins look for one: by its name, its hardware
-    /// address, its device on a bus, or a directory of sysfs.
+    /// Describes what the interface `value` carries. `value` may be anything by which plugins look
+    /// for an interface: its name, its hardware address, its device on a bus, or a directory of
+    /// sysfs.
     fn carried_by(
         &self,
         value: &str,
@@ -193,14 +195,14 @@ impl Hardware<'_> {
         if found.is_some() || value.contains('/') || value.len() > LONGEST_NAME {
             return Ok(found);
         }
-        // It may be another name of one.
+        // `value` may be an alternative name.
         match host.links()?.device_link(value)? {
             Some(link) => host.carried(link.index),
             None => Ok(None),
         }
     }
 
-    /// The interfaces of a device by its name on a bus, or by its directory.
+    /// The interfaces of a device, given by its name on a bus or by its directory.
     fn interfaces_below(&self, value: &str) -> Vec<String> {
         let root = self.sysfs.root();
         let directories: Vec<PathBuf> = match value.strip_prefix("/sys/") {
@@ -229,8 +231,9 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether a path goes upwards, is one that plugins take for a pattern, or goes on from a device:
-/// plugins append a value to a directory of sysfs, where `./x`, `/x`, `x/` and `x/physfn` lead on.
+/// Whether a value could lead to other devices than the one it names: it goes upwards, plugins read
+/// it as a pattern, or it continues from a device. Plugins append a value to a directory of sysfs,
+/// where `./x`, `/x`, `x/` and `x/physfn` lead on.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole
@@ -238,7 +241,7 @@ fn is_pattern(value: &str) -> bool {
         || value.contains(['*', '?', '[', '\\', '\0'])
 }
 
-/// An address as Go's `net.ParseMAC` reads it.
+/// Reads a hardware address as Go's `net.ParseMAC` does.
 fn hardware_address(value: &str) -> Option<Vec<u8>> {
     let digits: Vec<u32> = value
         .chars()

@@ -1,14 +1,16 @@
-//! A hardware address is put back, past what drivers refuse.
+//! Restores a hardware address despite the restrictions of drivers.
 //!
-//! What counts is the address that the interface has then: igb acknowledges and keeps another, and
-//! refuses the one that it has. A driver may refuse a function
+//! Only the address that the interface has afterwards counts: igb acknowledges a change yet keeps
+//! another address, and refuses the address that the interface already has. A driver may refuse a
+//! VF
 //!
-//! - any address, while one is given to it by the administrator and it is not trusted;
-//! - any address but that one, until it finds out anew which that is.
+//! - any address, while the administrator has set one and the VF is not trusted;
+//! - any other address than the administrator's, until the driver reads that address again.
 //!
-//! So it is trusted for a moment; or the administrator's address is taken away for a moment; or it
-//! becomes the right one, and the interface is set up and down, whereby igb asks for it. What is
-//! otherwise on the physical function then, the next round puts back.
+//! There are three ways around: trust the VF for a moment; clear the administrator's address for a
+//! moment; or set the administrator's address to the wanted one and take the interface down and up,
+//! which makes igb ask for the address. The next round of repairs restores the settings that this
+//! changed on the physical function.
 
 use device_info::MacAddr;
 
@@ -16,20 +18,20 @@ use super::Restoring;
 use crate::baseline::DeviceState;
 use crate::kernel::{DeviceLinks, KernelError, Link, LinkChange, VfSetting};
 
-/// A function of a physical one, and its interface.
+/// A VF and its interface.
 struct Place<'l> {
     links: &'l mut dyn DeviceLinks,
     link: Link,
     address: &'l [u8],
-    /// The index of the physical function's interface, and the number of the virtual one.
+    /// The index of the physical function's interface, and the number of the VF.
     function: Option<(u32, u32)>,
 }
 
 impl Restoring<'_> {
-    /// Gives an interface its address back.
+    /// Restores the address of an interface.
     ///
     /// # Errors
-    /// Why the driver refused it at first, where nothing helped.
+    /// The first refusal of the driver, if no way worked.
     pub(super) fn give_address(
         &self,
         before: &DeviceState,
@@ -56,7 +58,7 @@ impl Restoring<'_> {
         }
         let trust = before.function.and_then(|vf| vf.trust);
         let mac = before.function.and_then(|vf| vf.mac);
-        // What one way is refused another one may be granted.
+        // A driver that refuses one way may accept another.
         if let Some(trust) = trust
             && place.trusted(trust).is_ok()
             && place.is_right()?

@@ -1,5 +1,5 @@
-//! Devices that an earlier DEL left otherwise are put right before another pod gets them, or kept
-//! from it while others would take it for the pod before.
+//! Retries the restoration of devices that an earlier DEL left changed. Keeps a device from the
+//! next pod while others would mistake that pod for the previous one.
 
 use super::Restoring;
 use super::left::Left;
@@ -9,12 +9,12 @@ use crate::operation::{Context, Failure, Note};
 use crate::plan::{Attachment, PlanError, Reason};
 use crate::verify::IntendedFunction;
 
-/// Tries again what the journal keeps of the devices in `states`, which are those of the sandbox of
-/// `header`. One that stays otherwise is in `states` as it was before, since that is how it goes
-/// back.
+/// Retries the restorations that the journal records for the devices in `states`, which belong to
+/// the sandbox of `header`. A device that stays changed gets its recorded state in `states`,
+/// because that is the state to restore after this pod.
 ///
 /// # Errors
-/// Code 104 with the device, what is left of the pod before, and the remedy.
+/// Code 104 with the device, what the previous pod left on it, and the remedy.
 pub(super) fn settle(
     context: &Context<'_>,
     header: &Header,
@@ -30,7 +30,7 @@ pub(super) fn settle(
             continue;
         }
         if kept.before.driver != state.driver {
-            // By another driver it has another interface, which no pod had.
+            // Bound to another driver it has another interface, which no pod had.
             kept.before.driver.clone_from(&state.driver);
             kept.before.netdev.clone_from(&state.netdev);
         }
@@ -51,8 +51,8 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Refuses a device by which others would take the pod for the one before, unless what they know
-/// that one by is set anew for this one.
+/// Refuses a device by which others would mistake the pod for the previous one, unless the pod or
+/// its definition sets that identity itself.
 fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
     for (device, identity, line) in &left.identities {
         let has = |attachment: &&Attachment| {
@@ -66,13 +66,13 @@ fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
             continue;
         }
         let (what, remedy) = match identity {
-            PodIdentity::Mac => ("hardware address", "ask for a MAC"),
-            PodIdentity::Guid => ("GUID", "ask for an infiniband-guid"),
+            PodIdentity::Mac => ("hardware address", "request a MAC"),
+            PodIdentity::Guid => ("GUID", "request an infiniband-guid"),
             PodIdentity::Vlan => ("VLAN", "set vlan in the definition"),
         };
         let driver = device.driver.as_deref().unwrap_or("DRIVER");
         return Err(attachment.problem(Reason::Devices(format!(
-            "{device} still has the {what} of the pod that had it before: {line}; bind it anew by \
+            "{device} still has the {what} of its previous pod: {line}; rebind it through \
              /sys/bus/pci/drivers/{driver}/unbind and bind, or {remedy}"
         ))));
     }

@@ -1,4 +1,4 @@
-//! The interfaces of devices are brought home from a pod's namespace, while that is there.
+//! Moves the interfaces of devices back from a pod's namespace while that namespace exists.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use crate::kernel::{DeviceLinks, KernelError, LinkChange, PodNetns};
 use crate::operation::devices::hardware::Hardware;
 use crate::operation::{Context, Failure};
 
-/// Moves the interfaces of `devices` that a plugin left in the pod's namespace to the host's: they
-/// would be lost with the pod's. What failed comes back.
+/// Moves the interfaces of `devices` that a plugin left in the pod's namespace to the host's
+/// namespace; otherwise they would be lost with the pod's. Returns what failed.
 pub(super) fn bring_home(
     context: &Context<'_>,
     hardware: &Hardware<'_>,
@@ -50,8 +50,9 @@ pub(super) fn bring_home(
     owed
 }
 
-/// Moves an interface to the host's namespace, under its name or, where somebody has that by now,
-/// one that the kernel chooses. The kernel moves first and renames then, so an error says little.
+/// Moves an interface to the host's namespace under its name, or under a name that the kernel
+/// chooses if another interface has it by now. The kernel moves the interface before it renames it,
+/// so an error does not show that the move failed.
 fn send_home(links: &mut dyn DeviceLinks, index: u32, name: &str) -> Result<(), KernelError> {
     let home = |name: &str| LinkChange::Home(name.to_owned());
     let Err(refused) = links.change_link(index, &home(name)) else {

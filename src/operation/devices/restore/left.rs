@@ -1,4 +1,4 @@
-//! What stays otherwise than it was: some of it is owed, the rest is the device's own matter.
+//! What could not be restored: some of it is owed, the rest is recorded with the device.
 
 use std::sync::Arc;
 
@@ -8,20 +8,21 @@ use crate::baseline::{Comparison, DeviceState, PodIdentity};
 use crate::operation::devices::hardware::States;
 use crate::operation::{Context, Failure, Note};
 
-/// What stays otherwise.
+/// The differences that remain after all repairs.
 pub(super) struct Left<'a> {
-    /// What may work later.
+    /// Failures that may work later.
     pub(super) owed: Vec<Failure>,
-    /// What does not, on which device, a line each.
+    /// Failures that will not, with their device, one line each.
     wrong: Vec<(&'a DeviceState, String)>,
-    /// By what of a device others would take the next pod for the one before, and why that stays.
+    /// Leftovers by which others would mistake the next pod for the previous one, and why they
+    /// stay.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
-    /// What is to be said, and no more.
+    /// Remarks for the log only.
     remarks: Vec<String>,
 }
 
 impl<'a> Left<'a> {
-    /// What is left once nothing more can be tried.
+    /// Collects what is left once no repair is open.
     pub(super) fn of(
         compared: &[(&'a DeviceState, Comparison)],
         refused: &[Refused<'_>],
@@ -64,7 +65,7 @@ impl<'a> Left<'a> {
             let line = match cause {
                 Some(it) => format!("{repair} cannot be put back: {}", it.cause),
                 None => format!(
-                    "{repair} was put back, and its driver changed it again; set it by hand"
+                    "{repair} was put back, but the driver changed it again; set it by hand"
                 ),
             };
             if let Some(identity) = is.and_then(|is| repair.identity(before, is)) {
@@ -80,7 +81,8 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Settings on a physical function that could be read before and cannot now.
+    /// Reports the settings on a physical function that could be read before ADD and cannot be read
+    /// now.
     pub(super) fn tell_unknown(
         &mut self,
         context: &Context<'_>,
@@ -101,8 +103,8 @@ impl<'a> Left<'a> {
                         .push(failure(before, what, Arc::clone(error).into()));
                 }
                 None => self.remarks.push(format!(
-                    "{before}: its physical function says nothing of it any more: nothing is put \
-                     back there"
+                    "{before}: its physical function no longer reports it, so its settings there \
+                     are not put back"
                 )),
             }
         }
@@ -110,7 +112,7 @@ impl<'a> Left<'a> {
         remarks.for_each(|remark| context.note(Note::Uncompared(remark)));
     }
 
-    /// What of a device cannot be put back.
+    /// The lines about settings of `device` that cannot be restored.
     pub(super) fn lines_on(&self, device: &DeviceState) -> impl Iterator<Item = &str> {
         let of_device = move |it: &&(&DeviceState, String)| it.0.device == device.device;
         let wrong = self.wrong.iter().filter(of_device);

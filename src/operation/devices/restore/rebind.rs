@@ -1,5 +1,5 @@
-//! A function is taken from its driver and given back to it, which then asks the physical function
-//! what the function is to be: for a GUID there is no other way.
+//! Rebinds a VF to its driver, which then asks the physical function for the settings of the VF.
+//! There is no other way to make a driver take a new GUID.
 
 use std::fs;
 use std::io;
@@ -9,14 +9,14 @@ use super::{PAUSE, Restoring};
 use crate::baseline::{DeviceState, Repair, compare};
 use crate::kernel::{DeviceLinks, KernelError};
 
-/// How long a driver may take to make the interface again.
+/// How long a driver may take to recreate the interface.
 const MADE_WITHIN: Duration = Duration::from_secs(5);
 
 impl Restoring<'_> {
-    /// Binds a function to `driver` anew, and waits for its interface.
+    /// Rebinds a function to `driver` and waits for its interface.
     ///
     /// # Errors
-    /// When the driver does not take it, or its interface is still another one than it was.
+    /// If the driver refuses the function, or its interface still has another GUID than before.
     pub(super) fn rebind(
         &self,
         before: &DeviceState,
@@ -24,14 +24,14 @@ impl Restoring<'_> {
         links: &mut dyn DeviceLinks,
     ) -> Result<(), KernelError> {
         let refused = |source: io::Error| KernelError::Refused {
-            action: format!("binding it to driver {driver} anew"),
+            action: format!("rebinding it to driver {driver}"),
             source,
             explanation: None,
         };
         let folder = self.hardware.driver(driver);
         let address = before.device.to_string();
         match fs::write(folder.join("unbind"), &address) {
-            // It is bound to none: what did this before was ended between the two.
+            // It is bound to no driver: an earlier rebind ended between unbind and bind.
             Err(error) if error.raw_os_error() == Some(nix::libc::ENODEV) => {}
             unbound => unbound.map_err(refused)?,
         }
@@ -45,7 +45,7 @@ impl Restoring<'_> {
                 let comparison = is.map(|is| compare(before, is)).unwrap_or_default();
                 let mut repairs = comparison.repairs.iter();
                 return match repairs.find(|it| matches!(it, Repair::Rebind { .. })) {
-                    Some(_) => Err(refused(io::Error::other("it has another GUID still"))),
+                    Some(_) => Err(refused(io::Error::other("it still has another GUID"))),
                     None => Ok(()),
                 };
             }

@@ -1,4 +1,4 @@
-//! Repairs that were refused, and which of them are tried again.
+//! Refused repairs, and which of them are worth another try.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use nix::libc;
 use crate::baseline::{Comparison, DeviceState, Repair};
 use crate::kernel::KernelError;
 
-/// What was tried and refused, so that it is not tried again.
+/// A repair that was refused, kept so that it is not tried again in the same run.
 pub(super) struct Refused<'a> {
     pub(super) device: &'a DeviceState,
     pub(super) repair: Repair,
     pub(super) cause: Arc<KernelError>,
 }
 
-/// The repairs that are still to be made and were not refused.
+/// The repairs that are still open and were not refused.
 pub(super) fn open<'a>(
     left: &[(&'a DeviceState, Comparison)],
     refused: &[Refused<'a>],
@@ -37,7 +37,7 @@ pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
     refused.len() < before
 }
 
-/// Whether trying again can help: not where the kernel says that it cannot be.
+/// Whether a retry can help: not if the kernel refuses the change for good.
 pub(super) fn may_work_later(cause: &KernelError) -> bool {
     match cause {
         KernelError::Refused { source, .. } => matches!(

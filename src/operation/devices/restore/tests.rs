@@ -1,4 +1,4 @@
-//! What is put back, and what is said or owed where it cannot be.
+//! What is restored, and what is reported or owed if it cannot be.
 
 mod lab;
 
@@ -16,7 +16,7 @@ use crate::plan::Attachment;
 use lab::{Lab, OWN, PF_LINK, PODS, VF, VF_LINK, device, header};
 
 /// What sriov-cni leaves after a DEL whose namespace was gone: the VF's own MAC as the
-/// administrator's, and the pod's name and MAC on the interface.
+/// administrator's, and the name and MAC that the interface had in the pod.
 fn left_by_sriov_cni(lab: &Lab) {
     lab.function(|vf| vf.mac = Some(OWN.into()));
     lab.kernel(|kernel| kernel.rename(VF_LINK, "net1"));
@@ -50,8 +50,8 @@ fn what_sriov_cni_leaves_is_put_right() {
     assert_eq!(kernel.functions[&PF_LINK][0].mac, Some([0; 6].into()));
 }
 
-/// An igb whose physical function was up when it made its VFs: it shows their own addresses as the
-/// administrator's, and guards those that he gives.
+/// An igb whose physical function was up when it created its VFs: it reports their own addresses as
+/// the administrator's, and guards addresses that the administrator sets.
 fn real_igb(guard: Guard) -> Lab {
     let lab = Lab::new();
     lab.function(|vf| vf.mac = Some(OWN.into()));
@@ -62,7 +62,7 @@ fn real_igb(guard: Guard) -> Lab {
     lab
 }
 
-/// What sriov-cni leaves then: the VF's own MAC is given by the administrator now.
+/// What sriov-cni leaves on it: the VF's own MAC is now set by the administrator.
 fn left_on_real_igb(lab: &Lab) {
     left_by_sriov_cni(lab);
     lab.kernel(|kernel| kernel.is_given = true);
@@ -109,7 +109,7 @@ fn igb_a_vf_that_is_refused_its_address_asks_its_physical_function_for_it() {
     assert_eq!(changes[changes.len() - 2..], ["up", "down"]);
 }
 
-/// An igb that nothing gives a VF its address back.
+/// An igb on which no way restores the address of a VF.
 fn stubborn_igb() -> Lab {
     let lab = real_igb(Guard::All);
     lab.kernel(|kernel| kernel.ignores.push("mac 00:00:00:00:00:00".to_owned()));
@@ -143,7 +143,7 @@ fn a_vf_that_could_not_be_put_right_is_kept_on_record_and_from_the_next_pod() {
         "demo/n (net1)",
         VF,
         "still has the hardware address",
-        "ask for a MAC",
+        "request a MAC",
         "unbind",
     ] {
         assert!(line.contains(part), "{part} is not in {line}");
@@ -188,7 +188,7 @@ fn what_others_do_not_know_a_pod_by_keeps_the_next_one_from_nothing() {
     assert!(lab.kept().is_none());
 }
 
-/// igb shows the address that a VF gives itself as if the administrator had given it.
+/// igb reports the address that a VF sets for itself as if the administrator had set it.
 #[test]
 fn igb_that_answers_one_repair_by_undoing_another_is_asked_again() {
     let lab = Lab::new();
@@ -375,7 +375,7 @@ fn a_physical_function_that_a_program_has_by_now_is_said() {
         let net = lab.dir.path().join("sys/bus/pci/devices/0000:01:00.0/net");
         std::fs::remove_dir_all(net).unwrap();
     });
-    outcome.assert_says("says nothing of it any more");
+    outcome.assert_says("no longer reports it");
 }
 
 #[test]

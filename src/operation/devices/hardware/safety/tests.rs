@@ -1,4 +1,4 @@
-//! What is refused before anything runs, by the trees of real and of made-up machines.
+//! Refusals before any delegate runs, in the trees of real and of made-up machines.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -23,11 +23,11 @@ struct Case<'a> {
     device: &'a str,
     config: &'a str,
     kernel: FakeDevices,
-    /// What the pod has besides.
+    /// The other devices of the pod.
     more: &'a [&'a str],
-    /// What another pod has.
+    /// The devices of another pod.
     others: &'a [&'a str],
-    /// What happens to the tree first.
+    /// A change to the tree before the check.
     change: &'a dyn Fn(&Path),
 }
 
@@ -65,7 +65,7 @@ fn key(container: &str) -> Key {
 }
 
 impl Case<'_> {
-    /// The line against it; nothing when it may be given.
+    /// The refusal; empty if the pod may have the device.
     fn line(self) -> String {
         let dir = tempfile::tempdir().unwrap();
         self.capture.build(dir.path()).unwrap();
@@ -210,7 +210,7 @@ fn uplink_a_circle_of_links_ends() {
     assert_eq!(line, "");
 }
 
-/// The group of the VF that igb has on vfio-pci.
+/// Adds a member to the group of the VF that igb has on vfio-pci.
 fn join_group(sys: &Path, member: &str) {
     let device = sys.join("bus/pci/devices").join(member);
     let target = device.canonicalize().unwrap();

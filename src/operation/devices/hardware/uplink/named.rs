@@ -1,27 +1,28 @@
-//! The interfaces of the host that plugins are told to take, as their configuration names them.
+//! The host interfaces that the configuration of an attachment lets plugins take.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::cni::json::{Key, each_key, same_key};
 use crate::plan::{Attachment, Reason};
 
-/// Keys by which plugins take an interface of the host: host-device, sriov, and their like.
+/// Keys by which host-device, sriov and similar plugins take a host interface.
 const KEYS: [&str; 5] = ["device", "hwaddr", "pciBusID", "kernelpath", "deviceID"];
-/// How many interfaces one network may name: each is looked for in sysfs and in the kernel.
+/// How many interfaces one network may name. Each one costs a look into sysfs and a kernel request.
 const MOST: usize = 256;
 
-/// An interface of the host that a plugin may take.
+/// A host interface that a plugin may take.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) key: String,
     pub(super) value: String,
 }
 
-/// The interfaces that plugins are told to take, each once: by their configuration at whatever depth, by
-/// the pod's `cni-args`, by capability arguments, and by what is put into the configuration.
+/// The host interfaces that plugins may take, without duplicates. They are named by the
+/// configuration at any depth, by the pod's `cni-args`, by capability arguments, and by the keys
+/// that Jackfield injects into the configuration.
 ///
 /// # Errors
-/// When there are more than anybody looks for.
+/// If the attachment names more than [`MOST`] interfaces.
 pub(super) fn named(attachment: &Attachment) -> Result<Vec<Named>, Reason> {
     let mut found = Found::default();
     found.read(attachment.config.raw());
@@ -31,7 +32,7 @@ pub(super) fn named(attachment: &Attachment) -> Result<Vec<Named>, Reason> {
     let given = attachment.capability_args.iter();
     let inject = attachment.inject.iter().map(|(key, raw)| (&**key, &**raw));
     let device = attachment.device.as_ref();
-    // A function that kubelet allocated is looked at as such.
+    // A function that kubelet allocated has a check of its own.
     let function = device.filter(|device| device.pci().is_some());
     for (key, raw) in given.chain(inject) {
         let text = format!("{{{}:{}}}", serde_json::json!(key), raw.get());
@@ -87,12 +88,12 @@ impl Found {
     }
 }
 
-/// What plugins take by keys that elsewhere name no interface, at whatever depth: bond moves its
-/// links into the pod, and a macvlan in mode passthru leaves nothing to its master. An empty value
-/// is the interface of the default route, which macvlan takes where no master is named.
+/// Interfaces that plugins take by keys which name no interface elsewhere, at any depth: bond moves
+/// its links into the pod, and a macvlan in passthru mode takes over its master. An empty value
+/// means the interface of the default route, which macvlan takes if no master is named.
 #[derive(Default)]
 struct Otherwise {
-    /// By the number of the object that has the key `links`: the names in that list.
+    /// The names in each list `links`, by the number of the object that has this key.
     links: BTreeSet<(usize, String)>,
     links_in_container: HashSet<usize>,
     passthru: BTreeSet<usize>,

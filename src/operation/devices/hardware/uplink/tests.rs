@@ -1,4 +1,4 @@
-//! Which keys would hand the node's own interfaces to a pod, by made-up hosts.
+//! Keys that would hand interfaces of the node to a pod, on made-up hosts.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -56,7 +56,7 @@ fn host() -> FakeDevices {
     }
 }
 
-/// The line against an attachment, and how often the host's links were opened.
+/// The refusal of an attachment, and how often the links of the host were opened.
 fn look(kernel: FakeDevices, attachment: &Attachment) -> (String, u32) {
     let dir = tempfile::tempdir().unwrap();
     let function = dir.path().join("sys/devices/pci0000:00/0000:00:03.0");
@@ -113,7 +113,7 @@ fn every_key_that_names_the_uplink_is_refused_wherever_it_stands() {
         r#""links":[null,{"name":"eth0"}]"#,
         r#""delegate":{"type":"macvlan","mode":"passthru","master":"eth0"}"#,
         r#""delegates":[{"type":"bond","lin\u212As":[{"Name":"eth0"}]}]"#,
-        // No number to every parser.
+        // Not every parser takes this for a number.
         r#""x":1e400,"mode":"passthru","master":"eth0""#,
         r#""\u006dode":"pas\u0073thru","Master":"eth0""#,
     ];
@@ -141,7 +141,10 @@ fn every_key_that_names_the_uplink_is_refused_wherever_it_stands() {
         r#""pciBusID":"0000:00:10.0/physfn""#,
     ] {
         let line = line(host(), &taking(keys));
-        assert!(line.contains("leads elsewhere"), "{keys}: {line}");
+        assert!(
+            line.contains("may lead to another device"),
+            "{keys}: {line}"
+        );
     }
     for master in ["", r#","master":"""#, r#","master":null"#] {
         let line = line(host(), &taking(&format!(r#""mode":"passthru"{master}"#)));
@@ -191,7 +194,7 @@ fn what_a_pod_and_the_runtime_add_is_looked_at() {
         let (line, _) = look(host(), &attachment);
         assert!(line.contains("default route"), "{line}");
     }
-    // A function that kubelet allocated has an error of its own, which names its resource.
+    // A function that kubelet allocated has its own error, which names its resource.
     let allocated = Attachment {
         capability_args: args,
         device: Some(AllocatedDevice {

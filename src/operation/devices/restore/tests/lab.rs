@@ -1,5 +1,5 @@
-//! A node with an igb of two VFs and a kernel that is made up: faults can be put into it, and what
-//! a driver answers a setting with.
+//! A node with an igb of two VFs and a fake kernel. Tests can inject faults into it and the
+//! reactions of a driver to a setting.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -51,15 +51,15 @@ impl DelegateExec for Nobody {
     }
 }
 
-/// A node with an igb, a sandbox that has its first VF, and a kernel.
+/// A node with an igb, a sandbox that has its first VF, and a fake kernel.
 pub(super) struct Lab {
     pub(super) dir: tempfile::TempDir,
     pub(super) kernel: Rc<RefCell<FakeDevices>>,
-    /// Which boot the record is of.
+    /// The boot ID in the record.
     pub(super) boot: String,
 }
 
-/// What became of it.
+/// The outcome of a restoration.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) notes: Vec<String>,
@@ -67,21 +67,21 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Nothing is said, and nothing owed.
+    /// Asserts that nothing is reported and nothing owed.
     #[track_caller]
     pub(super) fn assert_silent(&self) {
         let Outcome { notes, owed } = self;
         assert!(notes.is_empty() && owed.is_empty(), "{self:?}");
     }
 
-    /// These words are said, and nothing is owed.
+    /// Asserts that these words are reported and nothing is owed.
     #[track_caller]
     pub(super) fn assert_says(&self, words: &str) {
         assert!(self.notes[0].contains(words), "{self:?}");
         assert_eq!(self.owed, [""; 0]);
     }
 
-    /// Something is owed, in these words.
+    /// Asserts that something is owed, in these words.
     #[track_caller]
     pub(super) fn assert_owes(&self, words: &str) {
         assert!(self.owed[0].contains(words), "{self:?}");
@@ -145,12 +145,12 @@ impl Lab {
         });
     }
 
-    /// Attaches the VF, lets a plugin do what `plugin` does, and puts it back.
+    /// Attaches the VF, runs `plugin` as the delegate, and restores the VF.
     pub(super) fn after(&self, plugin: impl FnOnce(&Lab)) -> Outcome {
         self.with(plugin, |_| ())
     }
 
-    /// What an ADD of another sandbox takes for the VF's baseline, or why it does not.
+    /// The baseline of the VF in an ADD of another sandbox, or why that ADD refuses the VF.
     pub(super) fn next(&self, attachment: Attachment) -> Result<Vec<DeviceState>, Failure> {
         self.in_context(|context| {
             let mut header = header(&self.boot);
@@ -226,7 +226,7 @@ impl Lab {
         }
     }
 
-    /// What the journal keeps of the VF, where it is not as it was.
+    /// The record of the VF in the journal if it is unrestored.
     pub(super) fn kept(&self) -> Option<Unrestored> {
         let journal = Journal::new(&self.dir.path().join("journal"));
         journal.unrestored(VF.parse().unwrap())
