@@ -1,15 +1,15 @@
-//! The verbs, each a short file that reads as the story it tells.
+//! The CNI verbs, each in a file that shows its sequence of steps.
 //!
 //! ```text
 //! add     prepare ▶ journal ▶ baseline ▶ for each: delegate ▶ verify ▶ routes ▶ publish
 //! del     journal ▶ for each, last first: delegate ▶ restore ▶ forget
 //! check   journal ▶ for each: delegate ▶ verify
-//! gc      journal ▶ what the runtime no longer names: as del ▶ for each network: delegate
+//! gc      journal ▶ for each sandbox the runtime no longer names: del ▶ for each network: delegate
 //! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
-//! They work through [`Host`]: the cluster, the delegates, the pod's links and the journal, each
-//! behind its seam.
+//! They reach the node through [`Host`]: the cluster, the delegates, the links of pods and devices,
+//! and the journal.
 
 pub mod add;
 pub mod agent_absence;
@@ -51,50 +51,51 @@ use crate::journal::{Journal, Key, Lock, LockError};
 use crate::kernel::{DeviceLinks, KernelError, PodLinks, PodNetns};
 use crate::request::Request;
 
-/// Opens the seam to what the kernel shows of a pod.
+/// Opens the links of a pod.
 pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>;
 
-/// Opens the seam to the links of devices: on the host, or in the namespace of a pod.
+/// Opens the links of devices, on the host or in the namespace of a pod.
 pub type OpenDevices = dyn Fn(Option<&PodNetns>) -> Result<Box<dyn DeviceLinks>, KernelError>;
 
-/// Begins a process that tries a detachment again ([`recovery::retry::retry`]), and does not wait for it.
+/// Starts a process that retries a detachment ([`recovery::retry::retry`]), and does not wait for
+/// it.
 pub type Retry = dyn Fn(&Context<'_>, &Key) -> io::Result<()>;
 
-/// The node as the verbs see it: each part of it behind a seam.
+/// The node as the verbs see it. Tests replace its parts.
 pub struct Host<'a> {
-    /// Who knows the pods.
+    /// Finds pods and definitions.
     pub cluster: &'a dyn Cluster,
-    /// Who runs plugins.
+    /// Runs plugins.
     pub exec: &'a dyn DelegateExec,
-    /// Opens a pod's network namespace for looking and for routes.
+    /// Opens a pod's network namespace, to read its links and to change its routes.
     pub links: &'a OpenLinks,
-    /// Opens the links of devices, for looking and for putting back.
+    /// Opens the links of devices, to read and to restore them.
     pub devices: &'a OpenDevices,
-    /// Begins trying again what is owed.
+    /// Starts the retry of an owed detachment.
     pub retry: &'a Retry,
-    /// What is attached.
+    /// The record of what is attached.
     pub journal: Journal,
-    /// Where the sandboxes' locks are.
+    /// The directory of the sandboxes' locks.
     pub lock_dir: PathBuf,
-    /// Our own program, which is never a delegate.
+    /// The program of this process, which is never a delegate.
     pub ours: Ours,
-    /// What the call takes.
+    /// Measures the call.
     pub stopwatch: &'a Stopwatch,
 }
 
-/// One call on its way: what was asked, and until when.
+/// One call in progress.
 pub struct Context<'a> {
     /// The node.
     pub host: &'a Host<'a>,
-    /// What the runtime asked.
+    /// The request of the runtime.
     pub request: &'a Request,
-    /// When the verb has to be done.
+    /// The time at which the verb has to be done.
     pub deadline: Instant,
     notes: Rc<RefCell<Vec<Note>>>,
 }
 
 impl<'a> Context<'a> {
-    /// A call that may take `limit` from now.
+    /// A call with the time limit `limit` from now.
     pub fn new(host: &'a Host<'a>, request: &'a Request, limit: Duration) -> Context<'a> {
         Context {
             host,
@@ -104,7 +105,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A part of this call that may take until `deadline`. Its notes are the call's.
+    /// A part of this call with the deadline `deadline`. It shares the notes of the call.
     #[must_use]
     pub fn until(&self, deadline: Instant) -> Context<'a> {
         Context {
@@ -115,23 +116,23 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Takes the lock of a sandbox, until the deadline.
+    /// Takes the lock of a sandbox; waits for it until the deadline.
     fn lock(&self, container: &ContainerId) -> Result<Lock, LockError> {
         let take = || Lock::take(&self.host.lock_dir, container, self.deadline);
         self.host.stopwatch.during(Phase::Lock, take)
     }
 
-    /// Keeps a note of the call, whatever part of it finds it.
+    /// Adds a note to the call.
     pub fn note(&self, note: Note) {
         self.notes.borrow_mut().push(note);
     }
 
-    /// Takes the notes of the call.
+    /// Returns the notes of the call and clears them.
     pub fn notes(&self) -> Vec<Note> {
         self.notes.take()
     }
 
-    /// Where plugins are looked for: `binDir`, then `CNI_PATH`.
+    /// The directories that are searched for plugins: `binDir`, then `CNI_PATH`.
     pub fn search_path(&self) -> Vec<PathBuf> {
         let bin_dir = self.request.config.bin_dir.clone();
         let mut dirs = vec![bin_dir];
@@ -143,7 +144,7 @@ impl<'a> Context<'a> {
         dirs
     }
 
-    /// The same for delegates, which look for their IPAM plugins there.
+    /// The same directories as a `CNI_PATH` for delegates, which look for their IPAM plugins there.
     pub fn cni_path(&self) -> String {
         let dirs = self.search_path();
         let dirs: Vec<&str> = dirs.iter().filter_map(|dir| dir.to_str()).collect();

@@ -1,13 +1,13 @@
-//! What a call does about sandboxes that its own record does not settle.
+//! Recovery of sandboxes whose record alone is not enough to detach them.
 //!
-//! A DEL with a record needs the journal, the delegates, the kernel and the devices. Whatever else
-//! a DEL asks, be it the cluster or Multus' cache, it asks through this module.
+//! A DEL with a record uses the journal, the delegates, the kernel and the devices. Only this module
+//! lets a DEL ask anything else, such as the cluster or Multus' cache.
 //!
 //! ```text
-//! no record, or a damaged one        ▶ unrecorded   puts together what the sandbox may have
+//! no record, or a damaged one        ▶ unrecorded   reconstructs what the sandbox may have
 //! delegates refuse DEL after ADD     ▶ stuck        tries the current configuration, then gives up
-//! a DEL failed earlier               ▶ retry        in a process of its own
-//! Jackfield leaves the node          ▶ retire       detaches what has no pod any more
+//! a DEL failed earlier               ▶ retry        retries in a process of its own
+//! Jackfield leaves the node          ▶ retire       detaches sandboxes of deleted pods, or all
 //! ```
 
 pub mod retire;
@@ -23,10 +23,10 @@ pub(super) use retry::begin_one as begin_retry;
 pub(super) use stuck::settle as settle_refused;
 pub(super) use unrecorded::find as find_unrecorded;
 
-/// Detaches what a sandbox without a usable record may have; `is_lost` where it had one.
+/// Detaches what a sandbox without a usable record may have. `is_lost` says that it had a record.
 ///
 /// # Errors
-/// [`Failure::Owed`] when something is still attached; the sandbox then has a record.
+/// [`Failure::Owed`] if something is still attached; the sandbox then has a record.
 pub(super) fn del_without_record(
     context: &Context<'_>,
     key: &Key,

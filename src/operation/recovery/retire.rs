@@ -1,4 +1,4 @@
-//! Detaching what is on record although no runtime asks: Jackfield leaves the node.
+//! Detaches sandboxes on record without a DEL of the runtime, because Jackfield leaves the node.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,42 +9,43 @@ use crate::kernel::PodNetns;
 use crate::operation::detach::{self, Detachment};
 use crate::operation::{Context, Failure};
 
-/// How long one sandbox may take.
+/// The time limit for one sandbox.
 const PER_SANDBOX: Duration = Duration::from_secs(50);
 
-/// Which sandboxes are detached.
+/// The sandboxes to detach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Those whose network namespace is gone: nobody is attached any more, but leases and devices
+    /// Sandboxes whose network namespace is gone: no pod uses them, but their leases and devices
     /// are still taken.
     Gone,
-    /// All of them, with pods that run.
+    /// All sandboxes, including those of running pods.
     All,
 }
 
-/// What became of the sandboxes on record.
+/// The outcome for the sandboxes on record.
 #[derive(Debug, Default)]
 pub struct Retired {
-    /// Detached.
+    /// The detached sandboxes.
     pub detached: Vec<Key>,
-    /// Still attached, each with its pod where one is known.
+    /// The sandboxes that are still attached, each with its pod if that is known.
     pub attached: Vec<(Key, Option<String>)>,
-    /// What could not be detached; it is owed.
+    /// The failed detachments, which are owed.
     pub failed: Vec<Failure>,
 }
 
-/// Whether the namespace that a record is about is still there: a path is used again, and a boot
-/// ends them all.
+/// Whether the network namespace of a record still exists. The path alone does not show it: paths
+/// are reused, and a reboot ends every namespace.
 pub fn has_netns(header: &Header) -> bool {
     let same =
         |netns: PodNetns| header.netns_id.is_empty() || netns.id().to_string() == header.netns_id;
     header.boot == boot_id() && PodNetns::open(Path::new(&header.netns)).is_ok_and(same)
 }
 
-/// Detaches sandboxes on record, each within a time of its own; the context's bounds the whole.
+/// Detaches sandboxes on record. Each has its own time limit; the deadline of `context` bounds them
+/// all.
 ///
 /// # Errors
-/// When the journal cannot be read. What could not be detached is in [`Retired::failed`].
+/// If the journal cannot be read. Failed detachments are in [`Retired::failed`].
 pub fn retire(context: &Context<'_>, which: Which) -> Result<Retired, Failure> {
     let journal = &context.host.journal;
     let mut retired = Retired::default();
@@ -72,7 +73,7 @@ fn one_sandbox(context: &Context<'_>, key: &Key, which: Which) -> Result<Outcome
     let Lookup::Found(sandbox) = context.host.journal.find(key)? else {
         return Ok(Outcome::Nothing);
     };
-    // What is owed no pod needs any more: its runtime has sent a DEL.
+    // No pod needs an owed sandbox: its runtime has sent a DEL.
     let is_owed = context.host.journal.owed(key).is_some();
     if which == Which::Gone && !is_owed && has_netns(&sandbox.header) {
         let pod = sandbox.header.pod.as_ref().map(ToString::to_string);

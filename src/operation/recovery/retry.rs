@@ -1,25 +1,26 @@
-//! Detachments that failed are tried again, although no runtime asks for them any more.
+//! Retries failed detachments, which no runtime requests any more.
 //!
-//! By a process of their own, which outlives the call that begins it: that one's time is its
-//! caller's, and a plugin that is ended half way leaves what its own DEL does not know of.
+//! A retry runs in a process that outlives the call which starts it. The call's time belongs to its
+//! caller, and a plugin that is killed halfway leaves state behind that its own DEL does not know
+//! about.
 
 use crate::journal::{Key, Lock, Lookup};
 use crate::operation::detach::{self, Detachment};
 use crate::operation::{Context, Note};
 
-/// Has one detachment tried again that is owed and due, other than that of `but`. Whatever comes of
-/// it is nothing to the caller: it stays on record until it is done.
+/// Starts the retry of one owed detachment that is due, except that of `but`. Reports no outcome to
+/// the caller: the detachment stays on record until it succeeds.
 pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) {
     let host = context.host;
     let Some(owed) = host.journal.due(but) else {
         return;
     };
     let key = owed.key();
-    // Whoever holds the lock is at it already.
+    // The holder of the lock already works on the sandbox.
     let Some(lock) = Lock::take_if_free(&host.lock_dir, &key.container) else {
         return;
     };
-    // For as long as it may take, no other call begins the same.
+    // Keeps other calls from starting the same retry while it may run.
     let is_begun = host
         .journal
         .postpone(&key, context.request.config.deadlines.del);
@@ -29,7 +30,7 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
     }
 }
 
-/// Tries the detachment of `key` again, with all the time of a DEL.
+/// Retries the detachment of `key` with the time limit of a DEL.
 pub fn retry(context: &Context<'_>, key: &Key) {
     let host = context.host;
     let Ok(_lock) = context.lock(&key.container) else {
@@ -45,7 +46,7 @@ pub fn retry(context: &Context<'_>, key: &Key) {
                 },
             );
         }
-        // Somebody else has settled it.
+        // Another call has detached it.
         Ok(Lookup::Absent | Lookup::CutOff) => drop(host.journal.forget(key)),
         Ok(Lookup::Found(_) | Lookup::Quarantined { .. }) | Err(_) => {}
     }

@@ -1,12 +1,13 @@
-//! An attachment whose ADD failed and whose plugins refuse its DEL as well: what is wrong with a
-//! configuration is wrong for both. It keeps no sandbox from being deleted for ever.
+//! Gives up attachments whose ADD failed and whose plugins also refuse DEL, since a faulty
+//! configuration fails both. Otherwise such an attachment would block the deletion of its sandbox
+//! forever.
 //!
 //! ```text
-//! refused ▶ does its network have another configuration by now? ▶ by that one
-//!         ▶ refused for ten minutes? ▶ given up, and said
+//! refused ▶ does its network have another configuration by now? ▶ retry with that one
+//!         ▶ refused for ten minutes? ▶ give up and report it
 //! ```
 //!
-//! An interface that is left goes with the pod's network namespace, which its runtime keeps until
+//! A leftover interface disappears with the pod's network namespace, which the runtime keeps until
 //! the DEL succeeds.
 
 use std::path::Path;
@@ -22,18 +23,18 @@ use crate::operation::networks;
 use crate::operation::{Context, Failure, Note};
 use crate::plan::Attachment;
 
-/// How long it is tried: a controller that its plugins ask may be away meanwhile.
+/// How long DELs are retried: a controller that the plugins need may be away for a while.
 const TRIED_FOR: Duration = Duration::from_secs(600);
-/// And how often: a clock may be set meanwhile.
+/// The least number of attempts, since the clock may be set in the meantime.
 const TRIED: u32 = 5;
 
-/// How quickly somebody has to answer who knows its network: nothing else waits for that.
+/// The time limit for finding the current network: nothing else waits for that.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
-/// Sees to the attachment `index`, whose DEL has just failed with `debt`.
+/// Handles the attachment `index`, whose DEL has just failed with `debt`.
 ///
 /// # Errors
-/// The same debt, as long as it is to be tried.
+/// The same debt while it is to be retried.
 pub(in crate::operation) fn settle(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -43,7 +44,7 @@ pub(in crate::operation) fn settle(
 ) -> Result<(), Failure> {
     let attachment = &sandbox.header.attachments[index];
     let progress = &sandbox.progress[index];
-    // Where the ADD was interrupted its plugins may have done their work.
+    // If the ADD was interrupted, its plugins may have done their work.
     if progress.failed_at.is_none() || !is_refusal(&debt) {
         return Err(debt);
     }
@@ -62,7 +63,7 @@ pub(in crate::operation) fn settle(
     Ok(())
 }
 
-/// Whether every plugin that failed has answered, and refused, or cannot be started at all.
+/// Whether every failed plugin has answered with a refusal or cannot be started at all.
 fn is_refusal(debt: &Failure) -> bool {
     let Failure::Delegates { causes, .. } = debt else {
         return false;
@@ -74,8 +75,8 @@ fn is_refusal(debt: &Failure) -> bool {
     })
 }
 
-/// The attachment by the configuration that its network has now, where that is another one of the
-/// same plugins: others know nothing of what these hold.
+/// The attachment with the current configuration of its network, if that configuration differs and
+/// has the same plugins. Other plugins would know nothing of what these hold.
 fn of_today(
     context: &Context<'_>,
     attachment: &Attachment,

@@ -1,10 +1,10 @@
-//! Sandboxes without a record: attached by Multus, or before Jackfield came to the node, or their
-//! record is lost. What they have is put together from what is left.
+//! Reconstructs sandboxes without a record: Multus attached them, they are older than Jackfield on
+//! this node, or their record is lost.
 //!
 //! ```text
-//! Multus' cache ──▶ else: the cluster network of today, with the runtime's prevResult
-//!                         (and what the pod selects, where a record was lost or its interface is
-//!                         still in the pod)
+//! Multus' cache ──▶ else: the current cluster network, with the runtime's prevResult
+//!                         (and the networks that the pod selects, if a record was lost or their
+//!                         interface is still in the pod)
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -20,31 +20,32 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// The identity of no network namespace: that at the path which the runtime names is on record as
-/// another sandbox's, and is not touched.
+/// The identity of no network namespace. It marks a sandbox whose path leads to the namespace of
+/// another sandbox on record, which must not be touched.
 const NO_NETNS: &str = "none";
 
-/// How quickly the cluster has to say what the pod selects: the DEL goes on without.
+/// The time limit for asking the cluster what the pod selects; after that the DEL goes on without
+/// the answer.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// What a sandbox without a record may have.
 #[derive(Debug)]
 pub(in crate::operation) struct Unrecorded {
-    /// As if its ADD had been ours.
+    /// The sandbox in the form that an ADD of Jackfield would have recorded.
     pub(in crate::operation) sandbox: Sandbox,
-    /// Whether anything says that this is attached at all. Without that a failure to detach it is
-    /// no failure: runtimes send several DELs, and to sandboxes that never came to be.
+    /// Whether there is any sign that the sandbox is attached. Without one a failure to detach it
+    /// does not count: runtimes send repeated DELs, and DELs for sandboxes that were never set up.
     pub(in crate::operation) is_attached: bool,
-    /// Whether Multus' cache says so.
+    /// Whether Multus' cache has the sandbox.
     pub(in crate::operation) is_of_multus: bool,
 }
 
-/// Puts together what the sandbox `key` may have; `lost` when it had a record that cannot be
-/// read. `None` when it was taken over from Multus before.
+/// Reconstructs what the sandbox `key` may have; `lost` says that it had a record which cannot be
+/// read. `None` if it was already adopted from Multus, or if nothing is known of it.
 ///
 /// # Errors
-/// When something says that it is attached, and not even the cluster network's configuration can
-/// be found.
+/// If there is a sign that the sandbox is attached, but even the configuration of the cluster
+/// network cannot be found.
 pub(in crate::operation) fn find(
     context: &Context<'_>,
     key: &Key,
@@ -101,7 +102,7 @@ pub(in crate::operation) fn find(
 }
 
 impl Unrecorded {
-    /// Gives the sandbox a record, so that a DEL that fails leaves a debt like any other.
+    /// Writes a record for the sandbox, so that a failed DEL leaves a debt like any other.
     pub(in crate::operation) fn adopt(&self, journal: &Journal, key: &Key) -> Result<(), Failure> {
         journal.adopt(&self.sandbox)?;
         if self.is_of_multus {
@@ -111,11 +112,11 @@ impl Unrecorded {
     }
 }
 
-/// What a sandbox without a record may have besides the cluster network.
+/// The attachments that a sandbox without a record may have in addition to the cluster network.
 enum Others {
-    /// Everything that its pod selects.
+    /// All networks that its pod selects.
     All,
-    /// Of that, what has one of these interfaces.
+    /// Only the networks with one of these interfaces.
     There(Vec<String>),
 }
 
@@ -132,7 +133,7 @@ impl Others {
     }
 }
 
-/// The interfaces of the pod that no record accounts for: its journal may have been removed.
+/// The interfaces in the pod that no record accounts for: the journal may have been removed.
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());
@@ -148,11 +149,11 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
         .collect()
 }
 
-/// The attachments that a sandbox without a record may have: the cluster network, and of what its
-/// pod selects `others`, as far as the cluster still knows it. Nobody can know better.
+/// The attachments that a sandbox without a record may have: the cluster network, and the networks
+/// in `others` that its pod selects and the cluster still knows. There is no better source.
 ///
 /// # Errors
-/// When not even the cluster network's configuration is found.
+/// If even the configuration of the cluster network is not found.
 fn probable(context: &Context<'_>, key: &Key, others: &Others) -> Result<Vec<Attachment>, Failure> {
     let mut inquiry = Inquiry::legible(context);
     let all = others.may_be();
@@ -178,11 +179,11 @@ fn probable(context: &Context<'_>, key: &Key, others: &Others) -> Result<Vec<Att
     Ok(attachments)
 }
 
-/// What the cluster has to say of the cluster network: nothing where its configuration is on disk, so
-/// that no DEL depends on who answers.
+/// The cluster's answer about the cluster network. Empty without asking if the configuration is on
+/// disk, so that no DEL depends on the cluster.
 ///
 /// # Errors
-/// When it does not answer.
+/// If the cluster does not answer.
 fn cluster_network(context: &Context<'_>) -> Result<Answer, Failure> {
     let nothing = Answer::default();
     if networks::in_answer(context, &nothing).cluster.is_ok() {
@@ -192,7 +193,7 @@ fn cluster_network(context: &Context<'_>) -> Result<Answer, Failure> {
     inquiry::ask(context, question.as_ref(), context.deadline)
 }
 
-/// What the cluster knows of the pod, where it says so at once; kubelet is not waited for.
+/// What the cluster knows about the pod, if it answers at once. Does not wait for kubelet.
 fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
     let question = inquiry.question(context, Duration::ZERO);
     let question = question.map(|question| Question {
@@ -206,7 +207,7 @@ fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
 
 fn from_cache(context: &Context<'_>, key: &Key, cached: CachedSandbox) -> Sandbox {
     let now = context.request.call.args.to_string();
-    // The plugins got their arguments from Multus, which adds to them: those of the ADD count.
+    // Multus passed arguments of its own to the plugins; their DEL needs those of the ADD.
     let args = cached
         .attachments
         .iter()
@@ -236,7 +237,8 @@ fn sandbox(
     results: Vec<Option<CniResult>>,
 ) -> Sandbox {
     let given = context.request.call.netns.clone();
-    // Which one was at a path of then, nobody knows any more.
+    // A cached path does not show which namespace it led to, so only the path of this call has an
+    // identity.
     let identity = given.as_deref().map_or_else(String::new, identity);
     let there = context.host.journal.containers_in(&identity);
     let is_anothers = there.iter().any(|container| *container != key.container);
@@ -270,12 +272,12 @@ fn sandbox(
     sandbox
 }
 
-/// Which netns is at `path` now; nothing when none is.
+/// The identity of the network namespace at `path`; empty if there is none.
 fn identity(path: &Path) -> String {
     PodNetns::open(path).map_or_else(|_| String::new(), |netns| netns.id().to_string())
 }
 
-/// Whether the runtime gave a result of the ADD, and that result where it can be read.
+/// Whether the runtime sent a result of the ADD, and that result if it can be read.
 fn prev_result(context: &Context<'_>) -> (bool, Option<CniResult>) {
     let raw = context.request.stdin.get("prevResult");
     let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
