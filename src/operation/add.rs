@@ -1,4 +1,5 @@
-//! ADD: attach the pod to every network of the plan, prove it, tell it; or leave nothing.
+//! ADD: attach the pod to every network of the plan, verify it and publish it; or leave nothing
+//! attached.
 
 mod adding;
 
@@ -20,24 +21,24 @@ use crate::npwg::StatusEntry;
 use crate::plan::PlanError;
 use adding::Adding;
 
-/// The share of the time that is kept for unwinding: a quarter.
+/// The fraction of the time that is reserved for unwinding: a quarter.
 const KEPT_FOR_UNWINDING: u32 = 4;
 
-/// What an ADD brought.
+/// The outcome of a successful ADD.
 #[derive(Debug)]
 pub struct Added {
-    /// For the runtime: the cluster network's result, and no other's, since some runtimes take
-    /// every address in it for the pod's.
+    /// The answer to the runtime. It holds only the result of the cluster network, because some
+    /// runtimes take every address in it for one of the pod.
     pub result: CniResult,
-    /// Every attachment, as it was published.
+    /// The published status of every attachment.
     pub status: Vec<StatusEntry>,
 }
 
 /// Attaches a pod.
 ///
 /// # Errors
-/// Everything that was attached is detached again by then; what could not be stays on record as
-/// owed, and the error says so beside its cause.
+/// By the time of the error everything that was attached is detached again. What could not be
+/// detached stays on record as owed, and the error names it beside its cause.
 pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let call = &context.request.call;
     let (container, ifname) = call.attachment()?;
@@ -105,7 +106,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     }
 }
 
-/// Takes back a record of which nothing was begun, the devices that it already had with it.
+/// Removes a record of which nothing was started, and releases the devices that it had reserved.
 fn never_begun(context: &Context<'_>, header: &Header, cause: Failure) -> Failure {
     let journal = &context.host.journal;
     journal.give_back(header);
@@ -128,8 +129,9 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
     Ok(netns)
 }
 
-/// Tells the pod's owner why nothing was attached, with Multus' reason where a network is missing
-/// or broken. The runtime gets the error in any case, so an event that cannot be told is no other.
+/// Creates events with the reasons why nothing is attached; a missing or broken network has the
+/// event reason that Multus uses. The runtime gets the error in any case, so a failure to create
+/// the events is ignored.
 fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let Some(pod) = &prepared.pod else { return };
     let missing = |problem: &&PlanError| problem.code() == code::NETWORK;
@@ -142,7 +144,7 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     }
 }
 
-/// What the pod's owner is warned about, whoever made the call should know too.
+/// Also notes the warnings for the pod's owner for the people who made the call.
 fn note_warnings(context: &Context<'_>, events: &[Event]) {
     for event in events {
         if event.kind == EventKind::Warning {
@@ -151,20 +153,22 @@ fn note_warnings(context: &Context<'_>, events: &[Event]) {
     }
 }
 
-/// The time until which something new may be begun.
+/// Limits the call to the time in which it may still attach something.
 fn with_time_to_unwind<'a>(context: &Context<'a>) -> Context<'a> {
     let left = context.deadline.saturating_duration_since(Instant::now());
     let kept: Duration = left / KEPT_FOR_UNWINDING;
     context.until(context.deadline - kept)
 }
 
-/// What an earlier ADD of the same name left behind is detached first, and what a DEL could not
-/// detach. One that is complete, of this boot, in a netns that is still there and not owed is no
-/// leftover: the runtime must send a DEL.
+/// Detaches what an earlier ADD of the same name left behind and what a DEL could not detach.
+///
+/// # Errors
+/// [`Failure::AlreadyAttached`] if the earlier sandbox is no leftover: it is complete, of this
+/// boot, owes nothing, and its network namespace still exists. The runtime must send a DEL for it.
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,
-        // Its writer was ended before it began anything: this netns is new.
+        // Its writer was killed before it started anything: this network namespace is new.
         Lookup::CutOff => return Ok(context.host.journal.forget(key)?),
         Lookup::Absent | Lookup::Quarantined { .. } => return Ok(()),
     };
@@ -182,7 +186,8 @@ fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     detach::detach(context, *sandbox, Detachment::Earlier)
 }
 
-/// `prevResult`: what the plugins before us did, where the runtime has us in a chain.
+/// The `prevResult`: the result of the plugins before Jackfield, if the runtime calls it in a
+/// chain.
 fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> {
     let request = context.request;
     let raw = request.stdin.get("prevResult").map(RawValue::get);
@@ -194,8 +199,9 @@ fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> 
     raw.map(read).transpose().map_err(Failure::PrevResult)
 }
 
-/// Names that the netns already has, be it as an alternative name, fail before anything runs
-/// (NPWG 1.3 §4.1.2.1.5). Behind other plugins the cluster network's may be theirs.
+/// Refuses interface names that the network namespace already has, also as alternative names,
+/// before any delegate runs (NPWG 1.3 §4.1.2.1.5). The interface of the cluster network may exist
+/// if earlier plugins in the chain created it.
 fn check_free(
     prepared: &Prepared,
     previous: Option<&CniResult>,

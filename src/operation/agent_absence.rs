@@ -1,5 +1,5 @@
-//! How long the agent has not answered: dates of files beside the locks, since a call lives for
-//! milliseconds.
+//! Tracks how long the agent has not answered. A call lives for milliseconds only, so the times are
+//! those of files beside the locks.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -14,13 +14,13 @@ use super::Host;
 use crate::private_dir;
 use crate::request::{NodeConfig, Source};
 
-/// Since when the agent has not answered; there while it does not.
+/// Its date is the start of the absence; it exists while the agent does not answer.
 const SILENT: &str = "agent-silent";
-/// When the agent answered last, where `statusNeedsAgent` asks for it.
+/// Its date is the last answer of the agent; it exists if `statusNeedsAgent` is set.
 const ANSWERED: &str = "agent-answered";
 
-/// Keeps what a call has heard of the agent, once the call is over. Returns for how long the agent
-/// had not answered, where this call is the first that it answers again.
+/// Records after a call whether the agent answered it. Returns how long the agent had been absent
+/// if this call is the first that it answers again.
 pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     let answers = host.stopwatch.agent_answers()?;
     let silent = Dated::of(host, config, SILENT)?;
@@ -28,7 +28,7 @@ pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     match age {
         Some(_) if answers && silent.remove() => age,
         None if !answers => {
-            // Without the file nobody counts this absence.
+            // Without the file this absence is not counted.
             let _ = silent.date_now();
             None
         }
@@ -36,12 +36,12 @@ pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     }
 }
 
-/// When the agent answered last; `None` where a folder is the cluster.
+/// The file with the date of the last answer; `None` if a folder is the cluster.
 pub(super) fn last_answer(host: &Host<'_>, config: &NodeConfig) -> Option<Dated> {
     Dated::of(host, config, ANSWERED)
 }
 
-/// Removes the files from the directory above the locks', once there are no more calls.
+/// Removes the files from the directory above the locks, once there are no more calls.
 pub fn forget(run: &Path) {
     for entry in fs::read_dir(run).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -52,12 +52,12 @@ pub fn forget(run: &Path) {
     }
 }
 
-/// A file that says when something was.
+/// A file whose modification time is the time of an event.
 #[derive(Debug)]
 pub(super) struct Dated(PathBuf);
 
 impl Dated {
-    /// Each agent's socket has its own: two installations may have an agent each.
+    /// The file for the configured agent socket: two installations may have an agent each.
     fn of(host: &Host<'_>, config: &NodeConfig, name: &str) -> Option<Dated> {
         let Source::Cluster { agent_socket, .. } = &config.source else {
             return None;
@@ -67,7 +67,8 @@ impl Dated {
         Some(Dated(host.lock_dir.with_file_name(name)))
     }
 
-    /// Dates it now. Nothing is followed, waited for or truncated, whatever has its name.
+    /// Sets the date to now and creates the file if needed. Follows no symlink, does not block and
+    /// truncates nothing, whatever has the name.
     pub(super) fn date_now(&self) -> io::Result<()> {
         if let Some(dir) = self.0.parent() {
             private_dir::create(dir)?;
@@ -83,13 +84,13 @@ impl Dated {
         file.set_modified(SystemTime::now())
     }
 
-    /// How long ago it was dated; `None` where it is not there, or its date is to come.
+    /// The age of the date; `None` if the file is missing or its date is in the future.
     pub(super) fn age(&self) -> Option<Duration> {
         let dated = fs::symlink_metadata(&self.0).and_then(|found| found.modified());
         SystemTime::now().duration_since(dated.ok()?).ok()
     }
 
-    /// Removes it, and returns whether it was there: of several calls one removes it.
+    /// Removes the file and returns whether it did: only one of several calls removes it.
     fn remove(&self) -> bool {
         fs::remove_file(&self.0).is_ok()
     }

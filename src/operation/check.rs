@@ -17,11 +17,11 @@ use crate::plan::Attachment;
 use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
-/// Checks a pod: the delegates' own CHECK, then the kernel's view, for each attachment. What comes
-/// back is the network-status as it was attached.
+/// Checks a pod: for each attachment, the CHECK of its delegates and then the view of the kernel.
+/// Returns the network-status as it was attached.
 ///
 /// # Errors
-/// The first attachment that is not as it was.
+/// The first attachment that differs.
 pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;
     let (container, ifname) = call.attachment()?;
@@ -63,9 +63,9 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     ))
 }
 
-/// What a plugin's own CHECK and the kernel's view come to together. On a further network a plugin's
-/// refusal is a warning where the kernel shows everything as it was attached: reference plugins refuse
-/// what they have attached themselves, as bridge does without `ipam`.
+/// Combines the CHECK of the plugins with the view of the kernel. On a further network a plugin's
+/// refusal is only a warning if the kernel shows everything as it was attached: reference plugins
+/// refuse what they have attached themselves, as bridge does without `ipam`.
 fn weigh(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -91,7 +91,8 @@ fn weigh(
     }
 }
 
-/// Tells the pod's owner. The CHECK has succeeded, so an event that cannot be told is no failure.
+/// Publishes the events to the pod's owner. The CHECK has succeeded, so a failure to publish is
+/// only noted.
 fn tell(context: &Context<'_>, sandbox: &Sandbox, events: Vec<Event>) {
     let Some(pod) = sandbox.header.pod.clone().filter(|_| !events.is_empty()) else {
         return;
@@ -102,7 +103,7 @@ fn tell(context: &Context<'_>, sandbox: &Sandbox, events: Vec<Event>) {
     }
 }
 
-/// One attachment: the kernel's view, and its default routes.
+/// Verifies one attachment and its default routes in the kernel.
 fn prove_one(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -127,7 +128,7 @@ fn prove_one(
     Ok(proof)
 }
 
-/// The sandbox's record, or what stands for it where somebody else attached it.
+/// The record of the sandbox, or its reconstruction if another plugin attached it.
 fn on_record(
     context: &Context<'_>,
     key: &Key,
@@ -143,7 +144,7 @@ fn on_record(
     match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => return Ok(*sandbox),
         Lookup::Absent if !context.host.journal.is_lost(key) => {}
-        // What was attached is not known any more, so nothing can be compared.
+        // The record no longer shows what was attached, so nothing can be compared.
         Lookup::Quarantined { file, cause } => {
             context.note(Note::DamagedRecord(format!("{file}: {cause}")));
             return Err(record_lost());
@@ -152,8 +153,8 @@ fn on_record(
     }
     match recovery::find_unrecorded(context, key, false)? {
         Some(unrecorded) if unrecorded.is_attached => {
-            // A runtime hands over `prevResult` also after a DEL: the interface that it names in
-            // the pod has to be there (CNI 1.1.0 §2 CHECK).
+            // A runtime may send `prevResult` even after a DEL: the interface that it names must
+            // exist in the pod (CNI 1.1.0 §2 CHECK).
             let answered = unrecorded.sandbox.progress.iter();
             let mut answered = answered.filter_map(|attached| attached.result.as_ref());
             let is_named = answered.any(|result| names(result, &key.ifname));
@@ -166,13 +167,13 @@ fn on_record(
     }
 }
 
-/// Whether a result has an interface of that name in the pod.
+/// Whether a result has an interface of this name in the pod.
 fn names(result: &CniResult, ifname: &InterfaceName) -> bool {
     let mut interfaces = result.interfaces.iter();
     interfaces.any(|it| it.sandbox.is_some() && it.name == ifname.as_str())
 }
 
-/// The default routes that the pod asked for (NPWG 1.3 §4.1.2.1.9).
+/// Checks the default routes that the pod requested (NPWG 1.3 §4.1.2.1.9).
 fn check_routes(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -193,8 +194,8 @@ fn check_routes(
     }
 }
 
-/// The plugins' own CHECK. The default routes that another attachment took over are gone from
-/// `result`, or they would be missed.
+/// Calls CHECK of the plugins. `result` lacks the default routes that another attachment took over;
+/// otherwise the plugins would miss them.
 fn ask_delegates(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -212,8 +213,8 @@ fn ask_delegates(
     Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.check(result)
 }
 
-/// The path by which the pod was attached, where it leads to the network namespace of the call:
-/// plugins compare paths with the one in their result.
+/// The path by which the pod was attached, if it still leads to the network namespace of the call:
+/// plugins compare it with the path in their result.
 fn netns_for_delegates<'a>(context: &'a Context<'_>, sandbox: &'a Sandbox) -> Option<&'a Path> {
     let given = context.request.call.netns.as_deref()?;
     let attached = Path::new(&sandbox.header.netns);
@@ -224,7 +225,7 @@ fn netns_for_delegates<'a>(context: &'a Context<'_>, sandbox: &'a Sandbox) -> Op
     Some(given)
 }
 
-/// The interfaces of later attachments: one of them may have enslaved this one.
+/// The interfaces of later attachments, one of which may have enslaved this one.
 fn later(sandbox: &Sandbox, index: usize) -> Vec<InterfaceName> {
     sandbox
         .header

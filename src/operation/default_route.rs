@@ -1,7 +1,7 @@
-//! `default-route`: which attachment the pod's default traffic takes (NPWG 1.3 §4.1.2.1.9).
+//! `default-route`: moves the pod's default routes to one attachment (NPWG 1.3 §4.1.2.1.9).
 //!
-//! The change is part of its attachment: written down before it is made, taken back with it, and
-//! reflected in the results of the others.
+//! The change is part of its attachment: it is recorded before it is made, undone with the
+//! attachment, and reflected in the results of the other attachments.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -14,14 +14,14 @@ use crate::journal::{RouteChange, Sandbox};
 use crate::kernel::{DefaultRoute, Family, KernelError, PodLinks, PodNetns};
 use crate::plan::Attachment;
 
-/// The metric of the first of several gateways; each further one's is one higher.
+/// The metric of the first of several gateways; it grows by one with each further gateway.
 const FIRST_METRIC: u32 = 100;
 
-/// What has to change for `gateways` to be the default routes of their families. An empty list
-/// clears both families.
+/// Plans the change that makes `gateways` the default routes of their address families. An empty
+/// list clears both families.
 ///
 /// # Errors
-/// When the routes cannot be read.
+/// If the routes cannot be read.
 pub fn plan(
     gateways: &[IpAddr],
     ifname: &InterfaceName,
@@ -52,10 +52,10 @@ pub fn plan(
     Ok(RouteChange { removed, added })
 }
 
-/// Makes the change.
+/// Applies the change.
 ///
 /// # Errors
-/// [`Failure::Gateway`] when the kernel refuses a gateway, mostly because it is out of reach.
+/// [`Failure::Gateway`] if the kernel refuses a gateway, usually because it is out of reach.
 pub fn apply(
     change: &RouteChange,
     attachment: &Attachment,
@@ -76,10 +76,10 @@ pub fn apply(
     Ok(())
 }
 
-/// Whether the change still stands: what was put in is there, what was taken away is not.
+/// Checks that the change still holds: the added routes exist and the removed ones do not.
 ///
 /// # Errors
-/// [`Failure::Route`] with the first route that is not as it was made.
+/// [`Failure::Route`] with the first route that differs.
 pub fn prove(
     change: &RouteChange,
     attachment: &Attachment,
@@ -93,7 +93,7 @@ pub fn prove(
         problem,
     };
     if let Some(gone) = change.added.iter().find(|route| !is_there(route)) {
-        return Err(finding(gone, "was requested and is gone"));
+        return Err(finding(gone, "was requested and is missing"));
     }
     let replaced = |route: &&DefaultRoute| !change.added.iter().any(|added| same(added, route));
     match change
@@ -102,12 +102,12 @@ pub fn prove(
         .filter(replaced)
         .find(|it| is_there(it))
     {
-        Some(back) => Err(finding(back, "was taken away and is back")),
+        Some(back) => Err(finding(back, "was removed and is back")),
         None => Ok(()),
     }
 }
 
-/// Whether two routes lead the same way; a metric that was left to the kernel is any.
+/// Whether two routes lead the same way. A metric that was left to the kernel matches any.
 fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
     let way = |route: &DefaultRoute| -> Vec<_> {
         let hops = route.next_hops.iter();
@@ -121,8 +121,8 @@ fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
         && way(wanted) == way(found)
 }
 
-/// Takes the change back as far as the pod still has what it concerns: routes through interfaces
-/// that are gone went with them.
+/// Undoes the change as far as its interfaces still exist: the kernel removed the routes of missing
+/// interfaces.
 pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) {
     let Ok(mut links) = PodNetns::open(netns)
         .map_err(drop)
@@ -138,7 +138,7 @@ pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) {
     }
 }
 
-/// The results of all attachments, with the default routes that another one took over gone:
+/// The results of all attachments, without the default routes that another attachment took over:
 /// "the default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9).
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let mut results: Vec<Option<CniResult>> = sandbox
@@ -174,9 +174,9 @@ pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     results
 }
 
-/// The same for the runtime and the pod's owner: the attachment that took the default routes over
-/// has those that were made for it (CNI 1.1.0 §5 ADD Success: routes). Its plugins are not asked for
-/// them on CHECK, since they did not make them.
+/// The same results for the runtime and the pod's owner: the attachment that took over the default
+/// routes also has the routes that Jackfield made for it (CNI 1.1.0 §5 ADD Success: routes). CHECK
+/// does not pass those to its plugins, since the plugins did not make them.
 pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let mut results = reflected(sandbox);
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
@@ -197,7 +197,7 @@ pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     results
 }
 
-/// A route that was made, as a plugin would have answered it.
+/// A route that Jackfield made, in the form in which a plugin would have reported it.
 fn as_answered(route: &DefaultRoute) -> Option<Route> {
     let gateway = route.next_hops.first()?.gateway?;
     let any: IpAddr = match route.family {

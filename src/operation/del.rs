@@ -1,4 +1,4 @@
-//! DEL: detach what is on record, with nothing but the record.
+//! DEL: detach what is on record, using only the record.
 
 use std::time::Instant;
 
@@ -8,13 +8,14 @@ use super::{Context, Failure, Note, readiness_indicator, recovery};
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
-/// The share of the time that is kept for detaching once the cluster network is ready: a half.
+/// The fraction of the time that is reserved for detaching after the wait for the cluster network:
+/// a half.
 const KEPT_FOR_DETACHING: u32 = 2;
 
-/// Detaches a pod. A sandbox never seen, or detached before, is a success (CNI 1.1.0 §2 DEL).
+/// Detaches a pod. Succeeds for a sandbox that is unknown or already detached (CNI 1.1.0 §2 DEL).
 ///
 /// # Errors
-/// [`Failure::Owed`] (code 106) when something is still attached; it stays on record.
+/// [`Failure::Owed`] (code 106) if something is still attached; it stays on record.
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let (container, ifname) = context.request.call.attachment()?;
     let key = Key { container, ifname };
@@ -23,9 +24,9 @@ pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     outcome
 }
 
-/// The plugin's own netns is no pod's, unless the runtime insists: its interfaces are the node's.
-/// A path that leads nowhere is that of a pod that is gone. So is any path where the netns on record
-/// is gone: `/proc/PID/ns/net` is that of another process by now.
+/// Refuses the network namespace of the plugin itself, whose interfaces are the node's, unless the
+/// runtime insists on it. A path that leads nowhere belongs to a pod that is gone. So does any path
+/// if the namespace on record is gone: `/proc/PID/ns/net` may be that of another process by now.
 fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
     let call = &context.request.call;
     let Some(path) = call.netns.as_deref().filter(|_| !call.netns_override) else {
@@ -60,7 +61,8 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     }
 }
 
-/// Detachment waits for the cluster network, as attachment does (NPWG 1.3 §6.1.2).
+/// Detaches a sandbox on record. Waits for the cluster network first, as ADD does (NPWG 1.3
+/// §6.1.2).
 fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Failure> {
     if has_netns(&sandbox.header) {
         refuse_own_netns(context)?;

@@ -1,4 +1,4 @@
-//! One attachment's plugins, told what the pod and the runtime gave.
+//! Calls the plugins of one attachment with the arguments of the pod and the runtime.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) struct Delegates<'a> {
 }
 
 impl<'a> Delegates<'a> {
-    /// The plugins of `attachment`; `runtime` are the CNI_ARGS of the sandbox.
+    /// The plugins of `attachment`; `runtime` is the CNI_ARGS of the sandbox.
     pub(super) fn new(
         context: &'a Context<'a>,
         attachment: &'a Attachment,
@@ -43,15 +43,15 @@ impl<'a> Delegates<'a> {
         })
     }
 
-    /// ADD of the whole chain; `previous` is what stood before it.
+    /// ADD of the whole chain; `previous` is the result of the plugins before it.
     pub(super) fn add(&self, previous: Option<CniResult>) -> Result<CniResult, Failure> {
         let exec = self.context.host.exec;
         let added = self.chain().add_behind(exec, &self.parameters(), previous);
         added.map_err(|error| Failure::delegate(self.attachment, error))
     }
 
-    /// DEL of the whole chain, last plugin first. Those that its ADD did not reach are called too,
-    /// and hold nothing whatever they answer.
+    /// DEL of the whole chain, last plugin first. Also calls the plugins that the ADD did not
+    /// reach; their failures do not fail the DEL.
     pub(super) fn del(&self, progress: &Attached) -> Result<(), Failure> {
         let result = progress.result.as_ref();
         let deleted = self
@@ -67,7 +67,7 @@ impl<'a> Delegates<'a> {
         })
     }
 
-    /// CHECK of the whole chain. A plugin that has none is no failure, but should be known.
+    /// CHECK of the whole chain. A plugin without CHECK is no failure, but is noted.
     pub(super) fn check(&self, result: Option<&CniResult>) -> Result<(), Failure> {
         match self
             .chain()
@@ -111,7 +111,7 @@ impl<'a> Delegates<'a> {
     }
 }
 
-/// Some plugins answer CHECK with words instead of leaving it out (whereabouts is one).
+/// Whether a plugin rejects CHECK in words instead of not declaring it, as whereabouts does.
 fn has_no_check(cause: &crate::delegate::DelegateError) -> bool {
     let Some(error) = cause.delegate_error() else {
         return false;

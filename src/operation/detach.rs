@@ -1,4 +1,4 @@
-//! Taking attachments back: for DEL, for an ADD that failed, for what is owed and for GC.
+//! Detaches attachments: for DEL, for a failed ADD, for owed detachments and for GC.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,19 +13,19 @@ use crate::journal::{Attached, Key, Sandbox, Step};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
 
-/// On whose behalf something is detached.
+/// Why a sandbox is detached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detachment {
-    /// The runtime's DEL, in the netns that it names.
+    /// A DEL of the runtime, in the network namespace that it names.
     Runtime,
-    /// An ADD that failed.
+    /// A failed ADD.
     Unwinding,
-    /// Something that an earlier call left behind.
+    /// An earlier call left the sandbox attached.
     Earlier,
 }
 
-/// Detaches everything that `sandbox` still has, last first, and forgets it. One failure keeps no
-/// other attachment from being detached (NPWG 1.3 §7.2).
+/// Detaches everything that `sandbox` still has, last attachment first, and removes its record.
+/// After a failure it goes on with the other attachments (NPWG 1.3 §7.2).
 ///
 /// # Errors
 /// [`Failure::Owed`]: what could not be detached stays on record.
@@ -53,14 +53,14 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     if !steps.is_empty()
         && let Ok(mut entry) = context.host.journal.reopen(&key)
     {
-        // Without these steps a later DEL detaches once more, which delegates must bear.
+        // If these steps are lost, a later DEL detaches once more, which delegates must accept.
         let _ = entry.write(&steps);
     }
     Err(owe(context, &key, owed))
 }
 
-/// Drops what the cluster was to be told of a static pod whose last sandbox is gone: a mirror that
-/// has not come by now may never come.
+/// Drops the pending publications of a static pod whose last sandbox is gone: a mirror pod that is
+/// still missing may never appear.
 fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
     if let Some(pod) = &sandbox.header.pod
         && pod.uid.as_deref().is_some_and(is_of_static_form)
@@ -70,7 +70,7 @@ fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
     }
 }
 
-/// Puts the detachment of `key` on the list of what is owed; the failure that says so.
+/// Records the detachment of `key` as owed. Returns `owed`, or the failure to record it.
 pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
     context.host.stopwatch.wrote(key);
     match context.host.journal.owe(key, &owed.to_string()) {
@@ -82,8 +82,8 @@ pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
     }
 }
 
-/// Detaches what can be, last first, and touches no record: which attachments are detached, and
-/// why the others are not.
+/// Detaches what it can, last attachment first, without writing to the record. Returns the indices
+/// of the detached attachments, and the failures of the others.
 pub(super) fn attempt(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -117,8 +117,8 @@ pub(super) fn attempt(
     (detached, debts)
 }
 
-/// While others wait, one attachment gets half of the time that is left: a plugin that hangs must
-/// not keep them from being detached, today and on each retry (NPWG 1.3 §7.2).
+/// Limits one attachment to half of the remaining time while others wait: a plugin that hangs must
+/// not keep the others attached, now and on each retry (NPWG 1.3 §7.2).
 fn with_time_for_others<'a>(context: &Context<'a>, waiting: usize) -> Context<'a> {
     let left = context.deadline.saturating_duration_since(Instant::now());
     let kept = if waiting > 0 {
@@ -129,9 +129,10 @@ fn with_time_for_others<'a>(context: &Context<'a>, waiting: usize) -> Context<'a
     context.until(context.deadline - kept)
 }
 
-/// The netns as delegates are told it: the runtime's word on its own DEL, else the one on record
-/// while it is still the same: a runtime may name none (CNI 1.1.0 §2 DEL) of a pod that is still
-/// there. A path that leads to another one by now is somebody else's pod's.
+/// The network namespace to pass to delegates: on a DEL of the runtime the one that it names,
+/// otherwise the one on record, if the path still leads to it. A runtime may name none while the
+/// pod still exists (CNI 1.1.0 §2 DEL). A path that now leads to another namespace may be that of
+/// another pod.
 fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<PathBuf> {
     let id = |path: &Path| PodNetns::open(path).map(|netns| netns.id().to_string());
     let recorded = &sandbox.header.netns_id;
@@ -145,7 +146,7 @@ fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<Pa
     id(&path).is_ok_and(|id| id == *recorded).then_some(path)
 }
 
-/// Detaches `attachment`, which is one of `sandbox` or stands for it.
+/// Detaches `attachment`, which is an attachment of `sandbox` or the current form of one.
 pub(super) fn detach_one(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -167,6 +168,6 @@ pub(super) fn detach_one(
     {
         default_route::undo(&progress.routes, netns, context.host.links);
     }
-    // Its plugins may look at it once more, as long as they have something to do.
+    // Plugins may read the file again until their DEL has succeeded.
     outcome.and_then(|()| Hardware::remove_file(attachment))
 }

@@ -1,4 +1,4 @@
-//! Networks looked at without a pod: what their configurations and programs lack.
+//! Examines networks without a pod: what is wrong with their configurations and programs.
 
 use super::{Context, Failure, inquiry, networks};
 use crate::cluster::{Catalog, Network, NetworkError, Question, administrators_definitions};
@@ -6,28 +6,28 @@ use crate::npwg::ObjectRef;
 use crate::plan;
 use crate::verify::IntendedFunction;
 
-/// How many definitions one question names: an answer holds them whole.
+/// How many definitions one question names, since its answer holds them whole.
 const AT_ONCE: usize = 8;
 
 /// A network that a pod may be attached to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    /// What people call it.
+    /// The name of the network for people.
     pub label: String,
-    /// Whether the administrator's configuration names it.
+    /// Whether the node configuration names it.
     pub is_administrators: bool,
-    /// The resource whose devices it uses.
+    /// The resource of the devices that it uses.
     pub resource: Option<String>,
-    /// The types of its plugins, those of IPAM included.
+    /// The types of its plugins, including IPAM plugins.
     pub types: Vec<String>,
-    /// Why no pod can be attached to it, a line each.
+    /// The reasons why no pod can be attached to it, one line each.
     pub problems: Vec<String>,
 }
 
-/// Looks at the administrator's networks and at `definitions`.
+/// Examines the administrator's networks and `definitions`.
 ///
 /// # Errors
-/// When the cluster does not answer. What is wrong with a network is no error but its problem.
+/// If the cluster does not answer. A fault of a network is not an error but one of its problems.
 pub fn every_network(
     context: &Context<'_>,
     definitions: &[ObjectRef],
@@ -47,7 +47,7 @@ pub fn every_network(
     Ok(examined)
 }
 
-/// Those that the administrator's configuration names; the cluster is asked only when it has to be.
+/// The networks that the node configuration names. Asks the cluster only if it has to.
 fn administrators(context: &Context<'_>) -> Result<Vec<Examined>, Failure> {
     let config = &context.request.config;
     let named = administrators_definitions(config);

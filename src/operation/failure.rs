@@ -1,4 +1,4 @@
-//! Why a verb failed, in the one line that people read.
+//! The failures of the verbs.
 
 mod answer;
 
@@ -15,31 +15,31 @@ use crate::plan::{Attachment, NetworkPlace, PlanError};
 use crate::request::{EnvironmentError, RequestError};
 use crate::verify::Finding;
 
-/// A verb that failed. Its `Display` is the one line that the runtime gets.
+/// A failure of a verb. Its `Display` is the one line that the runtime gets.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Somebody delegates in a circle.
+    /// Plugins delegate to each other in a circle.
     #[error(transparent)]
     Depth(#[from] DepthError),
-    /// Our own program cannot be told from others.
+    /// The program of this process cannot be told from others.
     #[error("/proc/self/exe: {0}; mount /proc")]
     Ourselves(#[source] io::Error),
     /// The call could not be understood.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The pod that CNI_ARGS name cannot be one.
+    /// CNI_ARGS name a pod that cannot exist.
     #[error("CNI_ARGS: pod {0}")]
     PodName(#[source] crate::npwg::ObjectRefError),
     /// `runtimeConfig` is wrong.
     #[error("runtimeConfig: {0}; the runtime must hand over an object")]
     RuntimeConfig(#[source] cni::JsonError),
-    /// `prevResult` is none.
-    #[error("prevResult: {0}; the runtime must hand over the result of the plugin before")]
+    /// `prevResult` is not a valid result.
+    #[error("prevResult: {0}; the runtime must hand over the result of the previous plugin")]
     PrevResult(#[source] cni::ResultError),
     /// The netns cannot be used.
     #[error(transparent)]
     Netns(#[from] NetnsError),
-    /// The netns is the one that we run in.
+    /// The netns is that of the plugin itself.
     #[error(
         "CNI_NETNS {} is the network namespace that the plugin runs in; \
          name the pod's own, or set CNI_NETNS_OVERRIDE=1",
@@ -64,10 +64,10 @@ pub enum Failure {
         /// The cluster's.
         known: String,
     },
-    /// A rule that is checked before anything runs.
+    /// A check before the first delegate failed.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Somebody else works on the sandbox.
+    /// Another process works on the sandbox.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The journal cannot be used.
@@ -86,7 +86,7 @@ pub enum Failure {
         /// Its interface.
         ifname: String,
     },
-    /// CHECK of something never attached here.
+    /// CHECK of a container that was never attached here.
     #[error("container {container}, interface {ifname} is not on record; ADD it first")]
     NotOnRecord {
         /// Its container ID.
@@ -94,16 +94,16 @@ pub enum Failure {
         /// Its interface.
         ifname: String,
     },
-    /// CHECK of something whose record was damaged.
+    /// CHECK of a container whose record was damaged.
     #[error(
-        "container {container}: what it has is not on record any more, since the record was damaged; \
-         delete the pod, whose DEL detaches what can be known"
+        "container {container}: its record was damaged, so what is attached is unknown; \
+         delete the pod, whose DEL detaches what it can find"
     )]
     RecordLost {
         /// Its container ID.
         container: String,
     },
-    /// CHECK of something whose ADD never came to its end.
+    /// CHECK of a container whose ADD was interrupted.
     #[error("container {container}: its ADD was interrupted; DEL it and ADD it again")]
     Incomplete {
         /// Its container ID.
@@ -117,21 +117,21 @@ pub enum Failure {
         /// The plugin's own words.
         cause: Box<ChainError>,
     },
-    /// Plugins failed while their network was detached.
+    /// Plugins failed to detach their network.
     #[error("{place}: {causes}")]
     Delegates {
         /// The network.
         place: NetworkPlace,
-        /// The plugins' own words.
+        /// The errors of the plugins.
         causes: ChainErrors,
     },
-    /// What the pod asked for cannot be written as CNI_ARGS.
+    /// The arguments that the pod requests cannot be written as CNI_ARGS.
     #[error(transparent)]
     Args(crate::cni::ArgsError),
-    /// The result cannot be said in the version that the runtime speaks.
+    /// The result cannot be expressed in the CNI version of the runtime.
     #[error("result of the cluster network: {0} in the node configuration")]
     Result(#[from] crate::cni::ResultError),
-    /// The kernel does not show what was asked for.
+    /// The kernel does not show what was requested or reported.
     #[error("{place}: {}", lines(findings))]
     Verification {
         /// The network.
@@ -139,37 +139,39 @@ pub enum Failure {
         /// What differs.
         findings: Vec<Finding>,
     },
-    /// What is told of a device is not so.
+    /// The device-info of a device cannot be published.
     #[error("{place}: {cause}")]
     DeviceInfo {
         /// The network.
         place: NetworkPlace,
-        /// What, and the remedy.
+        /// The reason, with the remedy.
         #[source]
         cause: Box<InfoFileError>,
     },
-    /// The file of a device cannot be written or removed.
+    /// The device-info file cannot be written or removed.
     #[error("{place}: {cause}")]
     DeviceFile {
         /// The network.
         place: NetworkPlace,
-        /// What, and the remedy.
+        /// The reason, with the remedy.
         #[source]
         cause: Box<device_info::StoreError>,
     },
-    /// A device could not be put back as it was.
+    /// A device could not be restored.
     #[error("{device}: {what} could not be put back: {cause}")]
     Restoring {
         /// The device.
         device: String,
-        /// What of it.
+        /// The setting that differs.
         what: String,
-        /// Why, and the remedy.
+        /// The reason, with the remedy.
         #[source]
         cause: RestoreError,
     },
-    /// A gateway was refused.
-    #[error("{place}: default-route {route}: {cause}; name a gateway in reach of the interface")]
+    /// The kernel refused a gateway.
+    #[error(
+        "{place}: default-route {route}: {cause}; name a gateway within reach of the interface"
+    )]
     Gateway {
         /// The network.
         place: NetworkPlace,
@@ -179,7 +181,7 @@ pub enum Failure {
         #[source]
         cause: Box<KernelError>,
     },
-    /// A default route is not as the attachment made it.
+    /// A default route is not as the attachment set it.
     #[error(
         "{place}: default-route {route} {problem}; find out who changed it, or recreate the pod"
     )]
@@ -197,21 +199,21 @@ pub enum Failure {
     /// The attachments that GC is to keep cannot be read.
     #[error("{0}; nothing is collected")]
     ValidAttachments(#[source] cni::JsonError),
-    /// STATUS found something without which no ADD would work.
+    /// STATUS found a reason why no ADD would work.
     #[error("{0}")]
     NotAvailable(Box<Failure>),
-    /// Several things failed, none of which kept the others from being tried.
+    /// Several independent steps failed; all were tried.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; also "))]
     Several(Vec<Failure>),
     /// Something is still attached.
     #[error("{}", teardown(&.0.iter().map(ToString::to_string).collect::<Vec<_>>()))]
     Owed(Vec<Failure>),
-    /// A failure, and the clean-up after it failed too.
+    /// A failure whose clean-up failed too.
     #[error("{cause} (and then: {})", after(.cause, .cleanup))]
     Unwinding {
-        /// What failed first.
+        /// The first failure.
         cause: Box<Failure>,
-        /// What failed when it was to be taken back.
+        /// The failure of the clean-up.
         cleanup: Box<Failure>,
     },
 }
@@ -223,7 +225,7 @@ impl From<EnvironmentError> for Failure {
 }
 
 impl Failure {
-    /// A plugin of `attachment` failed.
+    /// The failure of a plugin of `attachment`.
     pub fn delegate(attachment: &Attachment, cause: ChainError) -> Failure {
         Failure::Delegate {
             place: attachment.place(),
@@ -231,10 +233,10 @@ impl Failure {
         }
     }
 
-    /// One failure out of those that kept nothing from being tried, if there are any.
+    /// Combines the failures of independent steps into one, if there are any.
     ///
     /// # Errors
-    /// The failure.
+    /// The combined failure.
     pub fn of(mut causes: Vec<Failure>) -> Result<(), Failure> {
         match causes.len() {
             0 => Ok(()),
@@ -244,8 +246,8 @@ impl Failure {
     }
 }
 
-/// A cleanup that failed after `first`. A plugin that refuses its configuration on ADD refuses it on
-/// DEL too: its answer is not repeated.
+/// The words for a clean-up that failed after `first`. A plugin that refuses its configuration on
+/// ADD also refuses it on DEL; its answer is not repeated.
 fn after(first: &Failure, cleanup: &Failure) -> String {
     match (first, cleanup) {
         (Failure::Delegate { cause, .. }, Failure::Owed(debts)) => {
@@ -257,7 +259,7 @@ fn after(first: &Failure, cleanup: &Failure) -> String {
 }
 
 impl Failure {
-    /// The failure in words, where people have read `first` already.
+    /// The failure in words for people who have just read `first`.
     fn beside(&self, first: &ChainError) -> String {
         let Failure::Delegates { place, causes } = self else {
             return self.to_string();

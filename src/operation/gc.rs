@@ -1,8 +1,8 @@
 //! GC: free what the runtime no longer knows (CNI 1.1.0 §2 GC).
 //!
-//! What is on record and not named any more is detached by DELs, since hardly any plugin frees on
-//! GC what its DEL would. Then every network is told who is still attached to it. The runtime
-//! knows sandboxes as (container, eth0); the journal knows each one's net1, net2, …
+//! GC detaches sandboxes that are on record and not listed any more by DELs, since hardly any
+//! plugin frees on GC what its DEL would. Then it sends every network its remaining attachments.
+//! The runtime knows sandboxes as (container, eth0); the journal knows the net1, net2, … of each.
 
 mod attached;
 mod networks;
@@ -19,30 +19,31 @@ use super::{Context, Failure, Note};
 use crate::cni::{InterfaceName, ValidAttachment};
 use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
 
-/// How long somebody else's work on a sandbox is waited for.
+/// How long to wait for another process that works on a sandbox.
 const BUSY: Duration = Duration::from_secs(1);
-/// How long detaching one sandbox has at least: with less it is left to the next GC.
+/// The least time for detaching one sandbox; with less, GC leaves it to the next GC.
 const LEAST: Duration = Duration::from_secs(1);
-/// The share of the time that is kept while sandboxes are detached: a quarter.
+/// The fraction of the time that is reserved while sandboxes are detached: a quarter.
 const KEPT: u32 = 4;
-/// The share of what is left then in which the cluster has to know the administrator's networks.
+/// The fraction of the remaining time in which the cluster has to name the administrator's
+/// networks.
 const ASKING: u32 = 4;
 
-/// What a GC did.
+/// The outcome of a GC.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// The sandboxes that were detached.
+    /// The detached sandboxes.
     pub sandboxes: Vec<Key>,
-    /// The networks whose plugins were told, each with how many attachments it still has.
+    /// The networks whose plugins ran GC, each with the number of its remaining attachments.
     pub networks: Vec<(String, usize)>,
-    /// How many sandboxes are to be detached and were not, since the time was over.
+    /// The number of sandboxes that GC had no time to detach.
     pub left: usize,
 }
 
-/// Collects what the configuration on stdin does not name; nothing when it names no list at all.
+/// Collects what the configuration on stdin does not list; collects nothing if it has no list.
 ///
 /// # Errors
-/// Everything that failed, once everything was tried.
+/// All failures, after everything was tried.
 pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let named = ValidAttachment::read_list(&context.request.stdin);
     let mut collected = Collected::default();
@@ -54,13 +55,13 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let mut failures = Vec::new();
     let mut attached = LiveAttachments::default();
     let mut networks = Networks::default();
-    // Nobody is asked first: whoever does not answer keeps nothing from being detached.
+    // GC asks the cluster later, so that a missing answer does not delay detaching.
     let until = context.deadline - left(context) / KEPT;
     let collecting = context.until(until);
     let keys = keys(context)?;
     let mut waiting = keys.iter().filter(|key| !is_named(&valid, key)).count();
     for key in keys {
-        // One at a time: a record holds its networks' configurations.
+        // Reads one record at a time, since a record holds the configurations of its networks.
         let Some(sandbox) = on_record(context, &key)? else {
             continue;
         };
@@ -75,13 +76,13 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
             Ok(Fate::Gone) => {}
             Ok(Fate::Alive) => attached.keep(&sandbox),
             Ok(Fate::NoTime) => {
-                // What it has is not to be freed by its network's plugins either.
+                // The plugins of its networks must not free what it still has.
                 attached.keep(&sandbox);
                 collected.left += 1;
             }
             Err(failure) => {
                 if matches!(failure, Failure::Lock(LockError::Busy { .. })) {
-                    // Somebody is at work on it, so it lives.
+                    // Another process works on it, so it is alive.
                     attached.keep(&sandbox);
                 }
                 failures.push(failure);
@@ -105,7 +106,7 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     Ok(collected)
 }
 
-/// Tells every network who is still attached, where everything that lives is known.
+/// Runs the GC of every network, unless a live container is unknown.
 fn tell_networks(
     context: &Context<'_>,
     named: &[ValidAttachment],
@@ -128,7 +129,7 @@ fn tell_networks(
     }
 }
 
-/// The time that is left.
+/// The remaining time.
 fn left(context: &Context<'_>) -> Duration {
     context.deadline.saturating_duration_since(Instant::now())
 }
@@ -159,18 +160,19 @@ fn on_record(context: &Context<'_>, key: &Key) -> Result<Option<Box<Sandbox>>, F
     })
 }
 
-/// What became of a sandbox that the runtime does not name.
+/// The outcome for a sandbox that the runtime does not list.
 enum Fate {
     Detached,
-    /// Somebody else detached it.
+    /// Another call detached it.
     Gone,
-    /// Its ADD has come to its end meanwhile: the runtime could not know it yet.
+    /// Its ADD has completed in the meantime; the runtime could not list it yet.
     Alive,
-    /// Nothing was done: it would be owed without ever having been tried.
+    /// Not tried: otherwise it would be owed without an attempt.
     NoTime,
 }
 
-/// Detaches one sandbox, which was as `seen` before, in half of the time where others wait.
+/// Detaches one sandbox, which was `seen` before. Takes at most half of the remaining time if
+/// others wait.
 fn collect(
     context: &Context<'_>,
     key: &Key,
@@ -196,7 +198,7 @@ fn collect(
     }
 }
 
-/// Tells every network who is still attached to it, each within its share of the time.
+/// Runs GC of every network with its remaining attachments, each within its share of the time.
 fn forward(
     context: &Context<'_>,
     networks: &[KnownNetwork],

@@ -1,4 +1,4 @@
-//! What the runtime says of the pod that it calls for, and what the cluster is asked because of it.
+//! The question that a call puts to the cluster, made from what the runtime says about the pod.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,27 +13,27 @@ use crate::cni::{CapabilityArgs, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::ClusterNetwork;
 
-/// What the runtime says of the pod; the default is a call that names none.
+/// What the runtime says about the pod; the default is a call that names no pod.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
-    /// The pod by CNI_ARGS.
+    /// The pod in CNI_ARGS.
     pub(super) pod: Option<PodName>,
-    /// Its annotations as kubelet has them, where the runtime hands them over.
+    /// Its annotations as kubelet knows them, if the runtime passes them on.
     pub(super) annotations: Option<PodAnnotations>,
     is_static: bool,
 }
 
 impl Inquiry {
-    /// What the call says.
+    /// Reads what the call says about the pod.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub(super) fn of(context: &Context<'_>) -> Result<Inquiry, Failure> {
         let pod = pod_name(context)?;
         Ok(Inquiry::new(pod, runtime_annotations(context)?))
     }
 
-    /// What can be read of what the call says.
+    /// As much of this as can be read.
     pub(super) fn legible(context: &Context<'_>) -> Inquiry {
         let pod = pod_name(context).ok().flatten();
         Inquiry::new(pod, runtime_annotations(context).ok().flatten())
@@ -49,8 +49,8 @@ impl Inquiry {
         }
     }
 
-    /// What the cluster is asked, unless there is nothing to ask: a pod whose annotations came with
-    /// the call and that selects nothing needs neither agent nor API.
+    /// The question for the cluster; `None` if there is nothing to ask. A pod that selects nothing
+    /// and whose annotations came with the call needs neither agent nor API server.
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
         let config = &context.request.config;
         let selects_nothing = self.annotations == Some(PodAnnotations::default());
@@ -73,10 +73,11 @@ impl Inquiry {
         })
     }
 
-    /// CNI_ARGS are a hint: the pod of that name must be the one that the runtime means.
+    /// Checks that the pod in the answer is the one that the runtime means, since CNI_ARGS are only
+    /// a hint.
     ///
     /// # Errors
-    /// When it is another one.
+    /// If the UIDs differ.
     pub(super) fn check_identity(&self, answer: &Answer) -> Result<(), Failure> {
         let asked = self.pod.as_ref().and_then(|pod| pod.uid.as_deref());
         let known = answer.pod.as_ref().and_then(|pod| pod.uid.as_deref());
@@ -91,10 +92,10 @@ impl Inquiry {
     }
 }
 
-/// Asks the cluster by `until`, where there is something to ask.
+/// Asks the cluster, if there is a question; waits for the answer until `until`.
 ///
 /// # Errors
-/// When it does not answer.
+/// If the cluster does not answer.
 pub(super) fn ask(
     context: &Context<'_>,
     question: Option<&Question>,
@@ -110,17 +111,18 @@ pub(super) fn ask(
     Ok(answered?)
 }
 
-/// The pod by CNI_ARGS. A runtime without Kubernetes names none: the cluster network is all then.
+/// The pod in CNI_ARGS. A runtime without Kubernetes names none; then the cluster network is the
+/// only network.
 ///
 /// # Errors
-/// When no pod can be called that.
+/// If the name is not a valid pod name.
 pub(super) fn pod_name(context: &Context<'_>) -> Result<Option<PodName>, Failure> {
     let args = &context.request.call.args;
     let text = |key: &str| args.get(key).filter(|value| !value.is_empty());
     let (Some(namespace), Some(name)) = (text("K8S_POD_NAMESPACE"), text("K8S_POD_NAME")) else {
         return Ok(None);
     };
-    // Both become parts of paths and of requests.
+    // Both become part of paths and of requests.
     ObjectRef::new(namespace, name).map_err(Failure::PodName)?;
     Ok(Some(PodName {
         namespace: namespace.to_owned(),
@@ -129,10 +131,10 @@ pub(super) fn pod_name(context: &Context<'_>) -> Result<Option<PodName>, Failure
     }))
 }
 
-/// The runtime's own capability arguments.
+/// The capability arguments of the runtime.
 ///
 /// # Errors
-/// When they are no object.
+/// If they are not an object.
 pub(super) fn runtime_config(context: &Context<'_>) -> Result<CapabilityArgs, Failure> {
     Ok(CapabilityArgs::from(&runtime_object(context)?))
 }
@@ -149,7 +151,7 @@ fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
         .map_err(Failure::RuntimeConfig)
 }
 
-/// Whether the cluster network is found without asking anybody.
+/// Whether the cluster network can be found on this node, without asking the cluster.
 pub(super) fn is_on_disk(network: &ClusterNetwork) -> bool {
     match network {
         ClusterNetwork::Named(name) => name.starts_with('/'),

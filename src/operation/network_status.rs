@@ -1,4 +1,4 @@
-//! What a sandbox's network-status says: one entry per attachment (NPWG 1.3 §5).
+//! The network-status of a sandbox: one entry per attachment (NPWG 1.3 §5).
 
 use super::proof::Shown;
 use crate::cluster::Event;
@@ -7,8 +7,7 @@ use crate::journal::{Attached, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
 use crate::plan::Attachment;
 
-/// The entries, made of `results` and of what was `shown` of each attachment, one per attachment in
-/// its order.
+/// Makes one entry per attachment, in their order, from `results` and `shown`.
 pub(super) fn entries(
     sandbox: &Sandbox,
     results: &[Option<CniResult>],
@@ -44,7 +43,7 @@ pub(super) fn entries(
     entries
 }
 
-/// One event for all attachments of a pod, with Multus' reason and words.
+/// The one event for all attachments of a pod, with the reason and the words of Multus.
 pub(super) fn added(sandbox: &Sandbox) -> Event {
     let part = |(attachment, attached): (&Attachment, &Attached)| {
         let ips = attached.result.iter().flat_map(|result| &result.ips);

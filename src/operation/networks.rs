@@ -1,4 +1,4 @@
-//! Networks as such, without any pod: what GC collects and STATUS asks.
+//! Networks without a pod, as GC and STATUS use them.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -16,27 +16,27 @@ use crate::plan::{self, Attachment, NetworkPlace, Reason};
 /// A network with its plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnownNetwork {
-    /// What people call it.
+    /// The name for people.
     pub(super) label: String,
-    /// What plugins call it.
+    /// The name for plugins.
     pub(super) name: NetworkName,
     /// Its plugins.
     pub(super) config: NetworkConfig,
 }
 
-/// The networks of the administrator's configuration, found today.
+/// The networks of the node configuration, as found now.
 #[derive(Debug)]
 pub(super) struct Administrators {
     /// `clusterNetwork`.
     pub(super) cluster: Result<KnownNetwork, Failure>,
-    /// What follows the first of `delegates`, `defaultNetworks`, and the auxiliary chain.
+    /// The `delegates` after the first, `defaultNetworks`, and the auxiliary chain.
     pub(super) others: Vec<Result<KnownNetwork, Failure>>,
 }
 
 /// Finds the administrator's networks.
 ///
 /// # Errors
-/// When the cluster has to be asked for a definition and does not answer by `until`.
+/// If a definition has to come from the cluster and the cluster does not answer by `until`.
 pub(super) fn administrators(
     context: &Context<'_>,
     until: Instant,
@@ -48,11 +48,11 @@ pub(super) fn administrators(
     Ok(in_answer(context, &answer))
 }
 
-/// Asks the cluster, until then, for what the administrator's networks need of it; where they need
-/// nothing, whether it answers.
+/// Asks the cluster for the definitions of the administrator's networks; if they need none, asks
+/// whether the cluster answers. Waits until `until`.
 ///
 /// # Errors
-/// When it does not.
+/// If the cluster does not answer.
 pub(super) fn ask(context: &Context<'_>, until: Instant) -> Result<Answer, ClusterError> {
     let cluster = context.host.cluster;
     match question(context) {
@@ -74,7 +74,7 @@ fn question(context: &Context<'_>) -> Option<Question> {
     })
 }
 
-/// The administrator's networks as the cluster has them.
+/// The administrator's networks according to `answer`.
 pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrators {
     let config = &context.request.config;
     let Catalog {
@@ -110,8 +110,8 @@ pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrator
     }
 }
 
-/// The network of an attachment as it is today, where it can be found by `until`.
-/// What the policy does not let `pod` have is not found.
+/// The current network of an attachment; `None` if it is not found by `until` or the policy forbids
+/// it to `pod`.
 pub(super) fn find(
     context: &Context<'_>,
     attachment: &Attachment,
@@ -119,7 +119,7 @@ pub(super) fn find(
     until: Instant,
 ) -> Option<KnownNetwork> {
     let config = &context.request.config;
-    // A pod may have chosen another instead.
+    // A pod may have selected another cluster network.
     if attachment.is_cluster
         && let Ok(cluster) = administrators(context, until).ok()?.cluster
         && cluster.label == attachment.label
@@ -169,7 +169,7 @@ impl KnownNetwork {
         }
     }
 
-    /// GC of its plugins, where its version has that and nothing forbids it.
+    /// Calls GC of its plugins, if their version has it and the configuration does not disable it.
     pub(super) fn gc(
         &self,
         context: &Context<'_>,
@@ -187,7 +187,7 @@ impl KnownNetwork {
         })
     }
 
-    /// STATUS of its plugins, where its version has that.
+    /// Calls STATUS of its plugins, if their version has it.
     pub(super) fn status(&self, context: &Context<'_>) -> Result<Ran, Failure> {
         let (binaries, cni_path) = self.programs(context);
         let chain = self.chain(context, &binaries, &cni_path, context.deadline);
@@ -200,7 +200,7 @@ impl KnownNetwork {
         })
     }
 
-    /// Whether every program that an ADD would run is there, the IPAM plugins' included.
+    /// Checks that every program which an ADD would run exists, including IPAM plugins.
     pub(super) fn check_programs(&self, context: &Context<'_>) -> Result<(), Failure> {
         let missing = missing_programs(context, &self.config).into_iter().next();
         missing.map_or(Ok(()), |missing| {
@@ -234,7 +234,7 @@ impl KnownNetwork {
     }
 }
 
-/// The programs of a network that are not there, a line each.
+/// The missing programs of a network, one line each.
 pub(super) fn missing_programs(context: &Context<'_>, config: &NetworkConfig) -> Vec<String> {
     let dirs = context.search_path();
     let plugins = config.plugins().iter();

@@ -1,4 +1,4 @@
-//! What a call says besides its outcome: lines for stderr and the log.
+//! Notes of a call: lines for stderr and the log in addition to its outcome.
 
 mod words;
 
@@ -13,23 +13,23 @@ use crate::cni::ContainerId;
 use crate::delegate::ChainError;
 use crate::plan::NetworkPlace;
 
-/// Something that a call says besides its outcome.
+/// A note of a call.
 #[derive(Debug)]
 pub enum Note {
     /// The text of an event that the pod's owner gets too.
     Event(String),
-    /// The status or an event does not reach the cluster.
+    /// The network-status or an event could not be published.
     Unpublished(ClusterError),
     /// A plugin without CHECK refuses it.
     NoCheck {
         /// The network.
         place: NetworkPlace,
-        /// What the plugin answered.
+        /// The answer of the plugin.
         answer: Box<ChainError>,
     },
-    /// CHECK found this, and `verify` says to warn of it.
+    /// A finding of CHECK for which `verify` only asks for a warning.
     Tolerated(Failure),
-    /// A record was damaged, so a DEL does what it can without it.
+    /// A record was damaged; DEL detaches what it can without it.
     DelOfDamagedRecord {
         /// The sandbox.
         container: ContainerId,
@@ -46,18 +46,18 @@ pub enum Note {
     MultusCache(String),
     /// The agent is away, and pods that need it wait.
     AgentAway(ClusterError),
-    /// The agent is away since less than a minute.
+    /// The agent has been away for less than a minute.
     AgentAwayBriefly(ClusterError),
     /// The state of a physical function cannot be read.
     UnknownFunction(Arc<FunctionError>),
-    /// What could not be restored of a device, in words that the journal keeps.
+    /// A setting of a device could not be restored.
     Unrestored {
         /// The device.
         device: String,
-        /// The words.
+        /// The setting and the reason, in one line.
         line: String,
     },
-    /// A device is not compared with its baseline, in words that name it.
+    /// A device was not compared with its baseline; the text names it.
     Uncompared(String),
     /// The delegates refused DEL with the configuration on record and accepted the current one.
     DetachedByCurrentConfiguration(NetworkPlace),
@@ -73,14 +73,14 @@ pub enum Note {
     NoValidAttachments,
     /// GC ran out of time.
     GcOutOfTime {
-        /// How many sandboxes are left.
+        /// The number of sandboxes that are left.
         left: usize,
     },
     /// GC skips the networks, since an attached container has no record.
     UnrecordedContainer(ContainerId),
     /// GC skips networks, since together their configurations are too long.
     TooManyConfigurations {
-        /// How many networks.
+        /// The number of networks.
         left_out: usize,
         /// The limit in bytes.
         limit: usize,
@@ -88,7 +88,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// What could not be restored of `device`.
+    /// A setting of `device` that could not be restored.
     pub(super) fn unrestored(device: &DeviceState, line: &str) -> Note {
         Note::Unrestored {
             device: device.to_string(),

@@ -1,5 +1,5 @@
-//! What is known of a pod once the cluster was asked, and what follows from it: its devices, its
-//! plan.
+//! What is known about a pod after the cluster has answered, and what follows from it: its devices
+//! and its plan.
 
 use std::time::{Duration, Instant};
 
@@ -11,21 +11,21 @@ use crate::cni::CapabilityArgs;
 use crate::journal::Key;
 use crate::plan::{Inputs, Plan, plan};
 
-/// What is known of a pod.
+/// What is known about a pod.
 #[derive(Debug)]
 pub(super) struct PodFacts {
-    /// Its name, where the runtime gives one. Where that gives no UID, the cluster's: what is told
-    /// later is about this very pod.
+    /// Its name, if the runtime gives one. Without a UID from the runtime it has the UID from the
+    /// cluster, so that publications are about this very pod.
     pub(super) pod: Option<PodName>,
     annotations: PodAnnotations,
-    /// What the cluster knows.
+    /// The answer of the cluster.
     pub(super) answer: Answer,
     catalog: Catalog,
 }
 
 impl PodFacts {
-    /// What the runtime says, and the cluster's `answer`. kubelet's own annotations go before the
-    /// cluster's.
+    /// Combines what the runtime says with the cluster's `answer`. Annotations from kubelet take
+    /// precedence over those from the cluster.
     pub(super) fn of(context: &Context<'_>, inquiry: Inquiry, answer: Answer) -> PodFacts {
         let clusters = answer.pod.as_ref();
         let is_pod = inquiry.pod.is_some();
@@ -33,7 +33,7 @@ impl PodFacts {
             uid: pod.uid.or_else(|| clusters?.uid.clone()),
             ..pod
         });
-        // Without a pod there is no namespace by which a selection could be restricted.
+        // Without a pod there is no namespace to which a selection could be restricted.
         let annotations = || Some(clusters?.annotations.clone()).filter(|_| is_pod);
         PodFacts {
             pod: named,
@@ -43,8 +43,8 @@ impl PodFacts {
         }
     }
 
-    /// What kubelet gave the pod, where one of its networks uses devices; nobody is asked otherwise.
-    /// With a `question` it is waited until kubelet knows, and the question is asked again.
+    /// The devices that kubelet gave the pod. Asks for them only if one of its networks uses
+    /// devices. With a `question` it waits until kubelet knows them, and asks the question again.
     pub(super) fn allocation(
         &self,
         context: &Context<'_>,

@@ -1,4 +1,5 @@
-//! Everything that can be known before the first delegate runs: ADD acts on it, `explain` shows it.
+//! Prepares an ADD: everything that can be known before the first delegate runs. ADD acts on it,
+//! `explain` shows it.
 
 use std::time::Instant;
 
@@ -17,42 +18,42 @@ use crate::npwg::DEFAULT_NETWORK_ANNOTATION;
 use crate::plan::{Attachment, Plan, PlanError, PlanWarning, Reason};
 use crate::verify::IntendedFunction;
 
-/// A plan with every program found.
+/// A plan with the programs of its plugins.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The pod, where the runtime names one.
+    /// The pod, if the runtime names one.
     pub pod: Option<PodName>,
-    /// What to attach, in order, each with its plugins' programs in the order of the chain.
+    /// The attachments in order, each with the programs of its chain in order.
     pub attachments: Vec<(Attachment, Binaries)>,
-    /// What the pod's owner should know.
+    /// Events for the pod's owner.
     pub events: Vec<Event>,
-    /// What surprises people who look at the plan.
+    /// Facts that may surprise people.
     pub remarks: Vec<Diagnostic>,
-    /// Annotations that are invalid and ignored: the pod starts without what they select.
+    /// Invalid annotations that are ignored: the pod starts without the networks that they select.
     pub ignored: Vec<PlanError>,
-    /// Every reason why the ADD would fail.
+    /// Every reason why the ADD will fail.
     pub problems: Vec<PlanError>,
-    /// Whether there is a network of the name that the first of them has: a pod may name any.
+    /// Whether the network of the first problem is known: a pod may select any name.
     pub is_first_known: bool,
 }
 
 /// Prepares an ADD.
 ///
 /// # Errors
-/// When no plan can be made at all; nothing has been done then.
+/// If no plan can be made at all; nothing has been done then.
 pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     announce(context)?.prepare()
 }
 
-/// An ADD that the cluster knows it will be asked about.
+/// An ADD whose question was announced to the cluster.
 pub(super) struct Announced<'a> {
     context: &'a Context<'a>,
     inquiry: Inquiry,
     question: Option<Question>,
 }
 
-/// Announces what preparing an ADD will ask, so that something else can be done while the cluster
-/// looks it up.
+/// Announces to the cluster the question that preparing the ADD will ask, so that the call can do
+/// other work while the cluster looks up the answer.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -122,7 +123,7 @@ impl Announced<'_> {
     }
 }
 
-/// Whether what definitions set of virtual functions is what their plugins would set.
+/// Checks that the VF settings in the definitions are those that their plugins would set.
 fn check_functions(plan: &mut Plan) {
     for attachment in &plan.attachments {
         if let Err(error) = IntendedFunction::check(&attachment.config) {
@@ -132,7 +133,7 @@ fn check_functions(plan: &mut Plan) {
     }
 }
 
-/// Looks whether every device can be used and spared, before anything runs.
+/// Checks before any delegate runs that every device can be used and that the node can spare it.
 fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan: &mut Plan) {
     let config = &context.request.config;
     let devices: Vec<PciAddress> = plan
@@ -160,7 +161,8 @@ fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan
     }
 }
 
-/// Notes the segment of every attachment that asks for an address which must be unique on it.
+/// Sets the segment of every attachment that requests an address which must be unique on its
+/// segment.
 fn find_segments(context: &Context<'_>, attachments: &mut [Attachment]) {
     for index in 0..attachments.len() {
         let (earlier, rest) = attachments.split_at_mut(index);
@@ -174,7 +176,7 @@ fn find_segments(context: &Context<'_>, attachments: &mut [Attachment]) {
 }
 
 impl Prepared {
-    /// Finds every program, the IPAM plugins' included, before any of them runs.
+    /// Finds the programs of all plugins, including IPAM plugins, before any of them runs.
     fn find_programs(&mut self, context: &Context<'_>, attachments: Vec<Attachment>) {
         let dirs = context.search_path();
         let ours = &context.host.ours;

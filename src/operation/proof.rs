@@ -1,5 +1,5 @@
-//! Whether an attachment is what was asked for and what was answered, and what becomes of it if
-//! not (keys `verify`, `verifyCluster`).
+//! Verifies that an attachment is what the pod requested and what its delegate reported, and
+//! decides what happens otherwise (keys `verify`, `verifyCluster`).
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,31 +19,31 @@ use crate::verify::{self, Finding, Intended, Masters, Mismatch, Weight};
 /// How long duplicate address detection may take before it counts as not finished.
 const DAD_WITHIN: Duration = Duration::from_secs(5);
 
-/// What is proven of an attachment.
+/// The outcome of a successful verification.
 #[derive(Debug, Default)]
 pub struct Proof {
-    /// Findings that are allowed, but should be known.
+    /// Findings that are allowed but worth a warning.
     pub warnings: Vec<Event>,
-    /// What the pod's owner is told of it.
+    /// What network-status reports about the attachment.
     pub shown: Shown,
 }
 
-/// What network-status says of an attachment besides its result.
+/// What network-status reports about an attachment in addition to its result.
 #[derive(Debug, Clone, Default)]
 pub struct Shown {
-    /// The interface's MTU, where it was looked at.
+    /// The MTU of the interface, if it was read.
     pub mtu: Option<u32>,
-    /// Its hardware address, where the result has none: ib-sriov-cni's never has.
+    /// Its hardware address if the result has none, as with ib-sriov-cni.
     pub mac: Option<String>,
-    /// Its device, completed and held against the machine (NPWG 1.3 §5.3.7).
+    /// Its device-info, completed from the machine and compared with it (NPWG 1.3 §5.3.7).
     pub device_info: Option<Value>,
 }
 
-/// Looks at the pod's interface and judges it. `masters` are those that may have enslaved it.
+/// Reads the pod's interface and judges it. `masters` are the interfaces that may have enslaved it.
 ///
 /// # Errors
-/// [`Failure::Verification`] with every finding that is not allowed, [`Failure::DeviceInfo`] when
-/// what would be told of the device is not so.
+/// [`Failure::Verification`] with every finding that is not allowed; [`Failure::DeviceInfo`] if the
+/// device-info cannot be published because it is wrong.
 pub fn prove(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -130,7 +130,8 @@ pub fn prove(
     })
 }
 
-/// An Ethernet or IPoIB address; interfaces of other kinds have none that others would know.
+/// The Ethernet or IPoIB address of a link. The addresses of other kinds of links mean nothing
+/// outside the pod.
 fn hardware_address(link: &Link) -> Option<String> {
     let octets = link.address.as_slice();
     let ethernet = <[u8; 6]>::try_from(octets).map(|it| MacAddr::from(it).to_string());
@@ -138,8 +139,8 @@ fn hardware_address(link: &Link) -> Option<String> {
     ethernet.or_else(|_| ipoib()).ok()
 }
 
-/// The sockets that the answer names and that nobody can have made or can make: which side makes
-/// one it does not say, so that its directory is there has to do.
+/// The sockets in the result that no program can have created or can create. The result does not
+/// say which side creates a socket, so it is enough that its directory exists.
 fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Finding> {
     let interfaces = result.into_iter().flat_map(|result| &result.interfaces);
     let sockets = interfaces.filter_map(|interface| interface.socket_path.as_deref());
@@ -158,8 +159,8 @@ fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Find
     sockets.filter(is_lost).map(finding).collect()
 }
 
-/// The interfaces that the answer has in the pod besides the attachment's own, and that are not
-/// there.
+/// The interfaces other than the attachment's own that the result has in the pod, but the pod does
+/// not.
 fn lost_others(
     attachment: &Attachment,
     result: Option<&CniResult>,
@@ -181,7 +182,7 @@ fn lost_others(
     Ok(lost)
 }
 
-/// Whether the answer names a socket instead of an interface (CNI 1.1.0 §5: `socketPath`).
+/// Whether the result names a socket instead of an interface (CNI 1.1.0 §5: `socketPath`).
 fn has_socket(result: Option<&CniResult>) -> bool {
     result.is_some_and(|result| {
         let mut interfaces = result.interfaces.iter();

@@ -1,17 +1,17 @@
-//! The alternate readiness method (NPWG 1.3 §6.1.2): a file that the cluster network makes when it
-//! is ready.
+//! The alternate readiness method (NPWG 1.3 §6.1.2): a file that the cluster network creates when
+//! it is ready.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::Failure;
 
-/// How long attaching and detaching wait for it.
+/// How long ADD and DEL wait for the file.
 const WAIT: Duration = Duration::from_secs(45);
-/// How often they look.
+/// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether it is there, where there is to be one.
+/// Checks that the file exists, if one is configured.
 ///
 /// # Errors
 /// [`Failure::NotReady`].
@@ -22,10 +22,10 @@ pub fn is_there(indicator: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Waits for it.
+/// Waits for the file.
 ///
 /// # Errors
-/// As [`is_there`], 45 seconds later or at the deadline.
+/// As [`is_there`], after 45 seconds or at the deadline.
 pub(super) fn wait(indicator: Option<&Path>, deadline: Instant) -> Result<(), Failure> {
     let until = deadline.min(Instant::now() + WAIT);
     loop {

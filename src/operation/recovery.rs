@@ -1,7 +1,7 @@
 //! Recovery of sandboxes whose record alone is not enough to detach them.
 //!
-//! A DEL with a record uses the journal, the delegates, the kernel and the devices. Only this module
-//! lets a DEL ask anything else, such as the cluster or Multus' cache.
+//! A DEL with a record uses the journal, the delegates, the kernel and the devices. Whatever else a
+//! DEL asks, such as the cluster or Multus' cache, it asks through this module.
 //!
 //! ```text
 //! no record, or a damaged one        ▶ unrecorded   reconstructs what the sandbox may have

@@ -1,9 +1,9 @@
 //! STATUS: could an ADD be served now (CNI 1.1.0 §2 STATUS)?
 //!
-//! It answers for the cluster network and its programs, in the order of an ADD; the first thing
-//! that is missing is the answer. An agent that is away is no answer: kubelet would make the node
-//! NotReady, and the cluster would evict every pod, whether it needs the agent or not. Pods that need it get
-//! code 11 (`statusNeedsAgent` has it otherwise).
+//! STATUS answers for the cluster network and its programs, in the order of an ADD, and reports the
+//! first thing that is missing. It does not report an absent agent: kubelet would make the node
+//! NotReady, and the cluster would evict every pod, whether it needs the agent or not. Pods that
+//! need the agent get code 11 instead (`statusNeedsAgent` changes this).
 
 use std::time::{Duration, Instant};
 
@@ -16,24 +16,24 @@ use crate::delegate::Ran;
 use crate::kernel::capabilities;
 use crate::request::Source;
 
-/// How long the agent may be away, as it is during its upgrade, before the node counts as not
-/// ready, where `statusNeedsAgent` is set.
+/// How long the agent may be away, as during its upgrade, before the node counts as not ready, if
+/// `statusNeedsAgent` is set.
 const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 
-/// What STATUS found.
+/// The outcome of a successful STATUS.
 #[derive(Debug)]
 pub struct Ready {
-    /// The cluster network.
+    /// The name of the cluster network.
     pub network: String,
-    /// Whether its plugins were asked; older versions have no STATUS. `None` where only the agent
-    /// knows which they are, and it is away.
+    /// Whether its plugins were asked; older CNI versions have no STATUS. `None` if only the agent
+    /// knows the plugins, and it is away.
     pub asked: Option<Ran>,
 }
 
-/// Looks whether an ADD would work now.
+/// Checks whether an ADD would work now.
 ///
 /// # Errors
-/// [`Failure::NotAvailable`]: code 50, or what a plugin of the cluster network says (11, 50, 51).
+/// [`Failure::NotAvailable`]: code 50, or the code of a plugin of the cluster network (11, 50, 51).
 pub fn status(context: &Context<'_>) -> Result<Ready, Failure> {
     recovery::begin_retry(context, None);
     look(context).map_err(|cause| Failure::NotAvailable(Box::new(cause)))
@@ -58,24 +58,24 @@ fn look(context: &Context<'_>) -> Result<Ready, Failure> {
     })
 }
 
-/// The cluster network; `None` where only the agent knows it, and it is away.
+/// The cluster network; `None` if only the agent knows it, and it is away.
 fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failure> {
     let answer = ask(context)?;
     let known = answer.is_some() || inquiry::is_on_disk(&context.request.config.cluster_network);
     match networks::in_answer(context, &answer.unwrap_or_default()).cluster {
-        // It may be in `confDir`, where no agent is needed.
+        // Without an answer it may still be in `confDir`.
         Err(_) if !known => Ok(None),
         found => found.map(Some),
     }
 }
 
-/// What the cluster knows of the administrator's networks; `None` where it does not answer, which
-/// is noted.
+/// The cluster's answer about the administrator's networks. `None`, with a note, if it does not
+/// answer.
 fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
     if let Source::Folder(_) = context.request.config.source {
         return Ok(Some(networks::ask(context, context.deadline)?));
     }
-    // One that hangs leaves the plugins their time.
+    // A cluster that hangs must leave time for the plugins.
     let left = context.deadline.saturating_duration_since(Instant::now());
     match networks::ask(context, Instant::now() + left / 4) {
         Ok(answer) => {
@@ -84,7 +84,7 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
             if config.status_needs_agent
                 && let Some(last) = agent_absence::last_answer(context.host, config)
             {
-                // Without the file the node is not ready a minute earlier.
+                // Without the file STATUS does not tolerate the first minute of an absence.
                 let _ = last.date_now();
             }
             Ok(Some(answer))
@@ -97,7 +97,10 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
     }
 }
 
-/// Notes that the cluster does not answer; an error where STATUS depends on it.
+/// Notes that the cluster does not answer.
+///
+/// # Errors
+/// The same error if STATUS depends on the agent and the agent has been away for too long.
 fn bear(context: &Context<'_>, error: ClusterError) -> Result<(), Failure> {
     if !context.request.config.status_needs_agent {
         context.note(Note::AgentAway(error));

@@ -1,4 +1,4 @@
-//! What a call takes, measured while it runs: nothing is sent before its answer is given.
+//! Measures a call. Sends no figure before the call has its answer.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
@@ -32,7 +32,7 @@ impl Default for Stopwatch {
 }
 
 impl Stopwatch {
-    /// Does something that belongs to a phase.
+    /// Runs `act` and adds its time to a phase.
     pub fn during<T>(&self, phase: Phase, act: impl FnOnce() -> T) -> T {
         let since = Instant::now();
         let outcome = act();
@@ -40,7 +40,7 @@ impl Stopwatch {
         outcome
     }
 
-    /// The phase had the time since then.
+    /// Adds the time since `since` to a phase.
     pub fn spent(&self, phase: Phase, since: Instant) {
         let took = microseconds(since.elapsed());
         if took == 0 {
@@ -61,7 +61,7 @@ impl Stopwatch {
         }
     }
 
-    /// What became of an attachment to `network`, or of the network as such.
+    /// Records whether an attachment to `network`, or the network itself, succeeded.
     pub fn attachment(&self, network: &str, done: bool) {
         self.figures.borrow_mut().networks.push(NetworkFigure {
             network: network.to_owned(),
@@ -70,7 +70,8 @@ impl Stopwatch {
         });
     }
 
-    /// No attachment to `network` could be planned; whether there is a network of that name.
+    /// Records that no attachment to `network` could be planned, and whether a network of that name
+    /// is known.
     pub fn unplanned(&self, network: &str, is_known: bool) {
         self.figures.borrow_mut().networks.push(NetworkFigure {
             network: network.to_owned(),
@@ -79,17 +80,17 @@ impl Stopwatch {
         });
     }
 
-    /// Whether the agent answered the call.
+    /// Records whether the agent answered the call.
     pub fn agent_answered(&self, answered: bool) {
         self.agent_answers.set(Some(answered));
     }
 
-    /// Whether the agent answered, where it was asked.
+    /// Whether the agent answered; `None` if it was not asked.
     pub fn agent_answers(&self) -> Option<bool> {
         self.agent_answers.get()
     }
 
-    /// The call has written the record of `key`.
+    /// Records that the call has written the record of `key`.
     pub fn wrote(&self, key: &Key) {
         *self.record.borrow_mut() = Some(key.clone());
     }
@@ -99,7 +100,7 @@ impl Stopwatch {
         self.record.borrow().clone()
     }
 
-    /// The figures of a call that is over, and of its failure if it failed.
+    /// The figures of a finished call, with its failure if it failed.
     pub fn stop(&self, call: &request::Call, failure: Option<&cni::Error>) -> Figures {
         let mut figures = self.figures.take();
         figures.verb = call.verb.as_str().into();
@@ -116,11 +117,11 @@ impl Stopwatch {
     }
 }
 
-/// Calls plugins and keeps what each call took.
+/// Calls plugins and measures each call.
 pub struct Timed<'a> {
-    /// Who calls them.
+    /// Calls the plugins.
     pub exec: &'a dyn DelegateExec,
-    /// Where it is kept.
+    /// Keeps the measurements.
     pub stopwatch: &'a Stopwatch,
 }
 

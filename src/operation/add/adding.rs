@@ -1,4 +1,5 @@
-//! An ADD under way: each network in turn, every step on record before it is made.
+//! An ADD in progress. It attaches one network after the other and records every step before it
+//! makes it.
 
 use std::time::Instant;
 
@@ -18,28 +19,28 @@ use crate::operation::{Context, Failure, Note, default_route, network_status};
 use crate::plan::Attachment;
 use crate::verify::Masters;
 
-/// An ADD under way.
+/// An ADD in progress.
 pub(super) struct Adding<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) netns: &'a PodNetns,
     pub(super) links: &'a mut dyn PodLinks,
-    /// Its record, open for further steps.
+    /// The record of the sandbox, open for further steps.
     pub(super) entry: Entry,
-    /// What is on record so far.
+    /// The content of the record so far.
     pub(super) sandbox: Sandbox,
-    /// What the plugins before us did.
+    /// The result of the plugins before Jackfield.
     pub(super) previous: Option<CniResult>,
-    /// What the pod's owner is to be told.
+    /// The events for the pod's owner.
     pub(super) events: Vec<Event>,
-    /// What the kernel showed of each attachment that is proven.
+    /// What network-status reports about each verified attachment in addition to its result.
     pub(super) shown: Vec<Shown>,
 }
 
 impl Adding<'_> {
-    /// Attaches every network of the plan, proves it, and tells it.
+    /// Attaches every network of the plan, verifies it and publishes it.
     ///
     /// # Errors
-    /// At the first one that fails; what was begun is then to be [unwound](Adding::unwind).
+    /// At the first failure; the caller then has to [unwind](Adding::unwind) what was started.
     pub(super) fn attach_all(&mut self, prepared: &Prepared) -> Result<Added, Failure> {
         if !self.sandbox.baseline.is_empty() {
             write(&mut self.entry, &[Step::Baseline(&self.sandbox.baseline)])?;
@@ -54,14 +55,16 @@ impl Adding<'_> {
             attached?;
         }
         self.prove_functions(prepared)?;
-        // Last of all, since a later network may bring default routes of its own, which go too.
+        // Comes last, since a later network may bring default routes of its own, which have to go
+        // too.
         for (index, (attachment, _)) in prepared.attachments.iter().enumerate() {
             self.route(index, attachment)?;
         }
         let mut results = default_route::answered(&self.sandbox);
         let addresses = self.context.request.config.status_addresses;
         let status = network_status::entries(&self.sandbox, &results, &self.shown, addresses);
-        // Complete first: nothing is told of an ADD that then fails for want of its last record.
+        // `Complete` comes first: otherwise the ADD could be published and then fail because its
+        // last step cannot be recorded.
         self.step(&[Step::Complete])?;
         self.publish(prepared, &status)?;
         let result = results
@@ -71,7 +74,7 @@ impl Adding<'_> {
         Ok(Added { result, status })
     }
 
-    /// One attachment, and the proof of it.
+    /// Makes one attachment and verifies it.
     fn attach(
         &mut self,
         time: &Context<'_>,
@@ -97,13 +100,13 @@ impl Adding<'_> {
         stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
-    /// What stands before an attachment's first plugin: before the cluster network's, whoever the
-    /// runtime called before us (CNI 1.1.0 §2 ADD).
+    /// The previous result for an attachment's first plugin: for the cluster network that of the
+    /// plugins which the runtime called before Jackfield (CNI 1.1.0 §2 ADD).
     fn previous(&self, attachment: &Attachment) -> Option<CniResult> {
         if attachment.is_cluster {
             return self.previous.clone();
         }
-        // Plugins that are written to be chained want something in front of them.
+        // Plugins that are meant for chaining need a previous result.
         attachment.is_auxiliary.then(CniResult::default)
     }
 
@@ -119,7 +122,8 @@ impl Adding<'_> {
         Delegates::new(time, attachment, binaries, container, netns, runtime)
     }
 
-    /// The attachment is what was asked for, before the next one runs: a later one may enslave it.
+    /// Verifies the attachment before the next one is made, because a later one may enslave its
+    /// interface.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let config = &self.context.request.config;
@@ -131,7 +135,7 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// Likewise of what physical functions say, once for all of them.
+    /// Verifies the settings on physical functions, once for all attachments.
     fn prove_functions(&mut self, prepared: &Prepared) -> Result<(), Failure> {
         let attachments = prepared
             .attachments
@@ -179,7 +183,7 @@ impl Adding<'_> {
         stopwatch.during(Phase::Journal, || write(&mut self.entry, steps))
     }
 
-    /// Takes back whatever was begun, and says what could not be taken back beside the cause.
+    /// Detaches everything that was started. Adds to the cause what could not be detached.
     pub(super) fn unwind(self, cause: Failure) -> Failure {
         match detach::detach(self.context, self.sandbox, Detachment::Unwinding) {
             Ok(()) => cause,

@@ -1,4 +1,4 @@
-//! A DEL with a record asks nobody but the journal, the delegates, the kernel and the devices.
+//! A DEL with a record uses only the journal, the delegates, the kernel and the devices.
 
 use std::cell::Cell;
 use std::fs;
@@ -40,7 +40,7 @@ impl Cluster for Unasked {
     }
 }
 
-/// Delegates that succeed or fail, and how many ran.
+/// Delegates that succeed or fail, with a count of their calls.
 struct Delegates {
     succeed: bool,
     ran: Cell<usize>,

@@ -1,4 +1,4 @@
-//! A failure as the runtime is told it, and the one table from causes to CNI codes
+//! The answer to the runtime for a failure, and the one table from causes to CNI codes
 //! (`docs/errors.md`).
 
 use super::Failure;
@@ -57,8 +57,8 @@ impl Failure {
         }
     }
 
-    /// The failure as the runtime is told it (CNI 1.1.0 §5 Error). The message ends in the code:
-    /// of the error, runtimes and kubelet show people the message alone.
+    /// The failure as a CNI error (CNI 1.1.0 §5 Error). The message ends with the code, because
+    /// runtimes and kubelet show people only the message.
     pub fn to_cni(&self) -> cni::Error {
         let code = self.code();
         let text = match code {
@@ -72,7 +72,7 @@ impl Failure {
         }
     }
 
-    /// Everything about it in one line, for people: message, code, and what a plugin said.
+    /// The whole failure in one line for people: message, code, and the plugin's message.
     pub fn in_full(&self) -> String {
         let error = self.to_cni();
         match error.details.as_str() {
@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    /// The code that a plugin gave, where one did.
+    /// The code of the plugin that failed, if there is one.
     fn delegates_code(&self) -> Option<u32> {
         match self {
             Failure::Delegate { cause, .. } => cause.cause.delegate_error().map(|error| error.code),
@@ -89,7 +89,7 @@ impl Failure {
         }
     }
 
-    /// The plugins' own codes: their words are in the message.
+    /// The codes of the plugins; their messages are in the message.
     fn details(&self) -> String {
         let codes: Vec<String> = self
             .codes()
@@ -118,8 +118,8 @@ impl Failure {
     }
 }
 
-/// A text in which no runtime finds what it takes for a success: containerd believes that nothing
-/// is left where a DEL fails with one of these. A space that does not break reads the same.
+/// Keeps a runtime from taking the text of a failed DEL for a success: containerd believes that
+/// nothing is left if the error contains one of these phrases. A no-break space reads the same.
 fn unmistakable(text: String) -> String {
     let phrases = ["not found", "no such file or directory"];
     phrases.iter().fold(text, |text, phrase| {

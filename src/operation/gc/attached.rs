@@ -1,11 +1,12 @@
-//! Who is attached to which network, for the plugins' own GC.
+//! The attachments of each network, for the GC of its plugins.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::cni::{ContainerId, InterfaceName, NetworkName, ValidAttachment};
 use crate::journal::{Journal, Key, MultusCache, Sandbox};
 
-/// Attachments that live, by network. Definitions may share a CNI name: each is told of them all.
+/// Live attachments by network. Definitions may share a CNI name; then each of them gets the
+/// attachments of all.
 #[derive(Debug, Default)]
 pub(super) struct LiveAttachments {
     by_network: HashMap<NetworkName, BTreeSet<ValidAttachment>>,
@@ -14,7 +15,7 @@ pub(super) struct LiveAttachments {
 }
 
 impl LiveAttachments {
-    /// Everything that a sandbox on record has.
+    /// Adds everything that a sandbox on record has.
     pub(super) fn keep(&mut self, sandbox: &Sandbox) {
         let container = &sandbox.header.container;
         self.containers.insert(container.clone());
@@ -29,9 +30,9 @@ impl LiveAttachments {
         }
     }
 
-    /// Everything that Multus attached and nobody has detached since. The runtime may know such
-    /// sandboxes under Multus' network and not name them here, so all of them count as alive.
-    /// `ifname` is what their first interface is called.
+    /// Adds everything that Multus attached and that has not been detached since. The runtime may
+    /// know these sandboxes under the network of Multus and not list them here, so all of them
+    /// count as alive. `ifname` is the name of their first interface.
     pub(super) fn keep_cached(
         &mut self,
         cache: &MultusCache<'_>,
@@ -61,7 +62,7 @@ impl LiveAttachments {
         }
     }
 
-    /// A container that lives and of which not everything is known.
+    /// A live container whose attachments are not all known.
     pub(super) fn unknown<'a>(&'a self, named: &'a [ValidAttachment]) -> Option<&'a ContainerId> {
         let named = named.iter().map(|valid| &valid.container_id);
         let mut unknown = named.filter(|container| !self.containers.contains(container));

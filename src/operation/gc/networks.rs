@@ -1,4 +1,4 @@
-//! Every network that may hold something: the administrator's of today, and those on record.
+//! Every network that may hold resources: those of the node configuration, and those on record.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -8,14 +8,15 @@ use crate::journal::Sandbox;
 use crate::operation::networks::{self, KnownNetwork};
 use crate::operation::{Context, Failure, Note};
 
-/// The configurations of networks on record that one GC keeps, in bytes: as many as those of one pod.
+/// The limit of one GC for the configurations of networks on record, in bytes; the same as for one
+/// pod.
 const MOST_CONFIGURATIONS: usize = 8 << 20;
 
-/// The networks, each configuration of a network once.
+/// The networks, without duplicate configurations.
 #[derive(Debug, Default)]
 pub(super) struct Networks {
     pub(super) known: Vec<KnownNetwork>,
-    /// The hash of every network and configuration.
+    /// The hashes of all networks with their configurations.
     seen: HashSet<u64>,
     hashes: RandomState,
     bytes: usize,
@@ -23,7 +24,7 @@ pub(super) struct Networks {
 }
 
 impl Networks {
-    /// Adds those of a record.
+    /// Adds the networks of a record.
     pub(super) fn add_recorded(&mut self, sandbox: &Sandbox) {
         for attachment in &sandbox.header.attachments {
             let network = KnownNetwork {
@@ -35,7 +36,7 @@ impl Networks {
         }
     }
 
-    /// Adds those of the node configuration, which the cluster may have to be asked for until then.
+    /// Adds the networks of the node configuration, for which the cluster may have to be asked.
     pub(super) fn add_administrators(
         &mut self,
         context: &Context<'_>,
@@ -72,7 +73,7 @@ impl Networks {
         self.known.push(network);
     }
 
-    /// Notes how many were not kept.
+    /// Notes how many networks were left out.
     pub(super) fn note_left_out(&self, context: &Context<'_>) {
         if self.left_out > 0 {
             context.note(Note::TooManyConfigurations {

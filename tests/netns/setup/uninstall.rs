@@ -100,7 +100,7 @@ fn a_damaged_record_keeps_everything_until_its_pod_is_deleted() {
     let checked = setup.runtime("check");
     let said = String::from_utf8_lossy(&checked.stderr);
     assert!(
-        !checked.status.success() && said.contains("not on record any more"),
+        !checked.status.success() && said.contains("its record was damaged"),
         "{said}"
     );
     assert_eq!(setup.uninstall(&[]).exit, 1);
