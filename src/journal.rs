@@ -1,23 +1,23 @@
-//! The record of what is attached: the only truth that DEL, CHECK and GC need.
+//! The record of what is attached: the only source that DEL, CHECK and GC need.
 //!
-//! One file per attachment of the runtime (container ID and interface), below `sandboxes/`. It
-//! grows by one small record a step, each with its length and checksum: the intent stands there
-//! before the act, so a process that is ended at any instruction leaves a file that says what may
-//! have been done. Where the tail is torn, all that was intended may have been.
+//! There is one file per attachment of the runtime (container ID and interface) below `sandboxes/`.
+//! Each step appends one small record with its length and checksum. The intent is written before
+//! the act, so a process that is killed at any instruction leaves a file that shows what may have
+//! been done. If the end of the file is torn, everything that was intended may have been done.
 //!
 //! ```text
 //! sandboxes/<container>@<ifname>    header and intents, then steps
-//! owed/<container>@<ifname>         a detachment that failed: when it is due again
-//! quarantine/…                      what could not be read
-//! adopted/<container>@<ifname>      Multus attached it, and its record was taken over
-//! exclusive/<kind>-<address>        whose a device, a MAC, a GUID is
-//! unrestored/<address>              a device that is not as it was before a pod had it
+//! owed/<container>@<ifname>         a failed detachment: when its retry is due
+//! quarantine/…                      records that could not be read
+//! adopted/<container>@<ifname>      a sandbox adopted from Multus' cache
+//! exclusive/<kind>-<address>        the sandbox that holds a device, a MAC or a GUID
+//! unrestored/<address>              a device that could not be restored
 //! ```
 //!
-//! Nothing is synced to disk on the way: after a power loss every network namespace is gone, and
-//! what the file says is then only about leases and devices. The agent does it once the runtime has
-//! its answer ([`Journal::lend`]). The directory is root's alone, since what is on record
-//! is what a DEL runs.
+//! The plugin never syncs a record to disk: after a power loss every network namespace is gone,
+//! and the record then matters only for leases and devices. The agent syncs it once the runtime has
+//! its answer ([`Journal::lend`]). Only root can access the directory, since a DEL runs what the
+//! records name.
 
 pub mod adopted;
 pub mod entry;
@@ -63,7 +63,7 @@ use steps::ReplayError;
 
 /// The access mode of a descriptor that can be neither read nor written nor locked, only synced.
 const NO_ACCESS: i32 = 3;
-/// What lies in the directory.
+/// The entries of the directory.
 const OURS: [&str; 7] = [
     "sandboxes",
     "owed",
@@ -73,7 +73,7 @@ const OURS: [&str; 7] = [
     "unrestored",
     "publish",
 ];
-/// A user and a group that no process has: the largest ID that is one.
+/// A user and a group that no process has: the largest valid ID.
 const NOBODYS: u32 = u32::MAX - 1;
 
 /// The directory of the journal.
@@ -83,17 +83,17 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal in `dir`; nothing is opened yet.
+    /// The journal in `dir`. Opens nothing yet.
     pub fn new(dir: &Path) -> Journal {
         Journal {
             dir: dir.to_owned(),
         }
     }
 
-    /// Opens an entry for a sandbox that is to be attached and writes down what is intended.
+    /// Creates the record of a sandbox that is about to be attached, and writes its intents.
     ///
     /// # Errors
-    /// Code 109, when the record cannot be written: then nothing may be done either.
+    /// Code 109 if the record cannot be written; the caller must then attach nothing.
     pub fn begin(&self, header: &Header) -> Result<Entry, JournalError> {
         self.check_private()?;
         let path = self.path(&header.key());
@@ -107,12 +107,12 @@ impl Journal {
             .map_err(|cause| JournalError::io("cannot be written", &path, &cause))
     }
 
-    /// Reads the record of one attachment and keeps it open for what follows.
+    /// Reads the record of one attachment. The caller holds the lock of the sandbox, so no other
+    /// process is writing the record.
     ///
     /// # Errors
-    /// Code 109 when it is there and cannot be read. One that is no record at all is put into
-    /// quarantine and counts as absent: [`Lookup::Quarantined`]. The caller holds the sandbox's
-    /// lock, so that its writer is not at work now.
+    /// Code 109 if the file exists and cannot be read. A file that is no record is moved to
+    /// quarantine and counts as absent: [`Lookup::Quarantined`].
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         self.check_private()?;
         let path = self.path(key);
@@ -123,7 +123,7 @@ impl Journal {
         };
         match Sandbox::replay(&bytes) {
             Ok(sandbox) if sandbox.header.key() == *key => Ok(Lookup::Found(Box::new(sandbox))),
-            Ok(_) => self.quarantine(&path, "it is of another sandbox"),
+            Ok(_) => self.quarantine(&path, "it belongs to another sandbox"),
             Err(ReplayError::CutOff) => Ok(Lookup::CutOff),
             Err(cause) => self.quarantine(&path, &cause.to_string()),
         }
@@ -138,7 +138,7 @@ impl Journal {
         Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, &cause))
     }
 
-    /// Takes the record of `key` away: nothing is attached any more, nothing is owed.
+    /// Removes the record of `key`: nothing is attached and nothing is owed any more.
     ///
     /// # Errors
     /// Code 109.
@@ -153,14 +153,14 @@ impl Journal {
         }
     }
 
-    /// Opens the record of `key` for a process that may sync it, and can do nothing else to it.
+    /// Opens the record of `key` for a process that may only sync it.
     ///
-    /// The agent has root's user ID, and whoever owns a file can open it anew for writing through
-    /// `/proc/self/fd`, whatever a descriptor allows. So the record first gets an owner that no
+    /// The agent has root's user ID, and the owner of a file can reopen it for writing through
+    /// `/proc/self/fd`, whatever its descriptor allows. So the record first gets an owner that no
     /// process has. Root keeps its access by CAP_DAC_OVERRIDE.
     ///
     /// # Errors
-    /// Those of the file system, also where it has no other owners: nothing is lent then.
+    /// Those of the file system, also if it cannot change owners; nothing is lent then.
     pub fn lend(&self, key: &Key) -> io::Result<OwnedFd> {
         if !capabilities::overrides_owners() {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -171,8 +171,8 @@ impl Journal {
         Ok(record)
     }
 
-    /// Counts what is on record and what is owed, and lists the devices that are not as they were,
-    /// by the names of the files.
+    /// Counts the records and the owed detachments and lists the unrestored devices, using only the
+    /// names of the files.
     pub fn count(&self) -> OnRecord {
         let count = |dir: &str| {
             let files = fs::read_dir(self.dir.join(dir)).map_or(0, Iterator::count);
@@ -188,13 +188,13 @@ impl Journal {
     /// Every attachment on record.
     ///
     /// # Errors
-    /// Code 109 when the directory is there and cannot be read.
+    /// Code 109 if the directory exists and cannot be read.
     pub fn keys(&self) -> Result<Vec<Key>, JournalError> {
         Ok(self.keys_and_damaged()?.0)
     }
 
-    /// Every attachment on record, and every record that was damaged and put aside just now: where
-    /// it is, and what is wrong with it.
+    /// Every attachment on record, and one line for every damaged record that this call moved to
+    /// quarantine: where it is now and what is wrong with it.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -217,18 +217,18 @@ impl Journal {
         Ok((keys, damaged))
     }
 
-    /// Makes the journal's directories and looks whether it can be written now: an ADD would.
+    /// Creates the directories of the journal and checks that an ADD could write to it now.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.
     pub fn make_ready(&self) -> Result<(), JournalError> {
         let dir = self.sandboxes();
         self.make_dirs()
-            .map_err(|cause| JournalError::io("cannot be made", &dir, &cause))?;
+            .map_err(|cause| JournalError::io("cannot be created", &dir, &cause))?;
         self.check_writable()
     }
 
-    /// Whether the journal could be written, as far as can be told without making anything.
+    /// Checks that the journal can be written, as far as that shows without creating anything.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.
@@ -241,7 +241,8 @@ impl Journal {
             .map_err(|cause| JournalError::io("cannot be written", there, &cause.into()))
     }
 
-    /// Refuses a journal that others than root can write to: a DEL runs what its records name.
+    /// Refuses a journal that users other than root can write to, because a DEL runs what its
+    /// records name.
     ///
     /// # Errors
     /// Code 109 with the directory and who can write to it.
@@ -256,11 +257,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Closes the directory to other users where it is open to them and holds nothing of others:
-    /// kubelet makes the directory of a mount with mode 0755, and a program that the agent puts into its
-    /// part of it is for nobody to run.
+    /// Removes the access of other users to the directory if it contains only entries of the
+    /// journal. Kubelet creates the directory of a mount with mode 0755, and no other user may run
+    /// a program that the agent puts into its part of the directory.
     fn close(&self) {
-        // One that others can write to is refused: who knows what they have put there.
+        // A directory that others can write to is refused instead: they may already have put files
+        // there.
         let is_open = fs::symlink_metadata(&self.dir).is_ok_and(|found| {
             let mode = found.mode() & 0o077;
             found.is_dir() && mode != 0 && mode & 0o022 == 0
@@ -275,19 +277,19 @@ impl Journal {
         };
         if is_open && all_ours() {
             let closed = fs::Permissions::from_mode(0o700);
-            // On a file system without modes it stays as it is.
+            // This fails harmlessly on a file system without modes.
             let _ = fs::set_permissions(&self.dir, closed);
         }
     }
 
-    /// The key in a record's header: a name alone may have been cut.
+    /// The key in a record's header, because a file name may be cut short.
     fn key_of(&self, path: &Path) -> Result<Option<Key>, String> {
         let Ok(bytes) = read(path) else {
             return Ok(None);
         };
         match Sandbox::replay(&bytes) {
             Ok(sandbox) => Ok(Some(sandbox.header.key())),
-            // Its writer may be at work: that is for the one who holds the sandbox's lock.
+            // Its writer may still be working; only the holder of the sandbox's lock can tell.
             Err(ReplayError::CutOff) => Ok(None),
             Err(cause) => match self.quarantine(path, &cause.to_string()) {
                 Ok(Lookup::Quarantined { file, cause }) => {
@@ -314,16 +316,17 @@ impl Journal {
     }
 }
 
-/// What the journal knows of an attachment.
+/// The result of looking up an attachment.
 #[derive(Debug)]
 pub enum Lookup {
     /// Its record.
     Found(Box<Sandbox>),
-    /// Nothing: never attached here, or detached.
+    /// No record: the attachment was never made here, or it is detached.
     Absent,
-    /// A record without its first line: either nothing was begun, or a power loss took what was.
+    /// A record without its first line: either nothing was started, or a power loss destroyed the
+    /// record.
     CutOff,
-    /// Something that was no record; it was put aside.
+    /// A file that was no record and is now in quarantine.
     Quarantined {
         /// Where it is now.
         file: String,
@@ -332,7 +335,7 @@ pub enum Lookup {
     },
 }
 
-/// Opens a record. Refuses symlinks, so that a record cannot be outside the journal.
+/// Opens a record. Refuses symlinks, so that a record cannot point outside the journal.
 fn open(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();

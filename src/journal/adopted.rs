@@ -1,12 +1,12 @@
-//! Sandboxes that somebody else attached: taken into the journal before they are detached.
+//! Adopts sandboxes that another plugin attached into the journal before they are detached.
 //!
-//! What was attached by Multus, or before Jackfield came to the node, has no record. It gets one
-//! before its DEL, in one piece, so that a DEL that fails or is ended leaves a debt like any
-//! other. Multus' cache is read only, so a marker says that a sandbox of it was taken over; else
-//! the next of a runtime's several DELs would begin anew.
+//! A sandbox that Multus attached, or that is older than Jackfield on this node, has no record.
+//! It gets a whole one before its DEL, so that a DEL that fails or is killed leaves a debt like any
+//! other. Jackfield only reads the cache of Multus, so a marker shows that a sandbox in it was
+//! adopted; otherwise the next DEL of the runtime would start again.
 //!
 //! ```text
-//! adopted/<container>@<ifname>      Multus' cache was taken over for this one
+//! adopted/<container>@<ifname>      this sandbox was adopted from Multus' cache
 //! ```
 
 use std::fs::{self, OpenOptions};
@@ -18,19 +18,19 @@ use crate::cni::ContainerId;
 
 use super::{Journal, JournalError, Key, MultusCache, Sandbox};
 
-/// The start of a name under which an adoption is written.
+/// The prefix of the temporary file of an adoption.
 pub(super) const ADOPTING: &str = "adopting.";
 
 impl Journal {
-    /// Writes the record of a sandbox that has none, as if its ADD had been ours.
+    /// Writes the record of a sandbox that has none, as if Jackfield had attached it.
     ///
     /// # Errors
-    /// Code 109: then nothing may be detached either.
+    /// Code 109; the caller must then detach nothing.
     pub fn adopt(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
         let path = self.path(&sandbox.header.key());
         let write = || -> io::Result<()> {
             self.make_dirs()?;
-            // Beside the records, not among them: half of one is none.
+            // Outside `sandboxes/`, because half a record is no record.
             let temporary = self.dir.join(format!("{ADOPTING}{}", std::process::id()));
             let mut file = OpenOptions::new()
                 .write(true)
@@ -44,7 +44,7 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
     }
 
-    /// Marks a sandbox of Multus' cache as taken over.
+    /// Marks a sandbox of Multus' cache as adopted.
     ///
     /// # Errors
     /// Code 109.
@@ -58,23 +58,23 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
     }
 
-    /// Whether a sandbox of Multus' cache was taken over before.
+    /// Whether a sandbox of Multus' cache was adopted.
     pub fn is_adopted(&self, key: &Key) -> bool {
         self.adoption(key).exists()
     }
 
-    /// Whether any sandbox of this container was taken over from Multus' cache.
+    /// Whether any sandbox of this container was adopted from Multus' cache.
     pub fn has_adopted(&self, container: &ContainerId) -> bool {
         self.adoptions().any(|(_, adopted)| adopted == *container)
     }
 
-    /// Every container of which a sandbox was taken over from Multus' cache.
+    /// Every container with a sandbox that was adopted from Multus' cache.
     pub fn adopted(&self) -> Vec<ContainerId> {
         self.adoptions().map(|(_, container)| container).collect()
     }
 
-    /// Drops the markers of sandboxes that are gone from Multus' cache, which then need none, and
-    /// what an adoption left that was ended before its record was whole.
+    /// Removes the markers of sandboxes that are gone from Multus' cache, and the files of
+    /// adoptions that were killed before their record was complete.
     pub fn prune_adopted(&self, cache: &MultusCache<'_>) {
         for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(ADOPTING) {
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// A sandbox that has come any distance reads back as it was written.
+    /// A sandbox reads back as it was written, whatever steps it has taken.
     #[test]
     fn an_adopted_sandbox_is_found_as_far_as_it_had_come() {
         let dir = tempfile::tempdir().unwrap();

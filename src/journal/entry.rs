@@ -1,4 +1,4 @@
-//! One open record: each step is one append.
+//! An open record; each step is one append.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -17,7 +17,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A new record with its header. A record of that name must not be there.
+    /// Creates a record with its header.
+    ///
+    /// # Errors
+    /// Those of the file system, also if a record of this name exists.
     pub(super) fn create(path: &Path, header: &Header) -> io::Result<Entry> {
         let mut bytes = Vec::with_capacity(4 << 10);
         record::write(
@@ -32,7 +35,7 @@ impl Entry {
             .open(path)?;
         let mut entry = Entry { file };
         entry.append(&bytes).inspect_err(|_| {
-            // A record that could not even hold its header must not be found later.
+            // A record without even a header must not be found later.
             let _ = std::fs::remove_file(path);
         })?;
         Ok(entry)
@@ -46,11 +49,11 @@ impl Entry {
         Ok(Entry { file })
     }
 
-    /// Writes steps down, in one piece.
+    /// Appends steps in one write.
     ///
     /// # Errors
-    /// When the disk is full or broken. The steps may then be there in part, which a later reading
-    /// takes as not there.
+    /// If the disk is full or broken. The steps may then be there in part; a reader ignores an
+    /// incomplete step.
     pub fn write(&mut self, steps: &[Step<'_>]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(1 << 10);
         for step in steps {

@@ -6,20 +6,20 @@ use std::path::Path;
 /// Why the journal could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Others than root could put records there.
-    #[error("journal {path}: {cause}; make it a directory of root's with mode 0700")]
+    /// Users other than root could put records into the journal.
+    #[error("journal {path}: {cause}; make it a directory owned by root, mode 0700")]
     Exposed {
         /// The directory.
         path: String,
         /// Who else can write there.
         cause: String,
     },
-    /// A file or directory.
+    /// A file or directory cannot be used.
     #[error("journal {path} {what}: {cause}; make journalDir a writable directory with free space")]
     Io {
         /// The path.
         path: String,
-        /// What could not be done.
+        /// The operation that failed.
         what: &'static str,
         /// Why.
         cause: String,

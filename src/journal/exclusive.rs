@@ -1,19 +1,19 @@
-//! What only one sandbox may have: a PCI device of a node, a hardware address or GUID of a layer-2
-//! network.
+//! Resources that only one sandbox may have: a PCI device of the node, and a hardware address or a
+//! GUID on a layer-2 segment.
 //!
 //! ```text
-//! exclusive/device-0000:01:10.0                   ─▶ the name of the record that has it
+//! exclusive/device-0000:01:10.0                   ─▶ the name of the record of its holder
 //! exclusive/mac-02:00:00:00:00:01@<segment>
 //! exclusive/guid-02:00:00:00:00:00:00:01@<segment>
-//! exclusive/mac-02:00:00:00:00:01                 by the previous release: of an unnamed segment
+//! exclusive/mac-02:00:00:00:00:01                 from the previous release, without a segment
 //! ```
 //!
-//! `<segment>` is a hash, since the name of a segment may be longer than a file's.
+//! `<segment>` is a hash, since the name of a segment may be too long for a file name.
 //!
-//! One symbolic link for each: its target is whole as soon as it is there, and finding a holder is
-//! one `readlink`, however many records there are. The records stay the truth: a link to a record
-//! that is gone, or that has no such thing, is nobody's, so a process that is ended between the
-//! two leaves nothing that would have to be cleaned up by hand.
+//! Each resource is a symbolic link: it appears together with its target, and finding a holder
+//! takes one `readlink`, however many records there are. The records decide: a link to a missing
+//! record, or to a record without the resource, holds nothing. So a process that is killed between
+//! writing the two leaves nothing to clean up by hand.
 
 use std::fmt;
 use std::fs;
@@ -30,22 +30,22 @@ use crate::npwg::RequestedMac;
 use crate::plan::{Attachment, Segment};
 use crate::private_dir;
 
-/// How many bytes of a segment's hash a file's name has.
+/// The number of bytes of a segment's hash in a file name.
 const HASH: usize = 16;
 
-/// Something that only one sandbox may have. A record of the previous release names no segment.
+/// A resource that only one sandbox may have. A record of the previous release names no segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exclusive {
     /// A PCI device.
     Device(PciAddress),
-    /// A hardware address that a pod asks for.
+    /// A hardware address that a pod requests.
     Mac(RequestedMac, Option<Segment>),
-    /// A GUID that a pod asks for.
+    /// A GUID that a pod requests.
     Guid(Guid, Option<Segment>),
 }
 
 impl Exclusive {
-    /// What an attachment needs for itself alone.
+    /// The exclusive resources of an attachment.
     pub fn of(attachment: &Attachment) -> Vec<Exclusive> {
         let device = attachment.device.as_ref().and_then(|device| device.pci());
         let segment = || attachment.segment.clone();
@@ -57,7 +57,8 @@ impl Exclusive {
         device.chain(macs).chain(guids).collect()
     }
 
-    /// The segment on which it is exclusive; none for a device, which is so on the node.
+    /// The segment on which the resource is exclusive; `None` for a device, which is exclusive on
+    /// the node.
     pub fn segment(&self) -> Option<&Segment> {
         match self {
             Exclusive::Device(_) => None,
@@ -65,7 +66,7 @@ impl Exclusive {
         }
     }
 
-    /// The address as the previous release kept it; none for a device, which has no segment.
+    /// The address in the form of the previous release; `None` for a device, which has no segment.
     pub fn without_segment(&self) -> Option<Exclusive> {
         match self {
             Exclusive::Device(_) => None,
@@ -107,10 +108,10 @@ impl fmt::Display for Exclusive {
 }
 
 impl Journal {
-    /// Takes `what` for the sandbox `key`, whose record is there already. The caller holds its
-    /// [`Turn`], since nobody else may come between reading a link and replacing it.
+    /// Reserves `what` for the sandbox `key`, which already has a record. The caller holds the
+    /// [`Turn`], since no other process may come between reading a link and replacing it.
     ///
-    /// Returns the sandbox that has it, when that is another one; nothing is taken then.
+    /// Returns the holder if another sandbox has it; nothing is reserved then.
     ///
     /// # Errors
     /// Code 109.
@@ -145,19 +146,19 @@ impl Journal {
         Ok(None)
     }
 
-    /// Gives back what the sandbox of `header` had for itself alone; its record goes next.
+    /// Releases the exclusive resources of the sandbox of `header`, whose record is removed next.
     pub fn give_back(&self, header: &Header) {
         let own = header.key().file_name();
         for what in header.attachments.iter().flat_map(Exclusive::of) {
             let link = self.exclusive().join(what.file_name());
             if fs::read_link(&link).is_ok_and(|name| name == Path::new(&own)) {
-                // What stays is nobody's as soon as the record is gone.
+                // A link that stays holds nothing once the record is gone.
                 let _ = fs::remove_file(&link);
             }
         }
     }
 
-    /// Whether `what` is that of the sandbox `key`, and nobody has taken it since.
+    /// Whether the sandbox `key` holds `what` and no other sandbox has taken it since.
     pub fn has(&self, key: &Key, what: &Exclusive) -> bool {
         let link = self.exclusive().join(what.file_name());
         fs::read_link(link).is_ok_and(|name| name == Path::new(&key.file_name()))
@@ -178,7 +179,7 @@ impl Journal {
         }
     }
 
-    /// The sandbox that has it by its record.
+    /// The sandbox of the record `name`, if that record has `what`.
     fn holder(&self, name: &Path, what: &Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
         let path = self.sandboxes().join(name);
         let bytes = match super::read(&path) {

@@ -1,8 +1,8 @@
-//! What an attachment is called.
+//! The key of an attachment.
 
 use crate::cni::{ContainerId, InterfaceName};
 
-/// What the runtime calls one attachment: container and interface (CNI 1.1.0 §3).
+/// The identity of an attachment for the runtime: container and interface (CNI 1.1.0 §3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// `CNI_CONTAINERID`.
@@ -12,8 +12,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// The file's name. A container ID that is too long for one is cut and told apart by its
-    /// checksum; the header holds the whole.
+    /// The file name of its record. A container ID that is too long is cut and made unique by its
+    /// checksum; the header holds all of it.
     pub(super) fn file_name(&self) -> String {
         const LONGEST: usize = 200;
         let container = self.container.as_str();

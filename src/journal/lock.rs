@@ -1,11 +1,11 @@
 //! One lock per sandbox, across processes.
 //!
-//! It is a `flock` whose descriptor every delegate inherits, so it lives as long as any of them:
-//! when Jackfield is ended in the middle of an ADD, its orphaned delegate keeps the lock, and the
-//! DEL that comes next sees that orphan out before it goes on. No ADD runs on beside a DEL.
+//! The lock is a `flock` whose descriptor every delegate inherits, so it lives as long as any of
+//! them. If Jackfield is killed in the middle of an ADD, its orphaned delegate keeps the lock, and
+//! the next DEL waits for that orphan before it goes on. So no ADD runs beside a DEL.
 //!
-//! An orphan first has a moment to finish: a plugin that is ended half way may leave what its own
-//! DEL does not know of, such as an interface that has not got its name yet.
+//! An orphan first has a moment to finish: a plugin that is killed halfway may leave state behind
+//! that its own DEL does not know about, such as an interface that does not have its name yet.
 
 mod error;
 mod holders;
@@ -24,16 +24,16 @@ use crate::private_dir;
 
 pub use self::error::LockError;
 
-/// The first pause before it is tried again; it doubles.
+/// The first pause before the next attempt; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
-/// How long it takes at most to look again whether the lock is free.
+/// The longest pause before the next attempt.
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
-/// How long the orphans of a dead Jackfield may take to finish what they are at; plugins take
+/// How long the orphans of a dead Jackfield may take to finish their work; plugins take
 /// milliseconds.
 const ORPHANS_FINISH_WITHIN: Duration = Duration::from_millis(500);
-/// How long it is looked who holds the lock, for the error.
+/// How long to search for the holders of the lock for the error message.
 const NAMES_WITHIN: Duration = Duration::from_millis(200);
-/// How long they may take to die.
+/// How long the orphans may take to die.
 const ORPHANS_DIE_WITHIN: Duration = Duration::from_secs(5);
 
 /// The lock of one sandbox, held.
@@ -46,14 +46,14 @@ pub struct Lock {
 impl Lock {
     /// Takes the lock of `container` below `dir`, by `deadline`.
     ///
-    /// A live Jackfield that holds it is waited for. Orphans of a dead one are ended when they do
-    /// not end by themselves, by half of the time that there is at the latest.
+    /// Waits for a live Jackfield that holds it. Kills the orphans of a dead one if they do not
+    /// finish by themselves, after half of the available time at the latest.
     ///
     /// # Errors
     /// [`LockError::Busy`] past the deadline: the runtime may try again (code 11).
     pub fn take(dir: &Path, container: &ContainerId, deadline: Instant) -> Result<Lock, LockError> {
         let path = path(dir, container);
-        // Whoever can write here decides how long this call waits.
+        // A user who can write here could make this call wait.
         private_dir::check(dir).map_err(|cause| LockError::io(dir, &cause))?;
         let mut pause = FIRST_PAUSE;
         let mut orphans_seen: Option<Instant> = None;
@@ -69,7 +69,7 @@ impl Lock {
                     };
                     return lock.claim().map_err(|cause| LockError::io(&path, &cause));
                 }
-                // Its holder took the file away with it: there is a new one to lock.
+                // Its holder has removed the file; there is a new file to lock.
                 Ok(()) => continue,
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(cause)) => return Err(LockError::io(&path, &cause)),
@@ -78,7 +78,7 @@ impl Lock {
             let owner_lives = owner(&file).is_some_and(|owner| holds(owner, &file, name));
             let orphans = match owner_lives {
                 true => Vec::new(),
-                // All processes are looked through.
+                // The recorded owner does not hold it, so search all processes.
                 false => holders(&file, name, deadline),
             };
             if orphans.is_empty() {
@@ -101,8 +101,8 @@ impl Lock {
         }
     }
 
-    /// Takes the lock of `container` below `dir` where nobody has it: neither waits for anybody nor
-    /// ends an orphan.
+    /// Takes the lock of `container` below `dir` if it is free. Neither waits for a holder nor
+    /// kills an orphan.
     #[must_use]
     pub fn take_if_free(dir: &Path, container: &ContainerId) -> Option<Lock> {
         let path = path(dir, container);
@@ -115,7 +115,7 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
-    /// Writes down who holds it, and lets the delegates inherit it.
+    /// Records this process as the owner, and lets delegates inherit the lock.
     fn claim(mut self) -> io::Result<Lock> {
         fcntl(&self.file, FcntlArg::F_SETFD(FdFlag::empty()))?;
         self.file.set_len(0)?;
@@ -126,24 +126,24 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Takes the file away while it is still locked: what a delegate left running in the
-    /// background holds on to is then nobody's lock.
+    /// Removes the file while it is still locked, so that a delegate left running in the background
+    /// blocks no later call.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }
 }
 
-/// The turn to take what only one sandbox may have: one process at a time, across the node.
+/// The turn to reserve resources that only one sandbox may have: one process at a time on the node.
 ///
-/// It is a `flock` on the directory of the locks, which nobody but root can open.
+/// It is a `flock` on the directory of the locks, which only root can open.
 #[derive(Debug)]
 pub struct Turn {
     _dir: File,
 }
 
 impl Turn {
-    /// Waits for the turn, by `deadline`. It ends when the value is dropped.
+    /// Waits for the turn, by `deadline`. The turn ends when the value is dropped.
     ///
     /// # Errors
     /// [`LockError::Busy`] past the deadline: the runtime may try again (code 11).
@@ -207,7 +207,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// The Jackfield that took the lock, by what it wrote.
+/// The process ID of the Jackfield that took the lock, as it recorded it.
 fn owner(mut file: &File) -> Option<i32> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;

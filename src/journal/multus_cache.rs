@@ -1,14 +1,14 @@
-//! What Multus keeps of the pods that it attached (key `cniDir`): read, and cleared away only of
-//! pods that we detached, when the node goes back to Multus.
+//! The cache in which Multus keeps the pods that it attached (key `cniDir`). Jackfield only reads
+//! it, except that it removes the pods that it detached when the node goes back to Multus.
 //!
 //! ```text
 //! <cniDir>/<container>                                the delegates, in order of attachment
 //! <cniDir>/results/<network>-<container>-<interface>  libcni's: config, arguments, result
 //! ```
 //!
-//! Neither file alone says all: the first knows the order and what was requested, the second the
-//! arguments and the result. Either may be gone or damaged; what the other one says is used then,
-//! since whatever is not detached leaks.
+//! Neither file is complete: the first has the order and the requests, the second the arguments and
+//! the result. If one is missing or damaged, the other one is used alone, since whatever is not
+//! detached leaks.
 
 mod delegate;
 mod result_file;
@@ -26,7 +26,7 @@ use crate::plan::Attachment;
 use delegate::Delegate;
 use result_file::ResultFile;
 
-/// The largest file that is read, in bytes.
+/// The size limit of a file, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
 /// A directory in which Multus keeps its cache.
@@ -35,42 +35,42 @@ pub struct MultusCache<'a> {
     dir: &'a Path,
 }
 
-/// What is known of one sandbox that Multus attached.
+/// What the cache has about one sandbox.
 #[derive(Debug, Default)]
 pub struct CachedSandbox {
     /// Its attachments in their order.
     pub attachments: Vec<CachedAttachment>,
-    /// The netns that it had.
+    /// The path of its network namespace.
     pub netns: Option<String>,
-    /// What could not be read, a line each.
+    /// The parts that could not be read, one line each.
     pub damage: Vec<String>,
 }
 
 /// One attachment that Multus made.
 #[derive(Debug)]
 pub struct CachedAttachment {
-    /// Its plugins and what they were told.
+    /// Its plugins and their arguments.
     pub attachment: Attachment,
-    /// CNI_ARGS as the plugins got them; empty when that is not known.
+    /// The CNI_ARGS that the plugins got; empty if they are not known.
     pub args: String,
-    /// What they answered.
+    /// The result of the plugins.
     pub result: Option<CniResult>,
 }
 
 impl CachedSandbox {
-    /// Whether Multus knew the sandbox, be it that nothing of that can be read any more.
+    /// Whether Multus knew the sandbox, even if nothing about it can be read.
     pub fn is_known(&self) -> bool {
         !self.attachments.is_empty() || !self.damage.is_empty()
     }
 }
 
 impl<'a> MultusCache<'a> {
-    /// The cache in `dir`; nothing is read yet.
+    /// The cache in `dir`. Reads nothing yet.
     pub fn new(dir: &'a Path) -> MultusCache<'a> {
         MultusCache { dir }
     }
 
-    /// Everything about one sandbox; nothing when Multus never attached it.
+    /// Everything about one sandbox; empty if Multus never attached it.
     pub fn read(&self, key: &Key) -> CachedSandbox {
         let mut sandbox = CachedSandbox::default();
         let mut results = self.results(&key.container, &mut sandbox.damage);
@@ -93,7 +93,8 @@ impl<'a> MultusCache<'a> {
                 )),
             }
         }
-        // What only the results know: the cluster network first, the others by their names.
+        // Attachments that only the results have: the cluster network first, the others by their
+        // names.
         results.sort_by_key(|result| (!result.is_of(&key.ifname), result.sort_key()));
         for result in results {
             sandbox.netns = sandbox.netns.or_else(|| result.netns());
@@ -105,7 +106,7 @@ impl<'a> MultusCache<'a> {
         sandbox
     }
 
-    /// Every container of which the cache has something.
+    /// Every container in the cache.
     pub fn containers(&self) -> Vec<ContainerId> {
         let sandboxes = files(self.dir).filter_map(|path| name_of(&path).parse().ok());
         let results = files(&self.dir.join("results"));
@@ -117,14 +118,14 @@ impl<'a> MultusCache<'a> {
         containers
     }
 
-    /// Whether anything of a container is still there.
+    /// Whether the cache still has anything about a container.
     pub fn has(&self, container: &ContainerId) -> bool {
         let part = format!("-{container}-");
         self.dir.join(container.as_str()).is_file()
             || files(&self.dir.join("results")).any(|path| name_of(&path).contains(&part))
     }
 
-    /// Takes away everything of a container that is detached: Multus will not be told of it.
+    /// Removes everything about a detached container, since Multus will get no DEL for it.
     pub fn forget(&self, container: &ContainerId) {
         let sandbox = self.dir.join(container.as_str());
         if sandbox.is_file() {
@@ -144,7 +145,7 @@ impl<'a> MultusCache<'a> {
 
     fn delegates(&self, key: &Key, damage: &mut Vec<String>) -> Vec<(usize, Delegate)> {
         let path = self.dir.join(key.container.as_str());
-        // Only a plain file is the sandbox's; a container may be called "results".
+        // Only a regular file belongs to a sandbox; a container may have the ID `results`.
         if !path.is_file() {
             return Vec::new();
         }

@@ -1,7 +1,8 @@
-//! Detachments that failed and are to be tried again, although no runtime asks.
+//! Failed detachments, which Jackfield retries without a request of the runtime.
 //!
-//! Neither runtime retries a DEL reliably, so each DEL and STATUS has one tried that is due. A marker
-//! per record keeps the look for one at the cost of an empty directory.
+//! No runtime retries a DEL reliably, so each DEL and each STATUS starts the retry of one
+//! detachment that is due. There is one marker per owed record, so that looking for one usually
+//! costs no more than reading an empty directory.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use crate::cni::{ContainerId, InterfaceName};
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
-/// How many markers are looked at for one that is due.
+/// How many markers are read in search of one that is due.
 const LOOKED_AT: usize = 64;
 
 /// A detachment that failed.
@@ -24,30 +25,30 @@ const LOOKED_AT: usize = 64;
 pub struct Owed {
     container: ContainerId,
     ifname: InterfaceName,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// When it is due again, in seconds since the epoch.
+    /// When the retry is due, in seconds since the epoch.
     due: u64,
-    /// Since when it is owed, likewise.
+    /// Since when it is owed, in seconds since the epoch.
     #[serde(default = "now")]
     since: u64,
-    /// Why it failed last.
+    /// The reason of the last failure.
     pub cause: String,
 }
 
 impl Owed {
-    /// Whether its time has come. One that is further off than any wait was written by a clock
-    /// that has been set back since.
+    /// Whether the retry is due. A time that is further off than the longest wait was written
+    /// before the clock was set back.
     fn is_due(&self, now: u64) -> bool {
         self.due <= now || self.due - now > LONGEST_WAIT.as_secs()
     }
 
-    /// Whether it has been owed for longer than that.
+    /// Whether it has been owed for longer than `age`.
     pub fn is_older_than(&self, age: Duration) -> bool {
         now().saturating_sub(self.since) > age.as_secs()
     }
 
-    /// Whose detachment.
+    /// The attachment that is to be detached.
     pub fn key(&self) -> Key {
         Key {
             container: self.container.clone(),
@@ -57,10 +58,10 @@ impl Owed {
 }
 
 impl Journal {
-    /// Marks the record of `key` as owed, due after a while.
+    /// Marks the record of `key` as owed, with its retry due after a wait.
     ///
     /// # Errors
-    /// Code 109. The record itself stays: the next DEL of the same container finds it all the same.
+    /// Code 109. The record itself stays: the next DEL of the same container still finds it.
     pub fn owe(&self, key: &Key, cause: &str) -> Result<Owed, JournalError> {
         let before = self.owed(key);
         let since = before.as_ref().map_or_else(now, |owed| owed.since);
@@ -92,8 +93,8 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
     }
 
-    /// Has what is owed for `key` wait that long, since somebody is at it, and returns whether it
-    /// was due. The caller holds the sandbox's lock.
+    /// Postpones the retry of `key` by `by`, since the caller works on it. Returns whether the
+    /// retry was due. The caller holds the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
@@ -103,19 +104,19 @@ impl Journal {
         })
     }
 
-    /// What is owed for `key`.
+    /// The owed detachment of `key`, if there is one.
     pub fn owed(&self, key: &Key) -> Option<Owed> {
         serde_json::from_slice(&fs::read(self.marker(key)).ok()?).ok()
     }
 
-    /// Everything that is owed, in no order.
+    /// All owed detachments, in no order.
     pub fn all_owed(&self) -> Vec<Owed> {
         self.markers()
             .filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
             .collect()
     }
 
-    /// One detachment that is due now, other than that of `but`.
+    /// One detachment whose retry is due, except that of `but`.
     pub fn due(&self, but: Option<&Key>) -> Option<Owed> {
         let now = now();
         self.markers()
@@ -142,8 +143,8 @@ impl Journal {
             })
     }
 
-    /// A marker on its way; no container's ID begins with a period. One per key is enough, since
-    /// debts are written under the sandbox's lock.
+    /// The temporary file of a marker; no container ID begins with a period. One per key is enough,
+    /// since debts are written under the lock of the sandbox.
     pub(super) fn unfinished_marker(&self, key: &Key) -> PathBuf {
         self.dir.join("owed").join(format!(".{}", key.file_name()))
     }

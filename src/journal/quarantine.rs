@@ -1,8 +1,8 @@
-//! Records that cannot be read: put aside, named, and seen to once.
+//! Quarantine for records that cannot be read. A DEL handles each of them once.
 //!
 //! ```text
-//! quarantine/<container>@<ifname>.<pid>             what was attached is not known any more
-//! quarantine/<container>@<ifname>.<pid>.detached    it was detached as far as it could be known
+//! quarantine/<container>@<ifname>.<pid>             what was attached is unknown
+//! quarantine/<container>@<ifname>.<pid>.detached    a DEL has detached what it could find
 //! ```
 
 use std::fs;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use super::{Journal, JournalError, Key, Lookup};
 
-/// The ending of what a DEL has seen to.
+/// The suffix of a file that a DEL has handled.
 pub(super) const SETTLED: &str = ".detached";
 
 impl Journal {
-    /// Puts a file aside that is no record.
+    /// Moves a file that is no record to quarantine.
     pub(super) fn quarantine(&self, path: &Path, cause: &str) -> Result<Lookup, JournalError> {
         let name = path
             .file_name()
@@ -33,13 +33,13 @@ impl Journal {
         })
     }
 
-    /// Whether a record of `key` was put aside and nobody has detached since what it was about.
+    /// Whether a record of `key` is in quarantine and no DEL has handled it since.
     pub fn is_lost(&self, key: &Key) -> bool {
         self.aside(key).next().is_some()
     }
 
-    /// What the records of `key` that were put aside were about is detached, as far as it could
-    /// be known. The files stay for whoever wants to know why.
+    /// Marks the quarantined records of `key` as handled, after a DEL has detached what it could
+    /// find. The files stay for later inspection.
     pub fn settle_lost(&self, key: &Key) {
         for path in self.aside(key) {
             let mut settled = path.clone().into_os_string();

@@ -1,10 +1,10 @@
-//! Records that survive being cut off: length and checksum in front, JSON behind.
+//! Records that show whether they were cut off: length and checksum, then JSON.
 //!
 //! ```text
 //! <length, 8 hex digits> <crc32, 8 hex digits> <JSON of that length>\n
 //! ```
 
-/// Bytes in front of a record's JSON.
+/// The number of bytes before a record's JSON.
 const FRONT: usize = 8 + 1 + 8 + 1;
 
 /// Appends one record to `out`.
@@ -16,7 +16,7 @@ pub fn write(out: &mut Vec<u8>, json: &[u8]) {
     out.push(b'\n');
 }
 
-/// The records of a file up to the first that is not whole.
+/// The records of a file up to the first incomplete one.
 pub fn read(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (record, rest) = next(bytes)?;
@@ -25,8 +25,8 @@ pub fn read(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether the writing of the first record was cut off: what is there is the beginning of one, and
-/// no more.
+/// Whether the write of the first record was cut off: the file holds only the beginning of a
+/// record.
 pub fn is_cut_off(bytes: &[u8]) -> bool {
     let front = bytes.get(..FRONT.min(bytes.len())).unwrap_or_default();
     let is_front = front.iter().enumerate().all(|(place, byte)| match place {
@@ -37,7 +37,7 @@ pub fn is_cut_off(bytes: &[u8]) -> bool {
     is_front && announced().is_none_or(|whole| bytes.len() < whole)
 }
 
-/// Whether a file holds whole records and nothing besides.
+/// Whether a file holds complete records and nothing else.
 pub fn is_whole(mut bytes: &[u8]) -> bool {
     while let Some((_, rest)) = next(bytes) {
         bytes = rest;

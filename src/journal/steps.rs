@@ -1,4 +1,4 @@
-//! What a record says: a header with every intent, then what was done, step by step.
+//! The content of a record: a header with every intent, then what was done, step by step.
 
 use super::{Key, record, wire};
 use crate::baseline::DeviceState;
@@ -7,15 +7,16 @@ use crate::cluster::PodName;
 use crate::cni::{CniResult, ContainerId, InterfaceName};
 use crate::plan::Attachment;
 
-/// The newest format. The one before, which knew no baseline, is still read, and still written
-/// where there is no device: an older release can read those.
+/// The current format. The previous format, which has no baseline, is still read. It is still
+/// written for sandboxes without a device, so that an older release can read those.
 const FORMAT: u32 = 2;
 
-/// The first record: whom it is about, and everything that will be attempted, in order.
+/// The first record: the sandbox, and everything that will be attempted, in order.
 #[derive(Debug, Clone)]
 pub struct Header {
     pub(super) format: u32,
-    /// The boot in which this was written; another one means that every netns of then is gone.
+    /// The ID of the boot in which this was written. In another boot every network namespace of
+    /// that time is gone.
     pub boot: String,
     /// `CNI_CONTAINERID`.
     pub container: ContainerId,
@@ -23,18 +24,18 @@ pub struct Header {
     pub ifname: InterfaceName,
     /// `CNI_NETNS`.
     pub netns: String,
-    /// Which network namespace that was.
+    /// The identity of that network namespace.
     pub netns_id: String,
     /// `CNI_ARGS` as the runtime gave them.
     pub args: String,
-    /// The pod, where the runtime names one.
+    /// The pod, if the runtime names one.
     pub pod: Option<PodName>,
-    /// Every attachment, in the order in which they are attached.
+    /// Every attachment, in the order of attaching.
     pub attachments: Vec<Attachment>,
 }
 
 impl Header {
-    /// A header in the format that this binary writes.
+    /// A header in the format of this release.
     #[allow(
         clippy::too_many_arguments,
         reason = "one argument per field, each of its own type"
@@ -63,8 +64,8 @@ impl Header {
         }
     }
 
-    /// The sandbox as a message to the owner of `pod` names it; `None` where it is of another
-    /// namespace, whose pods are not for that owner to know.
+    /// The name of the sandbox in a message to the owner of `pod`. `None` if it belongs to another
+    /// namespace, whose pods are not that owner's business.
     pub fn named_for(&self, pod: Option<&PodName>) -> Option<String> {
         let namespace = |pod: &PodName| pod.namespace.clone();
         if self.pod.as_ref().map(namespace) != pod.map(namespace) {
@@ -75,7 +76,7 @@ impl Header {
         Some(format!("{pod}container {}", self.container))
     }
 
-    /// What the runtime calls this attachment.
+    /// The key of this attachment.
     pub fn key(&self) -> Key {
         Key {
             container: self.container.clone(),
@@ -87,13 +88,14 @@ impl Header {
 /// One step, written before the act that it announces or right after the act that it reports.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// The devices as they were before anything ran.
+    /// The state of the devices before any delegate ran.
     Baseline(&'a [DeviceState]),
     /// The delegates of this attachment are about to run.
     Started(usize),
-    /// They have answered.
+    /// The delegates of this attachment have succeeded.
     Attached(usize, &'a CniResult),
-    /// The delegate at this place of the attachment's chain has failed, and none after it ran.
+    /// The delegate at this position in the chain of this attachment has failed, and none after it
+    /// ran.
     Failed(usize, usize),
     /// Routes are about to change for this attachment.
     Routes(usize, &'a RouteChange),
@@ -103,55 +105,55 @@ pub enum Step<'a> {
     Detached(usize),
 }
 
-/// Default routes that an attachment takes away and puts in.
+/// The default routes that an attachment removes and adds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RouteChange {
-    /// What was there before.
+    /// The removed routes.
     pub removed: Vec<crate::kernel::DefaultRoute>,
-    /// What was put in its place.
+    /// The added routes.
     pub added: Vec<crate::kernel::DefaultRoute>,
 }
 
-/// How far one attachment has come.
+/// The progress of one attachment.
 #[derive(Debug, Clone, Default)]
 pub struct Attached {
     /// Its delegates may have run.
     pub started: bool,
-    /// What they answered.
+    /// The result of its delegates.
     pub result: Option<CniResult>,
-    /// The place in its chain of the delegate that failed.
+    /// The position in its chain of the delegate that failed.
     pub failed_at: Option<usize>,
-    /// Which routes it changed.
+    /// The routes that it changed.
     pub routes: RouteChange,
-    /// It is detached again.
+    /// It has been detached.
     pub detached: bool,
 }
 
 impl Attached {
-    /// Whether a DEL has to see to it.
+    /// Whether a DEL has to detach it.
     pub fn is_owed(&self) -> bool {
         self.started && !self.detached
     }
 }
 
-/// A record, read back.
+/// A sandbox as its record describes it.
 #[derive(Debug)]
 pub struct Sandbox {
-    /// Whom it is about and what was intended.
+    /// The sandbox and its intents.
     pub header: Header,
-    /// How far each attachment has come; as long as `header.attachments`.
+    /// The progress of each attachment; as long as `header.attachments`.
     pub progress: Vec<Attached>,
-    /// Its devices as they were before anything ran.
+    /// The state of its devices before any delegate ran.
     pub baseline: Vec<DeviceState>,
-    /// Whether the ADD came to its end.
+    /// Whether the ADD completed.
     pub complete: bool,
-    /// Whether steps may be lost, so that everything that was intended may have been begun: the
-    /// end of the record is torn, or a power loss came before the ADD's end.
+    /// Whether steps may be lost, so that everything that was intended may have been started: the
+    /// end of the record is torn, or a power loss interrupted the ADD.
     pub is_torn: bool,
 }
 
 impl Sandbox {
-    /// Reads a record back, up to its first step that is not whole.
+    /// Reads a record up to its first incomplete step.
     pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, ReplayError> {
         let mut records = record::read(bytes);
         let first = records.next().ok_or(if record::is_cut_off(bytes) {
@@ -206,7 +208,7 @@ impl Sandbox {
         }
     }
 
-    /// A sandbox of which nothing has been attached yet.
+    /// A sandbox with nothing attached yet.
     pub fn planned(header: Header) -> Sandbox {
         let progress = vec![Attached::default(); header.attachments.len()];
         Sandbox {
@@ -218,7 +220,7 @@ impl Sandbox {
         }
     }
 
-    /// The record as it would be, had it been written step by step.
+    /// The record as if it had been written step by step.
     pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(4 << 10);
         let header = wire::Header::from(&self.header);
@@ -253,8 +255,8 @@ impl Sandbox {
         Ok(bytes)
     }
 
-    /// The attachments that a DEL has to see to, last first. A DEL of what was never begun does no
-    /// harm (CNI 1.1.0 §2 DEL).
+    /// The attachments that a DEL has to detach, last first. A DEL of an attachment that was never
+    /// started does no harm (CNI 1.1.0 §2 DEL).
     pub fn to_detach(&self) -> Vec<usize> {
         let is_owed =
             |attached: &Attached| attached.is_owed() || (self.is_torn && !attached.detached);
@@ -268,12 +270,12 @@ impl Sandbox {
 /// Why a file is no record.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReplayError {
-    /// Its writer was ended before the header was whole, so nothing was begun.
+    /// Its writer was killed before the header was complete, so nothing was started.
     #[error("its header was never finished")]
     CutOff,
     #[error("its header is damaged")]
     Damaged,
-    #[error("its format {0} is not one that this version reads")]
+    #[error("its format {0} is not supported by this version")]
     Format(u32),
     #[error("{0}")]
     Json(#[from] serde_json::Error),

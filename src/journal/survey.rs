@@ -1,4 +1,4 @@
-//! The whole journal as it lies there, changing nothing: for whoever wants to know how a node is.
+//! Reads the whole journal without changing it, for commands that show the state of a node.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -15,19 +15,19 @@ use crate::cluster::PodName;
 use crate::cni::ContainerId;
 use crate::kernel::PodNetns;
 
-/// Everything that a journal holds.
+/// The content of a journal.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// The records that can be read.
     pub records: Vec<Surveyed>,
-    /// Files among the records that are none, each with the reason and its age.
+    /// The files among the records that are no records, each with the reason and its age.
     pub damaged: Vec<Damaged>,
-    /// What was put aside.
+    /// The files in quarantine.
     pub quarantined: Vec<Quarantined>,
 }
 
 impl Survey {
-    /// The files of which nobody knows what they were about, and that no DEL has seen to.
+    /// The unreadable files that no DEL has handled.
     pub fn unknown(&self) -> Vec<&Path> {
         let damaged = self.damaged.iter().map(|it| it.path.as_path());
         let aside = self.quarantined.iter().filter(|it| !it.is_settled);
@@ -38,13 +38,13 @@ impl Survey {
 /// A record.
 #[derive(Debug)]
 pub struct Surveyed {
-    /// What it says.
+    /// The sandbox that it describes.
     pub sandbox: Sandbox,
     /// Its file.
     pub path: PathBuf,
     /// How long ago it was written to.
     pub age: Duration,
-    /// Whether it ends in a step that was never written to its end.
+    /// Whether its last step is incomplete.
     pub is_torn: bool,
 }
 
@@ -57,24 +57,24 @@ pub struct Damaged {
     pub cause: String,
     /// How long ago it was written to.
     pub age: Duration,
-    /// Whether it may be one whose writer is still at work.
+    /// Whether its writer may still be working.
     pub may_be_unfinished: bool,
 }
 
-/// A file that was put aside.
+/// A file in quarantine.
 #[derive(Debug)]
 pub struct Quarantined {
     /// The file.
     pub path: PathBuf,
-    /// Whether what it was about is detached since, as far as that could be known.
+    /// Whether a DEL has since detached what it could find of it.
     pub is_settled: bool,
 }
 
 impl Journal {
-    /// Reads everything and leaves all of it where it is.
+    /// Reads everything and changes nothing.
     ///
     /// # Errors
-    /// Code 109 when a directory is there and cannot be read.
+    /// Code 109 if a directory exists and cannot be read.
     pub fn survey(&self) -> Result<Survey, JournalError> {
         let mut survey = Survey::default();
         for entry in self.entries("sandboxes")? {
@@ -125,7 +125,7 @@ impl Journal {
         self.owners().any(|owner| owner.is(pod))
     }
 
-    /// Whom the records are about, read one at a time.
+    /// The owners of the records, read one at a time.
     fn owners(&self) -> impl Iterator<Item = Owner> {
         let entries = fs::read_dir(self.sandboxes()).into_iter().flatten();
         entries.flatten().filter_map(|entry| {
@@ -134,10 +134,11 @@ impl Journal {
         })
     }
 
-    /// The containers on record that are in the network namespace of this identity: the kernel
-    /// gives one again once it is gone, so it has to be where they have it on record, too.
+    /// The containers on record in the network namespace with this identity. The kernel reuses an
+    /// identity once its namespace is gone, so the namespace must also still be at the path on
+    /// record.
     pub fn containers_in(&self, netns_id: &str) -> Vec<ContainerId> {
-        // A call without one, as the last DELs of a pod are.
+        // The call names no namespace, like the last DELs of a pod.
         if netns_id.is_empty() {
             return Vec::new();
         }
@@ -151,7 +152,7 @@ impl Journal {
         owners.map(|owner| owner.container).collect()
     }
 
-    /// What an adoption left that was ended before its record was whole.
+    /// The files of adoptions that were killed before their record was complete.
     pub fn half_adopted(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         entries
@@ -160,7 +161,7 @@ impl Journal {
             .collect()
     }
 
-    /// The files of a directory in the order of their names.
+    /// The files of a directory, sorted by name.
     fn entries(&self, name: &str) -> Result<Vec<DirEntry>, JournalError> {
         let dir = self.dir.join(name);
         let failed = |cause: io::Error| JournalError::io("cannot be read", &dir, &cause);
@@ -175,7 +176,7 @@ impl Journal {
     }
 }
 
-/// How long ago a file was written to; nothing where that cannot be told.
+/// How long ago a file was written to; zero if that is unknown.
 fn age(entry: &DirEntry) -> Duration {
     let changed = entry.metadata().and_then(|metadata| metadata.modified());
     let age = changed.map(|changed| SystemTime::now().duration_since(changed));

@@ -1,4 +1,4 @@
-//! What a journal makes of files that a killed process left behind.
+//! How the journal handles files that a killed process left behind.
 
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -67,7 +67,8 @@ fn a_directory_that_others_can_write_takes_and_gives_no_record() {
     }
 }
 
-/// The agent has root's user ID, so a descriptor of a file of root's would be enough to write it.
+/// The agent has root's user ID, so the descriptor of a file that root owns would be enough to
+/// write to it.
 #[test]
 fn a_record_that_is_lent_can_be_synced_and_no_longer_belongs_to_root() {
     let dir = tempfile::tempdir().unwrap();

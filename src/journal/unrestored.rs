@@ -1,11 +1,11 @@
-//! Devices that are not as they were before a pod had them, although that pod is detached.
+//! Devices that could not be restored after their pod was detached.
 //!
 //! ```text
-//! unrestored/<address>      a device, as it was and what of it could not be put back
+//! unrestored/<address>      the earlier state of a device, and what could not be restored
 //! ```
 //!
-//! The next ADD that gets such a device tries again, refuses it while others would take its pod for
-//! the one before, and has the state before that one for its own baseline.
+//! The next ADD that gets such a device retries the restoration, and refuses the device while
+//! others would mistake its pod for the previous one. Its baseline is the state in this file.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,20 +18,20 @@ use crate::boot::boot_id;
 use crate::cluster::PodName;
 use crate::private_dir;
 
-/// A device that is not as it was.
+/// A device that could not be restored.
 #[derive(Debug, Clone)]
 pub struct Unrestored {
     pub(super) boot: String,
-    /// As it was before the pod had it.
+    /// Its state before the pod had it.
     pub before: DeviceState,
-    /// The pod, where the runtime named one.
+    /// The pod, if the runtime named one.
     pub pod: Option<PodName>,
-    /// What could not be put back and why, a line each.
+    /// What could not be restored and why, one line each.
     pub causes: Vec<String>,
 }
 
 impl Unrestored {
-    /// A device of this boot.
+    /// An entry of this boot.
     pub fn new(before: DeviceState, pod: Option<PodName>, causes: Vec<String>) -> Unrestored {
         Unrestored {
             boot: boot_id(),
@@ -41,7 +41,7 @@ impl Unrestored {
         }
     }
 
-    /// Whether `now` is the same device still: a boot and its physical function make it anew.
+    /// Whether `now` is still the same device: a reboot and its physical function recreate it.
     pub fn is_about(&self, now: &DeviceState) -> bool {
         let generations = self.before.generation.zip(now.generation);
         let is_made_anew = generations.is_some_and(|(before, now)| before != now);
@@ -50,7 +50,7 @@ impl Unrestored {
 }
 
 impl Journal {
-    /// Keeps what is known of a device that is not as it was.
+    /// Records an unrestored device.
     ///
     /// # Errors
     /// Code 109.
@@ -69,14 +69,14 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
     }
 
-    /// What is known of a device, where it is not as it was.
+    /// The record of a device if it is unrestored.
     pub fn unrestored(&self, address: PciAddress) -> Option<Unrestored> {
         let text = super::read(&self.unrestored_path(address)).ok()?;
         let read: wire::Unrestored<'_> = serde_json::from_slice(&text).ok()?;
         Some(read.into())
     }
 
-    /// Every device that is not as it was, by address.
+    /// Every unrestored device, by address.
     pub fn all_unrestored(&self) -> Vec<Unrestored> {
         let names = self.unrestored_names().into_iter();
         let addresses = names.filter_map(|name| name.parse().ok());
@@ -85,13 +85,13 @@ impl Journal {
             .collect()
     }
 
-    /// The device is as it was, or another one.
+    /// Removes the record of a device that is restored or was replaced by another one.
     pub fn forget_unrestored(&self, address: PciAddress) {
-        // One that stays is compared with the device again.
+        // A file that stays is compared with the device again.
         let _ = fs::remove_file(self.unrestored_path(address));
     }
 
-    /// The addresses of all of them, in order.
+    /// The addresses of all unrestored devices, in order.
     pub(super) fn unrestored_names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir.join("unrestored"));
         let names = entries.into_iter().flatten().flatten();

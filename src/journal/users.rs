@@ -1,4 +1,4 @@
-//! Whose the devices of this node are, by the records.
+//! The users of the devices of this node, according to the records.
 
 use std::fs;
 use std::io;
@@ -14,9 +14,9 @@ use crate::cni::{ContainerId, InterfaceName};
 /// An attachment that has a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceUser {
-    /// The device, with its resource and the driver that it had.
+    /// The device, with its resource and its driver at the time of the ADD.
     pub device: AllocatedDevice,
-    /// The pod, where the runtime named one.
+    /// The pod, if the runtime named one.
     pub pod: Option<PodName>,
     /// The sandbox.
     pub container: ContainerId,
@@ -26,12 +26,13 @@ pub struct DeviceUser {
     pub interface: InterfaceName,
     /// The network namespace.
     pub netns: String,
-    /// Whether its ADD came to its end.
+    /// Whether its ADD completed.
     pub complete: bool,
 }
 
 impl DeviceUser {
-    /// Those of one sandbox, in the order of its attachments; none that is detached.
+    /// The device users of one sandbox, in the order of its attachments, without those that are
+    /// detached.
     pub fn of(sandbox: &Sandbox) -> Vec<DeviceUser> {
         let header = &sandbox.header;
         let progress = sandbox.progress.iter();
@@ -52,18 +53,18 @@ impl DeviceUser {
             .collect()
     }
 
-    /// The address of its device, where that is a PCI function.
+    /// The address of its device, if that is a PCI function.
     pub fn pci(&self) -> Option<PciAddress> {
         self.device.pci()
     }
 }
 
 impl Journal {
-    /// Every attachment on record that has a device, in the order of the devices' names. Nothing
-    /// is changed, so anybody may ask who may read the journal; what is no record is left alone.
+    /// Every attachment on record that has a device, sorted by device. Changes nothing, so every
+    /// process that may read the journal can call it. Skips files that are no records.
     ///
     /// # Errors
-    /// Code 109 when the journal is there and cannot be read.
+    /// Code 109 if the journal exists and cannot be read.
     pub fn device_users(&self) -> Result<Vec<DeviceUser>, JournalError> {
         let dir = self.sandboxes();
         let entries = match fs::read_dir(&dir) {

@@ -1,4 +1,4 @@
-//! Whose something is, also after processes that were ended half way.
+//! Finding the holder of a resource, also after processes that were killed halfway.
 
 use super::*;
 use crate::allocation::AllocatedDevice;
@@ -50,7 +50,7 @@ fn begun(journal: &Journal, container: &str) -> Header {
     header
 }
 
-/// The container that keeps `what` from another one, if any does.
+/// The container that keeps `what` from this one, if there is one.
 fn take(journal: &Journal, header: &Header, what: &Exclusive) -> Option<String> {
     let soon = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let turn = Turn::take(&journal.dir.join("locks"), soon).unwrap();
@@ -87,7 +87,7 @@ fn what_a_killed_process_left_behind_is_nobodys() {
     let (_dir, journal) = journal();
     let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
     assert_eq!(take(&journal, &one, &device()), None);
-    // Killed between forgetting the record and nothing: the link is still there.
+    // Killed after the record was removed: the link is still there.
     journal.forget(&one.key()).unwrap();
     assert_eq!(take(&journal, &two, &device()), None);
 }
@@ -149,7 +149,7 @@ fn an_address_is_exclusive_on_its_segment_alone() {
     }
 }
 
-/// The previous release knows no segment: its links bear the address alone.
+/// The previous release knows no segments: its links have only the address.
 #[test]
 fn what_the_previous_release_took_is_found_and_given_back() {
     let (_dir, journal) = journal();
@@ -167,7 +167,7 @@ fn what_the_previous_release_took_is_found_and_given_back() {
     assert!(fs::symlink_metadata(mac).is_err());
 }
 
-/// Plugins of the reference library take a MAC from there as they take it from `mac`.
+/// Plugins of the reference library also take a MAC from there, as they do from `mac`.
 #[test]
 fn an_address_in_cni_args_is_exclusive_too() {
     let (_dir, journal) = journal();

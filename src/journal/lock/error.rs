@@ -1,21 +1,21 @@
-//! Why a lock was not to be had.
+//! Errors of taking a lock.
 
 use std::io;
 use std::path::Path;
 
-/// Why the lock was not to be had.
+/// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else works on the sandbox.
+    /// Another process works on the sandbox.
     #[error("sandbox lock {path} is held by {holders}; try again once it has ended")]
     Busy {
         /// The lock's file.
         path: String,
-        /// Who holds it, as far as was found.
+        /// The holders, as far as they were found.
         holders: String,
     },
-    /// The file cannot be used.
-    #[error("sandbox lock {path}: {cause}; make its directory root's with mode 0700, and writable")]
+    /// The file of the lock cannot be used.
+    #[error("sandbox lock {path}: {cause}; make its directory writable, owned by root, mode 0700")]
     Io {
         /// The lock's file.
         path: String,

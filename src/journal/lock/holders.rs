@@ -1,4 +1,4 @@
-//! Who has a lock's file open, and the end of those who should not.
+//! Finds the processes that have a lock's file open, and kills orphans among them.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgid, getpgrp};
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
-/// Whether this process, which is not ourselves, has the lock's file open.
+/// Whether the process `pid`, which is not this process, has the file of the lock open.
 pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
     let Ok(held) = file.metadata() else {
         return false;
@@ -19,7 +19,8 @@ pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
         return false;
     };
     descriptors.flatten().any(|entry| {
-        // Reading the link asks no file system, which may not answer. The file has one name.
+        // Reading the link does not touch its file system, which may hang. The file has only one
+        // name.
         let has_name = |path: PathBuf| names(&path, name);
         let is_it = || {
             let open = fs::metadata(entry.path());
@@ -29,15 +30,16 @@ pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
     })
 }
 
-/// Whether a descriptor's link leads to a file of that name, be it removed since.
+/// Whether a descriptor's link leads to a file of this name, even if it has been removed.
 fn names(link: &Path, name: &OsStr) -> bool {
     let last = link.file_name().unwrap_or_default().as_encoded_bytes();
     last.strip_suffix(b" (deleted)").unwrap_or(last) == name.as_encoded_bytes()
 }
 
-/// The processes other than ourselves that have the lock's file open, as far as they are found by
-/// `until`. Root's come first: a delegate that gave up its privileges is looked for where none of
-/// root's has it, since anybody may have any number of descriptors.
+/// The other processes that have the file of the lock open, as far as they are found by `until`.
+/// Looks at root's processes first, and at those of other users only if no process of root has the
+/// file: a delegate may have dropped its privileges, but any user can have any number of
+/// descriptors.
 pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
     let ours = i32::try_from(std::process::id()).unwrap_or_default();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -62,13 +64,13 @@ pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
     Vec::new()
 }
 
-/// Ends what a dead Jackfield left running, with its process groups. Another Jackfield has the
-/// file open too while it waits, or has just taken the lock and not yet said so: it has no
-/// delegates then, and is no orphan.
+/// Kills the processes that a dead Jackfield left running, with their process groups. Spares
+/// another Jackfield: it has the file open while it waits, or has just taken the lock and not
+/// recorded itself yet. It has no delegates then and is no orphan.
 pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     let program = program("self");
     for pid in holders {
-        // From here on the number is nobody else's where the process is still a holder.
+        // From here on the process ID cannot be reused if the process is still a holder.
         let Some(number) = rustix::process::Pid::from_raw(*pid) else {
             continue;
         };
@@ -89,7 +91,7 @@ pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     }
 }
 
-/// The file name of the program that a process runs, also after that file was replaced.
+/// The file name of the program that a process runs, even if that file was replaced.
 fn program(pid: impl std::fmt::Display) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;

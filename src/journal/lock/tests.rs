@@ -25,8 +25,8 @@ fn it_leaves_no_file_behind() {
 fn a_second_taker_waits_for_the_first() {
     let dir = tempfile::tempdir().unwrap();
     let first = Lock::take(dir.path(), &container(), soon()).unwrap();
-    // The same process counts as the live owner only through another descriptor, so hold it
-    // in a child that says that it is the owner.
+    // This process counts as the live owner only through another descriptor, so a child holds the
+    // lock and is recorded as its owner.
     let mut child = Command::new("sleep").arg("5").spawn().unwrap();
     fs::write(&first.path, child.id().to_string()).unwrap();
     let error = Lock::take(dir.path(), &container(), soon()).unwrap_err();
@@ -40,7 +40,7 @@ fn a_second_taker_waits_for_the_first() {
     Lock::take(dir.path(), &container(), soon()).unwrap();
 }
 
-/// A process that holds the lock of a Jackfield that is dead.
+/// Starts a process that holds the lock of a dead Jackfield.
 fn orphan_in(dir: &Path, work: &str) -> std::process::Child {
     let dead = open(&dir.join("c1.lock")).unwrap();
     dead.lock().unwrap();

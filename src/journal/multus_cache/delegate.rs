@@ -1,4 +1,4 @@
-//! What Multus delegated: its own file of a sandbox, a list with an element for each network.
+//! The delegates of a sandbox in the file of Multus: a list with one element per network.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use super::{CachedAttachment, bare, config, decoded, network_name};
 use crate::cni::{CapabilityArgs, InterfaceName, NetworkConfig, RawObject};
 use crate::journal::Key;
 
-/// One element of the sandbox's file. What it names besides is in `Bytes`.
+/// One element of the file. `Bytes` holds the configuration of the network.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Delegate {
@@ -24,13 +24,13 @@ pub(super) struct Delegate {
     device: Option<String>,
     #[serde(rename = "Bytes")]
     config: Option<String>,
-    /// What its plugins were really run by, since 4.3: of a list, `Bytes` has then only the keys
-    /// that Multus has types for.
+    /// The configuration that its plugins really got, since Multus 4.3. If it is a list, `Bytes`
+    /// has only the keys for which Multus has types.
     #[serde(rename = "CNINetworkConfigList")]
     list: Option<List>,
 }
 
-/// A list as libcni has it in memory.
+/// A configuration list as libcni has it in memory.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 struct List {
@@ -47,7 +47,7 @@ struct Plugin {
 }
 
 impl List {
-    /// The list as a configuration; none where there is none in it.
+    /// The list as a configuration; `None` if it has no configuration.
     fn config(&self) -> Result<Option<NetworkConfig>, String> {
         let plugins = self.plugins.as_deref().unwrap_or_default();
         if plugins.is_empty() {

@@ -1,4 +1,4 @@
-//! What came of it: libcni's file of one attachment, with arguments and result.
+//! The file of libcni for one attachment, with its arguments and its result.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(super) struct ResultFile {
 }
 
 impl ResultFile {
-    /// Reads one.
+    /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<ResultFile, String> {
         let mut result: ResultFile = read_json(path)?;
         result.path = path.to_owned();
@@ -37,7 +37,7 @@ impl ResultFile {
         self.if_name.as_deref() == Some(ifname.as_str())
     }
 
-    /// `net2` before `net10`.
+    /// A key that sorts `net2` before `net10`.
     pub(super) fn sort_key(&self) -> (usize, String) {
         let name = self.if_name.clone().unwrap_or_default();
         (name.len(), name)
@@ -56,7 +56,7 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Adds to `cached` what only this file knows: these are the very arguments of the ADD.
+    /// Adds to `cached` what only this file has: the arguments of the ADD itself.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

@@ -1,4 +1,4 @@
-//! The record of a sandbox as it lies on disk.
+//! The record of a sandbox on disk.
 
 use serde_json::value::RawValue;
 
@@ -194,7 +194,7 @@ fn golden_record_of_the_previous_release() {
         format!("{:?}", header()),
         "the header means the same"
     );
-    // No key was added since, so this release would write the same.
+    // This release adds no key, so it would write the same.
     let written = previous.to_bytes().unwrap();
     assert_eq!(written, golden::previous("sandbox"));
 }
