@@ -129,7 +129,7 @@ impl Journal {
         }
     }
 
-    /// Opens the record of `sandbox` for further steps.
+    /// Opens the record of `key` for further steps.
     ///
     /// # Errors
     /// Code 109.

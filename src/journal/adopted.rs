@@ -1,4 +1,4 @@
-//! Adopts sandboxes that another plugin attached into the journal before they are detached.
+//! Adopts sandboxes that another plugin attached: writes a record for each before its DEL.
 //!
 //! A sandbox that Multus attached, or that is older than Jackfield on this node, has no record.
 //! It gets a whole one before its DEL, so that a DEL that fails or is killed leaves a debt like any

@@ -232,7 +232,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
     let size = fs::metadata(path).map_err(|cause| blame(&cause))?.len();
     if size > MAX_FILE {
         return Err(blame(&format_args!(
-            "{size} bytes, at most {MAX_FILE} are read"
+            "it has {size} bytes, more than {MAX_FILE}"
         )));
     }
     let bytes = fs::read(path).map_err(|cause| blame(&cause))?;

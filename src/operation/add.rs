@@ -144,7 +144,7 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     }
 }
 
-/// Also notes the warnings for the pod's owner for the people who made the call.
+/// Notes the warnings for the pod's owner, so that the caller sees them too.
 fn note_warnings(context: &Context<'_>, events: &[Event]) {
     for event in events {
         if event.kind == EventKind::Warning {

@@ -14,9 +14,9 @@ use super::Host;
 use crate::private_dir;
 use crate::request::{NodeConfig, Source};
 
-/// Its date is the start of the absence; it exists while the agent does not answer.
+/// A file whose date is the start of the absence; it exists while the agent does not answer.
 const SILENT: &str = "agent-silent";
-/// Its date is the last answer of the agent; it exists if `statusNeedsAgent` is set.
+/// A file whose date is the last answer of the agent; it exists if `statusNeedsAgent` is set.
 const ANSWERED: &str = "agent-answered";
 
 /// Records after a call whether the agent answered it. Returns how long the agent had been absent

@@ -70,7 +70,8 @@ fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
     }
 }
 
-/// Records the detachment of `key` as owed. Returns `owed`, or the failure to record it.
+/// Records the detachment of `key` as owed. Returns `owed`, with the failure to record it if that
+/// fails.
 pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
     context.host.stopwatch.wrote(key);
     match context.host.journal.owe(key, &owed.to_string()) {

@@ -61,7 +61,7 @@ pub enum Failure {
         pod: String,
         /// K8S_POD_UID.
         asked: String,
-        /// The cluster's.
+        /// The UID in the cluster.
         known: String,
     },
     /// A check before the first delegate failed.
@@ -114,7 +114,7 @@ pub enum Failure {
     Delegate {
         /// The network.
         place: NetworkPlace,
-        /// The plugin's own words.
+        /// The error of the plugin.
         cause: Box<ChainError>,
     },
     /// Plugins failed to detach their network.
@@ -136,7 +136,7 @@ pub enum Failure {
     Verification {
         /// The network.
         place: NetworkPlace,
-        /// What differs.
+        /// The differences.
         findings: Vec<Finding>,
     },
     /// The device-info of a device cannot be published.
@@ -158,7 +158,7 @@ pub enum Failure {
         cause: Box<device_info::StoreError>,
     },
     /// A device could not be restored.
-    #[error("{device}: {what} could not be put back: {cause}")]
+    #[error("{device}: {what} could not be restored: {cause}")]
     Restoring {
         /// The device.
         device: String,

@@ -1,8 +1,9 @@
 //! GC: free what the runtime no longer knows (CNI 1.1.0 §2 GC).
 //!
-//! GC detaches sandboxes that are on record and not listed any more by DELs, since hardly any
-//! plugin frees on GC what its DEL would. Then it sends every network its remaining attachments.
-//! The runtime knows sandboxes as (container, eth0); the journal knows the net1, net2, … of each.
+//! GC first detaches, by DELs, the sandboxes on record that the runtime no longer lists, since
+//! hardly any plugin frees on GC what its DEL would. Then it sends every network the list of its
+//! remaining attachments. The runtime knows sandboxes as (container, eth0); the journal knows the
+//! net1, net2, … of each.
 
 mod attached;
 mod networks;

@@ -38,9 +38,9 @@ pub enum Note {
         /// What is wrong with it.
         cause: String,
     },
-    /// A record is damaged; its sandbox may still have something.
+    /// A record is damaged; its sandbox may still be attached.
     DamagedRecord(String),
-    /// A sandbox without a record could not be detached, and nothing says that it was attached.
+    /// A sandbox without a record could not be detached, and there is no sign that it was attached.
     NotOnRecord(Failure),
     /// An entry of Multus' cache cannot be read.
     MultusCache(String),

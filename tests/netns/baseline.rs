@@ -218,7 +218,7 @@ fn a_name_that_was_taken_meanwhile_is_kept_on_record_until_it_can_be_put_back() 
         .ip(&format!("link add {NAME} type veth peer name peer2"));
     let outcome = lab.call("DEL");
     assert_eq!(outcome.exit, 0, "{outcome}");
-    let line = format!("device {VF}: name {NAME} cannot be put back: ");
+    let line = format!("device {VF}: name {NAME} cannot be restored: ");
     assert!(outcome.stderr.contains(&line), "{outcome}");
     assert_eq!(interface(&lab), ("left".to_owned(), as_it_came().1, 1500));
     let conf = lab.write("doctor.conf", &lab.conf().to_string());

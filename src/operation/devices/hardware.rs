@@ -160,7 +160,7 @@ impl<'a> Hardware<'a> {
         }]
     }
 
-    /// Whether the vDPA devices of a function that programs open are there to be opened.
+    /// Whether programs can open the vhost-vdpa devices of a function.
     fn vhost_can_be_opened(&self, address: PciAddress) -> bool {
         let devices = self.sysfs.vdpa_devices();
         let mut own = devices

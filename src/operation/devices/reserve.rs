@@ -88,7 +88,7 @@ fn foresee_devices(context: &Context<'_>, free: &[&Attachment]) -> Result<(), Pl
     }
 }
 
-/// Whether both sandboxes belong to the same pod; compares UIDs only if both are known.
+/// Whether both sandboxes belong to the same pod. Compares UIDs only if both are known.
 fn is_same_pod(ours: &Header, theirs: &Header) -> bool {
     let (Some(ours), Some(theirs)) = (&ours.pod, &theirs.pod) else {
         return false;

@@ -246,8 +246,7 @@ impl<'a> Restoring<'a> {
                 if set.is_err()
                     && let Some(own) = before.own_guid(*setting)
                 {
-                    // A GUID cannot be cleared again; give the VF at least one that belongs to no
-                    // pod.
+                    // If the GUID cannot be cleared, the VF gets one that belongs to no pod.
                     links.set_virtual_function(pf.index, vf.index, own)?;
                 }
                 return set;

@@ -23,7 +23,9 @@ impl Problem for Note {
                 "the record of container {container} was damaged ({cause}) and is now {file}; \
                  this DEL detaches what it can find without the record"
             ),
-            Note::NotOnRecord(failure) => format!("nothing is on record, and {failure}"),
+            Note::NotOnRecord(failure) => {
+                format!("nothing is on record, and detaching without a record failed: {failure}")
+            }
             Note::MultusCache(damage) => format!("cache of Multus: {damage}"),
             Note::AgentAway(error) => format!("{error}; pods that need it wait"),
             Note::AgentAwayBriefly(error) => {

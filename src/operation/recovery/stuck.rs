@@ -25,7 +25,7 @@ use crate::plan::Attachment;
 
 /// How long DELs are retried: a controller that the plugins need may be away for a while.
 const TRIED_FOR: Duration = Duration::from_secs(600);
-/// The least number of attempts, since the clock may be set in the meantime.
+/// How many attempts are made at least, since the clock may be set in the meantime.
 const TRIED: u32 = 5;
 
 /// The time limit for finding the current network: nothing else waits for that.

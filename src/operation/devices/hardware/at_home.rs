@@ -72,8 +72,8 @@ impl Hardware<'_> {
             None => format!("no virtual function ({root}/bus/pci/devices/{address} has no physfn)"),
         };
         Err(Reason::Devices(format!(
-            "device {address} is {is}, and plugin {} attaches virtual functions; let the device \
-             plugin's selectors take these alone, or attach it by host-device",
+            "device {address} is {is}, and plugin {} attaches virtual functions; restrict the \
+             device plugin's selectors to these, or attach the device by host-device",
             plugin.plugin_type()
         )))
     }

@@ -25,9 +25,9 @@ pub(in crate::operation) struct States {
 #[derive(Debug, thiserror::Error)]
 #[error("physical function {physical}: {cause}")]
 pub struct FunctionError {
-    /// Its address.
+    /// The address of the physical function.
     physical: PciAddress,
-    /// The kernel's answer.
+    /// The answer of the kernel.
     #[source]
     cause: KernelError,
 }

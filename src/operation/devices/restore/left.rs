@@ -63,9 +63,9 @@ impl<'a> Left<'a> {
             let mut causes = refused.iter();
             let cause = causes.find(|it| it.device == before && it.repair == *repair);
             let line = match cause {
-                Some(it) => format!("{repair} cannot be put back: {}", it.cause),
+                Some(it) => format!("{repair} cannot be restored: {}", it.cause),
                 None => format!(
-                    "{repair} was put back, but the driver changed it again; set it by hand"
+                    "{repair} was restored, but the driver changed it again; set it by hand"
                 ),
             };
             if let Some(identity) = is.and_then(|is| repair.identity(before, is)) {
@@ -98,13 +98,13 @@ impl<'a> Left<'a> {
             }
             match now.unreadable.first() {
                 Some(error) => {
-                    let what = "what its physical function has set";
+                    let what = "its settings on the physical function";
                     self.owed
                         .push(failure(before, what, Arc::clone(error).into()));
                 }
                 None => self.remarks.push(format!(
                     "{before}: its physical function no longer reports it, so its settings there \
-                     are not put back"
+                     are not restored"
                 )),
             }
         }

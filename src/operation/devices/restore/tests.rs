@@ -117,7 +117,7 @@ fn stubborn_igb() -> Lab {
         left_on_real_igb(lab);
         lab.kernel(|kernel| kernel.rename(VF_LINK, "eth2"));
     });
-    outcome.assert_says("hardware address da:49:c2:64:04:38 cannot be put back");
+    outcome.assert_says("hardware address da:49:c2:64:04:38 cannot be restored");
     lab
 }
 
@@ -132,7 +132,7 @@ fn a_vf_that_could_not_be_put_right_is_kept_on_record_and_from_the_next_pod() {
     let kept = lab.kept().unwrap();
     assert_eq!(kept.before.netdev.unwrap().address, OWN);
     assert!(
-        kept.causes[0].contains("cannot be put back"),
+        kept.causes[0].contains("cannot be restored"),
         "{:?}",
         kept.causes
     );
@@ -206,7 +206,7 @@ fn what_a_driver_never_takes_back_is_said_once_and_not_owed() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.ignores.push("trust off".to_owned()));
     let outcome = lab.after(|lab| lab.function(|vf| vf.trust = Some(true)));
-    outcome.assert_says("device 0000:01:10.0 (VF 0 of 0000:01:00.0): trust off was put back");
+    outcome.assert_says("device 0000:01:10.0 (VF 0 of 0000:01:00.0): trust off was restored");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn igb_what_it_does_not_support_is_said_and_not_owed() {
             vf.spoof_check = Some(false);
         });
     });
-    outcome.assert_says("trust off cannot be put back");
+    outcome.assert_says("trust off cannot be restored");
     assert_eq!(
         lab.changes(),
         ["spoofchk on"],
@@ -238,7 +238,7 @@ fn what_may_work_later_is_owed() {
     let outcome = lab.after(|lab| lab.function(|vf| vf.trust = Some(true)));
     assert_eq!(outcome.notes, [""; 0]);
     outcome
-        .assert_owes("device 0000:01:10.0 (VF 0 of 0000:01:00.0): trust off could not be put back");
+        .assert_owes("device 0000:01:10.0 (VF 0 of 0000:01:00.0): trust off could not be restored");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn igb_whose_physical_function_is_down_refuses_rates_and_that_is_said() {
     let refused = "min_tx_rate 0 max_tx_rate 0".to_owned();
     lab.kernel(|kernel| kernel.refuses.push((refused, libc::EINVAL)));
     let outcome = lab.after(|lab| lab.function(|vf| rates(vf, 100)));
-    outcome.assert_says("max_tx_rate 0 cannot be put back");
+    outcome.assert_says("max_tx_rate 0 cannot be restored");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_name_that_somebody_else_has_by_now_is_said() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.refuses.push(("name eth2".to_owned(), libc::EEXIST)));
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "dev4")));
-    outcome.assert_says("name eth2 cannot be put back");
+    outcome.assert_says("name eth2 cannot be restored");
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn an_interface_that_is_in_no_namespace_is_owed() {
     let outcome = lab.after(|lab| {
         std::fs::remove_dir_all(lab.vf_directory().join("net/eth2")).unwrap();
     });
-    outcome.assert_owes("interface eth2 could not be put back");
+    outcome.assert_owes("interface eth2 could not be restored");
 }
 
 #[test]
@@ -364,8 +364,9 @@ fn a_physical_function_that_did_not_answer_before_is_told_and_holds_nothing_up()
 fn a_physical_function_that_does_not_answer_now_is_owed_its_functions_settings() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.silent.push(PF_LINK)));
-    outcome
-        .assert_owes("what its physical function has set could not be put back: physical function");
+    outcome.assert_owes(
+        "its settings on the physical function could not be restored: physical function",
+    );
 }
 
 #[test]
