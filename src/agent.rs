@@ -14,22 +14,22 @@
 mod cache;
 mod census;
 mod connection;
+mod definition_cache;
 mod device_usage;
-mod durable;
-mod errand;
 mod error;
 mod http;
-mod kept;
 mod knowledge;
 mod log;
+mod lookups;
 mod metrics;
 mod node_events;
+mod owed_by_pod;
 mod pause;
 mod privileges;
 mod publisher;
+mod record_sync;
 mod serve;
 mod socket;
-mod waiting;
 mod watch;
 
 use std::net::SocketAddr;
@@ -50,12 +50,12 @@ use crate::cluster::OwedWrites;
 use cache::Cache;
 use connection::ApiConnection;
 use device_usage::DeviceUsage;
-use durable::Durable;
 use knowledge::Knowledge;
 use metrics::Metrics;
 use node_events::NodeEvents;
 use publisher::Publisher;
-use serve::Desk;
+use record_sync::RecordSync;
+use serve::PluginService;
 
 /// The options of the agent.
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
     };
     owed.create_dir().map_err(unusable)?;
     let metrics = Rc::new(Metrics::new());
-    let durable = Durable::start(metrics.synced())?;
+    let durable = RecordSync::start(metrics.synced())?;
     let socket = tokio::select! {
         socket = socket::AgentSocket::bind(&options.socket) => socket?,
         _ = terminate.recv() => return Ok(()),
@@ -150,7 +150,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
         cache,
         Rc::clone(&devices),
     ));
-    let desk = Desk {
+    let desk = PluginService {
         knowledge,
         publisher,
         metrics,

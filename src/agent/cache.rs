@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::kept::Kept;
+use super::definition_cache::DefinitionCache;
 use crate::cluster::api::{PodView, SliceView};
 use crate::npwg::ObjectRef;
 
@@ -13,11 +13,11 @@ use crate::npwg::ObjectRef;
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     /// This node's pods.
-    pub(super) pods: Shelf<PodView>,
+    pub(super) pods: ObjectCache<PodView>,
     /// The definitions that pods of this node select.
-    pub(super) definitions: Kept,
+    pub(super) definitions: DefinitionCache,
     /// What DRA drivers have on this node.
-    pub(super) slices: Shelf<SliceView>,
+    pub(super) slices: ObjectCache<SliceView>,
 }
 
 /// All that is kept of the objects of one kind, in bytes.
@@ -26,7 +26,7 @@ const BUDGET: usize = 4 << 20;
 const OVERHEAD: usize = 768;
 
 /// What can be kept of an object.
-pub(super) trait Keepable: Sized {
+pub(super) trait Cacheable: Sized {
     /// What it takes in memory, in bytes.
     fn length(&self) -> usize;
 
@@ -34,7 +34,7 @@ pub(super) trait Keepable: Sized {
     fn shortened(&self) -> Option<Self>;
 }
 
-impl Keepable for PodView {
+impl Cacheable for PodView {
     fn length(&self) -> usize {
         PodView::length(self)
     }
@@ -44,7 +44,7 @@ impl Keepable for PodView {
     }
 }
 
-impl Keepable for SliceView {
+impl Cacheable for SliceView {
     fn length(&self) -> usize {
         SliceView::length(self)
     }
@@ -56,16 +56,16 @@ impl Keepable for SliceView {
 
 /// Objects by their names, within [`BUDGET`].
 #[derive(Debug)]
-struct Held<T> {
+struct ObjectSet<T> {
     objects: HashMap<ObjectRef, Rc<T>>,
     size: usize,
     /// Whether any were left out.
     is_cut: bool,
 }
 
-impl<T> Default for Held<T> {
+impl<T> Default for ObjectSet<T> {
     fn default() -> Self {
-        Held {
+        ObjectSet {
             objects: HashMap::new(),
             size: 0,
             is_cut: false,
@@ -73,7 +73,7 @@ impl<T> Default for Held<T> {
     }
 }
 
-impl<T: Keepable> Held<T> {
+impl<T: Cacheable> ObjectSet<T> {
     /// Keeps an object, shortened or not at all where there is no room: it is read at its use then.
     fn put(&mut self, object: ObjectRef, value: T) {
         self.remove(&object);
@@ -99,23 +99,23 @@ impl<T: Keepable> Held<T> {
     }
 }
 
-fn size(object: &ObjectRef, value: &impl Keepable) -> usize {
+fn size(object: &ObjectRef, value: &impl Cacheable) -> usize {
     value.length() + object.namespace().len() + object.name().len() + OVERHEAD
 }
 
 /// Objects of one kind, as a watch shows them.
 #[derive(Debug)]
-pub(super) struct Shelf<T> {
-    held: RefCell<Held<T>>,
+pub(super) struct ObjectCache<T> {
+    held: RefCell<ObjectSet<T>>,
     /// What a new list has brought so far; the old one holds until it is whole.
-    listing: RefCell<Option<Held<T>>>,
+    listing: RefCell<Option<ObjectSet<T>>>,
     synced: Cell<bool>,
     heard: Cell<Option<Instant>>,
 }
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for ObjectCache<T> {
     fn default() -> Self {
-        Shelf {
+        ObjectCache {
             held: RefCell::default(),
             listing: RefCell::default(),
             synced: Cell::default(),
@@ -124,7 +124,7 @@ impl<T> Default for Shelf<T> {
     }
 }
 
-impl<T: Keepable> Shelf<T> {
+impl<T: Cacheable> ObjectCache<T> {
     /// The object of that name, if it is known.
     pub(super) fn get(&self, object: &ObjectRef) -> Option<Rc<T>> {
         self.held.borrow().objects.get(object).cloned()
@@ -173,7 +173,7 @@ impl<T: Keepable> Shelf<T> {
 
     /// A new list is asked for; nothing is heard yet.
     pub(super) fn begin(&self) {
-        *self.listing.borrow_mut() = Some(Held::default());
+        *self.listing.borrow_mut() = Some(ObjectSet::default());
     }
 
     /// The new list has this object.
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     /// A number, which takes as many bytes.
-    impl Keepable for u32 {
+    impl Cacheable for u32 {
         fn length(&self) -> usize {
             *self as usize
         }
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_stays_within_the_budget_shortened_at_first_and_left_out_then() {
-        let shelf: Shelf<u32> = Shelf::default();
+        let shelf: ObjectCache<u32> = ObjectCache::default();
         let name = |number: usize| ObjectRef::new("a", &format!("p{number:04}")).unwrap();
         let each = 16 << 10;
         let whole = BUDGET / (16 << 10);
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_new_list_replaces_the_old_one_only_when_it_is_whole() {
-        let shelf: Shelf<u32> = Shelf::default();
+        let shelf: ObjectCache<u32> = ObjectCache::default();
         let name = |text: &str| text.parse::<ObjectRef>().unwrap();
         shelf.begin();
         assert!(shelf.heard().is_none());

@@ -10,9 +10,9 @@ use tracing::warn;
 
 use super::cache::Cache;
 use super::connection::ApiConnection;
-use super::errand::{COPIES, ROOM};
-use super::kept::{KEPT_TEXT, Known, Outcome};
-use super::metrics::{Metrics, Origin, What};
+use super::definition_cache::{CachedDefinition, KEPT_TEXT, ReadOutcome};
+use super::lookups::{COPIES, ROOM};
+use super::metrics::{LookupKind, LookupOrigin, Metrics};
 use crate::cluster::PodAnnotations;
 use crate::cluster::api::definitions::DefinitionRead;
 use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView};
@@ -39,7 +39,7 @@ const PODS: usize = 2;
 pub(super) struct Knowledge {
     /// This node.
     pub(super) node: String,
-    /// What is known.
+    /// LookupKind is known.
     pub(super) cache: Rc<Cache>,
     /// The room of answers that are being written, in KiB.
     pub(super) room: Semaphore,
@@ -51,7 +51,7 @@ pub(super) struct Knowledge {
     pub(super) pod_turns: Semaphore,
     /// Who knows the rest.
     connection: Rc<ApiConnection>,
-    /// What is counted.
+    /// LookupKind is counted.
     metrics: Rc<Metrics>,
     /// The connection to kubelet, as the last question named it.
     kubelet: RefCell<Option<Rc<PodResources>>>,
@@ -104,7 +104,7 @@ impl Knowledge {
 
     /// A pod as the API server has it; a token that has expired meanwhile is read again.
     async fn fetch_pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
-        self.metrics.looked_up(What::Pod, Origin::Api);
+        self.metrics.looked_up(LookupKind::Pod, LookupOrigin::Api);
         match self.server().pod(namespace, name).await {
             Err(error) if error.code() == Some(401) && self.connection.renew().await.is_ok() => {
                 self.server().pod(namespace, name).await
@@ -120,7 +120,7 @@ impl Knowledge {
             .and_then(|pod| self.cache.pods.get(&pod))
             .filter(|view| !view.is_partial);
         if known.is_some() {
-            self.metrics.looked_up(What::Pod, Origin::Cache);
+            self.metrics.looked_up(LookupKind::Pod, LookupOrigin::Cache);
         }
         known.map(|view| PodView::clone(&view))
     }
@@ -144,10 +144,14 @@ impl Knowledge {
     }
 
     /// A definition, from the cache or read for it.
-    pub(super) async fn definition(&self, object: &ObjectRef) -> Result<Known, Rc<LookupError>> {
+    pub(super) async fn definition(
+        &self,
+        object: &ObjectRef,
+    ) -> Result<CachedDefinition, Rc<LookupError>> {
         let kept = &self.cache.definitions;
         if let Some(known) = kept.get(object) {
-            self.metrics.looked_up(What::Definition, Origin::Cache);
+            self.metrics
+                .looked_up(LookupKind::Definition, LookupOrigin::Cache);
             return Ok(known);
         }
         let reading = kept.reading(object);
@@ -163,7 +167,8 @@ impl Knowledge {
 
     /// The API server's text of a definition of any size. Whoever asks has the turn.
     pub(super) async fn text(&self, object: &ObjectRef) -> Result<Vec<u8>, LookupError> {
-        self.metrics.looked_up(What::Definition, Origin::Api);
+        self.metrics
+            .looked_up(LookupKind::Definition, LookupOrigin::Api);
         match self.server().text_of_definition(object).await {
             Err(LookupError::Api(error))
                 if error.code() == Some(401) && self.connection.renew().await.is_ok() =>
@@ -174,17 +179,17 @@ impl Knowledge {
         }
     }
 
-    async fn read_to_keep(&self, object: &ObjectRef) -> Outcome {
+    async fn read_to_keep(&self, object: &ObjectRef) -> ReadOutcome {
         let read = self.fetch_definition(object, READ_TO_KEEP).await;
         let read = read.map_err(LookupError::from)?;
         if matches!(read, DefinitionRead::TooLong) {
-            return Ok((Known::TooLong, String::new()));
+            return Ok((CachedDefinition::TooLong, String::new()));
         }
         let (definition, version) = read.whole(object)?;
         let length = definition.config.as_ref().map_or(0, String::len);
         let known = match length {
-            0..=KEPT_TEXT => Known::Whole(Rc::new(definition)),
-            _ => Known::TooLong,
+            0..=KEPT_TEXT => CachedDefinition::Whole(Rc::new(definition)),
+            _ => CachedDefinition::TooLong,
         };
         Ok((known, version))
     }
@@ -195,7 +200,8 @@ impl Knowledge {
         object: &ObjectRef,
         most: usize,
     ) -> Result<DefinitionRead, ApiError> {
-        self.metrics.looked_up(What::Definition, Origin::Api);
+        self.metrics
+            .looked_up(LookupKind::Definition, LookupOrigin::Api);
         match self.server().read_definition(object, most).await {
             Err(error) if error.code() == Some(401) && self.connection.renew().await.is_ok() => {
                 self.server().read_definition(object, most).await
@@ -229,7 +235,7 @@ impl Knowledge {
             for object in selected {
                 if !kept.has(&object) {
                     let reading = kept.reading(&object);
-                    // What goes wrong shows when the pod is attached.
+                    // LookupKind goes wrong shows when the pod is attached.
                     reading.get_or_init(|| this.read_to_keep(&object)).await;
                     kept.read(&object, &reading);
                 }
@@ -244,7 +250,7 @@ impl Knowledge {
         namespace: &str,
         name: &str,
     ) -> Result<IpamClaim, LookupError> {
-        self.metrics.looked_up(What::Claim, Origin::Api);
+        self.metrics.looked_up(LookupKind::Claim, LookupOrigin::Api);
         self.server().claim(namespace, name).await
     }
 

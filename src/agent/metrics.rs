@@ -1,4 +1,4 @@
-//! What is counted, for Prometheus (`docs/metrics.md`).
+//! LookupKind is counted, for Prometheus (`docs/metrics.md`).
 
 mod calls;
 mod doctor;
@@ -22,10 +22,10 @@ use calls::Calls;
 use doctor::Doctor;
 pub(crate) use exposition::Exposition;
 use labels::{
-    BuildLabels, DeviceLabels, LookupLabels, PublicationLabels, QuestionLabels, ShelfLabels,
+    BuildLabels, DeviceLabels, KindLabels, LookupLabels, PublicationLabels, QuestionLabels,
     StateLabels, UnrestoredLabels,
 };
-pub(super) use labels::{Origin, Outcome, What};
+pub(super) use labels::{LookupKind, LookupOrigin, PublicationOutcome};
 use process::Process;
 
 /// The agent's counters and gauges.
@@ -38,14 +38,14 @@ pub(super) struct Metrics {
     lookups: Family<LookupLabels, Counter>,
     publications: Family<PublicationLabels, Counter>,
     owed: Gauge,
-    cached: Family<ShelfLabels, Gauge>,
-    cache_age: Family<ShelfLabels, Gauge>,
+    cached: Family<KindLabels, Gauge>,
+    cache_age: Family<KindLabels, Gauge>,
     attachments: Gauge,
     detachments: Gauge,
     unrestored: Family<UnrestoredLabels, Gauge>,
     devices: Family<DeviceLabels, Gauge>,
     synced: Counter,
-    watch_failures: Family<ShelfLabels, Counter>,
+    watch_failures: Family<KindLabels, Counter>,
     absences: Counter,
     absent: Counter,
     installation: Family<StateLabels, Gauge>,
@@ -194,7 +194,7 @@ impl Metrics {
     /// A watch has failed.
     pub(super) fn watch_failed(&self, kind: &'static str) {
         self.watch_failures
-            .get_or_create(&ShelfLabels { kind })
+            .get_or_create(&KindLabels { kind })
             .inc();
     }
 
@@ -235,7 +235,7 @@ impl Metrics {
         self.refused.inc();
     }
 
-    pub(super) fn looked_up(&self, what: What, from: Origin) {
+    pub(super) fn looked_up(&self, what: LookupKind, from: LookupOrigin) {
         self.lookups
             .get_or_create(&LookupLabels {
                 what: what.label(),
@@ -244,7 +244,7 @@ impl Metrics {
             .inc();
     }
 
-    pub(super) fn published(&self, outcome: Outcome) {
+    pub(super) fn published(&self, outcome: PublicationOutcome) {
         self.publications
             .get_or_create(&PublicationLabels {
                 outcome: outcome.label(),
@@ -275,7 +275,7 @@ impl Metrics {
     }
 
     fn shelf(&self, kind: &'static str, count: usize, heard: Option<Instant>) {
-        let labels = ShelfLabels { kind };
+        let labels = KindLabels { kind };
         self.cached.get_or_create(&labels).set(gauge(count));
         if let Some(heard) = heard {
             let age = Instant::now().duration_since(heard).as_secs();

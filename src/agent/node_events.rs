@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::knowledge::Knowledge;
 use super::pause::Pause;
-use crate::cluster::api::{Occasion, tell_of_node};
+use crate::cluster::api::{EventContext, create_node_event};
 use crate::cluster::{Event, Installation, InstallationState, owed_writes};
 
 /// How many events wait for the API server; older ones give way.
@@ -63,11 +63,11 @@ impl NodeEvents {
                 continue;
             };
             let server = knowledge.server();
-            let occasion = Occasion {
+            let occasion = EventContext {
                 node: &knowledge.node,
                 period: &period,
             };
-            match tell_of_node(&server, &event, occasion).await {
+            match create_node_event(&server, &event, occasion).await {
                 Err(error) if error.is_general() => {
                     warn!("an event about the node is still to be created: {error}");
                     if error.code() == Some(401) {

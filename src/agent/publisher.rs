@@ -13,10 +13,10 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::knowledge::Knowledge;
-use super::metrics::{Metrics, Outcome};
+use super::metrics::{Metrics, PublicationOutcome};
+use super::owed_by_pod::{DuePublication, MemoryFull, OwedByPod};
 use super::pause::Pause;
-use super::waiting::{Due, MemoryFull, Waiting};
-use crate::cluster::api::{ApiError, NotPublished, Occasion, PodView, Published, publish};
+use crate::cluster::api::{ApiError, EventContext, PodView, PublishError, PublishOutcome, publish};
 use crate::cluster::{OwedWrites, PodName, Publication};
 use crate::npwg::ObjectRef;
 
@@ -34,7 +34,7 @@ const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
 /// Writes what plugins owe the cluster.
 #[derive(Debug)]
 pub(super) struct Publisher {
-    waiting: Waiting,
+    waiting: OwedByPod,
     knowledge: Rc<Knowledge>,
     metrics: Rc<Metrics>,
     wake: Notify,
@@ -50,7 +50,7 @@ impl Publisher {
         metrics: Rc<Metrics>,
     ) -> Publisher {
         Publisher {
-            waiting: Waiting::new(owed),
+            waiting: OwedByPod::new(owed),
             knowledge,
             metrics,
             wake: Notify::new(),
@@ -115,13 +115,13 @@ impl Publisher {
         };
         let view = self.known(&pod);
         let server = self.knowledge.server();
-        let occasion = Occasion {
+        let occasion = EventContext {
             node: &self.knowledge.node,
             period: &due.period,
         };
         match publish(&server, view.as_ref(), &due.publication, occasion).await {
             // Its mirror may come. The DEL of its last sandbox takes the write away.
-            Ok(Published::NoMirror) => {
+            Ok(PublishOutcome::NoMirror) => {
                 let cause = "its mirror pod is not in the cluster yet";
                 self.pause(pod, LONGEST_MIRROR_PAUSE, &cause);
             }
@@ -130,7 +130,7 @@ impl Publisher {
                 self.made(&pod, &due, published);
                 self.refused.borrow_mut().remove(&pod);
             }
-            Err(NotPublished::Status(error) | NotPublished::Event(error)) => {
+            Err(PublishError::Status(error) | PublishError::Event(error)) => {
                 if error.code() == Some(401) {
                     self.knowledge.renew().await;
                 }
@@ -149,16 +149,16 @@ impl Publisher {
             .map(|view| PodView::clone(&view))
     }
 
-    fn made(&self, pod: &PodName, due: &Due, published: Published) {
+    fn made(&self, pod: &PodName, due: &DuePublication, published: PublishOutcome) {
         match published {
-            Published::Told => {
-                self.metrics.published(Outcome::Told);
+            PublishOutcome::Written => {
+                self.metrics.published(PublicationOutcome::Published);
                 let statuses = due.publication.status().map_or(0, <[_]>::len);
                 let (pod, events) = (pod.to_string(), due.publication.events().len());
                 info!(pod, phase = "publish", statuses, events, "told");
             }
-            Published::PodGone | Published::NoMirror => {
-                self.metrics.published(Outcome::PodGone);
+            PublishOutcome::PodGone | PublishOutcome::NoMirror => {
+                self.metrics.published(PublicationOutcome::PodGone);
                 let uid = pod.uid.as_deref();
                 info!(
                     pod = pod.to_string(),
@@ -192,7 +192,7 @@ impl Publisher {
     }
 
     fn still_owed(&self, pod: &PodName, pause: Duration, cause: &dyn Display) {
-        self.metrics.published(Outcome::Failed);
+        self.metrics.published(PublicationOutcome::Failed);
         let (pod, seconds) = (pod.to_string(), pause.as_secs_f32());
         warn!(
             pod,

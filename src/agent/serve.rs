@@ -16,12 +16,12 @@ use tracing::{info, warn};
 
 use super::census;
 use super::device_usage::DeviceUsage;
-use super::durable::Durable;
-use super::errand::Errand;
 use super::knowledge::Knowledge;
+use super::lookups::QuestionLookups;
 use super::metrics::Metrics;
 use super::node_events::NodeEvents;
 use super::publisher::Publisher;
+use super::record_sync::RecordSync;
 use super::socket::AgentSocket;
 use crate::cluster::api::answer;
 use crate::cluster::frame::{
@@ -41,17 +41,17 @@ const LONG_SILENCE: u64 = 60;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What every connection needs.
-pub(super) struct Desk {
+pub(super) struct PluginService {
     pub(super) knowledge: Rc<Knowledge>,
     pub(super) publisher: Rc<Publisher>,
     pub(super) metrics: Rc<Metrics>,
-    pub(super) durable: Durable,
+    pub(super) durable: RecordSync,
     pub(super) devices: Rc<DeviceUsage>,
     pub(super) node_events: Rc<NodeEvents>,
 }
 
 /// Serves connections for ever.
-pub(super) async fn serve(socket: &AgentSocket, desk: Desk) {
+pub(super) async fn serve(socket: &AgentSocket, desk: PluginService) {
     let desk = Rc::new(desk);
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -74,7 +74,7 @@ pub(super) async fn serve(socket: &AgentSocket, desk: Desk) {
     }
 }
 
-impl Desk {
+impl PluginService {
     async fn converse(&self, mut stream: UnixStream) {
         let ours = nix::unistd::geteuid().as_raw();
         match stream.peer_cred() {
@@ -101,17 +101,17 @@ impl Desk {
                 self.durable.written(record);
             }
             match message {
-                Received::Message(ToAgent::Question(question)) => {
+                Incoming::Message(ToAgent::Question(question)) => {
                     if !self.answer(&question, &mut stream).await {
                         break;
                     }
                 }
-                Received::Message(ToAgent::Owed) => owes = true,
-                Received::Message(ToAgent::Over(figures)) => self.over(&figures),
-                Received::Message(ToAgent::Examined(examination)) => {
+                Incoming::Message(ToAgent::Owed) => owes = true,
+                Incoming::Message(ToAgent::Over(figures)) => self.over(&figures),
+                Incoming::Message(ToAgent::Examined(examination)) => {
                     self.metrics.examined(&examination);
                 }
-                Received::Message(ToAgent::Keep(publication)) => {
+                Incoming::Message(ToAgent::Keep(publication)) => {
                     let reply = match self.publisher.keep(publication) {
                         Ok(()) => FromAgent::Kept,
                         Err(error) => FromAgent::Refused(error.to_string()),
@@ -119,25 +119,25 @@ impl Desk {
                     owes = true;
                     send(&mut stream, &reply).await;
                 }
-                Received::Message(ToAgent::Census) => {
+                Incoming::Message(ToAgent::Census) => {
                     let census = census::whole(&self.knowledge).await;
                     send(&mut stream, &FromAgent::Census(Box::new(census))).await;
                 }
-                Received::Message(ToAgent::Pods) => {
+                Incoming::Message(ToAgent::Pods) => {
                     let pods = census::of_pods(&self.knowledge);
                     send(&mut stream, &FromAgent::Census(Box::new(pods))).await;
                 }
-                Received::Message(ToAgent::Installation(installation)) => {
+                Incoming::Message(ToAgent::Installation(installation)) => {
                     self.metrics.installation(&installation.state);
                     self.node_events.installation(&installation);
                 }
-                Received::Nonsense(error) => {
+                Incoming::Invalid(error) => {
                     warn!("a message is refused: {error}");
                     self.metrics.refused();
                     send(&mut stream, &FromAgent::Refused(error.to_string())).await;
                     break;
                 }
-                Received::End => break,
+                Incoming::End => break,
             }
             patience = PATIENCE;
         }
@@ -174,7 +174,7 @@ impl Desk {
     async fn answer(&self, question: &Question, stream: &mut UnixStream) -> bool {
         let began = Instant::now();
         let node = Some(self.knowledge.node.as_str());
-        let errand = Errand::new(&self.knowledge, question.parts.then_some(&mut *stream));
+        let errand = QuestionLookups::new(&self.knowledge, question.parts.then_some(&mut *stream));
         let answered = answer(&errand, node, question).await;
         self.metrics.answered(answered.is_ok(), began.elapsed());
         let reply = match answered {
@@ -201,15 +201,15 @@ impl Desk {
     }
 }
 
-enum Received {
+enum Incoming {
     Message(ToAgent),
-    Nonsense(FrameError),
+    Invalid(FrameError),
     End,
 }
 
 /// The next message, and the record that was handed over with it. A message that has begun has to
 /// arrive soon.
-async fn receive(stream: &mut UnixStream) -> io::Result<(Received, Option<OwnedFd>)> {
+async fn receive(stream: &mut UnixStream) -> io::Result<(Incoming, Option<OwnedFd>)> {
     let mut header = [0; HEADER];
     let (read, record) = loop {
         stream.readable().await?;
@@ -222,19 +222,19 @@ async fn receive(stream: &mut UnixStream) -> io::Result<(Received, Option<OwnedF
         }
     };
     if read == 0 {
-        return Ok((Received::End, record));
+        return Ok((Incoming::End, record));
     }
     let rest = async {
         stream.read_exact(&mut header[1..]).await?;
         let length = match frame::length(header, MAX_TO_AGENT) {
             Ok(length) => length,
-            Err(error) => return Ok::<_, io::Error>(Received::Nonsense(error)),
+            Err(error) => return Ok::<_, io::Error>(Incoming::Invalid(error)),
         };
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await?;
         Ok(match serde_json::from_slice(&body) {
-            Ok(message) => Received::Message(message),
-            Err(error) => Received::Nonsense(FrameError::Json(error)),
+            Ok(message) => Incoming::Message(message),
+            Err(error) => Incoming::Invalid(FrameError::Json(error)),
         })
     };
     match tokio::time::timeout(ARRIVAL, rest).await {

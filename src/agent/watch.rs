@@ -4,7 +4,7 @@
 //! nothing twice. What is in memory at once is one page of a list, or one event.
 
 mod definitions;
-mod shelved;
+mod objects;
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -22,8 +22,8 @@ use crate::cluster::api::kinds::Objects;
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::SliceObject;
 use crate::cluster::api::{ApiError, ApiServer, PodView, SliceView};
-use definitions::Definitions;
-use shelved::Shelved;
+use definitions::DefinitionWatch;
+use objects::ObjectWatch;
 
 /// The longest pause after failures that go on: an API server that comes up has all nodes before it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ pub(super) async fn pods(
     };
     let heard = || publisher.api_server_is_back();
     let objects = Objects::pods(&knowledge.node);
-    let pods = Shelved::new(objects, &knowledge.cache.pods, keep, heard);
+    let pods = ObjectWatch::new(objects, &knowledge.cache.pods, keep, heard);
     watch(&connection, &pods, || metrics.watch_failed("pod")).await;
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn slices(
     node: String,
 ) {
     let keep = |_: &_, object: SliceObject, _| Some(SliceView::from(object));
-    let slices = Shelved::new(Objects::slices(&node), &cache.slices, keep, || {});
+    let slices = ObjectWatch::new(Objects::slices(&node), &cache.slices, keep, || {});
     watch(&connection, &slices, || metrics.watch_failed("slice")).await;
 }
 
@@ -75,14 +75,14 @@ pub(super) async fn definitions(
     cache: Rc<Cache>,
     metrics: Rc<Metrics>,
 ) {
-    let definitions = Definitions::new(&cache.definitions);
+    let definitions = DefinitionWatch::new(&cache.definitions);
     let failed = || metrics.watch_failed("definition");
     watch(&connection, &definitions, failed).await;
 }
 
 /// What follows a watch.
 #[allow(async_fn_in_trait, reason = "everything runs on one thread")]
-trait Watched {
+trait WatchTarget {
     /// The objects that are watched.
     fn objects(&self) -> &Objects;
 
@@ -102,7 +102,7 @@ trait Watched {
     fn none_served(&self);
 }
 
-async fn watch(connection: &ApiConnection, watched: &impl Watched, failed: impl Fn()) {
+async fn watch(connection: &ApiConnection, watched: &impl WatchTarget, failed: impl Fn()) {
     let kind = watched.objects().kind;
     let pause = Pause::default();
     let mut last = String::new();
@@ -140,7 +140,7 @@ async fn watch(connection: &ApiConnection, watched: &impl Watched, failed: impl 
 /// Watches until something goes wrong, which is the answer.
 async fn follow(
     server: &ApiServer,
-    watched: &impl Watched,
+    watched: &impl WatchTarget,
     pause: &Pause,
     last: &mut String,
 ) -> ApiError {
@@ -165,7 +165,7 @@ async fn follow(
 /// Watches until the API server ends the watch, as it does every few minutes.
 async fn once(
     server: &ApiServer,
-    watched: &impl Watched,
+    watched: &impl WatchTarget,
     mut heard: impl FnMut(),
 ) -> Result<(), ApiError> {
     let version = match watched.version() {

@@ -1,17 +1,17 @@
 //! The API server, asked directly: what a node without an agent does, as Multus' thin plugin.
 //!
-//! Everything costs a request then, and a status that cannot be written fails the ADD, since
-//! nobody would write it later.
+//! Every object costs a request then, and a status that cannot be written fails the ADD, since there
+//! is no agent to write it later.
 
 pub mod answer;
 mod body;
 mod census;
+mod connection;
 mod credentials;
 pub mod definitions;
 pub mod error;
 pub mod events;
 pub mod kinds;
-mod line;
 pub mod objects;
 pub mod pages;
 pub mod publish;
@@ -25,7 +25,7 @@ use std::time::Instant;
 pub use answer::{Lookup, answer};
 pub use error::{ApiError, CredentialsError};
 pub use objects::PodView;
-pub use publish::{NotPublished, Occasion, Published, publish, tell_of_node};
+pub use publish::{EventContext, PublishError, PublishOutcome, create_node_event, publish};
 pub use server::{ApiServer, Caller};
 pub use slices::SliceView;
 
@@ -73,7 +73,7 @@ impl Api {
 impl Cluster for Api {
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
         let Connected { runtime, server } = self.connected()?;
-        // Which node this is, nobody has told: the pod's UID has to do.
+        // The plugin does not know the node's name in the cluster, so only the pod's UID is checked.
         runtime.block_on(in_time(server, until, answer(server, None, question)))
     }
 
@@ -87,14 +87,14 @@ impl Cluster for Api {
         let publish = async {
             let name = publication.pod();
             let view = server.pod(&name.namespace, &name.name).await?;
-            let occasion = Occasion {
+            let occasion = EventContext {
                 node: "",
                 period: &period_now(),
             };
             match publish(server, view.as_ref(), publication, occasion).await {
                 Ok(_) => Ok(()),
-                Err(NotPublished::Status(error)) => Err(error.into()),
-                Err(NotPublished::Event(error)) => Err(ClusterError::Event(error)),
+                Err(PublishError::Status(error)) => Err(error.into()),
+                Err(PublishError::Event(error)) => Err(ClusterError::Event(error)),
             }
         };
         runtime.block_on(in_time(server, until, publish))

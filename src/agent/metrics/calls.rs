@@ -1,4 +1,4 @@
-//! What plugins tell of their calls.
+//! LookupKind plugins tell of their calls.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -21,44 +21,44 @@ pub(super) const MOST: usize = 256;
 const LONGEST: usize = 320;
 const OTHER: &str = "other";
 
-type Word = Cow<'static, str>;
+type Label = Cow<'static, str>;
 type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CallLabels {
-    verb: Word,
+    verb: Label,
     code: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct VerbLabels {
-    verb: Word,
+    verb: Label,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OperationLabels {
-    verb: Word,
-    network: Word,
+    verb: Label,
+    network: Label,
     result: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PhaseLabels {
-    verb: Word,
-    phase: Word,
+    verb: Label,
+    phase: Label,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DelegateLabels {
-    plugin: Word,
-    verb: Word,
+    plugin: Label,
+    verb: Label,
     result: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PluginLabels {
-    plugin: Word,
-    verb: Word,
+    plugin: Label,
+    verb: Label,
 }
 
 /// Counters and times of calls, networks and plugins.
@@ -70,10 +70,10 @@ pub(super) struct Calls {
     phases: Times<PhaseLabels>,
     delegates: Family<DelegateLabels, Counter>,
     delegate_times: Times<PluginLabels>,
-    verbs: Known,
-    networks: Known,
-    words: Known,
-    plugins: Known,
+    verbs: LabelValues,
+    networks: LabelValues,
+    words: LabelValues,
+    plugins: LabelValues,
 }
 
 impl Default for Calls {
@@ -85,10 +85,10 @@ impl Default for Calls {
             phases: Family::new_with_constructor(times),
             delegates: Family::default(),
             delegate_times: Family::new_with_constructor(times),
-            verbs: Known::default(),
-            networks: Known::default(),
-            words: Known::default(),
-            plugins: Known::default(),
+            verbs: LabelValues::default(),
+            networks: LabelValues::default(),
+            words: LabelValues::default(),
+            plugins: LabelValues::default(),
         }
     }
 }
@@ -199,10 +199,10 @@ pub(super) fn label(text: &str) -> Cow<'_, str> {
 
 /// The values that a label has had.
 #[derive(Debug, Default)]
-struct Known(RefCell<BTreeSet<String>>);
+struct LabelValues(RefCell<BTreeSet<String>>);
 
-impl Known {
-    fn word(&self, word: &str) -> Word {
+impl LabelValues {
+    fn word(&self, word: &str) -> Label {
         let word = label(word);
         let mut known = self.0.borrow_mut();
         if !known.contains(word.as_ref()) {
@@ -221,13 +221,13 @@ mod tests {
 
     #[test]
     fn however_many_networks_there_are_the_series_are_not() {
-        let known = Known::default();
-        let words: BTreeSet<Word> = (0..MOST * 4)
+        let known = LabelValues::default();
+        let words: BTreeSet<Label> = (0..MOST * 4)
             .map(|number| known.word(&format!("a/n{number}")))
             .collect();
         assert_eq!(words.len(), MOST + 1);
         assert!(words.contains(OTHER));
         assert_eq!(known.word("a/n0"), "a/n0");
-        assert_eq!(Known::default().word("a\u{9b}\n"), r"a\u{9b}\n");
+        assert_eq!(LabelValues::default().word("a\u{9b}\n"), r"a\u{9b}\n");
     }
 }

@@ -1,4 +1,4 @@
-//! What the last `jackfield doctor` on this node found.
+//! LookupKind the last `jackfield doctor` on this node found.
 
 use std::fmt;
 use std::sync::Arc;

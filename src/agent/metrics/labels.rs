@@ -1,10 +1,10 @@
-//! What tells the series of a metric apart.
+//! LookupKind tells the series of a metric apart.
 
 use prometheus_client::encoding::EncodeLabelSet;
 
-/// What is looked up.
+/// LookupKind is looked up.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::agent) enum What {
+pub(in crate::agent) enum LookupKind {
     /// A pod.
     Pod,
     /// A definition.
@@ -13,51 +13,51 @@ pub(in crate::agent) enum What {
     Claim,
 }
 
-impl What {
+impl LookupKind {
     pub(super) fn label(self) -> &'static str {
         match self {
-            What::Pod => "pod",
-            What::Definition => "definition",
-            What::Claim => "claim",
+            LookupKind::Pod => "pod",
+            LookupKind::Definition => "definition",
+            LookupKind::Claim => "claim",
         }
     }
 }
 
 /// Where it was found, or not.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::agent) enum Origin {
+pub(in crate::agent) enum LookupOrigin {
     /// In the cache: no request.
     Cache,
     /// At the API server: one request.
     Api,
 }
 
-impl Origin {
+impl LookupOrigin {
     pub(super) fn label(self) -> &'static str {
         match self {
-            Origin::Cache => "cache",
-            Origin::Api => "api",
+            LookupOrigin::Cache => "cache",
+            LookupOrigin::Api => "api",
         }
     }
 }
 
-/// What came of an owed write.
+/// LookupKind came of an owed write.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::agent) enum Outcome {
+pub(in crate::agent) enum PublicationOutcome {
     /// It was made.
-    Told,
+    Published,
     /// Its pod is gone.
     PodGone,
     /// It is still owed.
     Failed,
 }
 
-impl Outcome {
+impl PublicationOutcome {
     pub(super) fn label(self) -> &'static str {
         match self {
-            Outcome::Told => "told",
-            Outcome::PodGone => "pod_gone",
-            Outcome::Failed => "failed",
+            PublicationOutcome::Published => "told",
+            PublicationOutcome::PodGone => "pod_gone",
+            PublicationOutcome::Failed => "failed",
         }
     }
 }
@@ -94,7 +94,7 @@ pub(super) struct PublicationLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ShelfLabels {
+pub(super) struct KindLabels {
     pub(super) kind: &'static str,
 }
 

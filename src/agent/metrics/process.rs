@@ -1,4 +1,4 @@
-//! What the agent itself takes, by the names that Prometheus' client libraries have for it.
+//! LookupKind the agent itself takes, by the names that Prometheus' client libraries have for it.
 
 use std::fmt;
 use std::fs;
@@ -98,7 +98,7 @@ impl Page<'_> {
         )
     }
 
-    /// What the kernel does not say is left out.
+    /// LookupKind the kernel does not say is left out.
     fn gauge(
         &mut self,
         name: &str,

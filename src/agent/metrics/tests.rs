@@ -20,7 +20,7 @@ The agent serves metrics for Prometheus. `--metrics` sets the address (`127.0.0.
 The plugin runs for milliseconds and serves nothing. After each call, when the runtime has its answer, the plugin
 sends the agent what the call took and does not wait. If it finds no agent, the call is not counted.
 
-## What to watch
+## LookupKind to watch
 
 | Series | Look when | Then |
 |---|---|---|
@@ -122,8 +122,8 @@ fn sample() -> String {
     let metrics = Metrics::new();
     metrics.examined(&examination([("journal", 2), ("owed", 0)]));
     metrics.answered(true, Duration::from_micros(80));
-    metrics.looked_up(What::Pod, Origin::Cache);
-    metrics.published(Outcome::PodGone);
+    metrics.looked_up(LookupKind::Pod, LookupOrigin::Cache);
+    metrics.published(PublicationOutcome::PodGone);
     metrics.owed(2);
     metrics.watch_failed("pod");
     metrics.installation("multus");

@@ -5,29 +5,29 @@
 
 use tracing::info;
 
-use super::Watched;
-use crate::agent::kept::Kept;
+use super::WatchTarget;
+use crate::agent::definition_cache::DefinitionCache;
 use crate::cluster::api::events::Event;
 use crate::cluster::api::kinds::Objects;
 use crate::cluster::api::{ApiError, ApiServer};
 
 /// The definitions that are kept, as far as changes of them go.
-pub(super) struct Definitions<'a> {
+pub(super) struct DefinitionWatch<'a> {
     objects: Objects,
-    kept: &'a Kept,
+    kept: &'a DefinitionCache,
 }
 
-impl<'a> Definitions<'a> {
+impl<'a> DefinitionWatch<'a> {
     /// Changes are to be told to `kept`.
-    pub(super) fn new(kept: &'a Kept) -> Definitions<'a> {
-        Definitions {
+    pub(super) fn new(kept: &'a DefinitionCache) -> DefinitionWatch<'a> {
+        DefinitionWatch {
             objects: Objects::definitions(),
             kept,
         }
     }
 }
 
-impl Watched for Definitions<'_> {
+impl WatchTarget for DefinitionWatch<'_> {
     fn objects(&self) -> &Objects {
         &self.objects
     }

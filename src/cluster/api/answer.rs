@@ -1,4 +1,4 @@
-//! Answering a question: from the API server alone, or from what the agent has of it.
+//! Answering a question: from the API server alone, or also from the agent's cache.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::cluster::{Answer, ClusterError, PodName, Question, devices};
 use crate::kubelet::{PodDevices, PodResources};
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
-/// How many definitions one question names: pods have some, and each may cost a request.
+/// How many definitions one question names at most: each may cost a request.
 const MOST: usize = 256;
 /// How many objects are looked up at once for one question.
 const AT_ONCE: usize = 8;
@@ -20,13 +20,13 @@ const AT_ONCE: usize = 8;
 /// Where objects are looked up.
 #[allow(async_fn_in_trait, reason = "everything runs on one thread")]
 pub trait Lookup {
-    /// A pod, as it is known; `None` when there is none.
+    /// A pod, from the cache where there is one; `None` when there is no such pod.
     ///
     /// # Errors
-    /// When the API server had to be asked and did not answer.
+    /// When the look-up needs the API server, and that does not answer.
     async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError>;
 
-    /// The same, past any cache; `None` where [`Lookup::pod`] was that already.
+    /// The same without a cache; `None` where [`Lookup::pod`] uses none.
     async fn pod_uncached(
         &self,
         namespace: &str,
@@ -48,21 +48,21 @@ pub trait Lookup {
     /// kubelet's pod-resources API behind a socket.
     fn kubelet(&self, socket: &Path) -> Rc<PodResources>;
 
-    /// The ResourceSlices of a node, as they are known.
+    /// The ResourceSlices of a node, from the cache where there is one.
     ///
     /// # Errors
-    /// When the API server had to be asked and did not answer.
+    /// When the look-up needs the API server, and that does not answer.
     async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError>;
 
-    /// The same, past any cache; `None` where [`Lookup::slices`] was that already.
+    /// The same without a cache; `None` where [`Lookup::slices`] uses none.
     async fn slices_uncached(&self, node: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>>;
 }
 
 /// Answers a question on the node called `node`, where that is known.
 ///
 /// # Errors
-/// When the pod is not known, another one has its name, it is bound to another node, or the API
-/// server had to be asked and did not answer.
+/// When the pod does not exist, another one has its name, it is bound to another node, or the look-up
+/// needs the API server, and that does not answer.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,
@@ -73,7 +73,7 @@ pub async fn answer(
     let mut bound_to = None;
     if let Some(name) = &question.pod {
         let view = match identified(lookup, node, name).await {
-            // Its mirror may come later, or never. What kubelet itself says of it is enough.
+            // The mirror may come later, or never. The annotations from kubelet are enough.
             Err(cause)
                 if question.is_static && !matches!(cause, ClusterError::OtherNode { .. }) =>
             {
@@ -128,8 +128,8 @@ pub async fn answer(
     Ok(answer)
 }
 
-/// What kubelet says of the pod's devices, where a network uses any, with those of DRA drivers
-/// identified.
+/// The pod's devices according to kubelet, where a network uses any. Those of DRA drivers are
+/// identified by ResourceSlices.
 async fn kubelet(
     lookup: &impl Lookup,
     node: &str,
@@ -161,8 +161,8 @@ async fn kubelet(
     Some(devices)
 }
 
-/// The pod that the runtime means. What a cache says against it is asked once more, uncached: a
-/// pod of that name may have been replaced a moment ago.
+/// The pod that the runtime means. If the cache has another one or none, it is read again without the
+/// cache: a pod of that name may have been replaced a moment ago.
 async fn identified(
     lookup: &impl Lookup,
     node: Option<&str>,

@@ -10,28 +10,28 @@ use kube::client::Body;
 use kube::core::Status;
 use kube::{Client, Error};
 
-use super::line::Line;
+use super::connection::ApiClient;
 
-/// From how many bytes on an answer has room for how many more at once.
+/// An answer of more than `LONG` bytes gets a buffer for `LONGER` more at once.
 const LONG: usize = 256 << 10;
 const LONGER: usize = 2 << 20;
-/// What is read of a refusal, in bytes.
+/// How much of a refusal is read, in bytes.
 const REFUSAL: usize = 64 << 10;
 
-/// How long a GET waits for its answer before it is sent over a new connection as well: the
-/// connection may be dead, which shows later.
+/// How long a GET waits for its answer before it is sent over a new connection as well: it takes
+/// longer until a dead connection shows.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Sends a request and reads the whole answer; `None` when it has more than `most` bytes, of which
-/// no more are read then.
+/// Sends a request and reads the whole answer; `None` when it has more than `most` bytes, after which
+/// it reads no further.
 ///
-/// A GET that fails or stays without an answer is sent over a connection of its own too. Where that
-/// brings the answer, later requests go over it.
+/// A GET that fails or gets no answer is sent over a new connection too. If the answer comes over
+/// that one, later requests use it.
 ///
 /// # Errors
 /// A refusal is [`kube::Error::Api`].
-pub(super) async fn read(line: &Line, request: Request<Vec<u8>>, most: usize) -> Answer {
-    let client = line.client();
+pub(super) async fn read(api: &ApiClient, request: Request<Vec<u8>>, most: usize) -> Answer {
+    let client = api.client();
     let again = (*request.method() == Method::GET).then(|| request.clone());
     let mut first = pin!(once(&client, request, most));
     let Some(again) = again else {
@@ -41,19 +41,19 @@ pub(super) async fn read(line: &Line, request: Request<Vec<u8>>, most: usize) ->
     if let Ok(answer @ (Ok(_) | Err(Error::Api(_)))) = early {
         return answer;
     }
-    let spare = line.spare()?;
+    let spare = api.spare()?;
     let second = pin!(once(&spare, again, most));
     let (answer, is_second) = match early {
         Ok(_) => (second.await, true),
         Err(_) => match future::select(first, second).await {
-            Either::Left((Err(error), second)) if !is_said(&error) => (second.await, true),
+            Either::Left((Err(error), second)) if !is_refusal(&error) => (second.await, true),
             Either::Left((answer, _)) => (answer, false),
-            Either::Right((Err(error), first)) if !is_said(&error) => (first.await, false),
+            Either::Right((Err(error), first)) if !is_refusal(&error) => (first.await, false),
             Either::Right((answer, _)) => (answer, true),
         },
     };
-    if is_second && answer.as_ref().err().is_none_or(is_said) {
-        line.switch();
+    if is_second && answer.as_ref().err().is_none_or(is_refusal) {
+        api.switch();
     }
     answer
 }
@@ -61,8 +61,8 @@ pub(super) async fn read(line: &Line, request: Request<Vec<u8>>, most: usize) ->
 /// The whole answer.
 type Answer = Result<Option<Vec<u8>>, Error>;
 
-/// Whether the API server has said so.
-fn is_said(error: &Error) -> bool {
+/// Whether the error is an answer of the API server.
+fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Api(_))
 }
 
@@ -101,7 +101,7 @@ async fn up_to(mut body: Body, most: usize) -> Answer {
             return Ok(None);
         }
         if text.len() > LONG && text.capacity() < LONGER {
-            // Growing step by step would copy it each time, and take twice the memory.
+            // Growing step by step would copy the text each time, and take twice the memory.
             text.reserve_exact(LONGER);
         }
         text.extend_from_slice(&data);

@@ -1,4 +1,4 @@
-//! Definitions as the API server has them: one at a time, read up to a limit, or their names.
+//! Definitions from the API server: one at a time, up to a limit, or the names of all.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::npwg::{Definition, ManifestError, ObjectRef, RESOURCE_NAME_ANNOTATION
 /// The largest definition that is read, in bytes of the API server's answer: etcd keeps objects of
 /// 1.5 MiB, and JSON within JSON is longer.
 pub const LARGEST_DEFINITION: usize = 4 << 20;
-/// A configuration that is read at once to see whether it is one, in bytes of JSON.
+/// The longest configuration that is checked here, in bytes of JSON.
 const SHORT: usize = 64 << 10;
 
 /// A definition as it was read.
@@ -60,8 +60,7 @@ impl DefinitionRead {
     }
 }
 
-/// A definition on the wire, as far as it is read: what else its metadata holds is skipped. `C` is
-/// what is read of its configuration.
+/// A definition on the wire. Other keys are skipped. `C` is the type of the configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, bound(deserialize = "C: Deserialize<'de> + Default"))]
 pub(crate) struct Wire<C = Value> {
@@ -120,7 +119,7 @@ impl Wire {
     }
 }
 
-/// A definition, its configuration as JSON text: it may be long, and is not copied to be read.
+/// A definition whose configuration is JSON text: it may be long, and is not copied.
 #[derive(Debug, Serialize)]
 pub struct Unread<'a> {
     /// The object's name.
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_definition_only_what_attaching_needs_is_read() {
+    fn only_the_keys_that_attaching_needs_are_read() {
         let object = json!({
             "apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition",
             "metadata": {"name": "a", "namespace": "telco", "resourceVersion": "7",
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_that_is_not_read_is_the_one_that_a_plugin_reads() {
+    fn a_definition_with_raw_text_equals_the_one_that_is_read() {
         let long = "x".repeat(2 * SHORT);
         for spec in [
             json!({"config": long}),
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_definition_is_named() {
+    fn a_configuration_that_is_not_a_string_is_an_error() {
         let object = json!({"metadata": {"name": "a"}, "spec": {"config": {"type": "x"}}});
         let DefinitionRead::Whole { definition, .. } = read(&object) else {
             panic!("it is there");

@@ -1,4 +1,4 @@
-//! Watches: what becomes of objects, one event at a time.
+//! Watches: the changes of objects, one event at a time.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -23,11 +23,11 @@ const LASTS: u32 = 290;
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is one of those that are watched.
+    /// It is new among the watched objects.
     Added,
     /// It changed.
     Modified,
-    /// It is no longer one of those that are watched.
+    /// It is gone from the watched objects.
     Deleted,
     /// Nothing: everything up to the event's version has been shown.
     Bookmark,
@@ -78,17 +78,17 @@ pub(crate) fn read(line: &[u8]) -> Result<Result<Event<'_>, Box<Status>>, serde_
     }))
 }
 
-/// Text that comes in pieces, line by line.
+/// Splits a text that comes in pieces into lines.
 #[derive(Debug, Default)]
 struct Lines {
     text: Vec<u8>,
-    /// How much of it holds no end of a line.
+    /// How many bytes of it have no line feed, as far as it was searched.
     searched: usize,
     is_skipping: bool,
 }
 
 impl Lines {
-    /// The next line that is whole. One of more than [`LARGEST`] bytes is skipped.
+    /// The next whole line. Lines of more than [`LARGEST`] bytes are skipped.
     fn next(&mut self) -> Option<Vec<u8>> {
         while let Some(at) = self
             .text
@@ -106,7 +106,7 @@ impl Lines {
         self.searched = self.text.len();
         if self.searched > LARGEST {
             if !self.is_skipping {
-                warn!("an event of more than {LARGEST} bytes is skipped");
+                warn!("skipped an event of more than {LARGEST} bytes");
             }
             *self = Lines {
                 is_skipping: true,
@@ -122,7 +122,7 @@ impl ApiServer {
     /// minutes. One event at a time is in memory.
     ///
     /// # Errors
-    /// [`ApiError`]; 410 where the API server has no memory of that version.
+    /// [`ApiError`]; 410 where the API server no longer has that version.
     pub async fn watch(
         &self,
         objects: &Objects,
@@ -152,7 +152,7 @@ impl ApiServer {
                 match read(&line) {
                     Ok(Ok(event)) => take(event),
                     Ok(Err(status)) => return Err(failed(kube::Error::Api(status))),
-                    Err(cause) => warn!("an event of {objects} cannot be read: {cause}"),
+                    Err(cause) => warn!("cannot read an event of {objects}: {cause}"),
                 }
             }
         }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_whole_however_they_are_cut_and_too_long_ones_are_skipped() {
+    fn lines_are_joined_from_pieces_and_too_long_ones_are_skipped() {
         let mut lines = Lines::default();
         let mut found = Vec::new();
         for piece in ["a", "b\ncd\n\ne", "f", "\ng"] {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_event_the_name_is_read_whatever_the_rest_is() {
+    fn the_name_in_an_event_is_read_even_if_the_rest_cannot_be() {
         let deep = format!(
             "{}{}",
             "{\"a\":".repeat(300),

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use super::server::{GROUP, JSON};
 use crate::npwg::{ObjectRef, ObjectRefError};
 
-/// Names are listed and watched without the objects' content.
+/// The media types of objects without their content.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-/// Stands for the namespace of objects of the cluster as a whole, which are in none.
+/// The namespace under which objects without a namespace are kept.
 const NO_NAMESPACE: &str = "cluster";
 
 /// Objects of one kind: all of the cluster, or those of one node.
@@ -59,7 +59,7 @@ impl Objects {
         }
     }
 
-    /// A request for them, with more parameters.
+    /// The path of a request for them, with these parameters.
     pub(super) fn path(&self, parameters: &str) -> String {
         format!("{}{parameters}", self.path)
     }

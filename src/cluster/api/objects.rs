@@ -1,4 +1,4 @@
-//! Pods as the API server writes them, and the little of them that is kept.
+//! Pods on the wire, and the few fields of them that the agent keeps.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,14 @@ use crate::cluster::identity::Identity;
 use crate::cluster::{Container, Pod, PodAnnotations};
 use crate::npwg::STATUS_ANNOTATION;
 
-/// What is kept of a pod at most, in bytes, where many are kept.
+/// The longest pod that is kept whole where many are kept, in bytes.
 const KEPT_TEXT: usize = 16 << 10;
-/// What a container and a request take besides their names, in bytes: a map has room for several.
+/// The memory of a container and of a request besides their names, in bytes: a map has room for
+/// several.
 const CONTAINER: usize = 512;
 const REQUEST: usize = 64;
 
-/// A pod on the wire, as far as [`PodView`] needs it: what else it holds is skipped, whatever it is.
+/// A pod on the wire, with the fields of [`PodView`]. Other fields are skipped and need not be valid.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct PodObject {
     #[serde(default)]
@@ -72,28 +73,28 @@ struct Resources {
     requests: Option<BTreeMap<String, serde_json::Value>>,
 }
 
-/// All that is kept of a pod.
+/// The fields of a pod that are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodView {
-    /// The UIDs that it goes by.
+    /// Its UIDs.
     pub identity: Identity,
     /// The node that it is bound to.
     pub node: Option<String>,
     /// The annotations that select networks.
     pub annotations: PodAnnotations,
-    /// The network-status that it has now, ours and others'.
+    /// Its current network-status, with entries of Jackfield and of others.
     pub status: Option<String>,
-    /// Whether it has any annotation at all; where it has none, a patch has to make the map.
+    /// Whether it has annotations. Where it has none, a patch has to create the map.
     pub has_annotations: bool,
     /// Its containers that request extended resources, those that run to completion first.
     pub containers: Vec<Container>,
     /// Whether it has resource claims (DRA).
     #[serde(default)]
     pub has_claims: bool,
-    /// Whether no runtime attaches it: it is on the host's network, or has ended.
+    /// Whether no runtime attaches the pod: it is on the host's network, or has ended.
     #[serde(default)]
     pub is_unattached: bool,
-    /// Whether its annotations and containers are left out: they are too long to be kept.
+    /// Whether its annotations and containers are missing, since they are too long to be kept.
     #[serde(default)]
     pub is_partial: bool,
 }
@@ -132,7 +133,7 @@ impl From<PodObject> for PodView {
 }
 
 impl PodView {
-    /// What is kept of the pod where many are; `None` for one that no runtime attaches.
+    /// The pod as it is kept where many are; `None` for one that no runtime attaches.
     pub fn to_be_kept(&self) -> Option<PodView> {
         let kept = || match self.is_long() {
             true => self.identity_alone(),
@@ -159,7 +160,7 @@ impl PodView {
         }
     }
 
-    /// What it takes in memory besides what every pod takes, in bytes.
+    /// Its memory beyond that of an empty pod, in bytes.
     pub fn length(&self) -> usize {
         let texts = [
             &self.annotations.networks,
@@ -211,7 +212,7 @@ fn container(spec: ContainerSpec, is_init: bool) -> Option<Container> {
     })
 }
 
-/// Device plugins' resources have a domain of their own, and whole numbers.
+/// Whether a resource is a device plugin's: it has a domain of its own.
 fn is_extended(resource: &str) -> bool {
     resource
         .split_once('/')
@@ -225,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_pod_only_annotations_identity_and_extended_requests_are_kept() {
+    fn only_annotations_identity_and_extended_requests_of_a_pod_are_kept() {
         let object: PodObject = serde_json::from_value(json!({
             "metadata": {"name": "web", "namespace": "a", "uid": "u", "annotations": {
                 "k8s.v1.cni.cncf.io/networks": "n", "k8s.v1.cni.cncf.io/network-status": "[]",
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_pod_with_long_annotations_or_many_containers_only_who_it_is_is_kept() {
+    fn only_the_identity_of_a_pod_with_long_annotations_or_many_containers_is_kept() {
         let view = PodView {
             node: Some("node-a".into()),
             annotations: PodAnnotations {
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_read_whatever_is_in_what_nobody_needs() {
+    fn a_pod_is_read_even_if_other_fields_are_invalid() {
         let deep = format!("{}1{}", r#"{"f:a":"#.repeat(300), "}".repeat(300));
         let text = format!(
             r#"{{"metadata":{{"uid":"u","creationTimestamp":7,"managedFields":[{{"time":"9999-12-31T23:59:59Z","fieldsV1":{deep}}}]}},"spec":{{"nodeName":"a","x":{deep}}}}}"#
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_on_the_hosts_network_or_one_that_ended_is_attached_by_no_runtime() {
+    fn no_runtime_attaches_a_pod_on_the_hosts_network_or_one_that_has_ended() {
         for (spec, status, is_unattached) in [
             (json!({"hostNetwork": true}), json!({}), true),
             (json!({"hostNetwork": null}), json!({"phase": null}), false),

@@ -1,4 +1,4 @@
-//! Lists, page by page: a page has as many objects as a limited text holds.
+//! Lists, page by page. The size of a page in bytes is limited.
 
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -11,10 +11,10 @@ use super::server::LARGEST;
 use super::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
-/// Objects of the first page and of a later one at most: authors decide how large an object is.
+/// How many objects the first page and a later one have at most: authors decide how large they are.
 const FIRST: usize = 16;
 const MOST: usize = 500;
-/// Bytes of a page of more than one object.
+/// The largest page of more than one object, in bytes.
 const PAGE_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Default, Deserialize)]
@@ -47,12 +47,12 @@ impl PageSize {
         }
     }
 
-    /// So many that a page is about half as long as it may be, after one of `length` bytes.
+    /// The size after a page of `length` bytes, for a page about half as long as it may be.
     fn after(self, length: usize) -> PageSize {
         PageSize((self.0 * (PAGE_BYTES / 2) / length.max(1)).clamp(1, MOST))
     }
 
-    /// Fewer, after a page that was too long.
+    /// The size after a page that was too long.
     fn smaller(self) -> PageSize {
         PageSize((self.0 / 8).max(1))
     }
@@ -77,7 +77,7 @@ impl<'a> Item<'a> {
         self.0.get()
     }
 
-    /// The object; `None` where it cannot be read, which is logged.
+    /// The object; `None` after a warning where it cannot be read.
     pub(super) fn read<T: Deserialize<'a>>(self) -> Option<T> {
         let read = serde_json::from_str(self.text());
         read.inspect_err(|cause| match self.object() {
@@ -89,8 +89,8 @@ impl<'a> Item<'a> {
 }
 
 impl ApiServer {
-    /// Reads a list, of which one page at a time is in memory, until `take` wants no more. Returns
-    /// the version of the list.
+    /// Reads a list until `take` returns false, and returns the version of the list. One page at a time
+    /// is in memory.
     ///
     /// # Errors
     /// [`ApiError`].
@@ -125,8 +125,8 @@ impl ApiServer {
         }
     }
 
-    /// The version of all objects together, from which a watch of them can begin. The API server
-    /// reads one of them for it.
+    /// The version of the list of all objects, from which a watch of them can begin. The API server
+    /// reads only one of them for it.
     ///
     /// # Errors
     /// [`ApiError`].
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_of_none_is_read_and_of_others_each_object_by_itself() {
+    fn an_empty_page_is_read_and_each_object_of_a_page_by_itself() {
         let none: Page<'_> =
             serde_json::from_str(r#"{"metadata":{"resourceVersion":"7"},"items":null}"#).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Telling the cluster: one PATCH of the pod's status, and an event.
+//! Publishing: one PATCH of the pod's status, and a POST for each event.
 
 use device_info::printable;
 use k8s_openapi::jiff::Timestamp;
@@ -10,64 +10,64 @@ use crate::cluster::publication::Omission;
 use crate::cluster::{Event, EventKind, Publication};
 use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
 
-/// How often a patch is made anew when others change the same annotation in between.
+/// How often a patch is tried when others change the same annotation in between.
 const ATTEMPTS: usize = 5;
-/// Where events about nodes are, which are in no namespace themselves.
+/// The namespace of events about nodes, which are in no namespace themselves.
 const NAMESPACE_OF_NODES: &str = "default";
 
-/// What came of a publication.
+/// The outcome of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Published {
-    /// It is told.
-    Told,
-    /// The pod is gone, or another one has its name: there is nobody to be told of.
+pub enum PublishOutcome {
+    /// Status and events are written.
+    Written,
+    /// The pod is gone, or another one has its name.
     PodGone,
-    /// It is a static pod, and the API server does not have its mirror, or not yet.
+    /// The pod is a static one, and the API server does not have its mirror, or not yet.
     NoMirror,
 }
 
 /// Why a publication failed.
 #[derive(Debug)]
-pub enum NotPublished {
+pub enum PublishError {
     /// The API server did not take the status. No event has been created.
     Status(ApiError),
     /// The status is written, and the API server did not take an event.
     Event(ApiError),
 }
 
-impl From<ApiError> for NotPublished {
-    fn from(error: ApiError) -> NotPublished {
-        NotPublished::Status(error)
+impl From<ApiError> for PublishError {
+    fn from(error: ApiError) -> PublishError {
+        PublishError::Status(error)
     }
 }
 
-/// How events are signed and told apart.
+/// The source of events, and the period in which equal ones count once.
 #[derive(Debug, Clone, Copy)]
-pub struct Occasion<'a> {
+pub struct EventContext<'a> {
     /// The node's name, where it is known.
     pub node: &'a str,
-    /// The same words about the same pod in the same period are one event.
+    /// Equal events about a pod in the same period are one event.
     pub period: &'a str,
 }
 
-/// Publishes, on the assumption that the pod is as in `view`; `None` when it is not known yet.
+/// Publishes, on the assumption that the pod is as in `view`; `None` when its state is not known.
 ///
 /// The patch tests the pod's UID and the annotation that it replaces, so that it changes no other
-/// pod of that name and nothing that somebody wrote in between (NPWG 1.3 §5.1). The resource
-/// version is no part of that: kubelet writes the status of the same pod at the same time, to
-/// which this is no contradiction. Where a test fails, the pod is read and the patch made anew.
+/// pod of that name and overwrites nothing that others wrote in between (NPWG 1.3 §5.1). It does not
+/// test the resource version: kubelet writes the status of the same pod at the same time, which is
+/// no conflict. If a test fails, the pod is read again for a new patch.
 ///
 /// # Errors
-/// [`NotPublished`]: it is still owed then. What was told already is not told twice.
+/// [`PublishError`]: the publication is still owed then. A retry writes nothing twice.
 pub async fn publish(
     server: &ApiServer,
     view: Option<&PodView>,
     publication: &Publication,
-    occasion: Occasion<'_>,
-) -> Result<Published, NotPublished> {
+    occasion: EventContext<'_>,
+) -> Result<PublishOutcome, PublishError> {
     let name = publication.pod();
     let Ok(pod) = ObjectRef::new(&name.namespace, &name.name) else {
-        return Ok(Published::PodGone);
+        return Ok(PublishOutcome::PodGone);
     };
     let mut current = view
         .filter(|view| view.identity.is(name.uid.as_deref()))
@@ -80,9 +80,9 @@ pub async fn publish(
             None => match server.pod(&name.namespace, &name.name).await? {
                 Some(view) if view.identity.is(name.uid.as_deref()) => view,
                 _ if name.uid.as_deref().is_some_and(is_of_static_form) => {
-                    return Ok(Published::NoMirror);
+                    return Ok(PublishOutcome::NoMirror);
                 }
-                _ => return Ok(Published::PodGone),
+                _ => return Ok(PublishOutcome::PodGone),
             },
         };
         let Some(patch) = patch(&view, publication) else {
@@ -91,73 +91,73 @@ pub async fn publish(
         attempt += 1;
         match server.patch_pod_status(&pod, &patch).await {
             Ok(patched) => break patched,
-            Err(error) if error.code() == Some(404) => return Ok(Published::PodGone),
-            // It is as long the next time.
+            Err(error) if error.code() == Some(404) => return Ok(PublishOutcome::PodGone),
+            // A retry would be as long.
             Err(error) if error.is_too_long() => {
                 events.push(Omission::RefusedStatus(error).event());
                 break view;
             }
-            // 422: a test failed; 409: somebody wrote between the server's own read and write.
+            // 422: a test failed; 409: another client wrote between the server's own read and write.
             Err(error) if matches!(error.code(), Some(409 | 422)) && attempt < ATTEMPTS => {}
-            Err(error) => return Err(NotPublished::Status(error)),
+            Err(error) => return Err(PublishError::Status(error)),
         }
     };
-    let about = About {
+    let about = EventTarget {
         kind: "Pod",
         namespace: &name.namespace,
         name: &name.name,
         uid: &identified.identity.uid,
     };
     for event in &events {
-        let told = tell(server, about, event, occasion).await;
-        told.map_err(NotPublished::Event)?;
+        let created = create(server, about, event, occasion).await;
+        created.map_err(PublishError::Event)?;
     }
-    Ok(Published::Told)
+    Ok(PublishOutcome::Written)
 }
 
 /// Creates an event about the node of `occasion`.
 ///
 /// # Errors
 /// [`ApiError`].
-pub async fn tell_of_node(
+pub async fn create_node_event(
     server: &ApiServer,
     event: &Event,
-    occasion: Occasion<'_>,
+    occasion: EventContext<'_>,
 ) -> Result<(), ApiError> {
-    let about = About {
+    let about = EventTarget {
         kind: "Node",
         namespace: NAMESPACE_OF_NODES,
         name: occasion.node,
         // As kubelet has it: `kubectl describe node` looks for this one.
         uid: occasion.node,
     };
-    tell(server, about, event, occasion).await
+    create(server, about, event, occasion).await
 }
 
-async fn tell(
+async fn create(
     server: &ApiServer,
-    about: About<'_>,
+    about: EventTarget<'_>,
     event: &Event,
-    occasion: Occasion<'_>,
+    occasion: EventContext<'_>,
 ) -> Result<(), ApiError> {
     let body = event_body(about, event, occasion);
     match server.create_event(about.namespace, &body).await {
-        // 409: it was told already. 404: the namespace is gone.
+        // 409: the event exists. 404: the namespace is gone.
         Err(error) if matches!(error.code(), Some(409 | 404)) => Ok(()),
-        told => told,
+        created => created,
     }
 }
 
-/// What an event is about.
+/// The object that an event is about.
 #[derive(Debug, Clone, Copy)]
-struct About<'a> {
+struct EventTarget<'a> {
     kind: &'a str,
     namespace: &'a str,
     name: &'a str,
     uid: &'a str,
 }
 
-/// The change, or none where the pod says it already.
+/// The patch; `None` where the pod has this status already.
 fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     let ours = publication.status()?;
     let merged = merge_status(view.status.as_deref(), ours);
@@ -184,11 +184,11 @@ fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     })
 }
 
-/// An event whose name is made of its words and their period: a pod that is tried again and again
-/// is told once in a while, and telling it twice makes one.
-fn event_body(about: About<'_>, event: &Event, occasion: Occasion<'_>) -> Value {
-    let Occasion { node, period } = occasion;
-    let About {
+/// The body of an event. Its name depends on its words and the period, so that the retries of a pod
+/// make one event per period, and creating an event twice makes one.
+fn event_body(about: EventTarget<'_>, event: &Event, occasion: EventContext<'_>) -> Value {
+    let EventContext { node, period } = occasion;
+    let EventTarget {
         kind: of,
         namespace,
         name,
@@ -198,9 +198,9 @@ fn event_body(about: About<'_>, event: &Event, occasion: Occasion<'_>) -> Value 
         EventKind::Normal => "Normal",
         EventKind::Warning => "Warning",
     };
-    let said = format!("{uid} {period} {} {}", event.reason, event.message);
-    let sum = crc32fast::hash(said.as_bytes());
-    let more = crc32fast::hash(format!("{sum} {said}").as_bytes());
+    let identity = format!("{uid} {period} {} {}", event.reason, event.message);
+    let sum = crc32fast::hash(identity.as_bytes());
+    let more = crc32fast::hash(format!("{sum} {identity}").as_bytes());
     let start = shortened(name, 200).trim_end_matches(['.', '-']);
     let now = Timestamp::now();
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
@@ -288,15 +288,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_pod_says_already_is_not_written_again() {
-        let said = r#"[{"name":"n","default":false}]"#;
-        assert_eq!(patch(&view(Some(said)), &publication()), None);
+    fn a_status_that_the_pod_has_already_is_not_written_again() {
+        let current = r#"[{"name":"n","default":false}]"#;
+        assert_eq!(patch(&view(Some(current)), &publication()), None);
     }
 
     #[test]
     fn an_events_name_is_valid_and_the_same_for_the_same_words_in_one_period() {
         let name = format!("{}.{}", "x".repeat(199), "y".repeat(40));
-        let about = About {
+        let about = EventTarget {
             kind: "Pod",
             namespace: "a",
             name: &name,
@@ -304,7 +304,7 @@ mod tests {
         };
         let event = Event::normal("AddedInterface", "é".repeat(800));
         let node = "node-a";
-        let body = |event: &Event, period| event_body(about, event, Occasion { node, period });
+        let body = |event: &Event, period| event_body(about, event, EventContext { node, period });
         let name_of = |body: &Value| body["metadata"]["name"].as_str().unwrap().to_owned();
         let first = body(&event, "1");
         assert_eq!(name_of(&first), name_of(&body(&event, "1")));

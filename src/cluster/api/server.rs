@@ -15,11 +15,11 @@ use serde_json::Value;
 
 use super::answer::Lookup;
 use super::body;
+use super::connection::ApiClient;
 use super::credentials;
 use super::definitions::LARGEST_DEFINITION;
 use super::error::{AnswerError, RequestError};
 use super::kinds::Objects;
-use super::line::Line;
 use super::objects::{PodObject, PodView};
 use super::pages::Item;
 use super::slices::{SliceObject, SliceView};
@@ -35,7 +35,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The API group of definitions and, first of all, of claims (NPWG 1.3 §3.1, §8.2.1).
 pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 
-/// How objects are asked for.
+/// The media type of requests and answers.
 pub(super) const JSON: &str = "application/json";
 /// The largest answer that is read, in bytes: a list of the largest objects that etcd keeps.
 pub(super) const LARGEST: usize = 16 << 20;
@@ -68,7 +68,7 @@ impl fmt::Display for Caller<'_> {
 /// A connection to the API server.
 #[derive(Clone)]
 pub struct ApiServer {
-    line: Rc<Line>,
+    client: Rc<ApiClient>,
     address: String,
 }
 
@@ -120,20 +120,20 @@ impl ApiServer {
         config.headers.push((header::USER_AGENT, name));
         let address = config.cluster_url.to_string();
         Ok(ApiServer {
-            line: Rc::new(Line::new(config)?),
+            client: Rc::new(ApiClient::new(config)?),
             address,
         })
     }
 
     /// Whether both send the same credentials.
     pub fn has_credentials_of(&self, other: &ApiServer) -> bool {
-        self.line.headers() == other.line.headers()
+        self.client.headers() == other.client.headers()
     }
 
-    /// One pod; `None` when there is none of that name.
+    /// One pod; `None` when no pod has that name, or no pod can have it.
     ///
     /// # Errors
-    /// [`ApiError`]; a name that can be no pod's is no error, there is no such pod.
+    /// [`ApiError`].
     pub async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
         // Checked before it becomes a part of a URL.
         let Ok(pod) = ObjectRef::new(namespace, name) else {
@@ -242,22 +242,22 @@ impl ApiServer {
                     .unwrap_or_default(),
             )
             .map_err(|error| self.unreachable(&name, error.into()))?;
-        // A read that goes over a new connection too has its whole time there.
+        // A GET that is sent over a new connection too has the whole limit there.
         let limit = match *request.method() {
             Method::GET => LIMIT + body::PATIENCE,
             _ => LIMIT,
         };
-        let read = body::read(&self.line, request, most);
+        let read = body::read(&self.client, request, most);
         self.in_time(&name, limit, read).await
     }
 
-    /// The body of an answer that may take any time once it has begun.
+    /// The body of an answer, which may take any time once it has begun.
     pub(super) async fn stream(
         &self,
         name: &str,
         request: Request<Vec<u8>>,
     ) -> Result<Body, ApiError> {
-        let client = self.line.client();
+        let client = self.client.client();
         let begun = body::send(&client, request);
         self.in_time(name, LIMIT, begun).await
     }
@@ -274,7 +274,7 @@ impl ApiServer {
         }
     }
 
-    /// Why a request failed that another part of the client made: `request` says what it was to do.
+    /// The error of a request that the caller sent itself; `request` names it.
     pub(crate) fn explain(&self, request: &str, error: kube::Error) -> ApiError {
         self.error(request, error)
     }
@@ -373,7 +373,7 @@ fn pod_path(pod: &ObjectRef) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", pod.namespace(), pod.name())
 }
 
-/// A kind that is not there is no error: there are no objects of it.
+/// `None` for a kind that the API server does not know: there are no objects of it.
 pub(super) fn served<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     match answer {
         Ok(objects) => Ok(Some(objects)),
@@ -382,7 +382,7 @@ pub(super) fn served<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiErr
     }
 }
 
-/// An object that is not there is no error.
+/// `None` for an object that does not exist.
 fn found<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     match answer {
         Ok(object) => Ok(Some(object)),

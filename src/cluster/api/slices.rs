@@ -1,7 +1,7 @@
-//! ResourceSlices (resource.k8s.io/v1): what the devices of DRA drivers are on the node.
+//! ResourceSlices (resource.k8s.io/v1): the identities of the devices of DRA drivers on the node.
 //!
-//! kubelet tells a device's driver, pool and name, which are words between driver and scheduler.
-//! What it is on the node stands in its attributes: `k8s.cni.cncf.io/deviceID`, else
+//! kubelet reports a device's driver, pool and name, which only the driver and the scheduler
+//! understand. The identity on the node is in its attributes: `k8s.cni.cncf.io/deviceID`, else
 //! `resource.kubernetes.io/pciBusID`; and `k8s.cni.cncf.io/resourceName`, which is the
 //! `k8s.v1.cni.cncf.io/resourceName` of the definitions that mean it.
 
@@ -17,7 +17,7 @@ const RESOURCE_NAME: &str = "k8s.cni.cncf.io/resourceName";
 const DEVICE_ID: &str = "k8s.cni.cncf.io/deviceID";
 const PCI_BUS_ID: &str = "resource.kubernetes.io/pciBusID";
 
-/// What a device takes besides its texts, in bytes.
+/// The memory of a device besides its texts, in bytes.
 const DEVICE: usize = 128;
 
 /// A slice on the wire.
@@ -49,7 +49,7 @@ struct DeviceSpec {
     attributes: Option<BTreeMap<String, Value>>,
 }
 
-/// All that is kept of a slice.
+/// The fields of a slice that are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SliceView {
     driver: String,
@@ -59,7 +59,7 @@ pub struct SliceView {
 }
 
 impl SliceView {
-    /// What it takes in memory besides what every slice takes, in bytes.
+    /// Its memory beyond that of an empty slice, in bytes.
     pub fn length(&self) -> usize {
         let devices = self.devices.iter().map(|(name, identity)| {
             let texts = [&identity.resource, &identity.id];
@@ -99,13 +99,13 @@ fn identity(attributes: &BTreeMap<String, Value>) -> SliceIdentity {
     }
 }
 
-/// Whether slices can add anything to what kubelet says.
+/// Whether slices can add anything to kubelet's report.
 pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }
 
-/// Says what the devices of DRA drivers are, and which resources they belong to; whether all of
-/// them were found.
+/// Sets the identities of the devices of DRA drivers and the resources that they belong to. Returns
+/// whether the slices have all of the devices.
 pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bool {
     let mut is_complete = true;
     for device in devices.dynamic_mut() {
@@ -124,8 +124,8 @@ pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bo
     is_complete
 }
 
-/// A driver that changes its pool writes slices of a higher generation first: those of an older
-/// one count no longer.
+/// The identity of a device. A driver that changes its pool writes slices of a higher generation
+/// first, after which those of older generations no longer count.
 fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a SliceIdentity> {
     let of_pool = || {
         slices
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn dra_a_device_is_what_its_attributes_say_device_id_before_pci_bus_id() {
+    fn dra_attributes_identify_a_device_device_id_before_pci_bus_id() {
         let devices = json!([
             {"name": "vf0", "attributes": {
                 "k8s.cni.cncf.io/resourceName": {"string": "example.com/vf"},
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_of_an_older_generation_and_of_another_pool_says_nothing() {
+    fn a_slice_of_an_older_generation_or_of_another_pool_does_not_count() {
         let of = |id: &str| json!([{"name": "vf0", "attributes": {"k8s.cni.cncf.io/deviceID": {"string": id}}}]);
         let slices = [slice(1, &of("old")), slice(2, &of("new"))];
         let mut found = claimed(&["vf0"]);

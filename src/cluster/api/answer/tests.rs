@@ -9,13 +9,13 @@ use crate::cluster::identity::Identity;
 
 /// A cache and the API server behind it, both as lists.
 #[derive(Default)]
-struct Two {
+struct CacheAndServer {
     cached: Option<PodView>,
     fresh: Option<PodView>,
     asked: RefCell<Vec<String>>,
 }
 
-impl Lookup for Two {
+impl Lookup for CacheAndServer {
     async fn pod(&self, _: &str, _: &str) -> Result<Option<PodView>, ApiError> {
         Ok(self.cached.clone())
     }
@@ -74,7 +74,7 @@ fn missing(kind: &'static str, name: &str) -> LookupError {
     }
 }
 
-fn ask(two: &Two, question: &Question) -> Result<Answer, ClusterError> {
+fn ask(two: &CacheAndServer, question: &Question) -> Result<Answer, ClusterError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
@@ -95,9 +95,9 @@ fn question(uid: &str) -> Question {
 
 #[test]
 fn a_cached_pod_needs_nobody_else() {
-    let two = Two {
+    let two = CacheAndServer {
         cached: pod("u", "node-a", "x, b/y, x"),
-        ..Two::default()
+        ..CacheAndServer::default()
     };
     let answer = ask(&two, &question("u")).unwrap();
     assert_eq!(answer.pod.unwrap().uid.as_deref(), Some("u"));
@@ -106,10 +106,10 @@ fn a_cached_pod_needs_nobody_else() {
 
 #[test]
 fn a_pod_replaced_a_moment_ago_is_found_past_the_cache() {
-    let two = Two {
+    let two = CacheAndServer {
         cached: pod("old", "node-a", "x"),
         fresh: pod("new", "node-a", "y"),
-        ..Two::default()
+        ..CacheAndServer::default()
     };
     let answer = ask(&two, &question("new")).unwrap();
     assert_eq!(answer.definitions[0].0.to_string(), "a/y");
@@ -126,10 +126,10 @@ fn another_pod_another_node_and_no_pod_are_refused_after_a_second_look() {
         (None, &is_unknown),
     ];
     for (fresh, is_expected) in table {
-        let two = Two {
+        let two = CacheAndServer {
             cached: fresh.clone(),
             fresh,
-            ..Two::default()
+            ..CacheAndServer::default()
         };
         let error = ask(&two, &question("u")).unwrap_err();
         assert!(is_expected(&error), "{error}");
@@ -139,9 +139,9 @@ fn another_pod_another_node_and_no_pod_are_refused_after_a_second_look() {
 
 #[test]
 fn annotations_that_came_with_the_call_win_and_claims_are_looked_up_in_the_pods_namespace() {
-    let two = Two {
+    let two = CacheAndServer {
         cached: pod("u", "node-a", "x"),
-        ..Two::default()
+        ..CacheAndServer::default()
     };
     let mut question = question("u");
     question.annotations = Some(PodAnnotations {

@@ -18,19 +18,19 @@ const WAITING: usize = 256;
 
 /// Syncs records in the order in which they come.
 #[derive(Debug)]
-pub(super) struct Durable {
+pub(super) struct RecordSync {
     queue: SyncSender<OwnedFd>,
 }
 
-impl Durable {
+impl RecordSync {
     /// Starts; `done` counts the records that are on the disk.
-    pub(super) fn start(done: Counter) -> Result<Durable, AgentError> {
+    pub(super) fn start(done: Counter) -> Result<RecordSync, AgentError> {
         let (queue, records) = sync_channel(WAITING);
         thread::Builder::new()
             .name("journal".into())
             .spawn(move || sync(&records, &done))
             .map_err(AgentError::Runtime)?;
-        Ok(Durable { queue })
+        Ok(RecordSync { queue })
     }
 
     /// Syncs `record`, unless too many wait already.

@@ -6,17 +6,17 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
-use super::Watched;
-use crate::agent::cache::{Keepable, Shelf};
+use super::WatchTarget;
+use crate::agent::cache::{Cacheable, ObjectCache};
 use crate::cluster::api::events::{Change, Event};
 use crate::cluster::api::kinds::{ObjectNameError, Objects};
 use crate::cluster::api::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
 /// A shelf that a watch fills.
-pub(super) struct Shelved<'a, K, T, Keep, Heard> {
+pub(super) struct ObjectWatch<'a, K, T, Keep, Heard> {
     objects: Objects,
-    shelf: &'a Shelf<T>,
+    shelf: &'a ObjectCache<T>,
     /// What is kept of an object; says too whether the watch shows it for the first time.
     keep: Keep,
     /// Called when the API server has brought something.
@@ -25,16 +25,21 @@ pub(super) struct Shelved<'a, K, T, Keep, Heard> {
     wire: PhantomData<K>,
 }
 
-impl<'a, K, T, Keep, Heard> Shelved<'a, K, T, Keep, Heard>
+impl<'a, K, T, Keep, Heard> ObjectWatch<'a, K, T, Keep, Heard>
 where
     K: DeserializeOwned,
     Keep: Fn(&ObjectRef, K, bool) -> Option<T>,
-    T: Keepable,
+    T: Cacheable,
     Heard: Fn(),
 {
     /// `shelf` is to hold what `keep` makes of `objects`.
-    pub(super) fn new(objects: Objects, shelf: &'a Shelf<T>, keep: Keep, heard: Heard) -> Self {
-        Shelved {
+    pub(super) fn new(
+        objects: Objects,
+        shelf: &'a ObjectCache<T>,
+        keep: Keep,
+        heard: Heard,
+    ) -> Self {
+        ObjectWatch {
             objects,
             shelf,
             keep,
@@ -66,11 +71,11 @@ where
     }
 }
 
-impl<K, T, Keep, Heard> Watched for Shelved<'_, K, T, Keep, Heard>
+impl<K, T, Keep, Heard> WatchTarget for ObjectWatch<'_, K, T, Keep, Heard>
 where
     K: DeserializeOwned,
     Keep: Fn(&ObjectRef, K, bool) -> Option<T>,
-    T: Keepable,
+    T: Cacheable,
     Heard: Fn(),
 {
     fn objects(&self) -> &Objects {

@@ -1,9 +1,9 @@
-//! The connection to the API server, and what notices that it is dead.
+//! The connection to the API server, and how the client notices that it is dead.
 //!
-//! A load balancer that forgets a connection sends nothing, and neither does a watch on which
-//! nothing changes. HTTP/2 tells the two apart by a PING. HTTP/1.1 has none, so over it the API
-//! server is asked to end each watch before the silence counts. Where the peer itself is gone, the
-//! kernel notices as soon.
+//! A load balancer that has dropped a connection sends nothing, and neither does a watch without
+//! changes. HTTP/2 tells the two apart by a PING. HTTP/1.1 has none, so over it the client asks the API
+//! server to end each watch before the silence counts. If the host itself is gone, the kernel notices
+//! within the same time.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -27,40 +27,40 @@ use tower_service::Service;
 
 use super::CredentialsError;
 
-/// How long a connection may take: a host that is gone does not answer at all.
+/// How long a connect may take: a host that is gone does not answer at all.
 const CONNECT: Duration = Duration::from_secs(5);
-/// After how much silence the API server is asked whether it is there, and how long it may take.
+/// After how much silence the client sends a PING, and how long the answer may take.
 const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_WITHIN: Duration = Duration::from_secs(10);
-/// After how much silence a connection is dead, whatever is spoken over it.
+/// After how much silence a connection is dead, with either version of HTTP.
 const SILENCE: Duration = Duration::from_secs(25);
 /// How long a watch lasts over HTTP/1.1, in seconds.
 const SHORT_WATCH: &str = "15";
-/// How long a spare client counts as one with new connections: its own die too.
+/// How long the connections of a spare client count as new: they die too.
 const NEW: Duration = Duration::from_secs(5);
-/// What the API server may send before it is taken, in bytes: of one answer, and of all.
+/// How much the API server may send ahead, in bytes: of one answer, and of all.
 const WINDOW: u32 = 256 << 10;
 const ALL_WINDOWS: u32 = 1 << 20;
 
 /// The client of an API server, which can be replaced by one with connections of its own.
-pub(super) struct Line {
+pub(super) struct ApiClient {
     config: Config,
     client: RefCell<Client>,
-    /// One beside it, while it is not known which connections are alive, and since when.
+    /// A second client, while it is not known whose connections are alive, and when it was made.
     spare: RefCell<Option<(Client, Instant)>>,
 }
 
-impl Line {
+impl ApiClient {
     /// The API server of `config`; nothing is sent yet.
-    pub(super) fn new(config: Config) -> Result<Line, CredentialsError> {
-        Ok(Line {
+    pub(super) fn new(config: Config) -> Result<ApiClient, CredentialsError> {
+        Ok(ApiClient {
             client: RefCell::new(client(&config)?),
             config,
             spare: RefCell::default(),
         })
     }
 
-    /// What every request has besides its own headers, the token among it.
+    /// The headers of every request, the token among them.
     pub(super) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
         &self.config.headers
     }
@@ -70,7 +70,7 @@ impl Line {
         self.client.borrow().clone()
     }
 
-    /// A client with new connections of its own, the same for all who ask at about the same time.
+    /// A client with new connections of its own. Requests at about the same time share one.
     pub(super) fn spare(&self) -> Result<Client, kube::Error> {
         let mut spare = self.spare.borrow_mut();
         match &*spare {
@@ -85,7 +85,7 @@ impl Line {
         }
     }
 
-    /// The spare client takes the place of the other, which did not answer.
+    /// Replaces the client, which gets no answer, by the spare one.
     pub(super) fn switch(&self) {
         if let Some((spare, _)) = self.spare.take() {
             *self.client.borrow_mut() = spare;
@@ -93,9 +93,9 @@ impl Line {
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for ApiClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Line")
+        f.debug_tuple("ApiClient")
             .field(&self.config.cluster_url)
             .finish()
     }
@@ -133,7 +133,7 @@ fn client(config: &Config) -> Result<Client, CredentialsError> {
         .http2_initial_stream_window_size(WINDOW)
         .http2_initial_connection_window_size(ALL_WINDOWS)
         .build(connector);
-    let spoken = Spoken {
+    let spoken = VersionedHttp {
         http,
         is_http2: Arc::default(),
     };
@@ -155,15 +155,15 @@ fn tcp() -> HttpConnector {
 
 type Http = legacy::Client<TimeoutConnector<HttpsConnector<HttpConnector>>, Body>;
 
-/// Requests over whichever version of HTTP the API server speaks.
+/// Sends requests over the version of HTTP that the API server speaks.
 #[derive(Clone)]
-struct Spoken {
+struct VersionedHttp {
     http: Http,
     /// Whether the last answer came over HTTP/2.
     is_http2: Arc<AtomicBool>,
 }
 
-impl Service<Request<Body>> for Spoken {
+impl Service<Request<Body>> for VersionedHttp {
     type Response = Response<Incoming>;
     type Error = Box<dyn Error + Send + Sync>;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
@@ -188,7 +188,7 @@ impl Service<Request<Body>> for Spoken {
     }
 }
 
-/// The same watch for [`SHORT_WATCH`]; `None` where it is no watch with a limit.
+/// The same watch limited to [`SHORT_WATCH`]; `None` where the request is not a watch.
 fn short_watch(uri: &Uri) -> Option<Uri> {
     const LIMIT: &str = "timeoutSeconds=";
     let target = uri.path_and_query()?.as_str();
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_watch_is_shortened_and_nothing_else() {
+    fn only_watches_are_shortened() {
         for (uri, short) in [
             (
                 "https://a/api/v1/pods?&watch=true&timeoutSeconds=290&allowWatchBookmarks=true",

@@ -24,18 +24,18 @@ const OVERHEAD: usize = 512;
 
 /// A definition as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum CachedDefinition {
     /// All of it.
     Whole(Rc<Definition>),
     /// It is too long to be kept.
     TooLong,
 }
 
-impl Known {
+impl CachedDefinition {
     fn size(&self) -> usize {
         let texts = match self {
-            Known::TooLong => 0,
-            Known::Whole(definition) => {
+            CachedDefinition::TooLong => 0,
+            CachedDefinition::Whole(definition) => {
                 let texts = [&definition.config, &definition.resource_name];
                 texts.into_iter().flatten().map(String::len).sum()
             }
@@ -45,20 +45,20 @@ impl Known {
 }
 
 /// What came of reading a definition for the cache, with its resource version.
-pub(super) type Outcome = Result<(Known, String), Rc<LookupError>>;
+pub(super) type ReadOutcome = Result<(CachedDefinition, String), Rc<LookupError>>;
 /// A definition that is being read, by whoever asked first.
-pub(super) type Reading = Rc<OnceCell<Outcome>>;
+pub(super) type Reading = Rc<OnceCell<ReadOutcome>>;
 
 #[derive(Debug)]
 struct Entry {
-    known: Known,
+    known: CachedDefinition,
     version: String,
     used: u64,
 }
 
 /// The definitions, least recently used first to go.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct DefinitionCache {
     entries: RefCell<HashMap<ObjectRef, Entry>>,
     by_use: RefCell<BTreeMap<u64, ObjectRef>>,
     readings: RefCell<HashMap<ObjectRef, Reading>>,
@@ -70,9 +70,9 @@ pub(super) struct Kept {
     heard: Cell<Option<Instant>>,
 }
 
-impl Kept {
+impl DefinitionCache {
     /// The definition of that name, if it is kept.
-    pub(super) fn get(&self, object: &ObjectRef) -> Option<Known> {
+    pub(super) fn get(&self, object: &ObjectRef) -> Option<CachedDefinition> {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.get_mut(object)?;
         let mut by_use = self.by_use.borrow_mut();
@@ -171,7 +171,7 @@ impl Kept {
         }
     }
 
-    fn keep(&self, object: ObjectRef, known: Known, version: String) {
+    fn keep(&self, object: ObjectRef, known: CachedDefinition, version: String) {
         self.forget(&object);
         let used = self.next();
         self.size.set(self.size.get() + known.size());
@@ -220,8 +220,8 @@ mod tests {
         ObjectRef::new("a", name).unwrap()
     }
 
-    fn whole(name: &str, length: usize) -> Known {
-        Known::Whole(Rc::new(Definition {
+    fn whole(name: &str, length: usize) -> CachedDefinition {
+        CachedDefinition::Whole(Rc::new(Definition {
             object: object(name),
             config: Some("x".repeat(length)),
             resource_name: None,
@@ -229,7 +229,7 @@ mod tests {
     }
 
     /// Reads a definition as the agent would.
-    fn read(kept: &Kept, name: &str, known: Known, version: &str) {
+    fn read(kept: &DefinitionCache, name: &str, known: CachedDefinition, version: &str) {
         let reading = kept.reading(&object(name));
         reading.set(Ok((known, version.to_owned()))).unwrap();
         kept.read(&object(name), &reading);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_stays_within_the_budget_and_the_least_used_goes_first() {
-        let kept = Kept::default();
+        let kept = DefinitionCache::default();
         kept.begin("1".into());
         let fit = BUDGET / (KEPT_TEXT + OVERHEAD);
         for number in 0..fit {
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(kept.len(), fit);
         assert!(kept.get(&object("n1")).is_none() && kept.get(&object("n0")).is_some());
         for number in 0..100_000 {
-            read(&kept, &format!("m{number}"), Known::TooLong, "1");
+            read(&kept, &format!("m{number}"), CachedDefinition::TooLong, "1");
         }
         assert!(kept.size.get() <= BUDGET && kept.len() <= BUDGET / OVERHEAD);
         assert_eq!(kept.len(), kept.by_use.borrow().len());
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_change_forgets_a_definition_unless_it_is_the_version_that_was_read() {
-        let kept = Kept::default();
+        let kept = DefinitionCache::default();
         kept.begin("1".into());
         read(&kept, "x", whole("x", 9), "5");
         kept.changed(&object("x"), "5");
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn what_changed_while_it_was_read_is_not_kept() {
-        let kept = Kept::default();
+        let kept = DefinitionCache::default();
         kept.begin("1".into());
         let reading = kept.reading(&object("x"));
         assert!(Rc::ptr_eq(&reading, &kept.reading(&object("x"))), "one");
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_while_no_watch_shows_changes() {
-        let kept = Kept::default();
+        let kept = DefinitionCache::default();
         read(&kept, "x", whole("x", 9), "5");
         assert!(!kept.has(&object("x")) && !kept.is_synced());
         kept.begin("1".into());

@@ -54,7 +54,7 @@ fn thousands_of_files_of_one_pod_become_one_publication_of_the_newest_status() {
         let told = told.or((number < 1500).then_some("older"));
         write(dir.path(), &format!("{number:010}.0-1.json"), told, 40);
     }
-    let waiting = Waiting::new(OwedWrites::new(dir.path()));
+    let waiting = OwedByPod::new(OwedWrites::new(dir.path()));
     on_runtime(async {
         waiting.look().await.unwrap();
         assert_eq!((waiting.len(), waiting.pods().len()), (2000, 1));
@@ -84,7 +84,7 @@ fn what_is_no_file_of_a_plugin_neither_blocks_nor_is_followed() {
     let giant = fs::File::create(publish.join("giant.json")).unwrap();
     giant.set_len(1 << 40).unwrap();
     write(dir.path(), "flood.json", Some("n"), 30_000);
-    let waiting = Waiting::new(OwedWrites::new(dir.path()));
+    let waiting = OwedByPod::new(OwedWrites::new(dir.path()));
     on_runtime(waiting.look()).unwrap();
     assert_eq!(waiting.len(), 1);
     for name in ["fifo", "device", "link", "directory", "giant", "flood"] {
@@ -100,7 +100,7 @@ fn what_is_no_file_of_a_plugin_neither_blocks_nor_is_followed() {
 #[test]
 fn what_is_kept_in_memory_has_a_limit_and_one_place_for_each_pod() {
     let dir = tempfile::tempdir().unwrap();
-    let waiting = Waiting::new(OwedWrites::new(dir.path()));
+    let waiting = OwedByPod::new(OwedWrites::new(dir.path()));
     let large = || Some(status(&"x".repeat(MAX_STATUS - 100)));
     for _ in 0..100 {
         waiting
@@ -131,7 +131,7 @@ fn a_publication_that_comes_while_an_older_one_is_made_is_still_owed() {
             .unwrap();
     };
     keep("first");
-    let waiting = Waiting::new(owed.clone());
+    let waiting = OwedByPod::new(owed.clone());
     on_runtime(async {
         waiting.look().await.unwrap();
         let due = waiting.of(&pod("web")).await.unwrap();

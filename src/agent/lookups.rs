@@ -11,7 +11,7 @@ use std::rc::Rc;
 use tokio::net::UnixStream;
 use tokio::sync::{Mutex, SemaphorePermit};
 
-use super::kept::{KEPT_TEXT, Known};
+use super::definition_cache::{CachedDefinition, KEPT_TEXT};
 use super::knowledge::Knowledge;
 use super::serve::send_frame;
 use crate::cluster::api::definitions::Unread;
@@ -28,7 +28,7 @@ pub(super) const COPIES: usize = 8;
 
 /// The look-ups of one question.
 #[derive(Debug)]
-pub(super) struct Errand<'a, 's> {
+pub(super) struct QuestionLookups<'a, 's> {
     knowledge: &'a Knowledge,
     /// The plugin, where it takes definitions before the answer.
     plugin: Option<Mutex<&'s mut UnixStream>>,
@@ -37,10 +37,10 @@ pub(super) struct Errand<'a, 's> {
     is_plugin_gone: Cell<bool>,
 }
 
-impl<'a, 's> Errand<'a, 's> {
+impl<'a, 's> QuestionLookups<'a, 's> {
     /// The look-ups for an answer over `stream`, where the plugin takes definitions before it.
     pub(super) fn new(knowledge: &'a Knowledge, stream: Option<&'s mut UnixStream>) -> Self {
-        Errand {
+        QuestionLookups {
             knowledge,
             plugin: stream.map(Mutex::new),
             taken: RefCell::default(),
@@ -123,7 +123,7 @@ fn part(object: &ObjectRef, text: &[u8]) -> Result<(Definition, Vec<u8>), Lookup
     Ok((left, part))
 }
 
-impl Lookup for Errand<'_, '_> {
+impl Lookup for QuestionLookups<'_, '_> {
     async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
         Ok(self.knowledge.known_pod(namespace, name))
     }
@@ -144,16 +144,16 @@ impl Lookup for Errand<'_, '_> {
 
     async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>> {
         let known = self.knowledge.definition(object).await?;
-        if let Known::Whole(definition) = &known
+        if let CachedDefinition::Whole(definition) = &known
             && self.takes_room_for(definition)
         {
             return Ok(Definition::clone(definition));
         }
         match (&self.plugin, known) {
-            (Some(plugin), Known::Whole(definition)) => {
+            (Some(plugin), CachedDefinition::Whole(definition)) => {
                 Ok(self.hand_over_kept(object, &definition, plugin).await?)
             }
-            (Some(plugin), Known::TooLong) => Ok(self.hand_over(object, plugin).await?),
+            (Some(plugin), CachedDefinition::TooLong) => Ok(self.hand_over(object, plugin).await?),
             (None, _) => Err(Rc::new(LookupError::TooLongForPlugin {
                 object: object.clone(),
                 limit: KEPT_TEXT,

@@ -19,14 +19,14 @@ type Order = (bool, String);
 
 /// The writes that are owed.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct OwedByPod {
     owed: OwedWrites,
     pods: RefCell<BTreeMap<PodName, BTreeSet<Order>>>,
     /// Every file that has been looked at, with its pod; `None` for those that cannot be read and
     /// for those of another release.
     seen: RefCell<HashMap<String, Option<(PodName, bool)>>>,
     /// What could not be kept on disk; it is lost with the agent.
-    in_memory: RefCell<BTreeMap<PodName, InMemory>>,
+    in_memory: RefCell<BTreeMap<PodName, PublicationInMemory>>,
 }
 
 /// There is no room in memory for another publication.
@@ -43,7 +43,7 @@ pub(super) struct MemoryFull {
 
 /// A publication that the disk did not take.
 #[derive(Debug, Clone, PartialEq)]
-struct InMemory {
+struct PublicationInMemory {
     publication: Publication,
     period: String,
     size: usize,
@@ -51,17 +51,17 @@ struct InMemory {
 
 /// All that is owed of one pod.
 #[derive(Debug, PartialEq)]
-pub(super) struct Due {
+pub(super) struct DuePublication {
     pub(super) publication: Publication,
     /// The period of the newest part.
     pub(super) period: String,
     files: Vec<Order>,
-    from_memory: Option<InMemory>,
+    from_memory: Option<PublicationInMemory>,
 }
 
-impl Waiting {
-    pub(super) fn new(owed: OwedWrites) -> Waiting {
-        Waiting {
+impl OwedByPod {
+    pub(super) fn new(owed: OwedWrites) -> OwedByPod {
+        OwedByPod {
             owed,
             pods: RefCell::default(),
             seen: RefCell::default(),
@@ -152,7 +152,7 @@ impl Waiting {
     }
 
     /// Everything that is owed of a pod, as one publication; `None` where it is made by now.
-    pub(super) async fn of(&self, pod: &PodName) -> Option<Due> {
+    pub(super) async fn of(&self, pod: &PodName) -> Option<DuePublication> {
         let files: Vec<Order> = {
             let pods = self.pods.borrow();
             pods.get(pod).into_iter().flatten().cloned().collect()
@@ -177,7 +177,7 @@ impl Waiting {
         if publication.is_none() {
             files.iter().for_each(|file| self.drop_file(pod, file));
         }
-        Some(Due {
+        Some(DuePublication {
             publication: publication?,
             period: period?,
             files,
@@ -186,7 +186,7 @@ impl Waiting {
     }
 
     /// A publication is made, or nobody is there any more to be told.
-    pub(super) fn made(&self, due: &Due) {
+    pub(super) fn made(&self, due: &DuePublication) {
         let pod = due.publication.pod();
         let mut memory = self.in_memory.borrow_mut();
         if due.from_memory.is_some() && memory.get(pod) == due.from_memory.as_ref() {
@@ -228,7 +228,7 @@ impl Waiting {
         let period = owed_writes::period_now();
         memory.insert(
             pod,
-            InMemory {
+            PublicationInMemory {
                 publication,
                 period,
                 size,
