@@ -1,4 +1,4 @@
-//! What the agent knows without asking.
+//! The objects that the agent knows without a request.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -16,21 +16,21 @@ pub(super) struct Cache {
     pub(super) pods: ObjectCache<PodView>,
     /// The definitions that pods of this node select.
     pub(super) definitions: DefinitionCache,
-    /// What DRA drivers have on this node.
+    /// The ResourceSlices of DRA drivers on this node.
     pub(super) slices: ObjectCache<SliceView>,
 }
 
-/// All that is kept of the objects of one kind, in bytes.
+/// The memory for the objects of one kind, in bytes.
 const BUDGET: usize = 4 << 20;
-/// What an object takes besides its texts, in bytes.
+/// The memory of an object besides its texts, in bytes.
 const OVERHEAD: usize = 768;
 
-/// What can be kept of an object.
+/// An object that the agent can keep.
 pub(super) trait Cacheable: Sized {
-    /// What it takes in memory, in bytes.
+    /// Its memory, in bytes.
     fn length(&self) -> usize;
 
-    /// What is kept of it where there is little room; `None` where that is nothing.
+    /// The object as it is kept where there is little room; `None` where it is not kept then.
     fn shortened(&self) -> Option<Self>;
 }
 
@@ -74,7 +74,7 @@ impl<T> Default for ObjectSet<T> {
 }
 
 impl<T: Cacheable> ObjectSet<T> {
-    /// Keeps an object, shortened or not at all where there is no room: it is read at its use then.
+    /// Keeps an object. Where there is no room, it is shortened or left out, and read at its use.
     fn put(&mut self, object: ObjectRef, value: T) {
         self.remove(&object);
         let fits = |value: &T| self.size + size(&object, value) <= BUDGET;
@@ -103,11 +103,11 @@ fn size(object: &ObjectRef, value: &impl Cacheable) -> usize {
     value.length() + object.namespace().len() + object.name().len() + OVERHEAD
 }
 
-/// Objects of one kind, as a watch shows them.
+/// The objects of one kind, as a watch reports them.
 #[derive(Debug)]
 pub(super) struct ObjectCache<T> {
     held: RefCell<ObjectSet<T>>,
-    /// What a new list has brought so far; the old one holds until it is whole.
+    /// The objects of a new list so far. The old ones hold until the list is whole.
     listing: RefCell<Option<ObjectSet<T>>>,
     synced: Cell<bool>,
     heard: Cell<Option<Instant>>,
@@ -166,17 +166,17 @@ impl<T: Cacheable> ObjectCache<T> {
         self.heard.get()
     }
 
-    /// An object that was fetched since the known one is not the one that is meant.
+    /// Keeps an object that was read past the watch.
     pub(super) fn replaced(&self, object: &ObjectRef, value: T) {
         self.put(object.clone(), value);
     }
 
-    /// A new list is asked for; nothing is heard yet.
+    /// Begins a new list.
     pub(super) fn begin(&self) {
         *self.listing.borrow_mut() = Some(ObjectSet::default());
     }
 
-    /// The new list has this object.
+    /// Adds an object to the new list.
     pub(super) fn list(&self, object: ObjectRef, value: T) {
         self.hear();
         match self.listing.borrow_mut().as_mut() {
@@ -187,7 +187,7 @@ impl<T: Cacheable> ObjectCache<T> {
         }
     }
 
-    /// The new list is whole: what it does not have is gone.
+    /// Ends the new list, which replaces all objects.
     pub(super) fn end(&self) {
         self.hear();
         if let Some(mut listing) = self.listing.borrow_mut().take() {
@@ -197,13 +197,13 @@ impl<T: Cacheable> ObjectCache<T> {
         self.synced.set(true);
     }
 
-    /// The object is now this.
+    /// Keeps an object that the watch reported.
     pub(super) fn apply(&self, object: ObjectRef, value: T) {
         self.hear();
         self.put(object, value);
     }
 
-    /// The object is gone.
+    /// Drops an object.
     pub(super) fn remove(&self, object: &ObjectRef) {
         self.hear();
         self.held.borrow_mut().remove(object);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_stays_within_the_budget_shortened_at_first_and_left_out_then() {
+    fn objects_are_shortened_and_then_left_out_to_stay_within_the_budget() {
         let shelf: ObjectCache<u32> = ObjectCache::default();
         let name = |number: usize| ObjectRef::new("a", &format!("p{number:04}")).unwrap();
         let each = 16 << 10;

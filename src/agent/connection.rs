@@ -1,4 +1,4 @@
-//! The connection to the API server, made anew when its credentials have been replaced.
+//! The connection to the API server, which is replaced together with its credentials.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -11,16 +11,16 @@ use crate::cluster::api::{ApiError, ApiServer, Caller};
 /// How often credentials are read: kubelet replaces a token at four fifths of its hour.
 const FRESH_FOR: Duration = Duration::from_secs(300);
 
-/// Where credentials come from.
+/// The source of credentials.
 #[derive(Debug, Clone)]
 pub enum Credentials {
     /// A kubeconfig.
     File(PathBuf),
-    /// The service account of the pod that the agent is.
+    /// The service account of the agent's pod.
     InCluster,
 }
 
-/// The API server, by the credentials of now.
+/// The API server, with the current credentials.
 #[derive(Debug)]
 pub(super) struct ApiConnection {
     credentials: Credentials,
@@ -47,12 +47,12 @@ impl ApiConnection {
         self.server.borrow().clone()
     }
 
-    /// Reads the credentials again every now and then, for ever: kubelet writes a new token well before
-    /// the old one expires, and no request is to be refused meanwhile.
+    /// Reads the credentials every [`FRESH_FOR`], for ever: kubelet writes a new token well before the
+    /// old one expires, so that the API server refuses no request.
     pub(super) async fn keep_fresh(&self) {
         loop {
             tokio::time::sleep(FRESH_FOR).await;
-            // What is wrong with them shows once the API server refuses those of before.
+            // Errors come up once the API server refuses the current credentials.
             if let Ok(server) = open(&self.credentials, &self.node).await
                 && !server.has_credentials_of(&self.server())
             {
@@ -61,8 +61,8 @@ impl ApiConnection {
         }
     }
 
-    /// Reads the credentials again, after the API server refused them: tokens expire, and the
-    /// file has a new one by then.
+    /// Reads the credentials again after the API server refused them: tokens expire, and the file has
+    /// a new one by then.
     pub(super) async fn renew(&self) -> Result<(), ApiError> {
         let server = open(&self.credentials, &self.node).await?;
         *self.server.borrow_mut() = server;

@@ -1,8 +1,8 @@
-//! Definitions that the agent keeps: those that pods of this node select, within a budget.
+//! The definitions that pods of this node select, within a budget.
 //!
-//! A definition is read from the API server when a pod first selects it, and kept until the watch
-//! shows that it changed. A watch of metadata that begins at the version of that moment costs the
-//! API server the same however many definitions there are, and none of them is listed.
+//! The agent reads a definition when a pod first selects it, and keeps it until the watch reports a
+//! change. The watch is one of metadata and begins at the current version. It lists no definition, so
+//! its cost for the API server does not depend on their number.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -14,20 +14,20 @@ use tokio::sync::OnceCell;
 use crate::cluster::lookup::LookupError;
 use crate::npwg::{Definition, ObjectRef};
 
-/// The longest configuration that is kept, in bytes; a longer one is read at each use. That of our
-/// own CustomResourceDefinition is never longer.
+/// The longest configuration that is kept, in bytes; a longer one is read at each use. Jackfield's
+/// own CustomResourceDefinition allows none.
 pub(super) const KEPT_TEXT: usize = 64 << 10;
-/// All that is kept, in bytes.
+/// The memory for all definitions, in bytes.
 const BUDGET: usize = 1 << 20;
-/// What a definition takes besides its texts, in bytes.
+/// The memory of a definition besides its texts, in bytes.
 const OVERHEAD: usize = 512;
 
-/// A definition as it is kept.
+/// A definition in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CachedDefinition {
     /// All of it.
     Whole(Rc<Definition>),
-    /// It is too long to be kept.
+    /// Only that it is too long to be kept.
     TooLong,
 }
 
@@ -44,9 +44,9 @@ impl CachedDefinition {
     }
 }
 
-/// What came of reading a definition for the cache, with its resource version.
+/// A definition that was read for the cache, with its resource version.
 pub(super) type ReadOutcome = Result<(CachedDefinition, String), Rc<LookupError>>;
-/// A definition that is being read, by whoever asked first.
+/// A definition that is being read, by the first question that needs it.
 pub(super) type Reading = Rc<OnceCell<ReadOutcome>>;
 
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(super) struct DefinitionCache {
     readings: RefCell<HashMap<ObjectRef, Reading>>,
     uses: Cell<u64>,
     size: Cell<usize>,
-    /// Up to which version changes have been shown; while there is none, nothing is kept.
+    /// The version up to which the watch has reported changes. Without one, nothing is kept.
     version: RefCell<Option<String>>,
     synced: Cell<bool>,
     heard: Cell<Option<Instant>>,
@@ -92,7 +92,7 @@ impl DefinitionCache {
         self.entries.borrow().len()
     }
 
-    /// Whether changes are being shown, or were at least once.
+    /// Whether there is a watch, or was at least once.
     pub(super) fn is_synced(&self) -> bool {
         self.synced.get()
     }
@@ -102,14 +102,13 @@ impl DefinitionCache {
         self.heard.get()
     }
 
-    /// A reading to take part in: all who ask for a definition at once share one.
+    /// The reading of a definition, which all questions at the same time share.
     pub(super) fn reading(&self, object: &ObjectRef) -> Reading {
         let mut readings = self.readings.borrow_mut();
         Rc::clone(readings.entry(object.clone()).or_default())
     }
 
-    /// A reading has come to its end. What it brought is kept unless the definition has changed
-    /// meanwhile.
+    /// Ends a reading, and keeps its definition unless that has changed meanwhile.
     pub(super) fn read(&self, object: &ObjectRef, reading: &Reading) {
         let mut readings = self.readings.borrow_mut();
         if !readings
@@ -126,12 +125,12 @@ impl DefinitionCache {
         }
     }
 
-    /// Where the watch goes on; `None` when it has to begin anew.
+    /// The version at which the watch goes on; `None` when it has to begin again.
     pub(super) fn version(&self) -> Option<String> {
         self.version.borrow().clone()
     }
 
-    /// A watch is about to begin at `version`: what was read before may have changed unseen.
+    /// Begins a watch at `version`, and drops all definitions: they may have changed unnoticed.
     pub(super) fn begin(&self, version: String) {
         self.forget_all();
         *self.version.borrow_mut() = Some(version);
@@ -139,26 +138,26 @@ impl DefinitionCache {
         self.heard.set(Some(Instant::now()));
     }
 
-    /// Changes are not shown any more: nothing is kept until the watch begins anew.
+    /// Ends the watch. Nothing is kept until the next one begins.
     pub(super) fn lose(&self) {
         self.forget_all();
         *self.version.borrow_mut() = None;
     }
 
-    /// The cluster has no such kind: there is nothing to be shown.
+    /// Notes that the cluster has no such kind.
     pub(super) fn none_served(&self) {
         self.lose();
         self.synced.set(true);
     }
 
-    /// The watch has shown everything up to `version`.
+    /// Notes that the watch has reported everything up to `version`.
     pub(super) fn progress(&self, version: String) {
         *self.version.borrow_mut() = Some(version);
         self.heard.set(Some(Instant::now()));
     }
 
-    /// A definition is of this version now, or was when it was deleted. The one that is kept may be
-    /// that very one: it was read before the watch showed it.
+    /// Drops a definition that changed to this version, or was deleted at it, unless the cache has just
+    /// this version: it may have been read before the watch reported it.
     pub(super) fn changed(&self, object: &ObjectRef, version: &str) {
         self.readings.borrow_mut().remove(object);
         let is_known = self
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_while_it_was_read_is_not_kept() {
+    fn a_definition_that_changed_while_it_was_read_is_not_kept() {
         let kept = DefinitionCache::default();
         kept.begin("1".into());
         let reading = kept.reading(&object("x"));
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_while_no_watch_shows_changes() {
+    fn nothing_is_kept_without_a_watch() {
         let kept = DefinitionCache::default();
         read(&kept, "x", whole("x", 9), "5");
         assert!(!kept.has(&object("x")) && !kept.is_synced());

@@ -1,5 +1,5 @@
-//! How many devices the node has and how many are in use, as kubelet had them a moment ago: a
-//! scrape asks nobody.
+//! How many devices the node has and how many are in use, as kubelet reported them a moment ago: a
+//! scrape makes no request.
 
 use std::cell::{Ref, RefCell};
 use std::rc::Rc;
@@ -31,12 +31,12 @@ impl DeviceUsage {
         self.known.borrow()
     }
 
-    /// A pod was given devices.
+    /// Notes that a pod got devices.
     pub(super) fn changed(&self) {
         self.changed.notify_one();
     }
 
-    /// Keeps the figures fresh for ever, as long as they are shown.
+    /// Keeps the figures fresh, for ever, as long as pages show them.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         loop {
             let devices = knowledge.devices().await;

@@ -28,22 +28,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a connection may last.
 const WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
-/// How soon it is tried again to take the address.
+/// The pause between two tries to bind the address.
 const TAKEN_PAUSE: Duration = Duration::from_secs(1);
 
 const METRICS: &str = "/metrics";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Takes the address, as soon as nobody else has it: any user of the node may take it, and plugins
-/// need the agent all the same.
+/// Binds the address as soon as it is free: any user of the node may have it, and plugins need the
+/// agent all the same.
 async fn listen(address: SocketAddr) -> TcpListener {
-    let mut is_said = false;
+    let mut is_logged = false;
     loop {
         match TcpListener::bind(address).await {
             Ok(listener) => return listener,
-            Err(cause) if !is_said => {
+            Err(cause) if !is_logged => {
                 warn!("--metrics {address}: {cause}; nothing is served there until it is free");
-                is_said = true;
+                is_logged = true;
             }
             Err(_) => {}
         }
@@ -51,8 +51,8 @@ async fn listen(address: SocketAddr) -> TcpListener {
     }
 }
 
-/// Serves for ever. Where every connection is taken, a new one takes the place of the oldest: a
-/// client that holds many and asks nothing keeps nobody out.
+/// Serves for ever. Where every connection is taken, a new one replaces the oldest, so that a client
+/// with many idle connections does not keep others out.
 pub(super) async fn serve(
     address: SocketAddr,
     metrics: Rc<Metrics>,
@@ -77,7 +77,7 @@ async fn serve_on(
                     && let Some(oldest) = connections.pop_front()
                 {
                     oldest.abort();
-                    // Its descriptor is free before another one is taken.
+                    // Its descriptor has to be free before the next one is opened.
                     let _ = oldest.await;
                 }
                 let (metrics, cache) = (Rc::clone(&metrics), Rc::clone(&cache));
@@ -89,7 +89,7 @@ async fn serve_on(
                 connections.push_back(connection);
             }
             Err(error) => {
-                warn!("metrics: no connection can be accepted: {error}");
+                warn!("metrics: cannot accept a connection: {error}");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -113,7 +113,7 @@ async fn converse(stream: TcpStream, metrics: &Metrics, cache: &Cache, devices: 
         };
         std::future::ready(Ok::<_, Infallible>(response))
     });
-    // A client that goes away is nobody's error.
+    // It is no error if the client closes the connection.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)

@@ -1,4 +1,4 @@
-//! Look-ups: in the cache, and for what is not there yet once at the API server.
+//! Look-ups: in the cache, else once at the API server.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::cluster::lookup::LookupError;
 use crate::kubelet::{PodResources, Usage};
 use crate::npwg::{Dialect, IpamClaim, ObjectRef};
 
-/// Where kubelet's pod-resources API is unless a plugin's question has said otherwise.
+/// The default socket of kubelet's pod-resources API, until a question names another.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
 
 /// How many definitions are read at once for the cache, and how many bytes of each: a configuration
@@ -31,10 +31,10 @@ const READ_TO_KEEP: usize = 256 << 10;
 /// pods at once.
 const FORESEEN: usize = 32;
 const FORESIGHT: usize = 4;
-/// How many pods that are not kept are read at once: each may be as long as etcd takes.
+/// How many pods that are not in the cache are read at once: each may be as long as etcd allows.
 const PODS: usize = 2;
 
-/// All that the agent can find out.
+/// Everything that the agent can look up.
 #[derive(Debug)]
 pub(super) struct Knowledge {
     /// This node.
@@ -43,13 +43,13 @@ pub(super) struct Knowledge {
     pub(super) cache: Rc<Cache>,
     /// The room of answers that are being written, in KiB.
     pub(super) room: Semaphore,
-    /// Whose turn it is to copy a definition that is kept.
+    /// Turns to copy a definition of the cache.
     pub(super) copies: Semaphore,
-    /// Whose turn it is to hold a definition that is not kept.
+    /// Turns to hold a definition that is not in the cache.
     pub(super) turn: Semaphore,
-    /// Whose turn it is to hold a pod that is not kept.
+    /// Turns to hold a pod that is not in the cache.
     pub(super) pod_turns: Semaphore,
-    /// Who knows the rest.
+    /// The API server.
     connection: Rc<ApiConnection>,
     /// LookupKind is counted.
     metrics: Rc<Metrics>,
@@ -60,7 +60,7 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Nothing beyond `cache` yet; `connection` knows the rest.
+    /// Look-ups in `cache`, else over `connection`.
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,
@@ -90,7 +90,7 @@ impl Knowledge {
     /// The devices of this node, as kubelet has them; `None` where it cannot be asked.
     pub(super) async fn devices(&self) -> Option<Vec<Usage>> {
         let kept = self.kubelet.borrow().clone();
-        // Nobody has asked for a device yet: kubelet may be there all the same.
+        // No question has named the socket yet, but kubelet may be on the default one.
         let kubelet = kept.unwrap_or_else(|| Rc::new(PodResources::at(Path::new(KUBELET))));
         kubelet.usage().await.ok()
     }
@@ -102,7 +102,7 @@ impl Knowledge {
         }
     }
 
-    /// A pod as the API server has it; a token that has expired meanwhile is read again.
+    /// Reads a pod from the API server. If the token has expired, it reads the token again.
     async fn fetch_pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
         self.metrics.looked_up(LookupKind::Pod, LookupOrigin::Api);
         match self.server().pod(namespace, name).await {
@@ -113,8 +113,8 @@ impl Knowledge {
         }
     }
 
-    /// A pod, as the watch has shown it.
-    pub(super) fn known_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
+    /// A pod of the cache.
+    pub(super) fn cached_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
         let known = ObjectRef::new(namespace, name)
             .ok()
             .and_then(|pod| self.cache.pods.get(&pod))
@@ -125,8 +125,8 @@ impl Knowledge {
         known.map(|view| PodView::clone(&view))
     }
 
-    /// A pod, as the API server has it now. Whoever asks has one of the turns.
-    pub(super) async fn pod_of_now(
+    /// Reads a pod from the API server. The caller holds one of the turns.
+    pub(super) async fn current_pod(
         &self,
         namespace: &str,
         name: &str,
@@ -165,7 +165,7 @@ impl Knowledge {
         outcome.clone().map(|(known, _)| known)
     }
 
-    /// The API server's text of a definition of any size. Whoever asks has the turn.
+    /// The API server's text of a definition of any size. The caller holds the turn.
     pub(super) async fn text(&self, object: &ObjectRef) -> Result<Vec<u8>, LookupError> {
         self.metrics
             .looked_up(LookupKind::Definition, LookupOrigin::Api);
@@ -194,7 +194,7 @@ impl Knowledge {
         Ok((known, version))
     }
 
-    /// A definition as the API server has it; a token that has expired meanwhile is read again.
+    /// Reads a definition from the API server. If the token has expired, it reads the token again.
     async fn fetch_definition(
         &self,
         object: &ObjectRef,
@@ -210,14 +210,13 @@ impl Knowledge {
         }
     }
 
-    /// Reads the definitions that a pod selects which is about to be attached, so that its ADD
-    /// waits for none. That is done once, while few other pods have theirs read: what it leaves out
-    /// is read when it is asked for.
+    /// Reads the definitions that a new pod selects before its ADD asks for them. It does so for at most
+    /// [`FORESIGHT`] pods at once and skips others, whose definitions are read with the question.
     pub(super) fn foresee(self: &Rc<Self>, pod: &ObjectRef, view: &PodView) {
         if view.status.is_some() || view.is_unattached || self.cache.pods.get(pod).is_some() {
             return;
         }
-        // Where a bare default network is looked up, the node's configuration says.
+        // The node configuration decides in which namespace a bare default network is looked up.
         let annotations = PodAnnotations {
             networks: view.annotations.networks.clone(),
             default_network: None,
@@ -244,7 +243,7 @@ impl Knowledge {
         });
     }
 
-    /// A claim, as the API server has it.
+    /// Reads a claim from the API server.
     pub(super) async fn claim(
         &self,
         namespace: &str,

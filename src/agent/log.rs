@@ -11,7 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::console;
 
-/// How a line is written.
+/// The form of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
@@ -20,14 +20,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts it; a second start changes nothing.
+/// Starts the log; a second start changes nothing.
 pub(super) fn start(format: LogFormat) {
     let lines = tracing_subscriber::fmt::layer().with_writer(move || Lines(format));
     let lines = match format {
         LogFormat::Text => lines.with_ansi(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
-    // The libraries tell of every retry; what matters of it is logged here, with its object.
+    // The libraries log every retry. The agent logs those that matter, with their objects.
     let filter = Targets::new()
         .with_default(Level::ERROR)
         .with_target("jackfield", Level::INFO)
@@ -44,8 +44,8 @@ struct Lines(LogFormat);
 impl Write for Lines {
     #[allow(clippy::disallowed_methods, reason = "what is written is escaped")]
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let shown = shown(self.0, &String::from_utf8_lossy(line));
-        io::stderr().lock().write_all(shown.as_bytes())?;
+        let escaped = escaped(self.0, &String::from_utf8_lossy(line));
+        io::stderr().lock().write_all(escaped.as_bytes())?;
         Ok(line.len())
     }
 
@@ -54,7 +54,7 @@ impl Write for Lines {
     }
 }
 
-fn shown(format: LogFormat, line: &str) -> String {
+fn escaped(format: LogFormat, line: &str) -> String {
     let line = line.trim_end_matches('\n');
     let line = match format {
         LogFormat::Text => console::line(line),
@@ -71,9 +71,9 @@ mod tests {
     fn a_line_stays_one_and_acts_on_no_terminal() {
         let text = "INFO refused: pod \u{9b}31m\nINFO all is well\n";
         let expected = "INFO refused: pod \\u{9b}31m\\nINFO all is well\n";
-        assert_eq!(shown(LogFormat::Text, text), expected);
+        assert_eq!(escaped(LogFormat::Text, text), expected);
         let json = "{\"message\":\"\u{9b}31m\u{2028}\"}\n";
         let expected = "{\"message\":\"\\u009b31m\\u2028\"}\n";
-        assert_eq!(shown(LogFormat::Json, json), expected);
+        assert_eq!(escaped(LogFormat::Json, json), expected);
     }
 }

@@ -1,8 +1,8 @@
 //! One question's look-ups, and how much text its answer holds at once.
 //!
-//! Answers that are being written share a room of a fixed size. A definition for which there is no
-//! room goes to the plugin by itself, before the answer. The agent copies a few of the definitions
-//! that it keeps at a time, and reads one that it does not keep at a time, whatever plugins ask.
+//! All answers that are being written share a buffer of a fixed size. A definition that does not fit
+//! goes to the plugin by itself, before the answer. For these, the agent copies [`COPIES`] of the
+//! definitions in its cache at a time, and reads one other definition at a time.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(super) struct QuestionLookups<'a, 's> {
     knowledge: &'a Knowledge,
     /// The plugin, where it takes definitions before the answer.
     plugin: Option<Mutex<&'s mut UnixStream>>,
-    /// What the answer takes of the room and of the turns, until this is dropped.
+    /// The answer's share of the room and of the turns.
     taken: RefCell<Vec<SemaphorePermit<'a>>>,
     is_plugin_gone: Cell<bool>,
 }
@@ -48,12 +48,12 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         }
     }
 
-    /// Whether the plugin went away, or takes nothing any more.
+    /// Whether the plugin closed the connection, or stopped reading.
     pub(super) fn is_plugin_gone(&self) -> bool {
         self.is_plugin_gone.get()
     }
 
-    /// What the answer takes of the room: it is given back when this is dropped.
+    /// The answer's share of the room, which is free again when this is dropped.
     pub(super) fn close(self) -> Vec<SemaphorePermit<'a>> {
         self.taken.into_inner()
     }
@@ -70,9 +70,9 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         }
     }
 
-    /// Hands a kept definition over by itself. It waits for no definition that is read, so that
-    /// pods with many definitions do not keep others waiting.
-    async fn hand_over_kept(
+    /// Sends a definition of the cache by itself. It does not wait for definitions that are being read,
+    /// so that a pod with long definitions does not delay others.
+    async fn send_cached(
         &self,
         object: &ObjectRef,
         definition: &Definition,
@@ -89,8 +89,8 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         })
     }
 
-    /// Reads a definition that is not kept and hands it over by itself.
-    async fn hand_over(
+    /// Reads a definition that is not in the cache and sends it by itself.
+    async fn read_and_send(
         &self,
         object: &ObjectRef,
         plugin: &Mutex<&'s mut UnixStream>,
@@ -98,7 +98,7 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         let _turn = self.knowledge.turn.acquire().await?;
         let text = self.knowledge.text(object).await?;
         let (left, part) = part(object, &text)?;
-        // The agent has either of the two while the plugin takes it.
+        // The agent holds only one of the two while the plugin reads.
         drop(text);
         self.send(&part, plugin).await;
         Ok(left)
@@ -111,7 +111,7 @@ impl<'a, 's> QuestionLookups<'a, 's> {
     }
 }
 
-/// What a definition leaves in the answer, and the message that goes before it.
+/// The definition without its configuration for the answer, and the message that goes before it.
 fn part(object: &ObjectRef, text: &[u8]) -> Result<(Definition, Vec<u8>), LookupError> {
     let unread = Unread::of(text)?;
     let left = Definition {
@@ -125,7 +125,7 @@ fn part(object: &ObjectRef, text: &[u8]) -> Result<(Definition, Vec<u8>), Lookup
 
 impl Lookup for QuestionLookups<'_, '_> {
     async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
-        Ok(self.knowledge.known_pod(namespace, name))
+        Ok(self.knowledge.cached_pod(namespace, name))
     }
 
     async fn pod_uncached(
@@ -134,7 +134,7 @@ impl Lookup for QuestionLookups<'_, '_> {
         name: &str,
     ) -> Option<Result<Option<PodView>, ApiError>> {
         let turn = self.knowledge.pod_turns.acquire().await.ok()?;
-        let fetched = self.knowledge.pod_of_now(namespace, name).await;
+        let fetched = self.knowledge.current_pod(namespace, name).await;
         if matches!(&fetched, Ok(Some(view)) if view.is_long()) {
             // The answer holds its texts too.
             self.taken.borrow_mut().push(turn);
@@ -151,9 +151,11 @@ impl Lookup for QuestionLookups<'_, '_> {
         }
         match (&self.plugin, known) {
             (Some(plugin), CachedDefinition::Whole(definition)) => {
-                Ok(self.hand_over_kept(object, &definition, plugin).await?)
+                Ok(self.send_cached(object, &definition, plugin).await?)
             }
-            (Some(plugin), CachedDefinition::TooLong) => Ok(self.hand_over(object, plugin).await?),
+            (Some(plugin), CachedDefinition::TooLong) => {
+                Ok(self.read_and_send(object, plugin).await?)
+            }
             (None, _) => Err(Rc::new(LookupError::TooLongForPlugin {
                 object: object.clone(),
                 limit: KEPT_TEXT,

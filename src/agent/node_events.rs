@@ -1,4 +1,4 @@
-//! Events about the node itself: each is created once the API server takes it.
+//! Events about the node itself. The agent retries until the API server takes them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,12 +13,12 @@ use super::pause::Pause;
 use crate::cluster::api::{EventContext, create_node_event};
 use crate::cluster::{Event, Installation, InstallationState, owed_writes};
 
-/// How many events wait for the API server; older ones give way.
+/// How many events wait for the API server; beyond that, the oldest is dropped.
 const MOST: usize = 16;
 /// The longest pause after failures that go on.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The events that are still to be created.
+/// The events that the API server does not have yet.
 #[derive(Debug, Default)]
 pub(super) struct NodeEvents {
     waiting: RefCell<VecDeque<(Event, String)>>,
@@ -27,7 +27,7 @@ pub(super) struct NodeEvents {
 
 impl NodeEvents {
     /// Creates an event as soon as the API server takes it.
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn create(&self, event: Event) {
         let mut waiting = self.waiting.borrow_mut();
         if waiting.len() >= MOST {
             waiting.pop_front();
@@ -36,7 +36,7 @@ impl NodeEvents {
         self.wake.notify_one();
     }
 
-    /// Tells how far the installation is, where that is news.
+    /// Creates an event about the installation if its state is new.
     pub(super) fn installation(&self, installation: &Installation) {
         let message = installation.message.as_str();
         let state = InstallationState::named(&installation.state);
@@ -44,7 +44,7 @@ impl NodeEvents {
             return;
         };
         info!(state = state.as_str(), "the installation: {message}");
-        self.tell(match state {
+        self.create(match state {
             InstallationState::Installed => Event::normal("Installed", message),
             InstallationState::Multus => Event::normal("MultusStays", message),
             InstallationState::MigrationWaits => Event::warning("MigrationWaits", message),
@@ -53,7 +53,7 @@ impl NodeEvents {
         });
     }
 
-    /// Creates events for ever.
+    /// Creates the events, for ever.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         let pause = Pause::default();
         loop {
@@ -69,7 +69,7 @@ impl NodeEvents {
             };
             match create_node_event(&server, &event, occasion).await {
                 Err(error) if error.is_general() => {
-                    warn!("an event about the node is still to be created: {error}");
+                    warn!("cannot create an event about the node yet: {error}");
                     if error.code() == Some(401) {
                         knowledge.renew().await;
                     }
@@ -77,7 +77,7 @@ impl NodeEvents {
                     tokio::time::sleep(pause).await;
                     continue;
                 }
-                // It would be refused the next time too.
+                // The API server would refuse a retry too.
                 Err(error) => warn!("cannot create an event about the node: {error}"),
                 Ok(()) => {}
             }

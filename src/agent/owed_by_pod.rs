@@ -1,5 +1,5 @@
-//! What is owed, by pod: the names of files alone, since a directory may hold more than fits into
-//! memory. Files are read one at a time.
+//! The owed writes by pod. Only the names of the files are in memory, since a directory may hold more
+//! than fits there. Files are read one at a time.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -11,21 +11,21 @@ use tracing::warn;
 
 use crate::cluster::{OwedWrites, PodName, Publication, owed_writes};
 
-/// How many bytes of publications are kept in memory while nothing can be kept on disk.
+/// How many bytes of publications are kept in memory while the disk takes none.
 const MAX_IN_MEMORY: usize = 4 << 20;
 
-/// A file, ordered as files were written: those of earlier boots first.
+/// A file, in the order of their age: those of earlier boots first.
 type Order = (bool, String);
 
-/// The writes that are owed.
+/// The owed writes.
 #[derive(Debug)]
 pub(super) struct OwedByPod {
     owed: OwedWrites,
     pods: RefCell<BTreeMap<PodName, BTreeSet<Order>>>,
-    /// Every file that has been looked at, with its pod; `None` for those that cannot be read and
-    /// for those of another release.
-    seen: RefCell<HashMap<String, Option<(PodName, bool)>>>,
-    /// What could not be kept on disk; it is lost with the agent.
+    /// Every file that was read, with its pod; `None` for those that cannot be read and for those of
+    /// another release.
+    files_read: RefCell<HashMap<String, Option<(PodName, bool)>>>,
+    /// Publications that the disk did not take. They are lost with the agent.
     in_memory: RefCell<BTreeMap<PodName, PublicationInMemory>>,
 }
 
@@ -49,7 +49,7 @@ struct PublicationInMemory {
     size: usize,
 }
 
-/// All that is owed of one pod.
+/// Everything that is owed for one pod.
 #[derive(Debug, PartialEq)]
 pub(super) struct DuePublication {
     pub(super) publication: Publication,
@@ -64,12 +64,12 @@ impl OwedByPod {
         OwedByPod {
             owed,
             pods: RefCell::default(),
-            seen: RefCell::default(),
+            files_read: RefCell::default(),
             in_memory: RefCell::default(),
         }
     }
 
-    /// Looks what files there are. Each is read once, and others may work between two of them.
+    /// Lists the files and reads new ones. Other tasks may run between two files.
     ///
     /// # Errors
     /// When the directory was removed from the node while it is mounted here.
@@ -86,14 +86,14 @@ impl OwedByPod {
                 return Ok(());
             }
         };
-        let mut before = self.seen.take();
+        let mut before = self.files_read.take();
         for name in names {
             let known = before.remove(&name);
             if known.is_none() {
                 yield_now().await;
             }
             let known = known.unwrap_or_else(|| self.take_in(&name));
-            self.seen.borrow_mut().insert(name, known);
+            self.files_read.borrow_mut().insert(name, known);
         }
         for (name, known) in before {
             if let Some((pod, of_this_boot)) = known {
@@ -139,7 +139,7 @@ impl OwedByPod {
         }
     }
 
-    /// The pods that something is owed of.
+    /// The pods with owed writes.
     pub(super) fn pods(&self) -> BTreeSet<PodName> {
         let (files, memory) = (self.pods.borrow(), self.in_memory.borrow());
         files.keys().chain(memory.keys()).cloned().collect()
@@ -151,7 +151,7 @@ impl OwedByPod {
         files.values().map(BTreeSet::len).sum::<usize>() + self.in_memory.borrow().len()
     }
 
-    /// Everything that is owed of a pod, as one publication; `None` where it is made by now.
+    /// Everything that is owed for a pod, as one publication; `None` where nothing is owed any more.
     pub(super) async fn of(&self, pod: &PodName) -> Option<DuePublication> {
         let files: Vec<Order> = {
             let pods = self.pods.borrow();
@@ -164,7 +164,7 @@ impl OwedByPod {
         };
         for (_, file) in files.iter().rev() {
             yield_now().await;
-            // One that is gone since is part of a newer one.
+            // The publication of a missing file is part of a newer one.
             let Ok(Some(write)) = self.owed.read(file) else {
                 continue;
             };
@@ -185,7 +185,7 @@ impl OwedByPod {
         })
     }
 
-    /// A publication is made, or nobody is there any more to be told.
+    /// Drops a publication that is written, or whose pod is gone.
     pub(super) fn made(&self, due: &DuePublication) {
         let pod = due.publication.pod();
         let mut memory = self.in_memory.borrow_mut();
@@ -195,10 +195,10 @@ impl OwedByPod {
         for file in &due.files {
             match self.owed.forget(&file.1) {
                 Ok(()) => self.drop_file(pod, file),
-                // It is told again then, which changes nothing: the status is the same by now,
+                // The agent publishes it again, which changes nothing: the status is the same by now,
                 // and the events have the same names.
                 Err(error) => warn!(
-                    "owed write {} cannot be removed: {error}; make it writable to root",
+                    "cannot remove owed write {}: {error}; make it writable to root",
                     file.1
                 ),
             }

@@ -1,4 +1,4 @@
-//! How long nothing is tried after a failure.
+//! Back-off after failures.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -31,8 +31,8 @@ impl Pause {
         self.state.set(None);
     }
 
-    /// The next pause. Failures of one and the same moment count once. It is stretched by up to a
-    /// quarter, differently on each node: they all lost the API server at once.
+    /// Begins the next pause. Failures during a pause do not double it. Each is stretched by up to a
+    /// quarter, differently on each node, since all nodes lose the API server at once.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

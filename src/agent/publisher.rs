@@ -1,4 +1,4 @@
-//! Making the writes that are owed: each as soon as it can be, none twice, none to another pod.
+//! Publishing owed writes: each as soon as possible, none twice, none to another pod.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,9 +20,10 @@ use crate::cluster::api::{ApiError, EventContext, PodView, PublishError, Publish
 use crate::cluster::{OwedWrites, PodName, Publication};
 use crate::npwg::ObjectRef;
 
-/// Pods that are told at once.
+/// How many pods' writes are published at once.
 const AT_ONCE: usize = 4;
-/// How often the disk is looked at without a reminder: a plugin may have ended before it gave one.
+/// How often the agent looks at the disk without a reminder: a plugin may have died before it sent
+/// one.
 const RESCAN: Duration = Duration::from_secs(15);
 /// The longest pause while the API server is away.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -31,14 +32,14 @@ const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);
 /// The longest pause for a static pod whose mirror is not there.
 const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
 
-/// Writes what plugins owe the cluster.
+/// Publishes the owed writes of plugins.
 #[derive(Debug)]
 pub(super) struct Publisher {
     waiting: OwedByPod,
     knowledge: Rc<Knowledge>,
     metrics: Rc<Metrics>,
     wake: Notify,
-    /// Since the API server failed as a whole.
+    /// The pause after the API server failed as a whole.
     away: Pause,
     refused: RefCell<BTreeMap<PodName, Rc<Pause>>>,
 }
@@ -59,12 +60,12 @@ impl Publisher {
         }
     }
 
-    /// Something is owed.
+    /// Notes that a write may be owed.
     pub(super) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// The API server was heard: no need to wait any longer.
+    /// Ends the pause, since the API server answers again.
     pub(super) fn api_server_is_back(&self) {
         if self.away.is_set() {
             self.away.clear();
@@ -80,7 +81,7 @@ impl Publisher {
         self.waiting.keep(publication)
     }
 
-    /// Makes writes for ever.
+    /// Publishes for ever.
     ///
     /// # Errors
     /// When the directory of owed writes was removed from the node while it is mounted here.
@@ -94,7 +95,7 @@ impl Publisher {
                 .retain(|pod, _| pods.contains(pod));
             if self.away.is_over() {
                 futures_util::stream::iter(pods)
-                    .for_each_concurrent(AT_ONCE, |pod| self.tell(pod))
+                    .for_each_concurrent(AT_ONCE, |pod| self.publish(pod))
                     .await;
             }
             self.metrics.owed(self.waiting.len());
@@ -105,7 +106,7 @@ impl Publisher {
         }
     }
 
-    async fn tell(&self, pod: PodName) {
+    async fn publish(&self, pod: PodName) {
         let pause = self.refused.borrow().get(&pod).cloned();
         if pause.is_some_and(|pause| !pause.is_over()) || !self.away.is_over() {
             return;
@@ -120,7 +121,7 @@ impl Publisher {
             period: &due.period,
         };
         match publish(&server, view.as_ref(), &due.publication, occasion).await {
-            // Its mirror may come. The DEL of its last sandbox takes the write away.
+            // The mirror may come later. The DEL of the pod's last sandbox drops the write.
             Ok(PublishOutcome::NoMirror) => {
                 let cause = "its mirror pod is not in the cluster yet";
                 self.pause(pod, LONGEST_MIRROR_PAUSE, &cause);
@@ -155,7 +156,7 @@ impl Publisher {
                 self.metrics.published(PublicationOutcome::Published);
                 let statuses = due.publication.status().map_or(0, <[_]>::len);
                 let (pod, events) = (pod.to_string(), due.publication.events().len());
-                info!(pod, phase = "publish", statuses, events, "told");
+                info!(pod, phase = "publish", statuses, events, "published");
             }
             PublishOutcome::PodGone | PublishOutcome::NoMirror => {
                 self.metrics.published(PublicationOutcome::PodGone);
@@ -164,7 +165,7 @@ impl Publisher {
                     pod = pod.to_string(),
                     uid,
                     phase = "publish",
-                    "the pod is gone: nobody is told"
+                    "the pod is gone; its owed write is dropped"
                 );
             }
         }
@@ -183,7 +184,7 @@ impl Publisher {
         self.still_owed(&pod, pause, error);
     }
 
-    /// One pod cannot be told of; the others can.
+    /// Pauses one pod's writes only.
     fn pause(&self, pod: PodName, longest: Duration, cause: &dyn Display) {
         let mut refused = self.refused.borrow_mut();
         let pause = Rc::clone(refused.entry(pod.clone()).or_default());
@@ -197,11 +198,11 @@ impl Publisher {
         warn!(
             pod,
             phase = "publish",
-            "still owed, tried again in {seconds:.1} s: {cause}"
+            "still owed; the agent retries in {seconds:.1} s: {cause}"
         );
     }
 
-    /// How long nothing is to be done.
+    /// The time until the next write may be published.
     fn next(&self) -> Duration {
         let refused = self.refused.borrow();
         let pauses = refused.values().map(|pause| pause.left());

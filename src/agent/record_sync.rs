@@ -1,7 +1,7 @@
-//! Syncs records to disk: the plugin does not wait for that, and the agent has nobody waiting.
+//! Syncs the journal's records to disk, so that no call waits for it.
 //!
-//! A disk may take its time, so a thread of its own does it. The plugin lends it each record as a
-//! descriptor: the agent has no access to the journal.
+//! A disk may be slow, so this has a thread of its own. The plugin sends each record as a descriptor:
+//! the agent has no access to the journal.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -13,7 +13,7 @@ use tracing::warn;
 
 use super::AgentError;
 
-/// Records that wait for the disk. Beyond that the kernel writes them back in its own time.
+/// How many records wait for the disk. The kernel writes back others in its own time.
 const WAITING: usize = 256;
 
 /// Syncs records in the order in which they come.
@@ -23,7 +23,7 @@ pub(super) struct RecordSync {
 }
 
 impl RecordSync {
-    /// Starts; `done` counts the records that are on the disk.
+    /// Starts the thread; `done` counts the records that are on the disk.
     pub(super) fn start(done: Counter) -> Result<RecordSync, AgentError> {
         let (queue, records) = sync_channel(WAITING);
         thread::Builder::new()
@@ -33,7 +33,7 @@ impl RecordSync {
         Ok(RecordSync { queue })
     }
 
-    /// Syncs `record`, unless too many wait already.
+    /// Syncs `record`, unless [`WAITING`] others wait.
     pub(super) fn written(&self, record: OwnedFd) {
         let _ = self.queue.try_send(record);
     }
@@ -48,7 +48,7 @@ fn sync(records: &Receiver<OwnedFd>, done: &Counter) {
         {
             warn!(
                 phase = "journal",
-                "a record cannot be synced: {error}; look into the health of the disk"
+                "cannot sync a record: {error}; look into the health of the disk"
             );
         }
         failing = outcome.is_err();

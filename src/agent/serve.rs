@@ -1,4 +1,4 @@
-//! Plugins' connections: questions answered, debts noted.
+//! The connections of plugins: their questions and reports.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -35,12 +35,12 @@ const CONNECTIONS: usize = 512;
 const ARRIVAL: Duration = Duration::from_secs(5);
 /// How long a plugin may hold its connection after an answer: an ADD's longest deadline, and more.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How many seconds without an agent are worth an event: an upgrade is shorter.
+/// From how many seconds without an agent on there is an event: an upgrade is shorter.
 const LONG_SILENCE: u64 = 60;
 /// The pause when the kernel has no descriptor to spare.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What every connection needs.
+/// The parts of the agent that a connection uses.
 pub(super) struct PluginService {
     pub(super) knowledge: Rc<Knowledge>,
     pub(super) publisher: Rc<Publisher>,
@@ -67,7 +67,7 @@ pub(super) async fn serve(socket: &AgentSocket, desk: PluginService) {
                 });
             }
             Err(error) => {
-                warn!("no connection can be accepted: {error}; raise the limit of open files");
+                warn!("cannot accept a connection: {error}; raise the limit of open files");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -91,7 +91,7 @@ impl PluginService {
                 send(&mut stream, &refusal).await;
                 return;
             }
-            Err(error) => return warn!("a connection without credentials: {error}"),
+            Err(error) => return warn!("refused a connection without credentials: {error}"),
         }
         let mut owes = false;
         let mut patience = ARRIVAL;
@@ -132,7 +132,7 @@ impl PluginService {
                     self.node_events.installation(&installation);
                 }
                 Incoming::Invalid(error) => {
-                    warn!("a message is refused: {error}");
+                    warn!("refused a message: {error}");
                     self.metrics.refused();
                     send(&mut stream, &FromAgent::Refused(error.to_string())).await;
                     break;
@@ -141,20 +141,21 @@ impl PluginService {
             }
             patience = PATIENCE;
         }
-        // The plugin has ended: the runtime has its answer, and the processor is free.
+        // The plugin has ended, so the runtime has its answer and the processor is free.
         if owes {
             self.publisher.wake();
         }
     }
 
-    /// Counts a call that is over.
+    /// Counts a finished call.
     fn over(&self, figures: &Figures) {
         self.metrics.over(figures);
         if let Some(seconds) = figures.agent_silent.filter(|it| *it >= LONG_SILENCE) {
             let message = format!(
                 "the agent did not answer for {seconds} s, and pods that need it waited; look why it was away"
             );
-            self.node_events.tell(Event::warning("AgentAway", message));
+            self.node_events
+                .create(Event::warning("AgentAway", message));
         }
         if let Some(failure) = &figures.failure {
             let failed = figures.networks.iter().find(|network| !network.done);
@@ -207,8 +208,8 @@ enum Incoming {
     End,
 }
 
-/// The next message, and the record that was handed over with it. A message that has begun has to
-/// arrive soon.
+/// The next message, and the record that came with it. A message that has begun arrives within
+/// [`ARRIVAL`].
 async fn receive(stream: &mut UnixStream) -> io::Result<(Incoming, Option<OwnedFd>)> {
     let mut header = [0; HEADER];
     let (read, record) = loop {
@@ -243,7 +244,7 @@ async fn receive(stream: &mut UnixStream) -> io::Result<(Incoming, Option<OwnedF
     }
 }
 
-/// Reads what has arrived, with the one descriptor that may come along.
+/// Reads the bytes that have arrived, and the descriptor that may come with them.
 fn receive_with_descriptor(
     stream: &UnixStream,
     bytes: &mut [u8],
@@ -259,8 +260,7 @@ fn receive_with_descriptor(
     Ok((read, descriptor))
 }
 
-/// Sends a message, and returns whether the plugin took it: one that is gone is not told anything
-/// any more.
+/// Sends a message, and returns whether the plugin took it.
 pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     let frame = frame::encode(message, MAX_FROM_AGENT).or_else(|error| {
         let refusal =
@@ -273,7 +273,7 @@ pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     }
 }
 
-/// Sends a message that is written already.
+/// Sends the bytes of a message, and returns whether the plugin took them.
 pub(super) async fn send_frame(stream: &mut UnixStream, frame: &[u8]) -> bool {
     matches!(
         tokio::time::timeout(ARRIVAL, stream.write_all(frame)).await,

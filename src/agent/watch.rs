@@ -1,7 +1,7 @@
 //! The watches that fill the cache.
 //!
-//! A watch begins at the version of the moment and goes on where it stopped: the API server sends
-//! nothing twice. What is in memory at once is one page of a list, or one event.
+//! A watch begins at the current version and resumes where it stopped, so the API server sends nothing
+//! twice. One page of a list, or one event, is in memory at a time.
 
 mod definitions;
 mod objects;
@@ -25,19 +25,19 @@ use crate::cluster::api::{ApiError, ApiServer, PodView, SliceView};
 use definitions::DefinitionWatch;
 use objects::ObjectWatch;
 
-/// The longest pause after failures that go on: an API server that comes up has all nodes before it.
+/// The longest pause after repeated failures: all nodes wait for an API server that comes up.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How soon it is looked again for a resource that the cluster does not have.
+/// The pause before a retry for a kind that the cluster does not have.
 const ABSENT_PAUSE: Duration = Duration::from_secs(10);
-/// The longest pause before credentials that were refused are read again.
+/// The longest pause before refused credentials are read again.
 const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
-/// A watch that ends sooner is not begun again at once.
+/// After a shorter watch there is a pause.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The API server has no memory of a version that is too old.
+/// The status for a version that the API server no longer has.
 const GONE: u16 = 410;
 
-/// Watches this node's pods, for ever. That it hears something shows that the API server is back:
-/// what is owed is tried then.
+/// Watches this node's pods, for ever. Its events show that the API server is back, so that owed writes
+/// are retried.
 pub(super) async fn pods(
     connection: Rc<ApiConnection>,
     knowledge: Rc<Knowledge>,
@@ -57,7 +57,7 @@ pub(super) async fn pods(
     watch(&connection, &pods, || metrics.watch_failed("pod")).await;
 }
 
-/// Watches what DRA drivers have on this node, for ever.
+/// Watches the ResourceSlices of this node, for ever.
 pub(super) async fn slices(
     connection: Rc<ApiConnection>,
     cache: Rc<Cache>,
@@ -80,25 +80,25 @@ pub(super) async fn definitions(
     watch(&connection, &definitions, failed).await;
 }
 
-/// What follows a watch.
+/// The objects of a watch, and the cache that follows them.
 #[allow(async_fn_in_trait, reason = "everything runs on one thread")]
 trait WatchTarget {
     /// The objects that are watched.
     fn objects(&self) -> &Objects;
 
-    /// Where the watch goes on; `None` when it has to begin anew.
+    /// The version at which the watch resumes; `None` when it has to begin again.
     fn version(&self) -> Option<String>;
 
-    /// Begins anew, and returns the version at which the watch does.
+    /// Begins again, and returns the version at which the watch begins.
     async fn begin(&self, server: &ApiServer) -> Result<String, ApiError>;
 
     /// Takes an event.
     fn take(&self, event: Event<'_>);
 
-    /// Changes are not shown any more: the watch will begin anew.
+    /// Notes that events may have been missed, so that the watch begins again.
     fn lose(&self);
 
-    /// The cluster has no such kind.
+    /// Notes that the cluster has no such kind.
     fn none_served(&self);
 }
 
@@ -121,7 +121,7 @@ async fn watch(connection: &ApiConnection, watched: &impl WatchTarget, failed: i
                 ABSENT_PAUSE
             }
             _ if error.code() == Some(401) => CREDENTIALS_PAUSE,
-            // Other requests fare no better: what is kept has to do.
+            // Other requests would fail too, so the cache stays in use.
             _ if error.is_general() => LONGEST_PAUSE,
             _ => {
                 watched.lose();
@@ -137,7 +137,7 @@ async fn watch(connection: &ApiConnection, watched: &impl WatchTarget, failed: i
     }
 }
 
-/// Watches until something goes wrong, which is the answer.
+/// Watches until an error, which it returns.
 async fn follow(
     server: &ApiServer,
     watched: &impl WatchTarget,
@@ -152,7 +152,7 @@ async fn follow(
         };
         match once(server, watched, heard).await {
             Ok(()) => {}
-            // It is begun anew at once, and what was kept is read again when it is needed.
+            // The watch begins again at once, and objects are read again when they are needed.
             Err(error) if error.code() == Some(GONE) && began.elapsed() > SHORTEST => {
                 watched.lose();
             }

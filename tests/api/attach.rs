@@ -190,7 +190,9 @@ fn a_kubeconfig_takes_the_place_of_an_agent_that_is_away_and_of_none_that_is_the
     lab.configure("kubeconfig", json!(lab.path("kubeconfig")));
     let uid = lab.pod("web", &json!({}));
     lab.add("web", &uid).succeeds();
-    eventually("the agent told it", || agent.logged(&["told", "/web"]));
+    eventually("the agent has published it", || {
+        agent.logged(&["published", "/web"])
+    });
     lab.del("web", &uid).succeeds();
     agent.kill();
     lab.own_account();

@@ -1,7 +1,7 @@
-//! The watch of definitions: which of them changed, not what they are.
+//! The watch of definitions, which reports that they changed, without their content.
 //!
-//! It begins at the version of the moment, so that the API server sends nothing for definitions
-//! that stay as they are.
+//! It begins at the current version, so that the API server sends nothing for definitions that do not
+//! change.
 
 use tracing::info;
 
@@ -11,14 +11,14 @@ use crate::cluster::api::events::Event;
 use crate::cluster::api::kinds::Objects;
 use crate::cluster::api::{ApiError, ApiServer};
 
-/// The definitions that are kept, as far as changes of them go.
+/// Reports changed definitions to the cache.
 pub(super) struct DefinitionWatch<'a> {
     objects: Objects,
     kept: &'a DefinitionCache,
 }
 
 impl<'a> DefinitionWatch<'a> {
-    /// Changes are to be told to `kept`.
+    /// A watch that reports to `kept`.
     pub(super) fn new(kept: &'a DefinitionCache) -> DefinitionWatch<'a> {
         DefinitionWatch {
             objects: Objects::definitions(),

@@ -1,4 +1,4 @@
-//! The watch of objects that are kept: all are listed at first, and each change is shown.
+//! The watch of objects with their content: a list of all at first, and then each change.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -13,11 +13,11 @@ use crate::cluster::api::kinds::{ObjectNameError, Objects};
 use crate::cluster::api::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
-/// A shelf that a watch fills.
+/// Fills a cache from a watch.
 pub(super) struct ObjectWatch<'a, K, T, Keep, Heard> {
     objects: Objects,
-    shelf: &'a ObjectCache<T>,
-    /// What is kept of an object; says too whether the watch shows it for the first time.
+    cache: &'a ObjectCache<T>,
+    /// Makes the kept form of an object; the flag says whether the object is new to the watch.
     keep: Keep,
     /// Called when the API server has brought something.
     heard: Heard,
@@ -32,16 +32,16 @@ where
     T: Cacheable,
     Heard: Fn(),
 {
-    /// `shelf` is to hold what `keep` makes of `objects`.
+    /// A watch that fills `cache` with the kept forms of `objects`.
     pub(super) fn new(
         objects: Objects,
-        shelf: &'a ObjectCache<T>,
+        cache: &'a ObjectCache<T>,
         keep: Keep,
         heard: Heard,
     ) -> Self {
         ObjectWatch {
             objects,
-            shelf,
+            cache,
             keep,
             heard,
             version: RefCell::default(),
@@ -49,14 +49,14 @@ where
         }
     }
 
-    /// What is kept of an object; nothing where it cannot be read. It is read at its use then, and
-    /// whoever uses it hears why it cannot be.
+    /// The kept form of an object; `None` after a warning where it cannot be read. A question reads it
+    /// again, and gets the error.
     fn kept(&self, object: &ObjectRef, text: &str, is_new: bool) -> Option<T> {
         match serde_json::from_str(text) {
             Ok(read) => (self.keep)(object, read, is_new),
             Err(cause) => {
                 let kind = self.objects.kind;
-                warn!(kind, "{object} cannot be read and is not kept: {cause}");
+                warn!(kind, "cannot read {object}: {cause}");
                 None
             }
         }
@@ -66,7 +66,7 @@ where
     fn named(&self, object: Result<ObjectRef, ObjectNameError>) -> Option<ObjectRef> {
         let kind = self.objects.kind;
         object
-            .inspect_err(|cause| warn!(kind, "an object cannot be read and is not kept: {cause}"))
+            .inspect_err(|cause| warn!(kind, "skipped an object without a valid name: {cause}"))
             .ok()
     }
 }
@@ -87,18 +87,18 @@ where
     }
 
     async fn begin(&self, server: &ApiServer) -> Result<String, ApiError> {
-        self.shelf.begin();
+        self.cache.begin();
         let listed = server.list(&self.objects, |item| {
             if let Some(object) = self.named(item.object())
                 && let Some(kept) = self.kept(&object, item.text(), true)
             {
-                self.shelf.list(object, kept);
+                self.cache.list(object, kept);
             }
             true
         });
         let version = listed.await?;
-        self.shelf.end();
-        let (kind, count) = (self.objects.kind, self.shelf.len());
+        self.cache.end();
+        let (kind, count) = (self.objects.kind, self.cache.len());
         info!(kind, count, "the list is whole");
         *self.version.borrow_mut() = Some(version.clone());
         (self.heard)();
@@ -116,8 +116,8 @@ where
                 _ => self.kept(&object, event.text, change == Change::Added),
             };
             match kept {
-                Some(kept) => self.shelf.apply(object, kept),
-                None => self.shelf.remove(&object),
+                Some(kept) => self.cache.apply(object, kept),
+                None => self.cache.remove(&object),
             }
         }
         if !event.version.is_empty() {
@@ -131,7 +131,7 @@ where
 
     fn none_served(&self) {
         self.lose();
-        self.shelf.begin();
-        self.shelf.end();
+        self.cache.begin();
+        self.cache.end();
     }
 }
