@@ -166,7 +166,7 @@ const FUNCTIONS: [&str; 10] = [
     "NAME",
 ];
 
-/// Physical functions, each with its VFs below it, then the functions that have none.
+/// Physical functions, each followed by its VFs, then the other functions.
 fn functions(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for pf in &inventory.physical_functions {
@@ -254,7 +254,7 @@ fn vdpa(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
     inventory.vdpa.iter().map(row).collect()
 }
 
-/// A line per port.
+/// One row per port.
 fn rdma(inventory: &Inventory) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for entry in &inventory.rdma {

@@ -12,7 +12,7 @@ use super::{CommandError, print, report};
 use crate::cni::RawObject;
 use crate::diagnostic;
 use crate::setup::conf::OurConf;
-use crate::setup::install::{self, Installed, Options};
+use crate::setup::install::{self, InstallOutcome, Options};
 use crate::setup::takeover::FromMultus;
 use crate::setup::{HostPaths, guard, uninstall};
 
@@ -171,9 +171,9 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, CommandError> {
         return Ok(ExitCode::SUCCESS);
     }
     match install::install(&options, &report)? {
-        Installed::Done => Ok(ExitCode::SUCCESS),
-        Installed::Ended => Err(CommandError::EndedEarly),
-        Installed::Rehearsed(rehearsal) => {
+        InstallOutcome::Done => Ok(ExitCode::SUCCESS),
+        InstallOutcome::Ended => Err(CommandError::EndedEarly),
+        InstallOutcome::Rehearsed(rehearsal) => {
             let findings = rehearsal.findings();
             print(findings.iter().map(|finding| diagnostic::line(finding)))?;
             Ok(if rehearsal.failing.is_empty() {

@@ -13,7 +13,7 @@ use crate::plugin::with_host;
 use crate::request::{Call, Request};
 use crate::setup::conf::OurConf;
 
-/// `CONTAINER_ID:IFNAME` of an attachment that stays.
+/// `CONTAINER_ID:IFNAME` of an attachment to keep.
 #[derive(Debug, Clone)]
 pub(super) struct KeptAttachment(ValidAttachment);
 

@@ -1,7 +1,7 @@
-//! Our own configuration, as a file that the runtime reads: a list whose first plugin we are.
+//! Our own configuration, as a file that the runtime reads: a list whose first plugin is Jackfield.
 //!
-//! A list, since libcni forgets `cniVersions` of a single plugin, and with it STATUS and GC; and
-//! since others append themselves to the runtime's first list (Istio does), which is accepted.
+//! It is a list because libcni ignores the `cniVersions` of a single plugin, and with them STATUS and
+//! GC, and because other programs append themselves to the runtime's first list (Istio does).
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::NAME;
 use crate::cni::RawObject;
 use crate::request::{self, NodeConfig};
 
-/// Keys that a list has itself; all others are the plugin's.
+/// The keys of a list; all others are the plugin's.
 const OF_LIST: [&str; 6] = [
     "cniVersion",
     "cniVersions",
@@ -21,17 +21,17 @@ const OF_LIST: [&str; 6] = [
     "disableGC",
     "plugins",
 ];
-/// What the runtime may speak with us. The first is for those that ignore the second.
+/// The CNI versions of our configuration. The first is for runtimes that ignore the others.
 const VERSION: &str = "1.0.0";
 const VERSIONS: [&str; 4] = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"];
-/// What the runtime is to hand over: host ports, limits, and the pod's annotations.
+/// What the runtime is to pass: host ports, bandwidth limits, and the pod's annotations.
 const CAPABILITIES: [&str; 3] = [
     "portMappings",
     "bandwidth",
     "io.kubernetes.cri.pod-annotations",
 ];
 
-/// Keys that stand for what another one says: both together are refused.
+/// Pairs of keys that exclude each other: the first of a template removes the second.
 const EXCLUDES: [(&str, &str); 4] = [
     ("clusterNetwork", "delegates"),
     ("delegates", "clusterNetwork"),
@@ -39,14 +39,14 @@ const EXCLUDES: [(&str, &str); 4] = [
     ("manifestDir", "agentSocket"),
 ];
 
-/// A configuration that begins with us.
+/// A configuration whose first plugin is Jackfield.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OurConf {
     /// The list's own keys, without `plugins`.
     list: RawObject,
-    /// Our part.
+    /// Our plugin's part.
     ours: RawObject,
-    /// What others appended.
+    /// The plugins that other programs appended.
     followers: Vec<RawObject>,
 }
 
@@ -71,15 +71,13 @@ impl OurConf {
         })
     }
 
-    /// A configuration with the keys of `template`, and what it leaves open as an installation
-    /// needs it.
+    /// A configuration with the keys of `template` and the defaults of an installation.
     pub fn from_template(template: &RawObject) -> OurConf {
         OurConf::written(template).completed()
     }
 
-    /// The same with the keys of `template` before those of `base`; one that is `null` takes the
-    /// base's out. The name stays the base's, since the runtime's record of what is attached goes
-    /// by it.
+    /// A configuration with the keys of `base`, replaced by those of `template`. A `null` removes the
+    /// base's key. The base's name stays, since the runtime records attachments by it.
     pub fn over(template: &RawObject, base: &RawObject) -> OurConf {
         let (given, mut conf) = (OurConf::written(template), OurConf::written(base));
         for (key, excluded) in EXCLUDES {
@@ -101,7 +99,7 @@ impl OurConf {
         conf.completed()
     }
 
-    /// The parts of a list, of a single plugin, or of mere keys.
+    /// The parts of a list, of a single plugin, or of keys without a type.
     fn written(template: &RawObject) -> OurConf {
         OurConf::read(template).unwrap_or_else(|| {
             let (list, ours) = split(template);
@@ -152,14 +150,14 @@ impl OurConf {
         }
     }
 
-    /// The same with what others appended to `other`.
+    /// The same with the plugins that other programs appended to `other`.
     #[must_use]
     pub fn followed_as(mut self, other: &OurConf) -> OurConf {
         self.followers.clone_from(&other.followers);
         self
     }
 
-    /// The same in front of the cluster network that is configured in this file of the host.
+    /// The same with this file of the host as the cluster network.
     #[must_use]
     pub fn in_front_of(mut self, file: &Path) -> OurConf {
         if self
@@ -173,17 +171,17 @@ impl OurConf {
         self
     }
 
-    /// Whether it says itself which the cluster network is.
+    /// Whether it names the cluster network.
     pub fn names_a_network(&self) -> bool {
         self.ours.get("clusterNetwork").is_some() || self.ours.get("delegates").is_some()
     }
 
-    /// `clusterNetwork`, where that is text.
+    /// `clusterNetwork`, if that is a string.
     pub fn cluster_network(&self) -> Option<String> {
         self.ours.read("clusterNetwork").ok().flatten()
     }
 
-    /// The types of the plugins that others appended.
+    /// The types of the plugins that other programs appended.
     pub fn follower_types(&self) -> Vec<String> {
         let types = self.followers.iter();
         types
@@ -191,8 +189,8 @@ impl OurConf {
             .collect()
     }
 
-    /// What we get on stdin, as the runtime puts it together (CNI 1.1.0 §3 "Deriving execution
-    /// configuration from plugin configuration").
+    /// What the runtime passes on stdin (CNI 1.1.0 §3 "Deriving execution configuration from plugin
+    /// configuration").
     pub fn on_stdin(&self) -> RawObject {
         let mut stdin = self.ours.clone();
         for key in ["cniVersion", "cniVersions", "name"] {
@@ -204,7 +202,7 @@ impl OurConf {
         stdin
     }
 
-    /// Our part, its version and every key checked.
+    /// Our plugin's part, after a check of its version and every key.
     ///
     /// # Errors
     /// As [`request::version`] and [`NodeConfig::parse`].
@@ -214,7 +212,7 @@ impl OurConf {
         NodeConfig::parse(&stdin)
     }
 
-    /// The file's text, a key a line; values stay as they were written.
+    /// The file's text, one key per line. Values stay as they were written.
     pub fn text(&self) -> String {
         let mut plugins: Vec<String> = vec![lines(&self.ours, "      ", "    ")];
         plugins.extend(
@@ -250,7 +248,7 @@ pub(super) fn put<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
     }
 }
 
-/// Gives a key a value in place of whatever it had, however that was spelt.
+/// Replaces the value of a key in any spelling; a `null` removes it.
 fn replace(object: &mut RawObject, key: &str, value: &RawValue) {
     object.remove(key);
     if value.get() != "null" {

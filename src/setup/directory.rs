@@ -128,7 +128,7 @@ impl Directory {
     pub fn cluster_network(&self) -> Candidate<'_> {
         for file in &self.files {
             match &file.kind {
-                Kind::Network(config) => return Candidate::Found(&file.name, config),
+                Kind::Network(config) => return Candidate::Network(&file.name, config),
                 Kind::Broken(_) if NAMES.contains(&file.name.as_str()) => {}
                 Kind::Broken(cause) => return Candidate::Broken(&file.name, cause),
                 Kind::Ours(_) | Kind::Multus | Kind::Loopback => {}
@@ -147,7 +147,7 @@ impl Directory {
 #[derive(Debug)]
 pub enum Candidate<'a> {
     /// Its file's name.
-    Found(&'a str, &'a NetworkConfig),
+    Network(&'a str, &'a NetworkConfig),
     /// The name of the first file, which cannot be used, and why.
     Broken(&'a str, &'a Arc<ConfFileProblem>),
     /// The directory has no network.
@@ -222,7 +222,7 @@ mod tests {
 
     fn candidate(files: &[(&str, &str)]) -> String {
         match directory(files).cluster_network() {
-            Candidate::Found(name, _) => name.to_owned(),
+            Candidate::Network(name, _) => name.to_owned(),
             Candidate::Broken(name, _) => format!("{name} is broken"),
             Candidate::None => "none".to_owned(),
         }

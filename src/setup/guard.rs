@@ -9,11 +9,11 @@
 use std::time::Duration;
 
 use super::binary::{self, Content};
-use super::install::{self, Installed, Options};
+use super::install::{self, InstallOutcome, Options};
 use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
-use super::plan::{self, Outlook, Seen};
+use super::plan::{self, NodeDirectories, Outlook};
 use super::problem::Drift;
 use super::report::Report;
 use super::standby::{self, Outcome};
@@ -66,8 +66,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     }
     let mut waiting = |notice: &Notice| report.send(InstallationState::NoNetwork, notice);
     match install::install_locked(options, &lock, say, &mut waiting)? {
-        Installed::Done => {}
-        Installed::Ended | Installed::Rehearsed(_) => return Ok(()),
+        InstallOutcome::Done => {}
+        InstallOutcome::Ended | InstallOutcome::Rehearsed(_) => return Ok(()),
     }
     let mut dirs = vec![paths.here(&paths.conf_dir), paths.here(&paths.bin_dir)];
     if paths.is_apart() {
@@ -123,8 +123,8 @@ fn look(
         return Err(SetupError::ManifestGone { dir });
     };
     let mut installed = last_look.manifest.clone();
-    let seen = match Seen::look(paths, Some(&installed)) {
-        Ok(seen) => seen,
+    let directories = match NodeDirectories::look(paths, Some(&installed)) {
+        Ok(directories) => directories,
         // There is no directory to install into until another program creates it again.
         Err(error @ SetupError::NoConfDir { .. }) => {
             last.say(std::slice::from_ref(&error), say);
@@ -132,16 +132,16 @@ fn look(
         }
         Err(error) => return Err(error),
     };
-    let seen = match is_there {
-        true => seen,
+    let directories = match is_there {
+        true => directories,
         false => {
             // An uninstall would need the lock, so another program removed the manifest, and the
             // copies of the replaced files with it.
             installed.replaced.clear();
-            seen.with_previous(last_look.conf.as_ref())
+            directories.with_previous(last_look.conf.as_ref())
         }
     };
-    let plan = match plan::plan(options.template.as_ref(), Some(&installed), &seen)? {
+    let plan = match plan::plan(options.template.as_ref(), Some(&installed), &directories)? {
         Outlook::Ready(plan) => plan,
         Outlook::Waiting(reason) => {
             let dir = paths.cluster_conf_dir.clone();
@@ -152,11 +152,12 @@ fn look(
     };
     let before = std::mem::replace(&mut last_look.network, plan.followed(paths));
     let of_binary = binary::drift(paths, &installed);
-    let is_rename = is_there && of_binary.is_none() && plan.is_rename(&seen, before.as_ref());
+    let is_rename =
+        is_there && of_binary.is_none() && plan.is_rename(&directories, before.as_ref());
     let drift = plan.drift.clone().or(of_binary);
     let drift = drift.or_else(|| (!is_there).then_some(Drift::NoManifest));
     let Some(drift) = drift else {
-        last.say(&remarks(&seen), say);
+        last.say(&remarks(&directories), say);
         return Ok(None);
     };
     lock.renew(paths)?;
@@ -172,10 +173,10 @@ fn look(
 
 /// How the node differs from the installed configuration, without regard to a new template.
 fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Drift>, SetupError> {
-    let seen = Seen::look(paths, Some(installed))?;
+    let directories = NodeDirectories::look(paths, Some(installed))?;
     let none: Option<&RawObject> = None;
-    Ok(match plan::plan(none, Some(installed), &seen)? {
-        Outlook::Ready(plan) if plan.is_rename(&seen, installed.network.as_ref()) => None,
+    Ok(match plan::plan(none, Some(installed), &directories)? {
+        Outlook::Ready(plan) if plan.is_rename(&directories, installed.network.as_ref()) => None,
         Outlook::Ready(plan) => plan.drift,
         Outlook::Waiting(_) => None,
     })
@@ -208,18 +209,18 @@ fn spend(
 }
 
 /// What the guard accepts, and an administrator should know.
-fn remarks(seen: &Seen) -> Vec<Notice> {
+fn remarks(directories: &NodeDirectories) -> Vec<Notice> {
     let mut remarks = Vec::new();
-    if let Some((name, conf)) = seen.runtime.ours() {
+    if let Some((name, conf)) = directories.runtime.ours() {
         let followers = conf.follower_types();
         if !followers.is_empty() {
             let name = name.to_owned();
             remarks.push(Notice::Followed { name, followers });
         }
     }
-    if let Some(multus) = seen.runtime.multus() {
+    if let Some(multus) = directories.runtime.multus() {
         remarks.push(Notice::UnusedMultus {
-            file: seen.runtime.file(&multus.name),
+            file: directories.runtime.file(&multus.name),
         });
     }
     remarks

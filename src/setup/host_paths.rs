@@ -1,26 +1,26 @@
-//! Where everything is on the host, and where this process finds it.
+//! The paths of the host, and where this process finds them.
 
 use std::path::{Path, PathBuf};
 
 /// The directories that an installation touches, as the host names them.
 ///
-/// In a container the host's directories are mounted below `host_root`; what is written into
-/// configurations is always the host's name, since the runtime reads them there.
+/// In a container the host's directories are mounted below `host_root`. Configurations always have
+/// the host's paths, since the runtime reads them on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPaths {
-    /// Below what the host's directories are found here; `/` on the host itself.
+    /// The mount point of the host's directories; `/` on the host itself.
     pub host_root: PathBuf,
-    /// Where the runtime looks for its network: ours goes there.
+    /// The directory that the runtime reads, for our configuration.
     pub conf_dir: PathBuf,
-    /// Where the cluster network puts its configuration: the same directory, or, where the
-    /// runtime reads one of its own, `/etc/cni/net.d` (NPWG 1.3 §6.1.1).
+    /// The directory to which the cluster network writes: the same one, or `/etc/cni/net.d` where the
+    /// runtime reads a directory of its own (NPWG 1.3 §6.1.1).
     pub cluster_conf_dir: PathBuf,
-    /// Where plugins' binaries are.
+    /// The directory of the plugins.
     pub bin_dir: PathBuf,
 }
 
 impl HostPaths {
-    /// Where this process finds a path of the host's.
+    /// The path of this process for a path of the host.
     pub fn here(&self, on_host: &Path) -> PathBuf {
         match on_host.strip_prefix("/") {
             Ok(relative) => self.host_root.join(relative),
@@ -28,18 +28,17 @@ impl HostPaths {
         }
     }
 
-    /// Whether the runtime reads another directory than the one that the cluster network's
-    /// configuration comes to.
+    /// Whether the runtime reads another directory than the one to which the cluster network writes.
     pub fn is_apart(&self) -> bool {
         self.conf_dir != self.cluster_conf_dir
     }
 
-    /// Whether this process sees the host as the host sees itself.
+    /// Whether this process runs on the host itself.
     pub fn is_host(&self) -> bool {
         self.host_root == Path::new("/")
     }
 
-    /// Where the binary goes, as the host names it.
+    /// The path of the binary on the host.
     pub fn binary(&self) -> PathBuf {
         self.bin_dir.join(super::NAME)
     }

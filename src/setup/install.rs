@@ -17,8 +17,8 @@ use super::error::FileAction;
 use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
-use super::plan::{self, InstallPlan, Outlook, Seen};
-use super::stage::{self, Staged};
+use super::plan::{self, InstallPlan, NodeDirectories, Outlook};
+use super::stage::{self, StagedFile};
 use super::takeover::{self, FromMultus, Rehearsal, rehearse};
 use super::{HostPaths, Notice, Say, SetupError};
 use crate::cni::RawObject;
@@ -44,7 +44,7 @@ pub struct Options {
 
 /// The outcome of an installation.
 #[derive(Debug)]
-pub enum Installed {
+pub enum InstallOutcome {
     /// Everything is in its place.
     Done,
     /// A signal ended this process before there was a cluster network.
@@ -57,7 +57,7 @@ pub enum Installed {
 ///
 /// # Errors
 /// [`SetupError`]; then nothing has changed.
-pub fn install(options: &Options, say: Say<'_>) -> Result<Installed, SetupError> {
+pub fn install(options: &Options, say: Say<'_>) -> Result<InstallOutcome, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
     install_locked(options, &lock, say, &mut |_| {})
 }
@@ -69,19 +69,19 @@ pub(super) fn install_locked(
     lock: &InstallLock,
     say: Say<'_>,
     waiting: &mut dyn FnMut(&Notice),
-) -> Result<Installed, SetupError> {
+) -> Result<InstallOutcome, SetupError> {
     let multus = takeover(options, say)?;
     let rehearsed = options.from_multus.as_ref();
     let rehearsed = rehearsed.filter(|from| multus.is_some() || from.dry_run);
     let outcome = match wait(options, multus.as_ref(), say, waiting) {
         Ok(Some((plan, before))) => match rehearsed {
             Some(from) => put_rehearsed(options, from, &plan, before, lock.made_dir, say),
-            None => put(options, &plan, before, lock.made_dir, say).map(|()| Installed::Done),
+            None => put(options, &plan, before, lock.made_dir, say).map(|()| InstallOutcome::Done),
         },
-        Ok(None) => Ok(Installed::Ended),
+        Ok(None) => Ok(InstallOutcome::Ended),
         Err(error) => Err(error),
     };
-    if !matches!(outcome, Ok(Installed::Done)) && lock.made_dir {
+    if !matches!(outcome, Ok(InstallOutcome::Done)) && lock.made_dir {
         let _ = std::fs::remove_dir(options.paths.here(&options.paths.conf_dir));
     }
     outcome
@@ -120,17 +120,17 @@ fn put_rehearsed(
     before: Option<Manifest>,
     made_dir: bool,
     say: Say<'_>,
-) -> Result<Installed, SetupError> {
+) -> Result<InstallOutcome, SetupError> {
     check::conf(plan)?;
     match rehearse(&options.paths, &plan.conf, from) {
         Ok(rehearsal) if from.dry_run => {
-            return Ok(Installed::Rehearsed(Box::new(rehearsal)));
+            return Ok(InstallOutcome::Rehearsed(Box::new(rehearsal)));
         }
         Ok(rehearsal) => accept(&rehearsal, from, say)?,
         Err(error) if !from.force || from.dry_run => return Err(error),
         Err(error) => say(&error),
     }
-    put(options, plan, before, made_dir, say).map(|()| Installed::Done)
+    put(options, plan, before, made_dir, say).map(|()| InstallOutcome::Done)
 }
 
 /// Reports the rehearsal, and refuses the takeover if pods would fail without `--force`.
@@ -157,9 +157,9 @@ fn wait(
     let mut reported: Option<(Instant, String)> = None;
     loop {
         let before = Manifest::read(paths)?;
-        let mut seen = Seen::look(paths, before.as_ref())?;
-        seen.takes_over = multus.cloned();
-        let reason = match plan::plan(options.template.as_ref(), before.as_ref(), &seen)? {
+        let mut directories = NodeDirectories::look(paths, before.as_ref())?;
+        directories.takes_over = multus.cloned();
+        let reason = match plan::plan(options.template.as_ref(), before.as_ref(), &directories)? {
             Outlook::Ready(plan) => return Ok(Some((*plan, before))),
             Outlook::Waiting(reason) => reason,
         };
@@ -272,7 +272,7 @@ fn stage_and_put(
     let is_current = Content::of(&paths.here(&binary)).is_ok_and(|found| found == content);
     if !is_current || binary::wrong_mode(&paths.here(&binary)).is_some() {
         let mut source = File::open(own).map_err(failed)?;
-        staged.push(Staged::copy(
+        staged.push(StagedFile::copy(
             &paths.here(&binary),
             &mut source,
             binary::MODE,
@@ -280,7 +280,11 @@ fn stage_and_put(
     }
     if plan.drift.is_some() {
         let text = plan.conf.text();
-        staged.push(Staged::text(&paths.here(&conf), text.as_bytes(), 0o600)?);
+        staged.push(StagedFile::text(
+            &paths.here(&conf),
+            text.as_bytes(),
+            0o600,
+        )?);
     }
     for file in staged {
         file.put()?;

@@ -10,6 +10,8 @@
 //! The folder is beside the configuration, since a container that installs has no other directory.
 //! Runtimes read no folders there.
 
+mod folder;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,18 +21,17 @@ use serde::{Deserialize, Serialize};
 
 use super::binary::Content;
 use super::error::{FileAction, ManifestError};
-use super::stage::{self, Staged};
+use super::stage::{self, StagedFile};
 use super::{HostPaths, SetupError};
 use crate::cni::RawObject;
 use crate::regular_file;
+use folder::{folder, make_folder, refuse_lost_copies};
+pub(super) use folder::{forget_lock, lock, make_folder_of, undo_folder};
 
-/// The folder in the runtime's directory.
-const FOLDER: &str = ".jackfield";
 const FILE: &str = "manifest.json";
 const CONF: &str = "conf.json";
 const BEFORE: &str = "before";
-const LOCK: &str = "lock";
-/// The largest of these files that is read, in bytes.
+/// The largest of these files that this reads, in bytes.
 const MAX_FILE: u64 = 4 << 20;
 /// The form of the manifest.
 const FORM: u32 = 1;
@@ -64,7 +65,7 @@ pub struct Manifest {
     pub taken_over: Option<RawObject>,
     /// The replaced files.
     #[serde(default)]
-    pub replaced: Vec<Replaced>,
+    pub replaced: Vec<ReplacedFile>,
     /// When Jackfield was first installed, in seconds since the epoch; 0 where an earlier release
     /// installed it, which did not record the time.
     #[serde(default)]
@@ -79,7 +80,7 @@ pub struct Manifest {
 
 /// A file that ours replaced, or that was in its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replaced {
+pub struct ReplacedFile {
     /// Its path on the host.
     pub path: PathBuf,
     /// The name of its copy.
@@ -126,7 +127,7 @@ impl Manifest {
         let text = match regular_file::read(&file, MAX_FILE) {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-                return nothing_lost(paths).map(|()| None);
+                return refuse_lost_copies(paths).map(|()| None);
             }
             Err(cause) => return Err(SetupError::io(&file, FileAction::Read, cause)),
         };
@@ -186,12 +187,12 @@ impl Manifest {
     }
 
     /// Stages the manifest.
-    pub(super) fn stage(&self, paths: &HostPaths) -> Result<Staged, SetupError> {
+    pub(super) fn stage(&self, paths: &HostPaths) -> Result<StagedFile, SetupError> {
         let folder = paths.here(&folder(paths));
         make_folder(&folder)?;
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
-        Staged::text(&folder.join(FILE), text.as_bytes(), 0o600)
+        StagedFile::text(&folder.join(FILE), text.as_bytes(), 0o600)
     }
 
     /// Copies the file at `path` of the host aside, if it exists and has no copy yet.
@@ -212,8 +213,8 @@ impl Manifest {
         let kept = format!("{}-{name}", self.replaced.len());
         let found = file.metadata();
         let found = found.map_err(|cause| SetupError::io(&here, FileAction::Read, cause))?;
-        Staged::copy(&folder.join(&kept), &mut file, 0o600)?.put()?;
-        self.replaced.push(Replaced {
+        StagedFile::copy(&folder.join(&kept), &mut file, 0o600)?.put()?;
+        self.replaced.push(ReplacedFile {
             path: path.to_owned(),
             kept,
             // The author of the file must not get a program that runs as another user.
@@ -232,17 +233,17 @@ impl Manifest {
         let kept = paths.here(&folder(paths)).join(BEFORE).join(&replaced.kept);
         let mut file = regular_file::open(&kept)
             .map_err(|cause| SetupError::io(&kept, FileAction::Read, cause))?;
-        let staged = Staged::copy(&paths.here(path), &mut file, replaced.mode & 0o777)?;
+        let staged = StagedFile::copy(&paths.here(path), &mut file, replaced.mode & 0o777)?;
         staged.owned_by(replaced.owner.unwrap_or((0, 0)))?.put()?;
         Ok(true)
     }
 
     /// Stages a copy of our configuration beside the manifest. Detaching needs its paths, even when
     /// the configuration itself was removed.
-    pub(super) fn stage_conf(paths: &HostPaths, text: &str) -> Result<Staged, SetupError> {
+    pub(super) fn stage_conf(paths: &HostPaths, text: &str) -> Result<StagedFile, SetupError> {
         let folder = paths.here(&folder(paths));
         make_folder(&folder)?;
-        Staged::text(&folder.join(CONF), text.as_bytes(), 0o600)
+        StagedFile::text(&folder.join(CONF), text.as_bytes(), 0o600)
     }
 
     /// The configuration beside the manifest.
@@ -273,79 +274,6 @@ impl Manifest {
             }
         }
     }
-}
-
-/// Refuses a folder without a manifest that has the only copy of a file, since only the manifest has
-/// its path. An installation that was interrupted early leaves copies of files that are still in
-/// their places.
-fn nothing_lost(paths: &HostPaths) -> Result<(), SetupError> {
-    let folder = paths.here(&folder(paths));
-    let before = folder.join(BEFORE);
-    let unreadable = |path: &Path, cause| SetupError::io(path, FileAction::Read, cause);
-    let copies = match fs::read_dir(&before) {
-        Ok(copies) => copies,
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(cause) => return Err(unreadable(&before, cause)),
-    };
-    for copy in copies.flatten() {
-        let kept = copy.path();
-        let name = copy.file_name();
-        let name = name.to_string_lossy();
-        let Some((_, name)) = name
-            .split_once('-')
-            .filter(|(n, _)| n.parse::<u32>().is_ok())
-        else {
-            continue;
-        };
-        let text = fs::read(&kept).map_err(|cause| unreadable(&kept, cause))?;
-        let stands = [&paths.conf_dir, &paths.bin_dir]
-            .iter()
-            .any(|dir| fs::read(paths.here(dir).join(name)).is_ok_and(|there| there == text));
-        if !stands {
-            return Err(SetupError::NoManifest { kept, folder });
-        }
-    }
-    Ok(())
-}
-
-/// Removes the folder of an installation that failed before it wrote a manifest.
-pub(super) fn undo_folder(paths: &HostPaths) {
-    let folder = paths.here(&folder(paths));
-    if !folder.join(FILE).exists() {
-        let _ = fs::remove_dir_all(folder);
-    }
-}
-
-/// The file of the installation's lock.
-pub(super) fn lock(paths: &HostPaths) -> PathBuf {
-    paths.here(&folder(paths)).join(LOCK)
-}
-
-/// Creates the folder, for root alone.
-pub(super) fn make_folder_of(paths: &HostPaths) -> Result<(), SetupError> {
-    make_folder(&paths.here(&folder(paths)))
-}
-
-/// Removes the lock's file and its folder, where nothing is installed.
-pub(super) fn forget_lock(lock: &Path) {
-    let Some(folder) = lock.parent() else { return };
-    if !folder.join(FILE).exists() {
-        let _ = fs::remove_file(lock);
-        let _ = fs::remove_dir(folder);
-    }
-}
-
-fn folder(paths: &HostPaths) -> PathBuf {
-    paths.conf_dir.join(FOLDER)
-}
-
-fn make_folder(folder: &Path) -> Result<(), SetupError> {
-    use std::os::unix::fs::DirBuilderExt;
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder
-        .create(folder)
-        .map_err(|cause| SetupError::io(folder, FileAction::Create, cause))
 }
 
 /// Seconds since the epoch.

@@ -1,4 +1,4 @@
-//! Waiting for something to change in a few directories, or for the signal to end.
+//! Waits for a change in a few directories, or for a signal that ends this process.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;
@@ -12,7 +12,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::SetupError;
 
-/// What is a change: names that come and go, and contents once their writer is done.
+/// The events that count as changes: new and removed names, and contents once their writer is done.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_DELETE)
     .union(AddWatchFlags::IN_MOVED_FROM)
@@ -20,9 +20,9 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_CLOSE_WRITE)
     .union(AddWatchFlags::IN_DELETE_SELF)
     .union(AddWatchFlags::IN_MOVE_SELF);
-/// Who changes one file mostly changes another: it is looked at when that is over.
+/// Changes often come in groups: the wait ends this long after the last one.
 const QUIET: Duration = Duration::from_millis(100);
-/// But not for ever.
+/// The longest group of changes.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// A watch on directories.
@@ -34,20 +34,20 @@ pub(super) struct Notify {
     watched: HashSet<WatchDescriptor>,
 }
 
-/// Why the waiting is over.
+/// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {
     /// Something changed.
     Changed,
-    /// Nothing did for as long as was to be waited.
+    /// Nothing changed within the limit.
     Quiet,
-    /// This process is to end.
+    /// A signal ends this process.
     End,
 }
 
 impl Notify {
-    /// Watches `dirs`. SIGTERM and SIGINT are held back from now on, and end the waiting: as the
-    /// first process of a container this would not be ended by them otherwise.
+    /// Watches `dirs`. Blocks SIGTERM and SIGINT from now on, so that they end the wait. By default
+    /// they would not end the first process of a container.
     pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, SetupError> {
         let first = dirs.first().cloned().unwrap_or_default();
         let failed = |cause: nix::Error| SetupError::Watch {
@@ -73,10 +73,10 @@ impl Notify {
         Ok(notify)
     }
 
-    /// Waits, for as long as `limit`.
+    /// Waits for at most `limit`.
     pub(super) fn wait(&mut self, limit: Duration) -> Wake {
-        // A directory may have been made anew since, and filled before it was watched; one that is
-        // gone is looked for in time.
+        // Another program may have created a directory again and filled it before this watches it. A
+        // missing directory is looked for at the next call.
         let wake = match self.watch() {
             Ok(true) => Wake::Changed,
             _ => self.once(limit),
@@ -95,7 +95,8 @@ impl Notify {
         Wake::Changed
     }
 
-    /// Waits for as long as `limit`, and returns whether this process is to end; changes wake later.
+    /// Waits for a signal for at most `limit`, and returns whether there was one. Leaves changes for
+    /// [`Notify::wait`].
     pub(super) fn is_to_end(&self, limit: Duration) -> bool {
         let mut fds = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
@@ -119,7 +120,7 @@ impl Notify {
         }
     }
 
-    /// Watching what is watched already changes nothing; whether there was something new.
+    /// Watches the directories that exist, and returns whether one of them is new.
     fn watch(&mut self) -> Result<bool, (PathBuf, nix::Error)> {
         let mut is_new = false;
         for dir in &self.dirs {
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_wakes_and_so_does_one_in_a_directory_that_was_made_anew() {
+    fn a_change_ends_the_wait_also_in_a_directory_that_was_created_again() {
         let dir = tempfile::tempdir().unwrap();
         let watched = dir.path().join("net.d");
         std::fs::create_dir(&watched).unwrap();

@@ -15,7 +15,7 @@ use super::{HostPaths, SetupError};
 use crate::cni::{NetworkConfig, RawObject};
 
 /// The node's directories, as they are now.
-pub(super) struct Seen {
+pub(super) struct NodeDirectories {
     paths: HostPaths,
     /// The directory that the runtime reads.
     pub(super) runtime: Directory,
@@ -29,8 +29,11 @@ pub(super) struct Seen {
     previous: Option<OurConf>,
 }
 
-impl Seen {
-    pub(super) fn look(paths: &HostPaths, manifest: Option<&Manifest>) -> Result<Seen, SetupError> {
+impl NodeDirectories {
+    pub(super) fn look(
+        paths: &HostPaths,
+        manifest: Option<&Manifest>,
+    ) -> Result<NodeDirectories, SetupError> {
         let runtime = Directory::read(paths, &paths.conf_dir)?;
         let apart = match paths.is_apart() {
             true => Some(Directory::read(paths, &paths.cluster_conf_dir)?),
@@ -46,7 +49,7 @@ impl Seen {
                 }
             })
         });
-        Ok(Seen {
+        Ok(NodeDirectories {
             paths: paths.clone(),
             runtime,
             apart,
@@ -60,7 +63,7 @@ impl Seen {
     }
 
     /// The same, with `conf` as the configuration that was installed last.
-    pub(super) fn with_previous(mut self, conf: Option<&RawObject>) -> Seen {
+    pub(super) fn with_previous(mut self, conf: Option<&RawObject>) -> NodeDirectories {
         self.previous = conf.and_then(OurConf::read);
         self
     }
@@ -99,10 +102,14 @@ impl InstallPlan {
 
     /// Whether the plan only follows the network to another name of its file, whose content was
     /// `before`.
-    pub(super) fn is_rename(&self, seen: &Seen, before: Option<&Content>) -> bool {
+    pub(super) fn is_rename(
+        &self,
+        directories: &NodeDirectories,
+        before: Option<&Content>,
+    ) -> bool {
         let network = self.conf.cluster_network();
         let (Some((name, current)), Some(network), Some(before)) =
-            (seen.runtime.ours(), network, before)
+            (directories.runtime.ours(), network, before)
         else {
             return false;
         };
@@ -110,7 +117,7 @@ impl InstallPlan {
         name == self.name
             && is_followed
             && self.remove.is_empty()
-            && self.followed(&seen.paths).as_ref() == Some(before)
+            && self.followed(&directories.paths).as_ref() == Some(before)
     }
 }
 
@@ -127,40 +134,42 @@ pub(super) enum Outlook {
 pub(super) fn plan(
     template: Option<&RawObject>,
     manifest: Option<&Manifest>,
-    seen: &Seen,
+    directories: &NodeDirectories,
 ) -> Result<Outlook, SetupError> {
-    let runtime = &seen.runtime;
+    let runtime = &directories.runtime;
     let current = runtime.ours();
     let is_installed = manifest.is_some_and(|manifest| !manifest.is_leaving);
-    if current.is_none() && !is_installed && seen.takes_over.is_none() {
+    if current.is_none() && !is_installed && directories.takes_over.is_none() {
         no_multus(runtime)?;
     }
     let existing = current
         .map(|(_, conf)| conf)
-        .or(seen.renamed.as_ref().map(|(_, conf)| conf))
-        .or(seen.previous.as_ref());
+        .or(directories.renamed.as_ref().map(|(_, conf)| conf))
+        .or(directories.previous.as_ref());
     let before = manifest.and_then(|manifest| manifest.taken_over.as_ref());
-    let taken_over = seen.takes_over.as_ref().or(before);
-    let wanted = wanted(template, taken_over, seen);
+    let taken_over = directories.takes_over.as_ref().or(before);
+    let wanted = wanted(template, taken_over, directories);
     let follows = wanted.is_none() && manifest.is_some_and(|manifest| manifest.follows);
     let base = match (wanted, existing) {
         // In a takeover, the plugins that follow Multus in its list are in `wanted` already.
-        (Some(wanted), Some(existing)) if seen.takes_over.is_none() => wanted.followed_as(existing),
+        (Some(wanted), Some(existing)) if directories.takes_over.is_none() => {
+            wanted.followed_as(existing)
+        }
         (Some(wanted), _) => wanted,
         (None, Some(existing)) => existing.clone(),
         (None, None) => OurConf::from_template(taken_over.unwrap_or(&RawObject::new())),
     };
     let pinned = base.names_a_network() && !follows;
     let (conf, network) = if pinned {
-        named::not_ourselves(&base, &seen.paths)?;
-        match named::network(&base, &seen.paths) {
+        named::not_ourselves(&base, &directories.paths)?;
+        match named::network(&base, &directories.paths) {
             Ok(network) => (base, network),
             Err(reason) => return Ok(Outlook::Waiting(reason)),
         }
     } else {
-        let cluster = seen.cluster();
+        let cluster = directories.cluster();
         match (cluster.cluster_network(), existing) {
-            (Candidate::Found(name, network), _) => {
+            (Candidate::Network(name, network), _) => {
                 (base.in_front_of(&cluster.file(name)), Some(network.clone()))
             }
             (other, Some(existing)) => match still_there(existing, cluster) {
@@ -175,23 +184,23 @@ pub(super) fn plan(
             if *current == conf || name.ends_with(".conflist") {
                 name.to_owned()
             } else {
-                first_name(runtime, seen.takes_over.is_some())?
+                first_name(runtime, directories.takes_over.is_some())?
             }
         }
-        _ => first_name(runtime, seen.takes_over.is_some())?,
+        _ => first_name(runtime, directories.takes_over.is_some())?,
     };
     let superseded = runtime.files.iter().filter_map(|file| {
         let gives_way = match file.kind {
             Kind::Ours(_) => file.name != name,
-            Kind::Multus => seen.takes_over.is_some(),
+            Kind::Multus => directories.takes_over.is_some(),
             _ => false,
         };
         gives_way.then(|| file.name.clone())
     });
     let remove: Vec<String> = superseded
-        .chain(seen.renamed.iter().map(|(name, _)| name.clone()))
+        .chain(directories.renamed.iter().map(|(name, _)| name.clone()))
         .collect();
-    let drift = difference::find(manifest, seen, &conf, &name);
+    let drift = difference::find(manifest, directories, &conf, &name);
     Ok(Outlook::Ready(Box::new(InstallPlan {
         conf,
         name,
@@ -208,12 +217,12 @@ pub(super) fn plan(
 fn wanted(
     template: Option<&RawObject>,
     taken_over: Option<&RawObject>,
-    seen: &Seen,
+    directories: &NodeDirectories,
 ) -> Option<OurConf> {
     match (template, taken_over) {
         (Some(template), Some(multus)) => Some(OurConf::over(template, multus)),
         (Some(template), None) => Some(OurConf::from_template(template)),
-        (None, _) => seen.takes_over.as_ref().map(OurConf::from_template),
+        (None, _) => directories.takes_over.as_ref().map(OurConf::from_template),
     }
 }
 
@@ -264,7 +273,7 @@ fn no_network(candidate: &Candidate<'_>) -> NoNetwork {
             name: (*name).to_owned(),
             cause: Arc::clone(cause),
         },
-        Candidate::None | Candidate::Found(..) => NoNetwork::Missing,
+        Candidate::None | Candidate::Network(..) => NoNetwork::Missing,
     }
 }
 

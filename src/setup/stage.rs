@@ -21,27 +21,31 @@ const SUFFIX: &str = ".tmp";
 
 /// A file that is written and not yet in its place. Dropping it removes it.
 #[derive(Debug)]
-pub(super) struct Staged {
+pub(super) struct StagedFile {
     file: NamedTempFile,
     target: PathBuf,
 }
 
-impl Staged {
+impl StagedFile {
     /// Writes `bytes` beside `target`.
-    pub(super) fn text(target: &Path, bytes: &[u8], mode: u32) -> Result<Staged, SetupError> {
-        Staged::with(target, mode, |file| file.write_all(bytes))
+    pub(super) fn text(target: &Path, bytes: &[u8], mode: u32) -> Result<StagedFile, SetupError> {
+        StagedFile::with(target, mode, |file| file.write_all(bytes))
     }
 
     /// Copies an open file beside `target`.
-    pub(super) fn copy(target: &Path, source: &mut File, mode: u32) -> Result<Staged, SetupError> {
-        Staged::with(target, mode, |file| io::copy(source, file).map(drop))
+    pub(super) fn copy(
+        target: &Path,
+        source: &mut File,
+        mode: u32,
+    ) -> Result<StagedFile, SetupError> {
+        StagedFile::with(target, mode, |file| io::copy(source, file).map(drop))
     }
 
     fn with(
         target: &Path,
         mode: u32,
         write: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> Result<Staged, SetupError> {
+    ) -> Result<StagedFile, SetupError> {
         let dir = target.parent().unwrap_or(Path::new("/"));
         let stage = || -> io::Result<NamedTempFile> {
             let mut file = tempfile::Builder::new()
@@ -54,14 +58,14 @@ impl Staged {
             file.as_file().sync_all()?;
             Ok(file)
         };
-        Ok(Staged {
+        Ok(StagedFile {
             file: stage().map_err(|cause| SetupError::io(target, FileAction::Write, cause))?,
             target: target.to_owned(),
         })
     }
 
     /// Gives the file to a user and a group.
-    pub(super) fn owned_by(self, (user, group): (u32, u32)) -> Result<Staged, SetupError> {
+    pub(super) fn owned_by(self, (user, group): (u32, u32)) -> Result<StagedFile, SetupError> {
         fchown(self.file.as_file(), Some(user), Some(group))
             .map_err(|cause| SetupError::io(&self.target, FileAction::ChangeOwner, cause))?;
         Ok(self)
@@ -69,7 +73,7 @@ impl Staged {
 
     /// Puts the file in its place.
     pub(super) fn put(self) -> Result<(), SetupError> {
-        let Staged { file, target } = self;
+        let StagedFile { file, target } = self;
         file.persist(&target)
             .map_err(|error| SetupError::io(&target, FileAction::PutInPlace, error.error))?;
         sync_dir_of(&target);
@@ -117,16 +121,19 @@ mod tests {
     fn a_staged_file_appears_when_it_is_put_in_place_and_else_disappears() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a.conf");
-        drop(Staged::text(&target, b"x", 0o600).unwrap());
+        drop(StagedFile::text(&target, b"x", 0o600).unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        Staged::text(&target, b"x", 0o600).unwrap().put().unwrap();
+        StagedFile::text(&target, b"x", 0o600)
+            .unwrap()
+            .put()
+            .unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"x");
         assert_eq!(
             fs::metadata(&target).unwrap().permissions().mode() & 0o777,
             0o600
         );
         let missing = dir.path().join("no/a");
-        match Staged::text(&missing, b"x", 0o600).unwrap_err() {
+        match StagedFile::text(&missing, b"x", 0o600).unwrap_err() {
             SetupError::Io { path, action, .. } => {
                 assert_eq!((path, action), (missing, FileAction::Write));
             }

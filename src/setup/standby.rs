@@ -63,9 +63,9 @@ pub(super) fn wait(
         };
         let mut limit = LOOK_EVERY;
         let (state, reason): (_, Box<dyn Problem>) = match standing {
-            Standing::Stays(reason) => (InstallationState::Multus, reason),
-            Standing::Blocked(error) => (InstallationState::MigrationWaits, Box::new(error)),
-            Standing::Ready => {
+            MultusStanding::Stays(reason) => (InstallationState::Multus, reason),
+            MultusStanding::Blocked(error) => (InstallationState::MigrationWaits, Box::new(error)),
+            MultusStanding::Ready => {
                 if attempts.is_due() {
                     match attempt(notify, &last, say)? {
                         Attempt::Done => return Ok(Outcome::TookOver),
@@ -130,7 +130,7 @@ impl Attempts {
 }
 
 /// What is to become of a node whose network is Multus.
-enum Standing {
+enum MultusStanding {
     /// Multus stays, for this reason.
     Stays(Box<dyn Problem>),
     /// The takeover can be attempted.
@@ -140,7 +140,7 @@ enum Standing {
 }
 
 /// What is to become of the node; `None` where its network is not Multus.
-fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<Standing>, SetupError> {
+fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, SetupError> {
     let paths = &options.paths;
     let from = options.from_multus.as_ref();
     if from.is_some_and(|from| from.back) {
@@ -159,23 +159,23 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<Standing>, SetupE
     let Some(from) = from else {
         let file = runtime.file(&multus.name);
         let reason = SetupError::Multus { file };
-        return Ok(Some(Standing::Stays(Box::new(reason))));
+        return Ok(Some(MultusStanding::Stays(Box::new(reason))));
     };
     Ok(Some(
         match takeover::read(paths, from, options.template.as_ref()) {
-            Ok(_) => Standing::Ready,
-            Err(error) => Standing::Blocked(error),
+            Ok(_) => MultusStanding::Ready,
+            Err(error) => MultusStanding::Blocked(error),
         },
     ))
 }
 
 /// Gives the node back to Multus, if the node has a configuration of Multus.
-fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<Standing>, SetupError> {
+fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, SetupError> {
     let _lock = InstallLock::take(paths)?;
     let runtime = Directory::read(paths, &paths.conf_dir)?;
     let manifest = Manifest::read(paths)?;
     let Some(manifest) = manifest else {
-        return Ok(Some(Standing::Stays(Box::new(Notice::NotInstalled))));
+        return Ok(Some(MultusStanding::Stays(Box::new(Notice::NotInstalled))));
     };
     if manifest.taken_over.is_none() && runtime.multus().is_none() {
         say(&Notice::NoMultusToGoBackTo);
@@ -184,9 +184,11 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<Standing>, SetupErr
     if !manifest.is_leaving || runtime.ours().is_some() {
         uninstall::give_back(paths, &manifest, say)?;
     }
-    Ok(Some(Standing::Stays(Box::new(Notice::MultusIsBack {
-        binary: manifest.binary,
-    }))))
+    Ok(Some(MultusStanding::Stays(Box::new(
+        Notice::MultusIsBack {
+            binary: manifest.binary,
+        },
+    ))))
 }
 
 /// How an attempt ended.

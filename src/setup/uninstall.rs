@@ -19,7 +19,7 @@ use super::directory::{Candidate, Directory, Kind, NAMES};
 use super::error::FileAction;
 use super::install_lock::InstallLock;
 use super::manifest::Manifest;
-use super::stage::{self, Staged};
+use super::stage::{self, StagedFile};
 use super::{HostPaths, NAME, Notice, Say, SetupError};
 use crate::cni::RawObject;
 
@@ -137,7 +137,7 @@ fn remove_conf(
 fn mark_as_leaving(paths: &HostPaths, manifest: &Manifest) {
     let mut manifest = manifest.clone();
     manifest.is_leaving = true;
-    let _ = manifest.stage(paths).and_then(Staged::put);
+    let _ = manifest.stage(paths).and_then(StagedFile::put);
 }
 
 /// Whether a configuration names ours: Multus' DaemonSet may have taken ours for the cluster
@@ -161,13 +161,13 @@ fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Resu
     let Ok(cluster) = Directory::read(paths, &paths.cluster_conf_dir) else {
         return Ok(());
     };
-    let Candidate::Found(name, _) = cluster.cluster_network() else {
+    let Candidate::Network(name, _) = cluster.cluster_network() else {
         return Ok(());
     };
     let from = paths.here(&cluster.file(name));
     let to = paths.here(&runtime.file(name));
     let text = fs::read(&from).map_err(|cause| SetupError::io(&from, FileAction::Read, cause))?;
-    Staged::text(&to, &text, 0o600)?.put()?;
+    StagedFile::text(&to, &text, 0o600)?.put()?;
     say(&Notice::NetworkCopied {
         file: cluster.file(name),
         conf_dir: paths.conf_dir.clone(),

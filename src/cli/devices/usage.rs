@@ -1,4 +1,4 @@
-//! Who uses which device, for a row or a box.
+//! The users of the devices, for a row or a box.
 
 use device_info::Function;
 use serde::Serialize;
@@ -6,12 +6,12 @@ use serde::Serialize;
 use crate::journal::DeviceUser;
 use crate::operation::devices::orphans::Orphan;
 
-/// The pods that have devices, and the devices that nobody answers for.
+/// The pods that have devices, and the orphaned devices.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Usage {
-    /// Whose the devices are.
+    /// The users.
     pub(super) users: Vec<User>,
-    /// VFs that are in nobody's hands and yet not on the host.
+    /// VFs without a pod and without an interface on the host.
     pub(super) orphans: Vec<Orphan>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct User {
     pub(super) device: String,
     /// `namespace/name`, where the runtime named a pod.
     pub(super) pod: Option<String>,
-    /// What the runtime calls the sandbox.
+    /// The runtime's ID of the sandbox.
     pub(super) container: String,
     /// The network, as `namespace/definition`.
     pub(super) network: String,
@@ -45,40 +45,42 @@ impl From<DeviceUser> for User {
 }
 
 impl User {
-    /// The pod, or the sandbox of nobody's pod.
+    /// The pod, or the sandbox where the runtime named no pod.
     pub(super) fn name(&self) -> &str {
         self.pod.as_deref().unwrap_or(&self.container)
     }
 }
 
-/// Whose a device is.
+/// The owner of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner<'a> {
-    Nobody,
+    /// The device has no owner.
+    Free,
+    /// The device is a pod's.
     Pod(&'a User),
-    /// Not on the host, and no pod's.
-    Lost,
+    /// The device is neither on the host nor in a pod.
+    Orphan,
 }
 
 impl Usage {
-    /// Whose the device of this name is.
+    /// The owner of the device with this name.
     pub(super) fn of(&self, device: &str) -> Owner<'_> {
         if let Some(user) = self.users.iter().find(|user| user.device == device) {
             return Owner::Pod(user);
         }
         let mut orphans = self.orphans.iter();
         if orphans.any(|orphan| orphan.address.to_string() == device) {
-            return Owner::Lost;
+            return Owner::Orphan;
         }
-        Owner::Nobody
+        Owner::Free
     }
 
-    /// Whose a function is: by its own name, or by that of what is made of it.
+    /// The owner of a function, by its own name or by that of its vDPA devices.
     pub(super) fn of_function(&self, function: &Function) -> Owner<'_> {
         let own = self.of(&function.address.to_string());
         let made = function.vdpa.iter().map(|name| self.of(name));
         made.fold(own, |owner, other| match owner {
-            Owner::Nobody => other,
+            Owner::Free => other,
             known => known,
         })
     }
@@ -86,16 +88,16 @@ impl Usage {
     /// For a cell of a table.
     pub(super) fn cell(owner: Owner<'_>) -> String {
         match owner {
-            Owner::Nobody => "-".to_owned(),
-            Owner::Lost => "orphan".to_owned(),
+            Owner::Free => "-".to_owned(),
+            Owner::Orphan => "orphan".to_owned(),
             Owner::Pod(user) => format!("{} {} ({})", user.name(), user.interface, user.network),
         }
     }
 }
 
-/// What drives a device.
+/// The kind of driver of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Driven {
+pub(super) enum DriverKind {
     /// The kernel: it has a network interface.
     Kernel,
     /// A program, through VFIO or UIO.
@@ -106,13 +108,15 @@ pub(super) enum Driven {
     Nothing,
 }
 
-impl Driven {
-    pub(super) fn of(function: &Function) -> Driven {
+impl DriverKind {
+    pub(super) fn of(function: &Function) -> DriverKind {
         match &function.driver {
-            None => Driven::Nothing,
-            Some(_) if !function.vdpa.is_empty() => Driven::Vdpa,
-            Some(driver) if driver.contains("vfio") || driver.contains("uio") => Driven::Program,
-            Some(_) => Driven::Kernel,
+            None => DriverKind::Nothing,
+            Some(_) if !function.vdpa.is_empty() => DriverKind::Vdpa,
+            Some(driver) if driver.contains("vfio") || driver.contains("uio") => {
+                DriverKind::Program
+            }
+            Some(_) => DriverKind::Kernel,
         }
     }
 }

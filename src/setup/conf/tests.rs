@@ -27,7 +27,7 @@ fn a_template_is_completed_and_reads_back_as_it_was() {
 }
 
 #[test]
-fn what_others_appended_stays_when_the_cluster_network_changes() {
+fn appended_plugins_stay_when_the_cluster_network_changes() {
     let istio = object(
         r#"{"name":"jackfield","cniVersion":"1.0.0","plugins":[
             {"type":"jackfield","clusterNetwork":"/a"},{"type":"istio-cni","n":1e400}]}"#,
@@ -41,7 +41,7 @@ fn what_others_appended_stays_when_the_cluster_network_changes() {
 }
 
 #[test]
-fn a_templates_keys_go_before_those_that_they_are_laid_over() {
+fn the_keys_of_a_template_replace_those_of_the_base() {
     let base = object(
         r#"{"name":"multus-cni-network","cniVersion":"0.3.1","plugins":[
             {"type":"jackfield","namespaceIsolation":false,"KubeConfig":"/k","delegates":[{"n":1.10}]},

@@ -9,7 +9,7 @@ use problem::InstallationProblem;
 use super::{Check, Diagnosis, Options};
 use crate::setup::guard::{REPAIRS, WINDOW};
 use crate::setup::manifest::{self, Manifest};
-use crate::setup::plan::{self, Outlook, Seen};
+use crate::setup::plan::{self, NodeDirectories, Outlook};
 use crate::setup::{HostPaths, SetupError, binary, version};
 
 /// Checks the runtime's directory and the binary.
@@ -57,19 +57,20 @@ pub(super) fn look(options: &Options, diagnosis: &mut Diagnosis) {
 /// Checks whether our configuration is there and comes first.
 fn directories(paths: &HostPaths, manifest: Option<&Manifest>, diagnosis: &mut Diagnosis) {
     let dir = paths.conf_dir.display();
-    let seen = match Seen::look(paths, manifest) {
-        Ok(seen) => seen,
+    let directories = match NodeDirectories::look(paths, manifest) {
+        Ok(directories) => directories,
         // The check of the configuration has found this.
         Err(SetupError::NoConfDir { .. }) if !paths.is_apart() => return,
         Err(error) => return diagnosis.find(Check::Installation, dir, error),
     };
-    if seen.runtime.ours().is_none() && manifest.is_none() {
+    if directories.runtime.ours().is_none() && manifest.is_none() {
         return;
     }
-    if seen.runtime.ours().is_none() && manifest.is_some_and(|manifest| manifest.is_leaving) {
+    if directories.runtime.ours().is_none() && manifest.is_some_and(|manifest| manifest.is_leaving)
+    {
         return diagnosis.find(Check::Installation, dir, InstallationProblem::Leaving);
     }
-    match plan::plan(None, manifest, &seen) {
+    match plan::plan(None, manifest, &directories) {
         Ok(Outlook::Ready(plan)) => {
             if let Some(drift) = plan.drift {
                 let problem = InstallationProblem::Drift(drift);
@@ -83,7 +84,7 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, diagnosis: &mut D
         }
         Err(error) => diagnosis.find(Check::Installation, dir, error),
     }
-    if let (Some(multus), Some(_)) = (seen.runtime.multus(), manifest) {
+    if let (Some(multus), Some(_)) = (directories.runtime.multus(), manifest) {
         let file = paths.conf_dir.join(&multus.name);
         let problem = InstallationProblem::UnusedMultus;
         diagnosis.find(Check::Installation, file.display(), problem);

@@ -24,7 +24,7 @@ fn example(place: &HostPaths) -> Manifest {
     manifest.network = Some(content());
     manifest.made_conf_dir = true;
     manifest.taken_over = Some(RawObject::parse(br#"{"type":"jackfield"}"#).unwrap());
-    manifest.replaced.push(Replaced {
+    manifest.replaced.push(ReplacedFile {
         path: conf,
         kept: "0-00-jackfield.conflist".to_owned(),
         mode: 0o600,

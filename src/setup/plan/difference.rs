@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Seen;
+use super::NodeDirectories;
 use crate::setup::conf::OurConf;
 use crate::setup::directory::Kind;
 use crate::setup::manifest::Manifest;
@@ -11,16 +11,16 @@ use crate::setup::problem::Drift;
 /// The first difference between the runtime's directory and `conf` under the name `name`.
 pub(super) fn find(
     manifest: Option<&Manifest>,
-    seen: &Seen,
+    directories: &NodeDirectories,
     conf: &OurConf,
     name: &str,
 ) -> Option<Drift> {
-    let runtime = &seen.runtime;
+    let runtime = &directories.runtime;
     let Some((current_name, current)) = runtime.ours() else {
         let file = manifest.map_or_else(|| runtime.file(name), |manifest| manifest.conf.clone());
         let file_name = file.file_name().unwrap_or_default().to_string_lossy();
         let now = runtime.files.iter().find(|file| file.name == file_name);
-        return Some(match (&seen.renamed, now.map(|file| &file.kind)) {
+        return Some(match (&directories.renamed, now.map(|file| &file.kind)) {
             (Some((to, _)), _) => Drift::Renamed {
                 to: to.clone(),
                 file,

@@ -22,9 +22,9 @@ pub(super) fn network(
         return Ok(None);
     };
     let dirs = [&paths.conf_dir, &paths.cluster_conf_dir];
-    let is_seen = paths.is_host() || dirs.iter().any(|dir| named.starts_with(dir));
+    let is_mounted = paths.is_host() || dirs.iter().any(|dir| named.starts_with(dir));
     let here = paths.here(&named);
-    if !named.is_absolute() || !is_seen || here.is_dir() {
+    if !named.is_absolute() || !is_mounted || here.is_dir() {
         return Ok(None);
     }
     if here.exists() && !here.is_file() {

@@ -22,8 +22,8 @@ fn planned(files: &[(&str, &str)], manifest: Option<&str>) -> Result<Outlook, Se
     let content = super::super::binary::Content::of(Path::new("/proc/self/exe")).unwrap();
     let manifest =
         manifest.map(|name| Manifest::new(&paths, content, Path::new("/").join(name), true));
-    let seen = Seen::look(&paths, manifest.as_ref())?;
-    plan(None, manifest.as_ref(), &seen)
+    let directories = NodeDirectories::look(&paths, manifest.as_ref())?;
+    plan(None, manifest.as_ref(), &directories)
 }
 
 fn ready(files: &[(&str, &str)], manifest: Option<&str>) -> InstallPlan {

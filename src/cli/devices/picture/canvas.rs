@@ -1,14 +1,14 @@
-//! SVG, written element by element. Looks are attributes, not a style sheet: programs that make
-//! slides read those.
+//! SVG, written element by element. Styles are attributes, since programs for slides ignore style
+//! sheets.
 
 use std::fmt::Write as _;
 
 use crate::console;
 
-/// How wide a letter is at most, as a share of its size: type is cut off by this.
+/// The greatest width of a letter, as a share of its size. Text is cut off by it.
 const LETTER: f64 = 0.57;
 
-/// Where something is, in pixels.
+/// A rectangle, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Area {
     pub(super) x: f64,
@@ -17,7 +17,7 @@ pub(super) struct Area {
     pub(super) height: f64,
 }
 
-/// A line of type.
+/// The style of a line of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Type {
     pub(super) size: f64,
@@ -27,7 +27,7 @@ pub(super) struct Type {
     pub(super) right: bool,
 }
 
-/// How a box looks.
+/// The style of a box.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
     pub(super) fill: &'static str,
@@ -35,14 +35,14 @@ pub(super) struct Look {
     pub(super) dashed: bool,
 }
 
-/// A picture in the making.
+/// An unfinished picture.
 #[derive(Debug, Default)]
 pub(super) struct Canvas {
     body: String,
 }
 
 impl Canvas {
-    /// Begins a group; `device` says which device it stands for, `title` is shown by the mouse.
+    /// Begins a group; `device` says which device the group shows, the mouse shows `title`.
     pub(super) fn open(&mut self, device: Option<&str>, title: &str) {
         let device = device.map_or_else(String::new, |id| {
             format!(" data-device=\"{}\"", escaped(id))
@@ -105,7 +105,7 @@ impl Canvas {
     /// The document, of this size, on a light ground.
     pub(super) fn finish(self, width: f64, height: f64, title: &str) -> String {
         let mut out = String::with_capacity(self.body.len() + 512);
-        // A String takes whatever is written to it.
+        // Writing to a String does not fail.
         let _ = write!(
             out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
@@ -119,7 +119,7 @@ impl Canvas {
     }
 }
 
-/// As much of the text as fits, with a mark where it was cut: near its start, since names of pods and
+/// As much of the text as fits. The cut, with a mark, is near the start, since names of pods and
 /// interfaces differ at their ends.
 fn fitting(text: &str, width: f64, size: f64) -> String {
     #[allow(
@@ -138,7 +138,7 @@ fn fitting(text: &str, width: f64, size: f64) -> String {
     format!("{start}…{end}")
 }
 
-/// Text as it stands in XML: printable characters alone, marks escaped (XML 1.0 §2.2, §2.4).
+/// Text in XML: only printable characters, with escaped markup (XML 1.0 §2.2, §2.4).
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in console::line(text).chars() {

@@ -1,4 +1,4 @@
-//! Where everything goes: bands from top to bottom, cards from left to right as long as they fit.
+//! The layout: bands from top to bottom, cards from left to right as long as they fit.
 
 use super::canvas::{Area, Canvas, Type};
 use super::legend;
@@ -7,18 +7,18 @@ use super::palette::{BAND, CARD, bold, faint, mono, plain};
 use super::tile::{self, Size, frame};
 use crate::cli::devices::usage::Owner;
 
-/// Around everything.
+/// The margin of the picture.
 const MARGIN: f64 = 40.0;
-/// Inside of a band, and of a card.
+/// The padding of a band and of a card.
 const PAD: f64 = 18.0;
 /// Between bands, and between cards.
 const GAP: f64 = 18.0;
-/// The widest that the cards of a band may become.
+/// The greatest width of the cards of a band.
 const WIDEST: f64 = 1484.0;
 /// The least width of a card: its head has to fit.
 const NARROWEST: f64 = 500.0;
 const CARD_HEAD: f64 = 66.0;
-/// What the line with a name adds to it.
+/// The height of the line with a name.
 const NAME: f64 = 16.0;
 const BAND_HEAD: f64 = 40.0;
 const HEAD: f64 = 124.0;
@@ -70,7 +70,7 @@ pub(super) fn draw(node: &Node<'_>) -> String {
     canvas.finish(band_width + 2.0 * MARGIN, y - GAP + MARGIN, &node.title)
 }
 
-/// From left to right, and into the next row where the width ends.
+/// Places cards from left to right, and in the next row where the width ends.
 fn place<'n, 'a>(band: &'n Band<'a>, size: Size) -> Vec<Placed<'n, 'a>> {
     let (mut x, mut y, mut row) = (0.0_f64, 0.0_f64, 0.0_f64);
     let mut placed = Vec::with_capacity(band.cards.len());
@@ -136,7 +136,7 @@ fn draw_card(canvas: &mut Canvas, placed: &Placed<'_, '_>, size: Size, (left, to
     }
 }
 
-/// What a card says of its physical function: interface and how many, address and driver, name.
+/// The head of a card: interface and number of VFs, address and driver, name.
 fn head(canvas: &mut Canvas, card: &Card<'_>, area: Area) {
     let mut left = area.x + PAD;
     let inner = area.width - 2.0 * PAD;
@@ -153,8 +153,8 @@ fn head(canvas: &mut Canvas, card: &Card<'_>, area: Area) {
     }
     let note = match card.owner {
         Owner::Pod(user) => format!("{} as {}", user.name(), user.interface),
-        Owner::Lost => "orphan".to_owned(),
-        Owner::Nobody => card.note.clone(),
+        Owner::Orphan => "orphan".to_owned(),
+        Owner::Free => card.note.clone(),
     };
     let look = Type {
         right: true,

@@ -1,18 +1,18 @@
-//! What the colours mean.
+//! The meanings of the colours.
 
 use super::canvas::{Area, Canvas};
 use super::palette::{faint, plain};
 use super::tile::frame;
-use crate::cli::devices::usage::{Driven, Owner, User};
+use crate::cli::devices::usage::{DriverKind, Owner, User};
 
 /// The height of the row.
 pub(super) const HEIGHT: f64 = 26.0;
 /// Its width; no picture is narrower.
 pub(super) const WIDTH: f64 = 1180.0;
 
-/// One row: what the stripe says, then what the fill says.
+/// Draws one row: the meanings of the stripes, then those of the fills.
 pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64)) {
-    let somebody = User {
+    let user = User {
         device: String::new(),
         pod: None,
         container: String::new(),
@@ -20,16 +20,16 @@ pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64)) {
         interface: String::new(),
     };
     let stripes = [
-        (Driven::Kernel, "kernel driver", 96.0),
-        (Driven::Program, "user space (VFIO)", 132.0),
-        (Driven::Vdpa, "vDPA", 44.0),
-        (Driven::Nothing, "no driver", 70.0),
+        (DriverKind::Kernel, "kernel driver", 96.0),
+        (DriverKind::Program, "user space (VFIO)", 132.0),
+        (DriverKind::Vdpa, "vDPA", 44.0),
+        (DriverKind::Nothing, "no driver", 70.0),
     ];
     let grounds = [
-        (Owner::Pod(&somebody), "in a pod", 62.0),
-        (Owner::Nobody, "free", 34.0),
+        (Owner::Pod(&user), "in a pod", 62.0),
+        (Owner::Free, "free", 34.0),
         (
-            Owner::Lost,
+            Owner::Orphan,
             "orphan: neither in a pod nor on the host",
             260.0,
         ),
@@ -49,12 +49,12 @@ pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64)) {
         at + 38.0 + width + 18.0
     };
     for (driven, text, width) in stripes {
-        next = entry(canvas, next, driven, Owner::Nobody, text, width);
+        next = entry(canvas, next, driven, Owner::Free, text, width);
     }
     canvas.text((next, y + 17.0), 60.0, "fill", faint(13.0));
     next += 34.0;
     for (owner, text, width) in grounds {
-        next = entry(canvas, next, Driven::Kernel, owner, text, width);
+        next = entry(canvas, next, DriverKind::Kernel, owner, text, width);
     }
     canvas.close();
 }

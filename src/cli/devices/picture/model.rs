@@ -1,4 +1,4 @@
-//! What the picture shows, before it has a place.
+//! The contents of the picture, without a layout.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use device_info::{
     EswitchMode, Function, Inventory, PhysicalFunction, SubfunctionEntry, VirtualFunction,
 };
 
-use crate::cli::devices::usage::{Driven, Owner, Usage};
+use crate::cli::devices::usage::{DriverKind, Owner, Usage};
 
 /// The whole node.
 pub(super) struct Node<'a> {
@@ -15,22 +15,22 @@ pub(super) struct Node<'a> {
     pub(super) bands: Vec<Band<'a>>,
 }
 
-/// What belongs together: a NUMA node, or what belongs to none.
+/// The devices of a NUMA node, or those without one.
 pub(super) struct Band<'a> {
     pub(super) title: String,
     pub(super) cards: Vec<Card<'a>>,
 }
 
-/// A physical function with what is made of it, or a group of devices without one.
+/// A physical function with its VFs and subfunctions, or a group of devices without one.
 pub(super) struct Card<'a> {
-    /// Its address; none of a group.
+    /// Its address; `None` for a group.
     pub(super) device: Option<String>,
     pub(super) title: String,
     pub(super) subtitle: String,
-    /// What people call it; empty where that is not known.
+    /// Its product name; empty if unknown.
     pub(super) name: String,
     pub(super) note: String,
-    pub(super) driven: Driven,
+    pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
     pub(super) tiles: Vec<Tile<'a>>,
 }
@@ -40,15 +40,15 @@ pub(super) struct Tile<'a> {
     pub(super) device: String,
     /// `VF 3`.
     pub(super) label: String,
-    /// Where there is room for a number alone.
+    /// Its label where there is room only for a number.
     pub(super) short: String,
-    pub(super) driven: Driven,
+    pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// How the host sees it: interface, driver, path.
+    /// Its interface, driver or path on the host.
     pub(super) seen: String,
-    /// What people call it; empty where that is not known.
+    /// Its product name; empty if unknown.
     pub(super) name: String,
-    /// What else stands for it or is made of it: representor, RDMA and vDPA devices.
+    /// Its other devices: representor, RDMA and vDPA devices.
     pub(super) more: Vec<String>,
 }
 
@@ -184,14 +184,14 @@ impl<'a> Card<'a> {
             subtitle: subtitle.join(" · "),
             name: function.name().unwrap_or_default(),
             note: String::new(),
-            driven: Driven::of(function),
+            driven: DriverKind::of(function),
             owner: usage.of_function(function),
             tiles: Vec::new(),
         }
     }
 }
 
-/// The RDMA and vDPA devices that a function is, too.
+/// The RDMA and vDPA devices of a function.
 fn made_of(function: &Function) -> Vec<String> {
     let rdma = function.rdma.iter().map(|name| format!("RDMA {name}"));
     let vdpa = function.vdpa.iter().map(|name| format!("vDPA {name}"));
@@ -214,7 +214,7 @@ impl<'a> Tile<'a> {
             device: function.address.to_string(),
             label: format!("VF {}", vf.index),
             short: vf.index.to_string(),
-            driven: Driven::of(function),
+            driven: DriverKind::of(function),
             owner: usage.of_function(function),
             seen: at.map_or_else(|| driver.to_owned(), |at| format!("{at}, {driver}")),
             name: function.name().unwrap_or_default(),
@@ -232,7 +232,7 @@ impl<'a> Tile<'a> {
             device: entry.name.clone(),
             label: format!("SF {number}"),
             short: format!("SF {number}"),
-            driven: Driven::Kernel,
+            driven: DriverKind::Kernel,
             owner: usage.of(&entry.name),
             seen: entry.netdev.clone().unwrap_or_default(),
             name: String::new(),
@@ -241,7 +241,7 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// Devices that have no card to be on.
+/// Devices without a card.
 fn without_function<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Card<'a>> {
     let group = |title: &str, tiles: Vec<Tile<'a>>| Card {
         device: None,
@@ -249,8 +249,8 @@ fn without_function<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Card<'a>
         subtitle: number(tiles.len(), "device"),
         name: String::new(),
         note: String::new(),
-        driven: Driven::Vdpa,
-        owner: Owner::Nobody,
+        driven: DriverKind::Vdpa,
+        owner: Owner::Free,
         tiles,
     };
     let here = |entry: &&SubfunctionEntry| {
@@ -268,7 +268,9 @@ fn without_function<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Card<'a>
             device: entry.name.clone(),
             label: entry.name.clone(),
             short: entry.name.clone(),
-            driven: entry.driver.map_or(Driven::Nothing, |_| Driven::Vdpa),
+            driven: entry
+                .driver
+                .map_or(DriverKind::Nothing, |_| DriverKind::Vdpa),
             owner: usage.of(&entry.name),
             seen: entry.path.clone().unwrap_or_default(),
             name: String::new(),
@@ -282,7 +284,7 @@ fn without_function<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Card<'a>
             device: entry.name.clone(),
             label: entry.name.clone(),
             short: entry.name.clone(),
-            driven: Driven::Kernel,
+            driven: DriverKind::Kernel,
             owner: usage.of(&entry.name),
             seen: entry
                 .node_guid

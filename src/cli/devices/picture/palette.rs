@@ -1,7 +1,7 @@
-//! Colours with a meaning: the stripe says what drives a device, the fill whether a pod has it.
+//! The colours: the stripe shows the driver of a device, the fill whether a pod has it.
 
 use super::canvas::{Look, Type};
-use crate::cli::devices::usage::{Driven, Owner};
+use crate::cli::devices::usage::{DriverKind, Owner};
 
 pub(super) const INK: &str = "#1f2937";
 pub(super) const FAINT: &str = "#64748b";
@@ -16,34 +16,34 @@ pub(super) const CARD: Look = Look {
     dashed: false,
 };
 
-/// The colour of what drives a device.
-pub(super) fn stripe(driven: Driven) -> &'static str {
+/// The colour of a kind of driver.
+pub(super) fn stripe(driven: DriverKind) -> &'static str {
     match driven {
-        Driven::Kernel => "#2563eb",
-        Driven::Program => "#9333ea",
-        Driven::Vdpa => "#0d9488",
-        Driven::Nothing => "#94a3b8",
+        DriverKind::Kernel => "#2563eb",
+        DriverKind::Program => "#9333ea",
+        DriverKind::Vdpa => "#0d9488",
+        DriverKind::Nothing => "#94a3b8",
     }
 }
 
 /// A device's box.
-pub(super) fn ground(driven: Driven, owner: Owner<'_>) -> Look {
+pub(super) fn ground(driven: DriverKind, owner: Owner<'_>) -> Look {
     let (fill, line) = match (owner, driven) {
-        (Owner::Lost, _) => ("#fee2e2", "#dc2626"),
-        (Owner::Nobody, _) => ("#ffffff", "#cbd5e1"),
-        (Owner::Pod(_), Driven::Kernel) => ("#dbeafe", "#93b4ec"),
-        (Owner::Pod(_), Driven::Program) => ("#f3e8ff", "#cfaaf0"),
-        (Owner::Pod(_), Driven::Vdpa) => ("#ccfbf1", "#7cc7bf"),
-        (Owner::Pod(_), Driven::Nothing) => ("#e2e8f0", "#94a3b8"),
+        (Owner::Orphan, _) => ("#fee2e2", "#dc2626"),
+        (Owner::Free, _) => ("#ffffff", "#cbd5e1"),
+        (Owner::Pod(_), DriverKind::Kernel) => ("#dbeafe", "#93b4ec"),
+        (Owner::Pod(_), DriverKind::Program) => ("#f3e8ff", "#cfaaf0"),
+        (Owner::Pod(_), DriverKind::Vdpa) => ("#ccfbf1", "#7cc7bf"),
+        (Owner::Pod(_), DriverKind::Nothing) => ("#e2e8f0", "#94a3b8"),
     };
     Look {
         fill,
         line,
-        dashed: driven == Driven::Nothing,
+        dashed: driven == DriverKind::Nothing,
     }
 }
 
-/// Type of this size.
+/// Text of this size.
 pub(super) const fn plain(size: f64) -> Type {
     Type {
         size,
@@ -68,7 +68,7 @@ pub(super) const fn faint(size: f64) -> Type {
     }
 }
 
-/// Addresses: each letter as wide as the next.
+/// Text of a fixed width, for addresses.
 pub(super) const fn mono(size: f64) -> Type {
     Type {
         mono: true,

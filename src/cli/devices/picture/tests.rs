@@ -1,4 +1,4 @@
-//! The picture as a document, and as a plane on which nothing lies on anything else.
+//! Tests of the picture: the document is valid, and nothing overlaps.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -32,7 +32,7 @@ fn orphan(address: &str) -> Orphan {
     }
 }
 
-/// Every third VF is a pod's, one is nobody's.
+/// Every third VF is a pod's, and one is orphaned.
 fn usage(inventory: &Inventory) -> Usage {
     let vfs = inventory.physical_functions.iter().flat_map(|pf| &pf.vfs);
     let addresses: Vec<String> = vfs.map(|vf| vf.function.address.to_string()).collect();
@@ -80,7 +80,7 @@ fn make_nodes() -> Vec<Inventory> {
     nodes
 }
 
-/// What a device is drawn as.
+/// The drawing of a device.
 #[derive(Debug, Clone, Copy)]
 struct Drawn {
     x: f64,
@@ -111,7 +111,7 @@ fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
     Some(quick_xml::escape::unescape(&text).unwrap().into_owned())
 }
 
-/// Reads a picture: its page, and the first box of each device's group. Fails if it is no XML.
+/// Reads a picture: its page, and the first box of each device's group. Fails if it is not XML.
 fn read(svg: &str) -> (Drawn, Vec<(String, Drawn)>) {
     let mut reader = Reader::from_str(svg);
     let (mut page, mut drawn, mut group) = (None, Vec::new(), None);
@@ -230,7 +230,7 @@ fn a_colour_is_one_meaning() {
     for color in ["#fee2e2", "#f3e8ff", "#dbeafe"] {
         seen.insert(color.to_owned(), free.matches(color).count());
     }
-    // The legend alone: nobody has anything, nothing is lost.
+    // Only the legend shows owned and lost devices.
     assert_eq!(seen["#fee2e2"], 1);
     assert_eq!(seen["#f3e8ff"], 0);
     assert_eq!(seen["#dbeafe"], 1);
@@ -256,7 +256,7 @@ fn a_card_bears_the_name_of_its_device_and_a_box_tells_it() {
     assert!(marks.contains("&lt;M&gt; &amp; Company"), "{marks}");
 }
 
-/// For a person who changes how it looks: `JACKFIELD_PICTURES=DIR` keeps what the tests draw.
+/// `JACKFIELD_PICTURES=DIR` keeps the pictures of the tests, for changes of their style.
 #[test]
 fn pictures_can_be_kept() {
     let Some(directory) = std::env::var_os("JACKFIELD_PICTURES") else {

@@ -3,12 +3,12 @@
 use super::canvas::{Area, Canvas, Look};
 use super::model::Tile;
 use super::palette::{bold, faint, ground, mono, plain, stripe};
-use crate::cli::devices::usage::{Driven, Owner};
+use crate::cli::devices::usage::{DriverKind, Owner};
 
-/// How much room each box has: the fewer there are on the node, the more it can say.
+/// The size of a box: the fewer boxes a node has, the more room each gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
-    /// Four lines: who, where, what.
+    /// Four lines: the owner, the place, the device.
     Large,
     /// Three lines.
     Medium,
@@ -52,7 +52,7 @@ impl Size {
         }
     }
 
-    /// How many stand beside each other on a card of `count`.
+    /// The number of boxes per row on a card of `count`.
     pub(super) fn columns(self, count: usize) -> usize {
         match (self, count) {
             (Size::Large, 0..=2) => count.max(1),
@@ -83,8 +83,8 @@ pub(super) fn draw(canvas: &mut Canvas, tile: &Tile<'_>, size: Size, (x, y): (f6
     canvas.close();
 }
 
-/// The ground, and the stripe that says what drives it.
-pub(super) fn frame(canvas: &mut Canvas, area: Area, driven: Driven, owner: Owner<'_>) {
+/// Draws the background, and the stripe for the driver.
+pub(super) fn frame(canvas: &mut Canvas, area: Area, driven: DriverKind, owner: Owner<'_>) {
     canvas.rect(area, 6.0, ground(driven, owner));
     let color = stripe(driven);
     let look = Look {
@@ -102,12 +102,12 @@ pub(super) fn frame(canvas: &mut Canvas, area: Area, driven: Driven, owner: Owne
     canvas.rect(bar, 2.5, look);
 }
 
-/// What the mouse shows: everything.
+/// The text that the mouse shows: everything.
 fn title(tile: &Tile<'_>) -> String {
     let owner = match tile.owner {
         Owner::Pod(user) => format!("{} as {} ({})", user.name(), user.interface, user.network),
-        Owner::Lost => "orphan".to_owned(),
-        Owner::Nobody => "free".to_owned(),
+        Owner::Orphan => "orphan".to_owned(),
+        Owner::Free => "free".to_owned(),
     };
     let parts = [&tile.label, &tile.device, &owner, &tile.seen].into_iter();
     let parts = parts.chain(&tile.more).chain([&tile.name]);
@@ -115,17 +115,17 @@ fn title(tile: &Tile<'_>) -> String {
     parts.map(String::as_str).collect::<Vec<_>>().join(" · ")
 }
 
-/// Who has it, in a word or as a pod's name.
+/// The owner, in a word or as a pod's name.
 fn owner(tile: &Tile<'_>) -> String {
     match tile.owner {
         Owner::Pod(user) => user.name().to_owned(),
-        Owner::Lost => "orphan".to_owned(),
-        Owner::Nobody => "free".to_owned(),
+        Owner::Orphan => "orphan".to_owned(),
+        Owner::Free => "free".to_owned(),
     }
 }
 
 fn is_free(tile: &Tile<'_>) -> bool {
-    tile.owner == Owner::Nobody
+    tile.owner == Owner::Free
 }
 
 fn large(canvas: &mut Canvas, tile: &Tile<'_>, area: Area) {
@@ -149,7 +149,7 @@ fn large(canvas: &mut Canvas, tile: &Tile<'_>, area: Area) {
     canvas.text((left, area.y + 43.0), inner, &owner(tile), look);
     let first = match tile.owner {
         Owner::Pod(user) => format!("{} · {}", user.interface, user.network),
-        Owner::Lost | Owner::Nobody => tile.seen.clone(),
+        Owner::Orphan | Owner::Free => tile.seen.clone(),
     };
     canvas.text((left, area.y + 62.0), inner, &first, faint(12.0));
     canvas.text(
@@ -181,7 +181,7 @@ fn medium(canvas: &mut Canvas, tile: &Tile<'_>, area: Area) {
     canvas.text((left, area.y + 36.0), inner, &owner(tile), look);
     let last = match tile.owner {
         Owner::Pod(user) => format!("{} · {}", user.interface, user.network),
-        Owner::Lost | Owner::Nobody => tile.more.first().unwrap_or(&tile.seen).clone(),
+        Owner::Orphan | Owner::Free => tile.more.first().unwrap_or(&tile.seen).clone(),
     };
     canvas.text((left, area.y + 52.0), inner, &last, faint(11.0));
 }

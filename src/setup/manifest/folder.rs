@@ -1,0 +1,87 @@
+//! The folder of the manifest in the runtime's directory.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::super::error::FileAction;
+use super::super::{HostPaths, SetupError};
+use super::{BEFORE, FILE};
+
+/// The name of the folder.
+const FOLDER: &str = ".jackfield";
+const LOCK: &str = "lock";
+
+/// Refuses a folder without a manifest that has the only copy of a file, since only the manifest has
+/// its path. An installation that was interrupted early leaves copies of files that are still in
+/// their places.
+pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
+    let folder = paths.here(&folder(paths));
+    let before = folder.join(BEFORE);
+    let unreadable = |path: &Path, cause| SetupError::io(path, FileAction::Read, cause);
+    let copies = match fs::read_dir(&before) {
+        Ok(copies) => copies,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(unreadable(&before, cause)),
+    };
+    for copy in copies.flatten() {
+        let kept = copy.path();
+        let name = copy.file_name();
+        let name = name.to_string_lossy();
+        let Some((_, name)) = name
+            .split_once('-')
+            .filter(|(n, _)| n.parse::<u32>().is_ok())
+        else {
+            continue;
+        };
+        let text = fs::read(&kept).map_err(|cause| unreadable(&kept, cause))?;
+        let stands = [&paths.conf_dir, &paths.bin_dir]
+            .iter()
+            .any(|dir| fs::read(paths.here(dir).join(name)).is_ok_and(|there| there == text));
+        if !stands {
+            return Err(SetupError::NoManifest { kept, folder });
+        }
+    }
+    Ok(())
+}
+
+/// Removes the folder of an installation that failed before it wrote a manifest.
+pub(in crate::setup) fn undo_folder(paths: &HostPaths) {
+    let folder = paths.here(&folder(paths));
+    if !folder.join(FILE).exists() {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// The file of the installation's lock.
+pub(in crate::setup) fn lock(paths: &HostPaths) -> PathBuf {
+    paths.here(&folder(paths)).join(LOCK)
+}
+
+/// Creates the folder, for root alone.
+pub(in crate::setup) fn make_folder_of(paths: &HostPaths) -> Result<(), SetupError> {
+    make_folder(&paths.here(&folder(paths)))
+}
+
+/// Removes the lock's file and its folder, where nothing is installed.
+pub(in crate::setup) fn forget_lock(lock: &Path) {
+    let Some(folder) = lock.parent() else { return };
+    if !folder.join(FILE).exists() {
+        let _ = fs::remove_file(lock);
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+/// The path of the folder on the host.
+pub(super) fn folder(paths: &HostPaths) -> PathBuf {
+    paths.conf_dir.join(FOLDER)
+}
+
+pub(super) fn make_folder(folder: &Path) -> Result<(), SetupError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+        .create(folder)
+        .map_err(|cause| SetupError::io(folder, FileAction::Create, cause))
+}
