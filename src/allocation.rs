@@ -1,4 +1,4 @@
-//! kubelet's devices: which a pod was given, and which of them belongs to which of its networks.
+//! kubelet's devices: which of them a pod has, and which of those each of its networks gets.
 //!
 //! ```text
 //! jackfield.io/devices (embedded cluster) ────┐
@@ -6,13 +6,13 @@
 //! kubelet's own record, by the pod's UID ─────┴─▶ Allocation ──▶ assign ──▶ one device per network
 //! ```
 //!
-//! A device counts as the pod's when kubelet's own record says so under the pod's UID: the API
-//! knows no UIDs, so that a pod of before with the same name could be meant, and it answers empty
-//! lists while kubelet starts.
+//! A device counts as the pod's when kubelet's own record has it under the pod's UID. The API knows
+//! no UIDs, so its answer may be about a previous pod of the same name. It answers with empty lists
+//! while kubelet starts.
 //!
-//! There is one allocation for all networks of a pod, the cluster network among them. The pairing
-//! is decided once and stands in the journal from then on: kubelet itself lists devices in an
-//! order that changes from call to call.
+//! One allocation serves all networks of a pod, including the cluster network. ADD pairs devices and
+//! networks once, and the journal keeps the pairs: kubelet lists devices in an order that changes from
+//! call to call.
 
 mod assign;
 mod checkpoint;
@@ -37,7 +37,7 @@ pub use problem::{
     UnknownCause, UnknownDevices, UnknownVersion,
 };
 
-/// What a pod was given, resource by resource.
+/// A pod's devices by resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allocation {
     supplies: BTreeMap<String, Supply>,
@@ -48,14 +48,14 @@ pub struct Allocation {
 /// What is known of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Supply {
-    /// The pod's devices.
+    /// The pod has devices.
     Devices {
         /// Their identifiers, in the order in which its networks get them.
         ids: Vec<String>,
-        /// Who says so.
+        /// The source that names them.
         origin: Origin,
     },
-    /// It counts something else than devices (a bridge, a licence): networks go without.
+    /// It counts something other than devices (a bridge, a licence): its networks get none.
     NoDevices,
     /// Its devices are unknown.
     Unknown(Box<UnknownDevices>),
@@ -85,9 +85,9 @@ impl Allocation {
     }
 }
 
-/// The order in which devices are given away: PCI addresses as numbers, so that `0000:01:02.0`
-/// comes before `0000:01:10.0` and the domain `ffff` before `10000`; other identifiers with their
-/// numbers as numbers.
+/// The order in which networks get devices. It compares PCI addresses as numbers, so that
+/// `0000:01:02.0` comes before `0000:01:10.0` and the domain `ffff` before `10000`, and other
+/// identifiers in natural order.
 fn numeric(left: &str, right: &str) -> Ordering {
     match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
         (Ok(left), Ok(right)) => left.cmp(&right),

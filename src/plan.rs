@@ -1,7 +1,7 @@
-//! Everything known about a pod becomes an ordered list of [`Attachment`]s, or the reason why
+//! Turns everything known about a pod into an ordered list of [`Attachment`]s, or into the reasons why
 //! none of them may be attempted.
 //!
-//! Every rule that can fail before anything runs is here, and nothing here does I/O: `explain`
+//! This module has every rule that can fail before anything runs. It does no I/O, so that `explain`
 //! and ADD see the same plan.
 
 pub mod attachment;
@@ -31,12 +31,12 @@ use crate::cni::{CapabilityArgs, ContainerId, InterfaceName};
 use crate::request::NodeConfig;
 use planner::Planner;
 
-/// How many bytes the configurations of all networks of a pod may have together.
+/// The largest size of the configurations of all networks of a pod together, in bytes.
 pub const MAX_CONFIGURATIONS: usize = 8 << 20;
-/// How many capabilities one plugin may declare.
+/// The most capabilities that one plugin may declare.
 pub const MAX_CAPABILITIES: usize = 64;
 
-/// What an ADD will do, in order.
+/// What an ADD does, in order.
 #[derive(Debug)]
 pub struct Plan {
     /// The cluster network first (NPWG 1.3 §6.2), then the default networks, then the pod's
@@ -50,7 +50,7 @@ pub struct Plan {
     pub problems: Vec<PlanError>,
 }
 
-/// What a plan is made of.
+/// The facts that a plan is made from.
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The node configuration.
@@ -59,23 +59,23 @@ pub struct Inputs<'a> {
     pub container: &'a ContainerId,
     /// `CNI_IFNAME`: the cluster network's interface.
     pub ifname: &'a InterfaceName,
-    /// The pod, where the runtime names one.
+    /// The pod, if the runtime names one.
     pub pod: Option<&'a PodName>,
-    /// Its annotations.
+    /// The pod's annotations.
     pub annotations: &'a PodAnnotations,
-    /// What the cluster knows.
+    /// The cluster's answer about the pod.
     pub answer: &'a Answer,
     /// The networks with their configurations.
     pub catalog: &'a Catalog,
-    /// The devices that kubelet gave the pod.
+    /// The devices that kubelet allocated to the pod.
     pub allocation: &'a Allocation,
-    /// When the plan has to be ready.
+    /// The deadline of the plan.
     pub until: Instant,
-    /// The runtime's own capability arguments: the cluster network's alone (NPWG 1.3 §7.5).
+    /// The runtime's own capability arguments, for the cluster network only (NPWG 1.3 §7.5).
     pub runtime_config: CapabilityArgs,
 }
 
-/// Makes the plan, with every rule that it breaks.
+/// Makes the plan, with every rule that it violates.
 pub fn plan(inputs: Inputs<'_>) -> Plan {
     let mut planner = Planner::new(inputs);
     planner.cluster_network();

@@ -1,40 +1,40 @@
-//! One device that a network got.
+//! The device of a network.
 
 use std::fmt;
 
 use device_info::PciAddress;
 use serde::Serialize;
 
-/// A device of a pod, as it belongs to one attachment for its whole life: kept in the journal, so
-/// that CHECK and DEL mean the same one.
+/// A device of a pod, which belongs to one attachment for its whole life. The journal keeps it, so that
+/// CHECK and DEL act on the same device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AllocatedDevice {
-    /// The identifier that kubelet allocated: a PCI address, a vDPA device, a subfunction, or
-    /// whatever the device plugin made up.
+    /// The identifier that kubelet allocated: a PCI address, a vDPA device, a subfunction, or an
+    /// identifier of the device plugin's own form.
     pub id: String,
     /// The resource that it belongs to.
     pub resource: String,
-    /// The driver that it was bound to when it was attached; none where the identifier's form is
-    /// the device plugin's own.
+    /// The driver that it was bound to when it was attached; `None` for an identifier of the device
+    /// plugin's own form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// Who says that it is the pod's; none in records of older releases.
+    /// The source that names it as the pod's; `None` in records of older releases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
-/// Who says that a device is the pod's.
+/// The source that names a device as the pod's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The pod's manifest, in the embedded cluster.
     Manifest,
-    /// kubelet's pod-resources API, and its checkpoint says that it speaks of this very pod.
+    /// kubelet's pod-resources API; its checkpoint has the device for this very pod.
     PodResources,
     /// kubelet's checkpoint alone.
     Checkpoint,
-    /// kubelet's pod-resources API of a claim, and the driver's ResourceSlice; kubelet's
-    /// `dra_manager_state` says that the claim is this very pod's.
+    /// kubelet's pod-resources API for a claim, and the driver's ResourceSlice; kubelet's
+    /// `dra_manager_state` has the claim for this very pod.
     Dra,
 }
 
@@ -62,8 +62,7 @@ impl fmt::Display for Origin {
 }
 
 impl AllocatedDevice {
-    /// Its PCI address, where it is a PCI function. Only of these it is certain that nobody shares
-    /// them.
+    /// Its PCI address, if it is a PCI function. Only PCI functions are certain not to be shared.
     pub fn pci(&self) -> Option<PciAddress> {
         self.id.parse().ok()
     }

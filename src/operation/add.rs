@@ -210,7 +210,7 @@ fn check_free(
     for (attachment, _) in &prepared.attachments {
         let may_be_there = attachment.is_cluster && previous.is_some();
         if !may_be_there && links.link(&attachment.ifname)?.is_some() {
-            return Err(attachment.taken().into());
+            return Err(attachment.interface_exists().into());
         }
     }
     Ok(())

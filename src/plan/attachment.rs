@@ -1,4 +1,4 @@
-//! One attachment, with everything that its delegates are told.
+//! One attachment, with everything that its delegates get.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ use crate::cni::{
 use crate::npwg::{Dialect, RequestedIp, RequestedMac};
 use device_info::Guid;
 
-/// Where a runtime of Kubernetes names the pod.
+/// The key of CNI_ARGS with which a Kubernetes runtime names the pod.
 const POD_NAME: &str = "K8S_POD_NAME";
-/// The addresses that a runtime asks for: its own, of the cluster network.
+/// The keys with which a runtime requests addresses for the cluster network.
 const ADDRESSES: [&str; 3] = ["IP", "GATEWAY", "MAC"];
-/// What makes plugins bear keys of CNI_ARGS that they do not know.
+/// The key that makes plugins accept keys of CNI_ARGS that they do not know.
 const IGNORE_UNKNOWN: &str = "IgnoreUnknown";
 
-/// One network for one pod, ready to be attached; also what the journal keeps of it, since a DEL
-/// has to tell the delegates the same (CNI 1.1.0 §3).
+/// One network for one pod, ready to be attached. The journal keeps it too, since a DEL has to give the
+/// delegates the same configuration (CNI 1.1.0 §3).
 #[derive(Debug, Clone)]
 pub struct Attachment {
-    /// What people call the network: `namespace/definition`, or the CNI name of a cluster network
+    /// The network's name in messages: `namespace/definition`, or the CNI name of a cluster network
     /// without a definition (NPWG 1.3 §5.3.1).
     pub label: String,
     /// Whether this is the cluster-wide default network (NPWG 1.3 §6).
@@ -37,9 +37,9 @@ pub struct Attachment {
     pub config: NetworkConfig,
     /// Capability arguments (CNI 1.1.0 §3 Deriving runtimeConfig).
     pub capability_args: CapabilityArgs,
-    /// What goes over the definition's own `args.cni`, key by key.
+    /// Keys that replace or extend the definition's own `args.cni`.
     pub cni_args: Option<RawObject>,
-    /// CNI_ARGS besides those of the runtime.
+    /// CNI_ARGS beside the runtime's.
     pub extra_args: Vec<(String, String)>,
     /// Keys put into each plugin's configuration: `deviceID`, `pciBusID`.
     pub inject: Vec<(String, Box<RawValue>)>,
@@ -47,24 +47,24 @@ pub struct Attachment {
     pub resource: Option<String>,
     /// The device that belongs to it.
     pub device: Option<AllocatedDevice>,
-    /// The file in which its plugins are told of the device and tell of it (DEVINFO 1.1.0 §4.2,
-    /// §5.1.1): removed with the attachment.
+    /// The file in which its plugins read and write information on the device (DEVINFO 1.1.0 §4.2,
+    /// §5.1.1); removed with the attachment.
     pub device_info_file: Option<PathBuf>,
-    /// What the pod asked for, and is therefore verified.
+    /// The pod's requests, which are verified.
     pub requested: Requested,
-    /// The layer-2 network that it joins, where it asks for a MAC or a GUID; none in records of
-    /// older releases.
+    /// The layer-2 network that it joins, if it requests a MAC or a GUID; `None` in records of older
+    /// releases.
     pub segment: Option<Segment>,
-    /// The gateways that become the pod's default routes; `Some` of none clears them.
+    /// The gateways of the pod's default routes; an empty list removes the routes.
     pub default_route: Option<Vec<IpAddr>>,
-    /// Whether these are the plugins of `auxiliaryCNIChainName`: they make no interface, so there
-    /// is nothing to verify and nothing to tell the pod's owner.
+    /// Whether these are the plugins of `auxiliaryCNIChainName`. They make no interface, so there is
+    /// nothing to verify or to report.
     pub is_auxiliary: bool,
 }
 
 #[cfg(test)]
 impl Attachment {
-    /// One of this configuration, as net1, that asks for nothing.
+    /// An attachment with this configuration as net1, without requests.
     pub(crate) fn for_tests(config: &str) -> Attachment {
         Attachment::bare(
             "demo/n".to_owned(),
@@ -76,7 +76,7 @@ impl Attachment {
 }
 
 impl Attachment {
-    /// A secondary network without a device, of which nothing is asked.
+    /// A secondary network without a device and without requests.
     pub fn bare(
         label: String,
         ifname: InterfaceName,
@@ -103,15 +103,15 @@ impl Attachment {
         }
     }
 
-    /// CNI_ARGS for the delegates: the runtime's with ours over them. The addresses that the
-    /// runtime asks for are the cluster network's, as its `runtimeConfig` is: no two networks can
-    /// have the same.
+    /// CNI_ARGS for the delegates: the runtime's, with the attachment's own over them. The addresses
+    /// that the runtime requests are for the cluster network only, as its `runtimeConfig` is: no two
+    /// networks can have the same.
     ///
-    /// Plugins of the reference library refuse keys that they do not know, unless they are told
-    /// not to. The pod's name and what we add ourselves are not meant for each of them.
+    /// Plugins of the reference library refuse unknown keys unless `IgnoreUnknown` is set. Not every
+    /// plugin knows the pod's name and the attachment's own keys.
     ///
     /// # Errors
-    /// When one of ours cannot be written as CNI_ARGS.
+    /// If one of the attachment's own keys or values cannot be written as CNI_ARGS.
     pub fn args(&self, runtime: &CniArgs) -> Result<CniArgs, ArgsError> {
         let mut args = runtime.clone();
         if !self.is_cluster {
@@ -120,14 +120,14 @@ impl Attachment {
         for (key, value) in &self.extra_args {
             args.set(key, value)?;
         }
-        let some_are_not_theirs = !self.extra_args.is_empty() || args.get(POD_NAME).is_some();
-        if some_are_not_theirs && args.get(IGNORE_UNKNOWN).is_none() {
+        let may_be_unknown = !self.extra_args.is_empty() || args.get(POD_NAME).is_some();
+        if may_be_unknown && args.get(IGNORE_UNKNOWN).is_none() {
             args.set(IGNORE_UNKNOWN, "1")?;
         }
         Ok(args)
     }
 
-    /// The MACs that its plugins are asked for by the pod: by `mac`, and past it by `cni-args`.
+    /// The MACs that the pod requests: by `mac`, and past it by `cni-args`.
     pub fn macs(&self) -> impl Iterator<Item = RequestedMac> {
         let in_args = self.in_cni_args("mac");
         let in_args =
@@ -137,8 +137,7 @@ impl Attachment {
             .chain(in_args.filter(move |mac| Some(*mac) != own))
     }
 
-    /// The GUIDs that its plugins are asked for by the pod: by `infiniband-guid`, and past it by
-    /// `cni-args`.
+    /// The GUIDs that the pod requests: by `infiniband-guid`, and past it by `cni-args`.
     pub fn guids(&self) -> impl Iterator<Item = Guid> {
         let in_args = self
             .in_cni_args("guid")
@@ -148,7 +147,7 @@ impl Attachment {
             .chain(in_args.filter(move |guid| Some(*guid) != own))
     }
 
-    /// The texts under a key of `cni-args`, in whichever spelling: Go does not tell them apart.
+    /// The texts under a key of `cni-args`, in upper or lower case: Go ignores the case of keys.
     fn in_cni_args(&self, key: &'static str) -> impl Iterator<Item = String> {
         let members = self.cni_args.iter().flat_map(RawObject::iter);
         let named = members.filter(move |(name, _)| name.eq_ignore_ascii_case(key));
@@ -171,14 +170,13 @@ impl Attachment {
         }
     }
 
-    /// The reason against an interface that the pod's netns already has
-    /// (NPWG 1.3 §4.1.2.1.5).
-    pub fn taken(&self) -> PlanError {
+    /// The reason against an interface that the pod's netns already has (NPWG 1.3 §4.1.2.1.5).
+    pub fn interface_exists(&self) -> PlanError {
         self.problem(Reason::InterfaceExists(self.ifname.clone()))
     }
 }
 
-/// What a pod asked for (NPWG 1.3 §4.1.2.1).
+/// A pod's requests (NPWG 1.3 §4.1.2.1).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Requested {
     /// `ips`, or those of the claim.
@@ -196,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_addresses_that_a_runtime_asks_for_are_the_cluster_networks() {
+    fn the_runtimes_addresses_are_for_the_cluster_network_only() {
         let runtime = CniArgs::parse("IgnoreUnknown=1;IP=10.10.0.9;MAC=02:00:00:00:00:09;A=1");
         let runtime = runtime.unwrap();
         let mut attachment = Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#);

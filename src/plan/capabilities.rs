@@ -1,4 +1,4 @@
-//! How a pod's requests reach the plugins: by capability, by `args` or by CNI_ARGS (NPWG 1.3 §4.1.2.1).
+//! Passes a pod's requests to the plugins: by capability, by `args` or by CNI_ARGS (NPWG 1.3 §4.1.2.1).
 
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -17,7 +17,7 @@ pub(super) struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// Puts what `selection` requests into `attachment`.
+    /// Puts the requests of `selection` into `attachment`.
     pub(super) fn apply(
         &self,
         selection: &Selection,
@@ -31,10 +31,10 @@ impl Rules<'_> {
         attachment.requested.mac = selection.mac;
         attachment.requested.guid = selection.infiniband_guid;
         attachment.requested.device.clone_from(&selection.device_id);
-        let given = selection
+        let requests = selection
             .capability_args()
             .map_err(ConfigurationProblem::CapabilityArgs)?;
-        for (capability, value) in given.iter() {
+        for (capability, value) in requests.iter() {
             match declared_key(capability) {
                 Some(key) => self.pass(key, capability, value, attachment)?,
                 None => attachment.capability_args.set(capability, value.to_owned()),
@@ -52,8 +52,8 @@ impl Rules<'_> {
         check_args(attachment).map_err(Reason::from)
     }
 
-    /// The addresses that the pod asks for: its own, or those of the claim where a plugin declares
-    /// the capability (NPWG 1.3 §4.1.2.1.11: whoever does not know claims ignores them).
+    /// The addresses that the pod requests: those of the annotation, or those of the claim if a plugin
+    /// declares the capability (NPWG 1.3 §4.1.2.1.11: others ignore the claim).
     fn addresses(
         &self,
         selection: &Selection,
@@ -84,7 +84,7 @@ impl Rules<'_> {
         .map_err(Reason::from)
     }
 
-    /// One request: to the plugins that declare it, else as `undeclared` says.
+    /// Passes one request to the plugins that declare its capability, or as `undeclared` requires.
     fn pass(
         &self,
         key: &'static str,
@@ -95,14 +95,14 @@ impl Rules<'_> {
         let is_address = matches!(key, "ips" | "mac");
         if is_address && self.config.dialect == Dialect::V1_0 {
             into_cni_args(key, value, attachment);
-            by_variable(key, attachment);
+            into_variable(key, attachment);
             return Ok(());
         }
-        // As Multus has it, also beside the capability: there are plugins that read nothing else.
+        // As Multus does, even beside the capability: some plugins read nothing else.
         let by_variables = self.config.undeclared == Undeclared::Args;
         let is_declared = attachment.config.declares(capability);
         if is_address && (by_variables || attachment.is_cluster && !is_declared) {
-            by_variable(key, attachment);
+            into_variable(key, attachment);
         } else if !is_declared {
             return Err(undeclared(key, attachment));
         }
@@ -113,7 +113,7 @@ impl Rules<'_> {
     }
 }
 
-/// The reason against a request that no plugin understands.
+/// The reason against a request whose capability no plugin declares.
 fn undeclared(key: &'static str, attachment: &Attachment) -> Reason {
     let plugins = attachment.config.plugins().iter();
     let capability = match key {
@@ -127,7 +127,7 @@ fn undeclared(key: &'static str, attachment: &Attachment) -> Reason {
     }
 }
 
-/// The annotation's key behind a capability that some plugin must declare.
+/// The annotation's key for a capability that a plugin must declare.
 fn declared_key(capability: &str) -> Option<&'static str> {
     match capability {
         "ips" => Some("ips"),
@@ -139,8 +139,8 @@ fn declared_key(capability: &str) -> Option<&'static str> {
     }
 }
 
-/// `IP=` or `MAC=` in CNI_ARGS.
-fn by_variable(key: &str, attachment: &mut Attachment) {
+/// Adds `IP=` or `MAC=` to CNI_ARGS.
+fn into_variable(key: &str, attachment: &mut Attachment) {
     let requested = &attachment.requested;
     let (variable, text) = match key {
         "ips" => {
@@ -155,7 +155,7 @@ fn by_variable(key: &str, attachment: &mut Attachment) {
     attachment.extra_args.push((variable.to_owned(), text));
 }
 
-/// A key of `args.cni` (NPWG 1.0 §4.1.2.1.3.2). What the pod itself put into `cni-args` wins.
+/// Adds a key to `args.cni` (NPWG 1.0 §4.1.2.1.3.2), unless the pod's own `cni-args` have it.
 fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
     let args = attachment.cni_args.get_or_insert_with(RawObject::default);
     if args.get(key).is_none() {
@@ -163,7 +163,7 @@ fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
     }
 }
 
-/// Whether every plugin's own `args` leave room for the pod's.
+/// Checks that every plugin's own `args` leave room for the pod's.
 fn check_args(attachment: &Attachment) -> Result<(), ConfigurationProblem> {
     let Some(pods) = &attachment.cni_args else {
         return Ok(());

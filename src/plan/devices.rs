@@ -1,4 +1,4 @@
-//! Which device goes to which attachment, and how its plugins are told.
+//! Gives each attachment its device, and its plugins the keys that name the device.
 
 use device_info::{CniFileName, DeviceInfoDir};
 
@@ -8,37 +8,37 @@ use crate::allocation::{AllocatedDevice, Wish, assign};
 use crate::diagnostic::SharedError;
 use crate::npwg::ObjectRef;
 
-/// By which plugins are told of their device, and of its file (DEVINFO 1.1.0 §5.1.1).
+/// The capabilities that pass a device and its file to plugins (DEVINFO 1.1.0 §5.1.1).
 const DEVICE_ID: &str = "deviceID";
 const DEVICE_INFO_FILE: &str = "CNIDeviceInfoFile";
 
 impl Planner<'_> {
-    /// Gives each attachment its device: one allocation for all networks of the pod, the cluster
-    /// network among them.
+    /// Gives each attachment its device. One allocation serves all networks of the pod, including the
+    /// cluster network.
     pub(super) fn devices(&mut self) {
         let attachments = &self.plan.attachments;
         let wishes: Vec<Wish<'_>> = attachments.iter().map(wish).collect();
-        let nobody = wishes.iter().all(|wish| *wish == Wish::default());
-        let given = if nobody {
+        let no_wish = wishes.iter().all(|wish| *wish == Wish::default());
+        let devices = if no_wish {
             Vec::new()
         } else {
             assign(self.inputs.allocation, &wishes)
         };
-        let mut given = given.into_iter();
+        let mut devices = devices.into_iter();
         for attachment in &mut self.plan.attachments {
-            let told = match given.next() {
+            let passed = match devices.next() {
                 Some(Err(error)) => Err(Reason::Device(error)),
-                Some(Ok(device)) => tell(&self.inputs, attachment, device),
-                None => tell(&self.inputs, attachment, None),
+                Some(Ok(device)) => pass_device(&self.inputs, attachment, device),
+                None => pass_device(&self.inputs, attachment, None),
             };
-            if let Err(reason) = told {
+            if let Err(reason) = passed {
                 self.plan.problems.push(attachment.problem(reason));
             }
         }
     }
 }
 
-/// The plugins that run for every pod make no interface, so they use no device.
+/// The plugins of the auxiliary chain make no interface, so they use no device.
 fn wish(attachment: &Attachment) -> Wish<'_> {
     if attachment.is_auxiliary {
         return Wish::default();
@@ -49,9 +49,9 @@ fn wish(attachment: &Attachment) -> Wish<'_> {
     }
 }
 
-/// Puts the device into what the plugins will be told: the keys that Multus puts into each
-/// plugin's configuration, and the capabilities for those that declare them.
-fn tell(
+/// Passes the device to the plugins: by the keys that Multus puts into each plugin's configuration,
+/// and by capabilities to the plugins that declare them.
+fn pass_device(
     inputs: &Inputs<'_>,
     attachment: &mut Attachment,
     device: Option<AllocatedDevice>,

@@ -1,4 +1,4 @@
-//! The networks of a pod, one after the other in the order of the plan.
+//! Plans the networks of a pod, one after the other.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -14,18 +14,18 @@ use crate::cluster::{Network, NetworkError};
 use crate::cni::{InterfaceName, NetworkConfig};
 use crate::npwg::Selection;
 
-/// A plan in the making.
+/// An unfinished plan.
 pub(super) struct Planner<'a> {
     pub(super) inputs: Inputs<'a>,
     pub(super) plan: Plan,
-    /// How many networks came before the next one, attachable or not.
+    /// How many networks come before the next one, attachable or not.
     pub(super) position: usize,
-    /// The names that the pod asks for.
+    /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// How many networks there are up to the last that the pod asks for, the administrator's
-    /// before them included.
+    /// How many networks there are up to the last that the pod selects, including the
+    /// administrator's before them.
     pub(super) last: usize,
-    /// How many bytes the configurations have that were read so far.
+    /// The size of the configurations read so far, in bytes.
     bytes: Cell<usize>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Takes an attachment into the plan, or the reason against it.
+    /// Adds an attachment to the plan, or the reason against it.
     pub(super) fn take(&mut self, attachment: Result<Attachment, PlanError>) {
         self.position += 1;
         match attachment {
@@ -91,8 +91,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The administrator's chain for every pod, on its own so that it cannot hamper the cluster
-    /// network. Its name in the pod is a formality, so it makes way for everybody else's.
+    /// The administrator's chain for every pod. It runs on its own, so that it cannot break the cluster
+    /// network. It makes no interface, so its interface name gives way to all others.
     pub(super) fn auxiliary_chain(&mut self) {
         let Some(found) = &self.inputs.catalog.auxiliary else {
             return;
@@ -109,7 +109,7 @@ impl<'a> Planner<'a> {
         }));
     }
 
-    /// `defaultNetworks`, for a pod that gets them.
+    /// `defaultNetworks`, unless the pod is in one of `systemNamespaces`.
     pub(super) fn defaults(&self) -> &'a [(String, Result<Network, NetworkError>)] {
         let system = &self.inputs.config.system_namespaces;
         match self.inputs.pod {
@@ -130,7 +130,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A network that the node configuration names, wherever its definition comes from.
+    /// A network that the node configuration names, wherever its configuration comes from.
     fn administrators(
         &self,
         network: &Network,
@@ -175,7 +175,7 @@ impl<'a> Planner<'a> {
         Ok(attachment)
     }
 
-    /// Whether there are time and room for one more network.
+    /// Checks that there are time and room for one more network.
     fn within_limits(&self, network: &Network) -> Result<(), Reason> {
         if Instant::now() >= self.inputs.until {
             return Err(Reason::NoTime);
@@ -192,8 +192,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// `net1`, `net2`, … by position; where that is somebody's already, the next that is nobody's
-    /// (NPWG 1.3 §4.2.1: unique).
+    /// `net1`, `net2`, … by position; if another attachment has the name or the pod requests it, the
+    /// next free one (NPWG 1.3 §4.2.1: unique).
     pub(super) fn next_ifname(&self) -> InterfaceName {
         let is_taken = |name: &InterfaceName| {
             let mut attachments = self.plan.attachments.iter();
@@ -209,7 +209,7 @@ impl<'a> Planner<'a> {
             .unwrap_or(by_position)
     }
 
-    /// One network has no place for two interfaces of one address. That two networks may is for
+    /// Refuses two interfaces with one address on one network. On two networks they are allowed, for
     /// bonds.
     pub(super) fn check_hardware_addresses(&mut self) {
         let attachments = &self.plan.attachments;

@@ -1,4 +1,4 @@
-//! The layer-2 network that an attachment joins: within it hardware addresses must be unique.
+//! The layer-2 network that an attachment joins. Hardware addresses must be unique within it.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use device_info::PciAddress;
 use super::Attachment;
 use crate::cni::{InterfaceName, PluginConfig, RawObject};
 
-/// What the plugin `bridge` calls its bridge by default.
+/// The default name of the bridge of the plugin `bridge`.
 const DEFAULT_BRIDGE: &str = "cni0";
 
-/// One layer-2 network of the node, by its only name: `bridge br0 VLAN 7`.
+/// A layer-2 network of the node, by its unique name: `bridge br0 VLAN 7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment(String);
 
-/// To what an attachment's plugins connect the pod.
+/// What an attachment's plugins connect the pod to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Uplink {
     /// A bridge of the node.
@@ -26,7 +26,7 @@ pub enum Uplink {
     },
     /// An interface of the node.
     Interface {
-        /// Its name; `None` for the one that has the default route.
+        /// Its name; `None` for the interface with the default route.
         name: Option<InterfaceName>,
         /// The VLAN on it; 0 for none.
         vlan: u64,
@@ -40,12 +40,12 @@ pub enum Uplink {
     },
     /// The port of a device.
     Device(String),
-    /// The configuration does not tell.
+    /// The configuration does not show it.
     Unknown,
 }
 
 impl Uplink {
-    /// Reads it from the first plugin of the chain that tells.
+    /// The uplink of the first plugin of the chain whose configuration shows it.
     pub fn of(attachment: &Attachment) -> Uplink {
         let device = attachment.device.as_ref().map(|device| device.id.as_str());
         let mut plugins = attachment.config.plugins().iter();
@@ -55,8 +55,8 @@ impl Uplink {
     }
 }
 
-/// What is known of a plugin goes before what its keys look like: `master` means nothing to
-/// `sriov`, and must not take its pods out of sight of the others on the same port.
+/// A plugin's type decides which of its keys count. `sriov` ignores `master`: if the key counted, the
+/// plugin's pods would be in another segment than the other pods on the same port.
 fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
     let body = plugin.body();
     let device = || {
@@ -68,7 +68,7 @@ fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
         "bridge" => bridge(body, DEFAULT_BRIDGE.parse().ok()),
         "vlan" => master(body, number(body, "vlanId")),
         "macvlan" | "macvtap" | "ipvlan" | "ipvtap" | "ipoib" => master(body, 0),
-        // They join no network of the node, whatever keys they have beside theirs.
+        // They join no network of the node, whatever other keys they have.
         "ptp" | "dummy" | "tap" | "loopback" | "tuning" | "portmap" | "bandwidth" | "firewall"
         | "sbr" | "vrf" => None,
         "sriov" | "ib-sriov" => device(),
@@ -109,50 +109,50 @@ fn interface(body: &RawObject, key: &str) -> Option<InterfaceName> {
     text(body, key)?.parse().ok()
 }
 
-/// An empty text is none, as Go has it.
+/// `None` for an empty text too, as in Go.
 fn text(body: &RawObject, key: &str) -> Option<String> {
     let text = body.read::<String>(key).ok().flatten();
     text.filter(|text| !text.is_empty())
 }
 
-/// 0 where the key is missing or wrong; a plugin refuses what is wrong.
+/// 0 if the key is missing or invalid; the plugin refuses an invalid one.
 fn number(body: &RawObject, key: &str) -> u64 {
     body.read(key).ok().flatten().unwrap_or_default()
 }
 
 impl Segment {
-    /// That of a bridge's ports in one VLAN.
+    /// The segment of a bridge's ports in one VLAN.
     pub fn bridge(name: &str, vlan: u64) -> Segment {
         Segment(format!("bridge {name}")).in_vlan(vlan)
     }
 
-    /// That of an interface.
+    /// The segment of an interface.
     pub fn interface(name: &str) -> Segment {
         Segment(format!("interface {name}"))
     }
 
-    /// That of a physical function's port: its virtual functions and subfunctions share it.
+    /// The segment of a physical function's port, which its virtual functions and subfunctions share.
     pub fn port(function: PciAddress) -> Segment {
         Segment(format!("device {function}"))
     }
 
-    /// That of a device without a PCI function.
+    /// The segment of a device without a PCI function.
     pub fn device(id: &str) -> Segment {
         Segment(format!("device {id}"))
     }
 
-    /// That of a network of which no more is known. The label names a definition's namespace, so
-    /// that definitions of other namespaces are other networks, whatever name they give theirs.
+    /// The segment of a network whose uplink is unknown. The label names the definition's namespace,
+    /// so definitions of other namespaces are other networks, whatever their names.
     pub fn network(label: &str) -> Segment {
         Segment(format!("network {label}"))
     }
 
-    /// The segment of this name in a record, whose names it had from [`Segment::as_str`].
+    /// The segment with this name in a record, which [`Segment::as_str`] gave it.
     pub fn recorded(name: String) -> Segment {
         Segment(name)
     }
 
-    /// One VLAN of it; the VLAN 0 is all of it.
+    /// One VLAN of the segment; the VLAN 0 is the whole segment.
     #[must_use]
     pub fn in_vlan(self, vlan: u64) -> Segment {
         match vlan {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn each_plugin_says_in_its_own_keys_where_it_connects_the_pod() {
+    fn each_plugin_has_its_own_keys_for_the_uplink() {
         let table = [
             (r#""type":"bridge""#, bridge("cni0", 0)),
             (r#""type":"bridge","bridge":"br1""#, bridge("br1", 0)),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_counts_where_the_plugin_uses_it() {
+    fn a_device_is_the_uplink_of_a_plugin_that_uses_it() {
         let device = |config| uplink(Some("vf"), config);
         let used = Uplink::Device("vf".to_owned());
         assert_eq!(device(r#""type":"sriov""#), used);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_would_refuse_names_no_segment() {
+    fn a_name_that_the_kernel_would_refuse_is_no_uplink() {
         for name in ["a/b", "longer-than-the-kernel-takes", "../x", " "] {
             let bridge = format!(r#""type":"bridge","bridge":"{name}""#);
             assert_eq!(uplink(None, &bridge), Uplink::Unknown, "{name}");

@@ -1,4 +1,4 @@
-//! What the pod itself selects by annotation: read, looked up, and allowed.
+//! Plans the networks that the pod selects by annotation.
 
 use super::planner::{Planner, not_found};
 use super::problem::NamedIn;
@@ -10,8 +10,9 @@ use crate::cni::json::excerpt;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, SelectionError};
 
 impl<'a> Planner<'a> {
-    /// Multus' annotation: one network instead of the cluster network, under the same isolation
-    /// and policy as any other that a pod names. The definitions of `multusNamespace` are there for it.
+    /// Multus' annotation: one network instead of the cluster network. Isolation and policy apply as to
+    /// any other network that a pod names, except that isolation allows definitions of
+    /// `multusNamespace`, which exist for this annotation.
     pub(super) fn replaced_cluster_network(
         &self,
         selection: &Selection,
@@ -64,8 +65,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What the pod asks for; nothing where its annotation is invalid. It is read before the
-    /// administrator's networks get their names, which make way for those that a pod asks for.
+    /// The pod's selections; none if its annotation is invalid. They are read before the administrator's
+    /// networks get their interface names, since those give way to the names that a pod requests.
     pub(super) fn selections(&mut self) -> Vec<Selection> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
             return Vec::new();
@@ -138,8 +139,8 @@ impl<'a> Planner<'a> {
             })
     }
 
-    /// Isolation comes before anything is read, so that no message tells a pod what is in a
-    /// namespace that it may not use.
+    /// Checks isolation before the definition is looked up, so that no message shows a pod what a
+    /// namespace contains that it may not use.
     fn isolate(&self, selection: &Selection, ifname: &InterfaceName) -> Result<(), PlanError> {
         let Some(pod) = self.inputs.pod else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The rules, each by a node configuration, a cluster and a pod's annotation.
+//! The rules of a plan, each by a node configuration, a cluster and a pod's annotation.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::npwg::{
 };
 use crate::request::RuleName;
 
-/// Everything that a plan is made from, in words; a plan is [`Story::plan`].
+/// Everything that a plan is made from, as JSON.
 #[derive(Clone)]
 struct Story {
     node: serde_json::Map<String, Value>,
@@ -202,11 +202,15 @@ fn the_cluster_network_comes_first_then_default_networks_then_the_selection() {
         ..story.clone()
     };
     assert_eq!(of_the_system.attached(), [cluster], "no default networks");
-    let nobody = Story {
+    let without_pod = Story {
         namespace: None,
         ..selecting
     };
-    assert_eq!(nobody.attached(), [cluster], "a runtime without Kubernetes");
+    assert_eq!(
+        without_pod.attached(),
+        [cluster],
+        "a runtime without Kubernetes"
+    );
     let plan = story.plan();
     assert!(plan.attachments[0].is_cluster && !plan.attachments[1].is_cluster);
 }
@@ -253,9 +257,9 @@ fn an_interface_name_is_used_once() {
     }
 }
 
-// clause: NPWG-1.3 §4.2.1 interface: a generated name is nobody's, the others keep their positions
+// clause: NPWG-1.3 §4.2.1 interface: a generated name is free, the others keep their positions
 #[test]
-fn a_name_that_is_generated_makes_way_for_one_that_is_requested() {
+fn a_generated_name_gives_way_to_a_requested_one() {
     let story = story().macvlan("pods/a", &[]).macvlan("pods/b", &[]);
     for (annotation, names) in [
         ("a@net2,b", ["net2", "net3"].as_slice()),
@@ -338,7 +342,7 @@ fn a_definition_is_its_own_configuration_else_one_on_disk_else_nothing() {
 // clause: NPWG-1.3 §5.3.1 name: the definition's, whatever its configuration is called
 // clause: NPWG-1.3 §5.3.1 namespace
 #[test]
-fn a_network_is_called_what_its_configuration_says() {
+fn a_network_has_the_name_in_its_configuration() {
     let config = |name: Value| json!({"cniVersion": "1.0.0", "type": "macvlan", "name": name});
     let story = story()
         .define("pods/net-a", Some(config(json!("vlan-7"))))
@@ -420,7 +424,7 @@ fn isolation_keeps_namespaces_apart() {
 
 /// Its definitions are the administrator's, and `v1.multus-cni.io/default-network` looks there first.
 #[test]
-fn the_cluster_network_may_be_replaced_from_multus_namespace_whatever_isolation_says() {
+fn isolation_allows_multus_namespace_for_the_cluster_network() {
     let story = story()
         .macvlan("kube-system/net", &[])
         .macvlan("infra/net", &[]);
@@ -437,14 +441,14 @@ fn the_cluster_network_may_be_replaced_from_multus_namespace_whatever_isolation_
 
 // clause: NPWG-1.3 §7.4
 #[test]
-fn isolation_tells_nothing_about_what_it_keeps_away() {
+fn isolation_shows_nothing_of_the_definitions_that_it_refuses() {
     assert_eq!(story().networks("other/absent").problem().0, 108);
     let broken = story().define("other/net", Some(json!("no object")));
     assert_eq!(broken.networks("other/net").problem().0, 108);
 }
 
 #[test]
-fn the_administrators_own_networks_frame_the_others() {
+fn the_administrators_networks_come_before_and_after_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let chain = folder.path().join("extra");
     std::fs::create_dir(&chain).unwrap();
@@ -549,7 +553,7 @@ fn a_policy_restricts_what_is_selected_and_nothing_else() {
 }
 
 #[test]
-fn a_policy_keeps_the_cluster_networks_name_and_knows_the_keys_of_a_list() {
+fn a_policy_protects_the_cluster_networks_name_and_applies_to_the_keys_of_a_list() {
     let cluster = story().plan().attachments[0].network.to_string();
     let named = |name: &str| {
         let list = json!({"cniVersion": "1.0.0", "name": name, "disableCheck": true,
@@ -575,7 +579,7 @@ fn a_policy_keeps_the_cluster_networks_name_and_knows_the_keys_of_a_list() {
 }
 
 #[test]
-fn a_policy_knows_the_plugins_that_a_plugin_executes_itself() {
+fn a_policy_applies_to_plugins_that_a_plugin_executes_itself() {
     let config = json!({"cniVersion": "1.0.0", "name": "n", "type": "flannel",
         "Delegate": {"type": "bridge", "sysctl": {}, "ipam": {"type": "static"}},
         "delegates": [{"plugins": [{"type": "tuning"}]}]});
@@ -667,7 +671,7 @@ fn the_nodes_own_policy_restricts_the_networks_that_its_configuration_names() {
         |name: &str, plugin: &str| json!({"cniVersion": "1.0.0", "name": name, "type": plugin});
     let evil = json!({"cniVersion": "1.0.0", "type": "evil", "ipam": {"dataDir": "/"}});
     let base = story()
-        .define("kube-system/told", Some(evil))
+        .define("kube-system/named", Some(evil))
         .macvlan("pods/net", &[])
         .node("confDir", json!(folder.path()))
         .networks("net");
@@ -678,11 +682,11 @@ fn the_nodes_own_policy_restricts_the_networks_that_its_configuration_names() {
     };
     let stories = [
         (
-            without(base.clone(), "delegates").node("clusterNetwork", json!("told")),
+            without(base.clone(), "delegates").node("clusterNetwork", json!("named")),
             "evil",
         ),
         (
-            base.clone().node("defaultNetworks", json!(["told"])),
+            base.clone().node("defaultNetworks", json!(["named"])),
             "evil",
         ),
         (
@@ -714,11 +718,11 @@ fn the_nodes_own_policy_restricts_the_networks_that_its_configuration_names() {
 }
 
 #[test]
-fn what_is_on_disk_is_not_taken_from_who_answers_for_definitions() {
+fn a_configuration_on_disk_comes_before_the_answer_of_the_cluster() {
     let folder = tempfile::tempdir().unwrap();
     let file = r#"{"cniVersion":"1.0.0","name":"own","type":"bridge"}"#;
     std::fs::write(folder.path().join("10.conf"), file).unwrap();
-    let told = |config: Option<&str>| {
+    let answered = |config: Option<&str>| {
         let mut story = story()
             .define(
                 "kube-system/own",
@@ -730,8 +734,11 @@ fn what_is_on_disk_is_not_taken_from_who_answers_for_definitions() {
         story.node.remove("delegates");
         story
     };
-    assert_eq!(told(Some("evil")).attached(), ["own (eth0)", "own (net1)"]);
-    for story in [told(Some("evil")), told(None)] {
+    assert_eq!(
+        answered(Some("evil")).attached(),
+        ["own (eth0)", "own (net1)"]
+    );
+    for story in [answered(Some("evil")), answered(None)] {
         for attachment in story.plan().attachments {
             let plugin = attachment.config.plugins()[0].plugin_type();
             assert_eq!(plugin.as_str(), "bridge");
@@ -739,7 +746,7 @@ fn what_is_on_disk_is_not_taken_from_who_answers_for_definitions() {
     }
     // One that leaves its configuration to the disk still says what the network is called.
     let words = ["kube-system/own (eth0)", "kube-system/own (net1)"];
-    assert_eq!(told(None).attached(), words);
+    assert_eq!(answered(None).attached(), words);
 }
 
 /// What a pod asks for: the annotation's key and value, and the capability with its value.
@@ -788,7 +795,7 @@ fn asking(key: &str, value: &str) -> String {
 // clause: NPWG-1.3 §4.1.2.1.10.2 runtimeConfig
 // clause: NPWG-1.3 §4.1.2.1.10.2 declared
 #[test]
-fn what_is_asked_for_goes_to_a_plugin_that_declares_it_or_fails() {
+fn a_request_goes_to_a_plugin_that_declares_it_or_fails() {
     for (key, value, capability, given) in REQUESTS {
         let chain = |declared: Value| {
             json!({"cniVersion": "1.0.0", "plugins": [
@@ -815,7 +822,7 @@ fn what_is_asked_for_goes_to_a_plugin_that_declares_it_or_fails() {
 }
 
 #[test]
-fn addresses_that_nobody_declares_go_as_arguments_where_the_node_says_so() {
+fn undeclared_addresses_go_as_arguments_with_undeclared_args() {
     let story = story()
         .macvlan("pods/net", &[])
         .node("undeclared", json!("args"));
@@ -836,7 +843,7 @@ fn addresses_that_nobody_declares_go_as_arguments_where_the_node_says_so() {
 
 /// Multus sends both, and there are plugins that declare a capability and read the variable.
 #[test]
-fn addresses_go_by_variables_beside_the_capability_where_the_node_says_so() {
+fn addresses_go_by_variables_too_with_undeclared_args() {
     let story = story().node("undeclared", json!("args"));
     for (key, value, variable, text) in [
         (
@@ -881,7 +888,7 @@ fn version_1_0_passes_addresses_in_args_whatever_is_declared() {
 
 // clause: NPWG-1.3 §4.1.2.1.6.2 priority: the pod's own cni-args win
 #[test]
-fn what_a_pod_puts_into_cni_args_is_kept_as_it_is_written() {
+fn the_pods_cni_args_stay_as_written() {
     let attachment = story()
         .macvlan("pods/net", &[])
         .node("npwgVersion", json!("1.0"))
@@ -894,7 +901,7 @@ fn what_a_pod_puts_into_cni_args_is_kept_as_it_is_written() {
 }
 
 #[test]
-fn a_definition_whose_args_have_no_room_for_the_pods_is_refused_before_anything_runs() {
+fn args_without_room_for_the_pods_are_refused_before_anything_runs() {
     let story = |args: Value| {
         story()
             .define("pods/net", Some(json!({"type": "macvlan", "args": args})))
@@ -974,7 +981,7 @@ fn an_invalid_annotation_is_ignored_with_a_warning_or_refused() {
 
 // clause: NPWG-1.3 §7.5
 #[test]
-fn what_the_runtime_configures_is_the_cluster_networks_alone() {
+fn the_runtimes_configuration_is_for_the_cluster_network_only() {
     let mappings = json!([{"hostPort": 1, "containerPort": 2, "protocol": "tcp"}]);
     let story = Story {
         runtime_config: json!({"portMappings": mappings, "dns": {"searches": ["x"]}}),
@@ -1031,7 +1038,7 @@ fn an_annotation_may_replace_the_cluster_network() {
     assert_eq!(
         plan.problems,
         [],
-        "nobody declares ips, and it goes as arguments"
+        "no plugin declares ips, so they go as arguments"
     );
     assert_eq!(plan.attachments[0].extra_args[0].0, "IP");
 
@@ -1059,7 +1066,7 @@ fn an_annotation_may_replace_the_cluster_network() {
 // clause: NPWG-1.3 §4.1.2.1.11.1 honoured
 // clause: NPWG-1.3 §4.1.2.1.11.1 with ips
 #[test]
-fn a_claim_gives_addresses_to_those_who_take_them() {
+fn a_claim_gives_addresses_to_networks_that_declare_ips() {
     let story = story()
         .macvlan("pods/net", &["ips"])
         .macvlan("pods/plain", &[])
@@ -1100,7 +1107,7 @@ fn a_default_route_belongs_to_its_attachment() {
 
 // clause: NPWG-1.3 §4.1.2.1.9 once: over both annotations
 #[test]
-fn the_cluster_networks_replacement_and_another_may_not_both_have_the_default_route() {
+fn only_one_network_of_both_annotations_may_have_the_default_route() {
     let routed = r#"[{"name":"net","namespace":"pods","default-route":["10.0.0.1"]}]"#;
     let story = story()
         .macvlan("pods/net", &[])
@@ -1122,7 +1129,7 @@ fn the_cluster_networks_replacement_and_another_may_not_both_have_the_default_ro
 }
 
 #[test]
-fn a_mac_is_asked_for_once_on_a_network() {
+fn a_mac_is_requested_once_on_a_network() {
     let story = story()
         .macvlan("pods/a", &["mac"])
         .macvlan("pods/b", &["mac"]);
@@ -1172,7 +1179,7 @@ fn with_resource(mut story: Story, name: &str, capabilities: &[&str]) -> Story {
 // clause: DEVINFO-1.1.0 §5.1.1: the full path, for those that declare the capability
 // clause: DEVINFO-1.1.0 §4.2.1 unique
 #[test]
-fn a_device_is_told_by_keys_and_by_capabilities() {
+fn plugins_get_their_device_by_keys_and_by_capabilities() {
     let story = with_resource(story(), "pods/vf", &["deviceID", "CNIDeviceInfoFile"]);
     let attachment = story.networks("vf").second();
     let device = attachment.device.unwrap();
@@ -1191,8 +1198,8 @@ fn a_device_is_told_by_keys_and_by_capabilities() {
     assert_eq!(attachment.device_info_file.unwrap().to_str(), Some(path));
     let args = &attachment.capability_args;
     assert_eq!(args.get("deviceID").unwrap().get(), id);
-    let told = args.get("CNIDeviceInfoFile").unwrap().get();
-    assert_eq!(told, format!("{path:?}"));
+    let file = args.get("CNIDeviceInfoFile").unwrap().get();
+    assert_eq!(file, format!("{path:?}"));
 }
 
 #[test]
@@ -1227,7 +1234,7 @@ fn default_and_secondary_networks_share_one_allocation() {
 }
 
 #[test]
-fn devices_that_do_not_suffice_are_code_104() {
+fn too_few_devices_are_code_104() {
     let story = with_resource(story(), "pods/vf", &[]).networks("vf,vf,vf");
     let (code, place, reason) = story.problem();
     assert_eq!((code, place.as_str()), (104, "network pods/vf (net3)"));
