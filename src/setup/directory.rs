@@ -251,7 +251,8 @@ mod tests {
     #[test]
     fn a_broken_first_file_is_no_network_and_hides_those_behind_it() {
         use ConfFileProblem as P;
-        let is_problem: [(&str, fn(&P) -> bool); 5] = [
+        type IsExpected = fn(&P) -> bool;
+        let is_problem: [(&str, IsExpected); 5] = [
             ("", |it| matches!(it, P::Json(JsonError::Empty))),
             ("{", |it| matches!(it, P::Json(JsonError::Syntax(_)))),
             (r#"{"name":"a","plugins":[]}"#, |it| {

@@ -118,7 +118,8 @@ fn a_named_file_must_hold_a_network() {
         NoNetwork::NamedInvalid { file, .. } => file == Path::new("/10-b.conf"),
         _ => false,
     };
-    let cases: [(&str, &str, Option<&dyn Fn(&NoNetwork) -> bool>); 4] = [
+    type IsExpected<'a> = &'a dyn Fn(&NoNetwork) -> bool;
+    let cases: [(&str, &str, Option<IsExpected<'_>>); 4] = [
         ("/20-c.conf", BRIDGE, Some(&is_missing)),
         ("/10-b.conf", "{", Some(&is_invalid)),
         ("/10-b.conf", BRIDGE, None),

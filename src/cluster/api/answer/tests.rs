@@ -120,7 +120,8 @@ fn another_pod_another_node_and_no_pod_are_refused_after_a_second_look() {
     let is_other_pod = |error: &ClusterError| matches!(error, ClusterError::OtherPod { asked, known, .. } if asked == "u" && known == "other");
     let is_other_node = |error: &ClusterError| matches!(error, ClusterError::OtherNode { node, ours, .. } if node == "node-b" && ours == "node-a");
     let is_unknown = |error: &ClusterError| matches!(error, ClusterError::UnknownPod { pod, place: Place::ApiServer } if pod == "a/web");
-    let table: [(_, &dyn Fn(&ClusterError) -> bool); 3] = [
+    type IsExpected<'a> = &'a dyn Fn(&ClusterError) -> bool;
+    let table: [(_, IsExpected<'_>); 3] = [
         (pod("other", "node-a", "x"), &is_other_pod),
         (pod("u", "node-b", "x"), &is_other_node),
         (None, &is_unknown),
