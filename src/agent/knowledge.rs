@@ -39,7 +39,7 @@ const PODS: usize = 2;
 pub(super) struct Knowledge {
     /// This node.
     pub(super) node: String,
-    /// LookupKind is known.
+    /// The objects that are known.
     pub(super) cache: Rc<Cache>,
     /// The room of answers that are being written, in KiB.
     pub(super) room: Semaphore,
@@ -51,7 +51,7 @@ pub(super) struct Knowledge {
     pub(super) pod_turns: Semaphore,
     /// The API server.
     connection: Rc<ApiConnection>,
-    /// LookupKind is counted.
+    /// The counters.
     metrics: Rc<Metrics>,
     /// The connection to kubelet, as the last question named it.
     kubelet: RefCell<Option<Rc<PodResources>>>,
@@ -234,7 +234,7 @@ impl Knowledge {
             for object in selected {
                 if !kept.has(&object) {
                     let reading = kept.reading(&object);
-                    // LookupKind goes wrong shows when the pod is attached.
+                    // Errors come up when the pod is attached.
                     reading.get_or_init(|| this.read_to_keep(&object)).await;
                     kept.read(&object, &reading);
                 }

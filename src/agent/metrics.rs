@@ -1,4 +1,4 @@
-//! LookupKind is counted, for Prometheus (`docs/metrics.md`).
+//! The metrics of the agent, for Prometheus (`docs/metrics.md`).
 
 mod calls;
 mod doctor;
@@ -54,7 +54,7 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Everything at zero.
+    /// Metrics at zero.
     pub(super) fn new() -> Metrics {
         let mut metrics = Metrics {
             registry: Registry::default(),
@@ -177,12 +177,12 @@ impl Metrics {
         self.doctor.register(registry);
     }
 
-    /// `doctor` has looked at the node.
+    /// Sets the findings of `doctor`.
     pub(super) fn examined(&self, examination: &Examination) {
         self.doctor.ran(examination);
     }
 
-    /// How far the installation is: one series, whatever it was before.
+    /// Sets the state of the installation, in one series.
     pub(super) fn installation(&self, state: &str) {
         self.installation.clear();
         let state = calls::label(state).into_owned();
@@ -191,14 +191,14 @@ impl Metrics {
             .set(1);
     }
 
-    /// A watch has failed.
+    /// Counts a failed watch.
     pub(super) fn watch_failed(&self, kind: &'static str) {
         self.watch_failures
             .get_or_create(&KindLabels { kind })
             .inc();
     }
 
-    /// A plugin's call is over.
+    /// Counts a finished call of the plugin.
     pub(super) fn over(&self, figures: &Figures) {
         self.calls.count(figures);
         if let Some(seconds) = figures.agent_silent {
@@ -256,7 +256,7 @@ impl Metrics {
         self.owed.set(gauge(writes));
     }
 
-    /// The whole page; `devices` as kubelet has them now.
+    /// The whole page, with the devices that kubelet reports.
     pub(super) fn page(&self, cache: &Cache, devices: &[Usage], form: Exposition) -> String {
         self.devices.clear();
         for usage in devices {

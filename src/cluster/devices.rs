@@ -1,4 +1,4 @@
-//! Whether a pod's devices matter to an answer, and kubelet's words about them.
+//! Whether a pod's devices matter to an answer, and which ones kubelet allocated.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,14 @@ use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
 
-/// The resources whose devices the networks in question use, besides those that the cluster itself
-/// knows; `None` when nobody has to be asked: most pods use none.
+/// The resources whose devices the question's networks use, except those that the cluster itself
+/// knows; `None` when kubelet need not be asked, since most pods use none.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
     let namespace = question.pod.as_ref().map_or("", |pod| &pod.namespace);
     let selected = annotations.references(namespace, &question.multus_namespace, question.dialect);
-    // An answer may hold definitions that were not asked for.
+    // An answer may hold definitions that the question did not name.
     let named: HashSet<&ObjectRef> = question.networks.iter().chain(&selected).collect();
     let definitions = answer.definitions.iter();
     let mut resources: Vec<&str> = definitions
@@ -28,8 +28,8 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
     (names_one || !resources.is_empty()).then_some(resources)
 }
 
-/// Leaves out what containers of a pod with many request besides devices of its networks. Returns
-/// whether no more is left than an answer may have.
+/// Drops the requests of a pod with many containers that are not for devices of its networks. Returns
+/// whether the rest fits into an answer.
 pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
     if fits(answer) {
         return true;
@@ -57,7 +57,7 @@ fn fits(answer: &Answer) -> bool {
     })
 }
 
-/// Asks kubelet, where the answer needs it and nobody has asked yet.
+/// Asks kubelet, where the answer needs devices and does not have them yet.
 pub(super) fn ask_kubelet(question: &Question, answer: &mut Answer) {
     let (Some(name), Some(socket)) = (&question.pod, &question.kubelet) else {
         return;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn kubelet_is_asked_only_when_a_network_uses_devices_that_nobody_else_knows() {
+    fn kubelet_is_asked_only_for_devices_that_the_manifest_does_not_name() {
         let named = r#"[{"name":"n","deviceID":"0000:01:10.0"}]"#;
         for (resource, annotation, manifest, expected) in [
             (None, "n", &[][..], None),

@@ -1,7 +1,7 @@
-//! What one call of the plugin took, told when it is over to whoever counts.
+//! The figures of one call of the plugin, which the agent counts when the call is over.
 //!
-//! The plugin keeps no count of its own: it lives for milliseconds. Words that a release does not
-//! know yet are counted as they are, so plugin and agent need not be of one release.
+//! The plugin has no counters of its own: it lives for milliseconds. Words that a release does not
+//! know are counted as they are, so plugin and agent may be of different releases.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 
-/// A word of ours, or of another release.
+/// A word of this release, or of another.
 type Word = Cow<'static, str>;
 
 /// One call.
@@ -21,30 +21,30 @@ pub struct Figures {
     pub verb: Word,
     /// The pod, `namespace/name`, where the runtime names one.
     pub pod: Option<String>,
-    /// What the runtime calls the sandbox, where the call is about one.
+    /// The container ID of the sandbox, where the call is about one.
     pub container: Option<String>,
-    /// The code of its failure; 0 when all is well.
+    /// The CNI code of its failure; 0 for success.
     pub code: u32,
-    /// What the runtime was told of the failure.
+    /// The message of its failure, as in the answer to the runtime.
     pub failure: Option<String>,
-    /// What was done last before it, [`Phase::as_str`].
+    /// The last phase before the failure, [`Phase::as_str`].
     pub last: Option<Word>,
-    /// From the call's begin to its answer, in microseconds.
+    /// The time from the start of the call to its answer, in microseconds.
     pub took: u64,
-    /// What it spent its time on.
+    /// The time of each phase.
     pub phases: Vec<PhaseFigure>,
-    /// The attachments that something was done to, each by its network.
+    /// The attachments that the call changed, each by its network.
     pub networks: Vec<NetworkFigure>,
     /// Every plugin that was called.
     pub plugins: Vec<PluginFigure>,
-    /// How much is on record, where the call counted it: every verb but ADD.
+    /// The size of the journal, where the call counted it: on every verb but ADD.
     pub on_record: Option<OnRecord>,
-    /// For how many seconds the agent had not answered, where this call found it back.
+    /// For how many seconds the agent had not answered, where this call is the first to reach it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_silent: Option<u64>,
 }
 
-/// How much the journal holds.
+/// The size of the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OnRecord {
@@ -52,7 +52,7 @@ pub struct OnRecord {
     pub attachments: u64,
     /// Detachments that failed and are still owed.
     pub owed: u64,
-    /// The addresses of devices that are not as they were before a pod had them.
+    /// The addresses of devices that could not be restored after a pod.
     pub unrestored: Vec<String>,
 }
 
@@ -65,15 +65,15 @@ pub struct PhaseFigure {
     pub took: u64,
 }
 
-/// What became of one attachment.
+/// The outcome for one attachment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkFigure {
     /// `namespace/definition`, or the cluster network's CNI name.
     pub network: String,
-    /// Whether there is no network of that name, as far as is known: pods may name any.
+    /// Whether no network of that name is known: pods may name any.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
-    /// Whether all went well.
+    /// Whether it succeeded.
     pub done: bool,
 }
 
@@ -82,19 +82,19 @@ pub struct NetworkFigure {
 pub struct PluginFigure {
     /// Its type, which is its program's name.
     pub plugin: String,
-    /// What it was to do.
+    /// The verb.
     pub verb: Word,
-    /// Whether it did.
+    /// Whether it succeeded.
     pub done: bool,
     /// In microseconds.
     pub took: u64,
 }
 
-/// What `doctor` found on this node.
+/// The findings of `doctor` on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Examination {
-    /// Every check, those that found nothing among them.
+    /// Every check, also those without findings.
     #[serde(deserialize_with = "bounded::list::<_, _, MOST_CHECKS>")]
     pub checks: Vec<CheckFigure>,
 }
@@ -102,19 +102,19 @@ pub struct Examination {
 /// How many checks a release may have.
 const MOST_CHECKS: usize = 64;
 
-/// What came of one check.
+/// The findings of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckFigure {
     /// Its name.
     pub check: Word,
-    /// How much it found.
+    /// How many findings it has.
     pub findings: u64,
 }
 
-/// What a call spends its time on.
+/// A phase of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Asking the cluster: pod, definitions, claims, devices.
+    /// Asking the cluster for pod, definitions, claims and devices.
     Question,
     /// Waiting until kubelet's record shows the pod's devices.
     Devices,
@@ -126,13 +126,13 @@ pub enum Phase {
     Journal,
     /// Running plugins.
     Delegates,
-    /// Proving what came of it.
+    /// Verifying the attachments.
     Verify,
     /// Default routes.
     Routes,
     /// Leaving status and events for the agent, or writing them.
     Publish,
-    /// Taking back what was attached before something failed.
+    /// Rolling back attachments after a failure.
     Unwind,
 }
 
@@ -154,7 +154,7 @@ impl Phase {
     }
 }
 
-/// Microseconds, as figures are told.
+/// A time in microseconds, for figures.
 pub fn microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The embedded cluster: a folder of manifests in, files below `status/` out.
+//! The embedded cluster: manifests in a folder, and files below `status/` for the outcomes.
 
 mod pod;
 mod status;
@@ -14,10 +14,10 @@ use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
 const DEFINITION: &str = "NetworkAttachmentDefinition";
 const CLAIM: &str = "IPAMClaim";
-/// How long reading the folder may take for a look at the whole node.
+/// How long reading the folder may take for a census.
 const CENSUS_WITHIN: Duration = Duration::from_secs(30);
 
-/// A folder that is the cluster.
+/// A folder in place of a cluster.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -89,7 +89,7 @@ impl Cluster for Folder {
         Ok(answer)
     }
 
-    /// A folder is one node.
+    /// The folder has the manifests of one node.
     fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
         let manifests = self.read(Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {

@@ -1,13 +1,12 @@
-//! What plugin and agent say to each other: one frame a message, over a unix socket.
+//! The messages between plugin and agent: one frame per message, over a unix socket.
 //!
 //! ```text
 //! 'J' 'F' │ version, 2 bytes │ length, 4 bytes │ JSON of that length      (big-endian)
 //! ```
 //!
-//! The version is that of the frame and of what messages mean. It changes only when an older side
-//! would misunderstand: keys that are added are ignored by those who do not know them, and keys
-//! that are missing have defaults, so that plugin and agent of neighbouring releases work
-//! together while a node is upgraded.
+//! The version is that of the frame and of the meaning of messages. It changes only when an older side
+//! would misunderstand. A release ignores keys that it does not know, and missing keys have defaults,
+//! so that plugin and agent of neighbouring releases work together while a node is upgraded.
 
 mod error;
 
@@ -24,60 +23,60 @@ use super::{Answer, Census, Examination, Figures, Installation, Publication, Que
 use crate::bounded;
 use crate::npwg::{Definition, ObjectRef};
 
-/// The version that is spoken here.
+/// The version of this release.
 pub const VERSION: u16 = 1;
-/// The size of what stands before the JSON, in bytes.
+/// The size of the header before the JSON, in bytes.
 pub const HEADER: usize = 8;
 /// The largest message to the agent, in bytes: two annotations, of 256 KiB in all, escaped.
 pub const MAX_TO_AGENT: usize = 1 << 20;
-/// The largest message from the agent, in bytes: a few of the largest definitions that etcd
-/// keeps, escaped.
+/// The largest message from the agent, in bytes: a few of the largest definitions that etcd allows,
+/// escaped.
 pub const MAX_FROM_AGENT: usize = 16 << 20;
 
-/// What a definition's frame holds beside its configuration, in bytes: names.
+/// The room for names in the frame of a definition, in bytes.
 const BESIDE_CONFIG: usize = 2 << 10;
 
 const MAGIC: [u8; 2] = *b"JF";
 
-/// What the plugin says.
+/// A message of the plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToAgent {
-    /// A question, to be answered.
+    /// A question; answered by [`FromAgent::Answer`].
     Question(Question),
-    /// Something is owed on disk. There is no answer: the agent sets to work when the connection
-    /// ends, since then the runtime has its own.
+    /// A write is owed on disk. There is no answer: the agent publishes it when the connection ends,
+    /// since then the runtime has the answer of the call.
     Owed,
-    /// A call is over, and this is what it took. There is no answer, and what does not arrive is
+    /// The figures of a finished call. There is no answer, and calls whose figures do not arrive are
     /// not counted.
     Over(Box<Figures>),
-    /// `doctor` has looked at the node, and this is what it found. There is no answer, and an agent
-    /// that does not know the message refuses it.
+    /// The findings of `doctor` on the node. There is no answer, and an agent that does not know the
+    /// message refuses it.
     Examined(Examination),
-    /// Something is to be told that could not be kept on disk; answered by [`FromAgent::Kept`].
+    /// A publication that the disk did not take; answered by [`FromAgent::Kept`].
     Keep(Publication),
-    /// Who is there, on this node; answered by [`FromAgent::Census`].
+    /// A request for the names of pods and definitions; answered by [`FromAgent::Census`].
     Census,
-    /// The pods of this node alone; answered by [`FromAgent::Census`].
+    /// A request for the names of pods alone; answered by [`FromAgent::Census`].
     Pods,
-    /// How far the installation on this node is. There is no answer.
+    /// The state of the installation on this node. There is no answer.
     Installation(Installation),
 }
 
-/// What the agent says.
+/// A message of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromAgent {
-    /// A definition of the answer that follows, which holds it without its configuration. Only
-    /// where the question says that it may be so.
+    /// A definition of the answer that follows, which holds it without its configuration. Only where
+    /// the question allows it.
     Definition(Box<(ObjectRef, Definition)>),
     /// The answer to a question.
     Answer(Box<Answer>),
-    /// It is kept, as long as this agent lives.
+    /// The agent keeps the publication as long as it lives.
     Kept,
-    /// Who is there.
+    /// The names of pods and definitions.
     Census(Box<Census>),
-    /// There is no answer, for a reason in one line.
+    /// A refusal, with the reason in one line.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     Refused(String),
 }
@@ -90,8 +89,8 @@ pub fn encode<T: Serialize>(message: &T, limit: usize) -> Result<Vec<u8>, FrameE
     encode_into(Vec::new(), message, limit)
 }
 
-/// Makes a frame of a definition whose configuration may be long, with no more memory than it needs:
-/// [`FromAgent::Definition`] for who reads it.
+/// Makes the frame of a definition whose configuration may be long, with no more memory than needed.
+/// The plugin reads it as [`FromAgent::Definition`].
 ///
 /// # Errors
 /// As [`encode`].
@@ -135,7 +134,7 @@ fn encode_into<T: Serialize>(
 /// The length of the JSON that follows a header.
 ///
 /// # Errors
-/// When it is no header, of another version, or announces more than `limit`.
+/// When the header is foreign, of another version, or announces more than `limit`.
 pub fn length(header: [u8; HEADER], limit: usize) -> Result<usize, FrameError> {
     let [j, f, v0, v1, l0, l1, l2, l3] = header;
     if [j, f] != MAGIC {
@@ -152,7 +151,7 @@ pub fn length(header: [u8; HEADER], limit: usize) -> Result<usize, FrameError> {
     Ok(length)
 }
 
-/// Reads one message and waits for it.
+/// Waits for one message and reads it.
 ///
 /// # Errors
 /// As [`length`], and when the stream ends or does not hold such a message.

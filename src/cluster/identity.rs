@@ -1,6 +1,7 @@
-//! Whether the pod that the cluster knows is the one that the runtime means.
+//! Whether a pod of the cluster is the pod that the runtime means.
 
-/// Where kubelet has a pod from: `api`, or a file or an address of its own.
+/// The annotation with the source from which kubelet has a pod: `api`, or a file or an address of its
+/// own.
 const SOURCE: &str = "kubernetes.io/config.source";
 /// The annotation of a mirror pod that holds the static pod's UID.
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -11,8 +12,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The names that a pod goes by: the API's UID and, for the mirror of a static pod, the UID that
-/// kubelet and the runtime know it by.
+/// The UIDs of a pod: that of the API and, for the mirror of a static pod, that of kubelet and the
+/// runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// `metadata.uid`.
@@ -35,15 +36,15 @@ impl Identity {
         }
     }
 
-    /// Whether the runtime's `K8S_POD_UID` means this pod; one that was not told means any.
+    /// Whether the runtime's `K8S_POD_UID` means this pod. Without one, the runtime may mean any.
     pub fn is(&self, asked: Option<&str>) -> bool {
         asked.is_none_or(|asked| asked == self.uid || Some(asked) == self.mirrors.as_deref())
     }
 }
 
-/// Whether kubelet itself says in these annotations, which the runtime hands over, that the pod
-/// called `uid` is a static one: kubelet has it from a file of its own, and the API server knows at
-/// most its mirror. The annotations of an object in the API prove nothing of that kind.
+/// Whether kubelet marks the pod with this `uid` as a static one in these annotations, which come from
+/// the runtime: kubelet has it from a file of its own, and the API server knows at most its mirror.
+/// The annotations of an object in the API do not prove it.
 pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool {
     let source = kubelets.get(SOURCE).map(String::as_str);
     source.is_some_and(|source| source != "api")
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_static_pod_is_one_that_kubelet_has_from_elsewhere_and_knows_by_its_hash() {
+    fn a_static_pod_has_another_source_than_the_api_and_its_hash_as_uid() {
         let hash = "0f4e95722eac8ac020f944d9ddf89dd7";
         let kubelets = |source: &str, hash: &str| {
             BTreeMap::from([(SOURCE.into(), source.into()), (HASH.into(), hash.into())])
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_pod_goes_by_two_uids_and_any_other_by_one() {
+    fn a_mirror_pod_has_two_uids_and_any_other_pod_has_one() {
         let hash = "0f4e95722eac8ac020f944d9ddf89dd7";
         let mirror =
             |hash: &str| BTreeMap::from([(MIRROR.into(), hash.into()), (HASH.into(), hash.into())]);

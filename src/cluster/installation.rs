@@ -1,10 +1,10 @@
-//! What the installer says of its node, for the cluster to see.
+//! The installer's report about its node, which the agent publishes.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// How far the installation on a node is.
+/// The state of the installation on a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Installation {
@@ -12,27 +12,27 @@ pub struct Installation {
     pub state: Cow<'static, str>,
     /// Why, in one line.
     pub message: String,
-    /// Whether it has changed since it was said last.
+    /// Whether it has changed since the last report.
     pub is_news: bool,
 }
 
-/// How far it is.
+/// The states of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstallationState {
-    /// Binary and configuration are in their places.
+    /// Binary and configuration are installed.
     Installed,
     /// The cluster network's configuration is missing.
     NoNetwork,
-    /// The node is Multus', and stays so.
+    /// Multus runs the node, and the installer leaves it so.
     Multus,
-    /// The node is Multus', and is to be taken over once nothing is in the way.
+    /// Multus runs the node. The installer takes over once no obstacle is left.
     MigrationWaits,
-    /// The installer has ended with an error.
+    /// The installer ended with an error.
     Failed,
 }
 
 impl InstallationState {
-    /// As metrics name it.
+    /// Its name in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             InstallationState::Installed => "installed",

@@ -1,4 +1,4 @@
-//! A pod: what it is called, what it asks for, and what else is known of it.
+//! A pod: its name, its annotations, and its containers with their requests.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::bounded;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, Dialect, NETWORKS_ANNOTATION, ObjectRef, Selection};
 
-/// A pod as the runtime names it.
+/// The name of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PodName {
     /// Its namespace.
@@ -25,7 +25,7 @@ impl fmt::Display for PodName {
     }
 }
 
-/// The annotations that matter here.
+/// The annotations that select networks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodAnnotations {
     /// [`NETWORKS_ANNOTATION`].
@@ -48,8 +48,8 @@ impl PodAnnotations {
         }
     }
 
-    /// The same for a question. In what selects anything, a control character separates words and
-    /// no more: a space does as well, and takes an octet in JSON instead of six.
+    /// The annotations for a question, with spaces for control characters. Both only separate words,
+    /// and a space takes one byte in JSON instead of six.
     pub fn to_ask_about(&self) -> PodAnnotations {
         let spaced = |text: &String| text.replace(|it: char| it < ' ', " ");
         PodAnnotations {
@@ -58,8 +58,8 @@ impl PodAnnotations {
         }
     }
 
-    /// What the annotations ask for, that in place of the cluster network first. What is no valid
-    /// annotation asks for nothing: the plan says so later.
+    /// The selections of the annotations, the replacement of the cluster network first. An invalid
+    /// annotation has none: the plan reports it later.
     fn selections(
         &self,
         namespace: &str,
@@ -90,7 +90,7 @@ impl PodAnnotations {
             .collect()
     }
 
-    /// Whether they may have the key `deviceID` anywhere.
+    /// Whether they may contain the key `deviceID`.
     pub fn may_name_devices(&self) -> bool {
         let texts = [&self.networks, &self.default_network];
         let mut texts = texts.into_iter().flatten();
@@ -100,7 +100,7 @@ impl PodAnnotations {
     /// Every claim that the annotations name, by its name in the pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
         let mut known = HashSet::new();
-        // Whichever namespace a bare name would be looked up in, the claim is in the pod's own.
+        // A claim is in the pod's own namespace, wherever a bare network is looked up.
         self.selections(namespace, namespace, dialect)
             .filter_map(|selection| selection.ipam_claim)
             .filter(|claim| known.insert(claim.clone()))
@@ -108,7 +108,7 @@ impl PodAnnotations {
     }
 }
 
-/// What is known of a pod.
+/// A pod as an answer has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pod {
@@ -117,9 +117,9 @@ pub struct Pod {
     pub uid: Option<String>,
     /// The annotations that matter.
     pub annotations: PodAnnotations,
-    /// The devices that kubelet gave it, by resource name, where the cluster knows them itself
-    /// (`jackfield.io/devices` of a manifest). Nobody else says so: whose devices they are is
-    /// kubelet's to say, in files of its own.
+    /// The devices that kubelet allocated to it, by resource name, where a manifest has them
+    /// (`jackfield.io/devices`). An agent cannot set them: only kubelet's own files say which devices
+    /// a pod has.
     #[serde(skip_deserializing)]
     pub devices: BTreeMap<String, Vec<String>>,
     /// Its containers that request extended resources, in their order.
@@ -129,8 +129,8 @@ pub struct Pod {
     pub has_claims: bool,
 }
 
-/// How many requests of a pod's containers count, and how many of its containers. The agent refuses
-/// a pod with more for its networks, and an answer is cut there.
+/// How many requests and how many containers of a pod an answer may have; the reader drops others. The
+/// agent refuses a pod with more that concern its networks.
 pub(super) const MOST_REQUESTS: usize = 256;
 pub(super) const MOST_CONTAINERS: usize = 256;
 /// The longest name of a container or a resource, in bytes.
@@ -149,14 +149,14 @@ fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Container>, D::
 /// A container that devices may have been allocated to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
-    /// Its name, by which kubelet keeps its devices.
+    /// Its name, under which kubelet records its devices.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub name: String,
-    /// How many devices it asks for, by the resource's name.
+    /// How many devices it requests, by the resource's name.
     #[serde(deserialize_with = "bounded::counts::<_, MOST_REQUESTS, LONGEST_NAME>")]
     pub requests: BTreeMap<String, u64>,
-    /// Whether it runs to completion before the others start: kubelet hands its devices on to
-    /// them. A side-car does not.
+    /// Whether it runs to completion before the others start, so that kubelet allocates its devices to
+    /// them again. A side-car does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_first: bool,
 }

@@ -1,4 +1,4 @@
-//! LookupKind plugins tell of their calls.
+//! Metrics of the plugin's calls.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -14,8 +14,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::cluster::Figures;
 
-/// Series are kept for as many networks, plugins and words each; what comes later is counted
-/// together as [`OTHER`], so that no definition's name can fill the agent's memory.
+/// How many networks, plugins and words have series of their own. Later ones are counted together as
+/// [`OTHER`], so that names of definitions cannot fill the agent's memory.
 pub(super) const MOST: usize = 256;
 /// The longest value of a label, in bytes: a definition's namespace and name.
 const LONGEST: usize = 320;
@@ -192,7 +192,7 @@ fn seconds(microseconds: u64) -> f64 {
     Duration::from_micros(microseconds).as_secs_f64()
 }
 
-/// A text of others as the value of a label.
+/// A foreign text as the value of a label.
 pub(super) fn label(text: &str) -> Cow<'_, str> {
     printable(text, LONGEST)
 }
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn however_many_networks_there_are_the_series_are_not() {
+    fn the_number_of_series_has_a_limit() {
         let known = LabelValues::default();
         let words: BTreeSet<Label> = (0..MOST * 4)
             .map(|number| known.word(&format!("a/n{number}")))

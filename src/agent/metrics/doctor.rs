@@ -1,4 +1,4 @@
-//! LookupKind the last `jackfield doctor` on this node found.
+//! The findings of the last `jackfield doctor` on this node.
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Doctor {
         );
     }
 
-    /// It was run just now; what it found takes the place of what the run before found.
+    /// Replaces the findings of the previous run, and sets the time of the last run to now.
     pub(super) fn ran(&self, examination: &Examination) {
         self.findings.clear();
         for of in &examination.checks {
@@ -55,7 +55,7 @@ impl Doctor {
     }
 }
 
-/// A time since 1970 in seconds; not shown before it has come.
+/// A time since 1970 in seconds; not on the page while it is 0.
 #[derive(Debug, Default, Clone)]
 struct Time(Arc<AtomicI64>);
 

@@ -73,7 +73,7 @@ struct AsText<'a> {
     page: &'a mut String,
     /// The line that is being written.
     line: String,
-    /// LookupKind the metric means, until its type is known.
+    /// The help text of the metric, until its type is known.
     help: String,
 }
 
@@ -129,7 +129,7 @@ mod tests {
     use super::Exposition::{OpenMetrics, Text};
     use super::*;
 
-    /// LookupKind Prometheus 3.5, 2.53 and 2.4 send, a browser, curl, and others.
+    /// The headers of Prometheus 3.5, 2.53 and 2.4, a browser, curl, and others.
     #[test]
     fn open_metrics_is_for_a_scraper_that_takes_it() {
         for (accept, expected) in [

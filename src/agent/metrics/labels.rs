@@ -1,8 +1,8 @@
-//! LookupKind tells the series of a metric apart.
+//! The labels of series.
 
 use prometheus_client::encoding::EncodeLabelSet;
 
-/// LookupKind is looked up.
+/// The kind of an object that is looked up.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::agent) enum LookupKind {
     /// A pod.
@@ -23,7 +23,7 @@ impl LookupKind {
     }
 }
 
-/// Where it was found, or not.
+/// Where an object is looked up.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::agent) enum LookupOrigin {
     /// In the cache: no request.
@@ -41,10 +41,10 @@ impl LookupOrigin {
     }
 }
 
-/// LookupKind came of an owed write.
+/// The outcome of an owed write.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::agent) enum PublicationOutcome {
-    /// It was made.
+    /// It is published.
     Published,
     /// Its pod is gone.
     PodGone,

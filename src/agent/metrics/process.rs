@@ -1,4 +1,4 @@
-//! LookupKind the agent itself takes, by the names that Prometheus' client libraries have for it.
+//! The resources of the agent itself, under the names of Prometheus' client libraries.
 
 use std::fmt;
 use std::fs;
@@ -98,7 +98,7 @@ impl Page<'_> {
         )
     }
 
-    /// LookupKind the kernel does not say is left out.
+    /// Values that the kernel does not report are left out.
     fn gauge(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! A pod of a manifest, as kubelet would have it.
+//! A pod of a manifest, as kubelet would report it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cluster::manifests::{Manifest, Manifests};
 use crate::cluster::{ClusterError, Container, Pod, PodAnnotations, PodName};
 
-/// What kubelet would have allocated, written by hand into a manifest.
+/// The annotation with the devices that kubelet would have allocated.
 const DEVICES: &str = "jackfield.io/devices";
 
 /// The pod of that name, where there is one.
@@ -39,9 +39,9 @@ pub(super) fn find(manifests: &Manifests, name: &PodName) -> Result<Option<Pod>,
     }))
 }
 
-/// The containers that request extended resources, those that run to completion first, as kubelet
-/// has them. A name with `/` is an extended resource's; what counts is the limit, which for these
-/// is the request.
+/// The containers that request extended resources, those that run to completion first, in kubelet's
+/// order. A name with `/` is an extended resource's. For these the limit counts, which is the request
+/// too.
 fn containers(pod: &Value) -> Vec<Container> {
     let lists = [("/spec/initContainers", true), ("/spec/containers", false)];
     let specs = lists.into_iter().flat_map(|(place, is_init)| {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn containers_come_as_kubelet_has_them_with_what_they_ask_of_device_plugins() {
+    fn containers_are_in_kubelets_order_with_their_requests_for_devices() {
         let pod = serde_json::json!({ "spec": {
             "containers": [
                 { "name": "b", "resources": { "requests": { "cpu": "1", "intel.com/vf": "2" } } },

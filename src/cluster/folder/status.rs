@@ -1,4 +1,4 @@
-//! What became of a pod, as files: `network-status.json`, whole or not at all, and `events.jsonl`.
+//! The outcome for a pod as files: `network-status.json`, whole or not at all, and `events.jsonl`.
 
 use std::fs;
 use std::io::Write;
@@ -14,12 +14,12 @@ use crate::console;
 use crate::npwg::{StatusEntry, merge_status};
 use crate::regular_file;
 
-/// What a status file is called until it is whole; its writer's process ID follows.
+/// The name of an unfinished status file, before the process ID of its writer.
 const UNFINISHED: &str = ".network-status.";
 /// The largest status that is read, in bytes; a longer one is replaced.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Tells a publication in the directory of its pod.
+/// Writes a publication to the directory of its pod.
 ///
 /// # Errors
 /// Those of the file system.
@@ -31,7 +31,7 @@ pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()
     append_events(dir, publication.events())
 }
 
-/// What others wrote stays: foreign entries and keys with a period (NPWG 1.3 §5.1).
+/// Keeps the entries and the keys with a period that others wrote (NPWG 1.3 §5.1).
 fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
     let path = dir.join("network-status.json");
     let before = regular_file::read_text(&path, MAX_FILE).ok();
@@ -64,7 +64,7 @@ fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
         .write_all(&lines)
 }
 
-/// Takes away what writers that are over left half made.
+/// Removes the unfinished files of writers that have ended.
 pub(super) fn sweep(dir: &Path) {
     let entries = fs::read_dir(dir);
     for entry in entries.into_iter().flatten().flatten() {
@@ -77,7 +77,7 @@ pub(super) fn sweep(dir: &Path) {
     }
 }
 
-/// Whether a process has ended, or is this one, which writes nothing when it sweeps.
+/// Whether a process has ended, or is this one, which has no unfinished file when it sweeps.
 fn is_over(pid: i32) -> bool {
     let pid = Pid::from_raw(pid);
     pid == Pid::this() || nix::sys::signal::kill(pid, None) == Err(Errno::ESRCH)
