@@ -52,7 +52,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cluster/api/events.rs", "read", By("objects")),
     ("src/cluster/api/pages.rs", "object read", By("objects")),
     ("src/cluster/api/server.rs", "parse", By("objects")),
-    ("src/cluster/conf_dir.rs", "auxiliary_chain by_name plugins", No(PASSES)),
+    ("src/cluster/conf_dir.rs", "auxiliary_chain by_name plugin", No(PASSES)),
     ("src/cluster/conf_dir.rs", "with_sibling_plugins", By("installation")),
     ("src/cluster/folder/pod.rs", "find", By("manifests")),
     ("src/cluster/frame.rs", "read read_sized", By("frames")),

@@ -20,7 +20,7 @@ The agent serves metrics for Prometheus. `--metrics` sets the address (`127.0.0.
 The plugin runs for milliseconds and serves nothing. After each call, when the runtime has its answer, the plugin
 sends the agent what the call took and does not wait. If it finds no agent, the call is not counted.
 
-## LookupKind to watch
+## What to watch
 
 | Series | Look when | Then |
 |---|---|---|
