@@ -48,7 +48,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cli/retry.rs", "retry", No(PASSES)),
     ("src/bounded.rs", "deserialize optional_text optional_texts text texts", By("frames")),
     ("src/cluster/api/body.rs", "send", No("it reads what kube parses; objects reaches the objects in it")),
-    ("src/cluster/api/definitions.rs", "of read", By("objects")),
+    ("src/cluster/api/definitions.rs", "of", By("objects")),
     ("src/cluster/api/events.rs", "read", By("objects")),
     ("src/cluster/api/pages.rs", "object read", By("objects")),
     ("src/cluster/api/server.rs", "parse", By("objects")),
