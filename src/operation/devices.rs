@@ -4,6 +4,7 @@
 pub(in crate::operation) mod functions;
 pub(in crate::operation) mod hardware;
 pub mod orphans;
+mod problem;
 pub mod reserve;
 pub(in crate::operation) mod restore;
 pub mod unrestored;

@@ -115,7 +115,8 @@ fn examine(
                 let types = std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type());
                 examined.types.extend(types.map(ToString::to_string));
             }
-            examined.problems = networks::missing_programs(context, &config);
+            let missing = networks::missing_programs(context, &config);
+            examined.problems = missing.iter().map(ToString::to_string).collect();
             let misread = IntendedFunction::check(&config).err();
             examined
                 .problems

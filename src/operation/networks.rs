@@ -9,9 +9,10 @@ use crate::cluster::{
     administrators_definitions,
 };
 use crate::cni::{NetworkConfig, NetworkName, ValidAttachment};
-use crate::delegate::{Binaries, Chain, Ran, Time};
+use crate::delegate::{Binaries, Chain, FindError, Ran, Time};
+use crate::diagnostic::SharedError;
 use crate::npwg::ObjectRef;
-use crate::plan::{self, Attachment, NetworkPlace, Reason};
+use crate::plan::{self, Attachment, ConfigurationProblem, NamedIn, NetworkPlace, Reason};
 
 /// A network with its plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,8 +85,10 @@ pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrator
         auxiliary,
         ..
     } = Catalog::build(config, answer);
-    let unknown = |label: &str, cause: NetworkError| {
-        Reason::Network(cause.to_string()).at(label, None).into()
+    let unknown = |label: &str, error: NetworkError, named_in| {
+        let report = error.to_string();
+        let problem = ConfigurationProblem::NotFound { report, named_in };
+        Reason::from(problem).at(label, None).into()
     };
     let administrators = |network: &Network| {
         let in_time = Instant::now() < context.deadline;
@@ -94,17 +97,18 @@ pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrator
     };
     let mut others: Vec<_> = further.iter().map(administrators).collect();
     others.extend(defaults.into_iter().map(|(name, found)| {
-        let network = found.map_err(|cause| unknown(&name, cause))?;
+        let network = found.map_err(|report| unknown(&name, report, NamedIn::DefaultNetworks))?;
         administrators(&network)
     }));
     others.extend(auxiliary.map(|found| {
-        let network = found.map_err(|cause| unknown("auxiliaryCNIChainName", cause))?;
+        let network = found
+            .map_err(|report| unknown("auxiliaryCNIChainName", report, NamedIn::AuxiliaryChain))?;
         administrators(&network)
     }));
     let label = config.cluster_network.label();
     Administrators {
         cluster: cluster
-            .map_err(|cause| unknown(label, cause))
+            .map_err(|report| unknown(label, report, NamedIn::ClusterNetwork))
             .and_then(|network| administrators(&network)),
         others,
     }
@@ -204,7 +208,8 @@ impl KnownNetwork {
     pub(super) fn check_programs(&self, context: &Context<'_>) -> Result<(), Failure> {
         let missing = missing_programs(context, &self.config).into_iter().next();
         missing.map_or(Ok(()), |missing| {
-            Err(Reason::Network(missing).at(&self.label, None).into())
+            let reason = Reason::Network(SharedError::new(missing));
+            Err(reason.at(&self.label, None).into())
         })
     }
 
@@ -234,14 +239,13 @@ impl KnownNetwork {
     }
 }
 
-/// The missing programs of a network, one line each.
-pub(super) fn missing_programs(context: &Context<'_>, config: &NetworkConfig) -> Vec<String> {
+/// The missing programs of a network.
+pub(super) fn missing_programs(context: &Context<'_>, config: &NetworkConfig) -> Vec<FindError> {
     let dirs = context.search_path();
     let plugins = config.plugins().iter();
     let types =
         plugins.flat_map(|plugin| std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type()));
     types
         .filter_map(|name| crate::delegate::find(&dirs, name, &context.host.ours).err())
-        .map(|missing| missing.to_string())
         .collect()
 }

@@ -12,7 +12,7 @@ use super::{Context, Failure};
 use crate::cluster::{self, Event, Phase, PodName, Question};
 use crate::cni::PluginConfig;
 use crate::delegate::{self, Binaries};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, SharedError};
 use crate::journal::Key;
 use crate::npwg::DEFAULT_NETWORK_ANNOTATION;
 use crate::plan::{Attachment, Plan, PlanError, PlanWarning, Reason};
@@ -127,7 +127,7 @@ impl Announced<'_> {
 fn check_functions(plan: &mut Plan) {
     for attachment in &plan.attachments {
         if let Err(error) = IntendedFunction::check(&attachment.config) {
-            let problem = attachment.problem(Reason::Network(error.to_string()));
+            let problem = attachment.problem(Reason::Network(SharedError::new(error)));
             plan.problems.push(problem);
         }
     }
@@ -194,7 +194,7 @@ impl Prepared {
                 .chain(missing)
             {
                 self.problems
-                    .push(attachment.problem(Reason::Network(problem.to_string())));
+                    .push(attachment.problem(Reason::Network(SharedError::new(problem))));
             }
             self.attachments.push((attachment, binaries));
         }

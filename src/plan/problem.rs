@@ -9,7 +9,7 @@ use crate::allocation::AssignError;
 use crate::cni::{
     InterfaceName, JsonError, NameError, NetworkConfigError, NetworkName, PluginType, code,
 };
-use crate::diagnostic::{self, SharedError};
+use crate::diagnostic::{self, SharedError, SharedProblem};
 use crate::npwg::{ObjectRef, SelectionError};
 use crate::request::RuleName;
 
@@ -61,14 +61,14 @@ pub enum Reason {
     DeviceInfoDir(PathBuf),
     /// Isolation or a policy refuses the network.
     Restricted(Restriction),
-    /// `operation` found the network's configuration or programs missing.
-    Network(String),
-    /// `operation` found a device that cannot be used.
-    Devices(String),
-    /// `operation` found device-info that contradicts the device or cannot be trusted.
-    DeviceInfo(String),
-    /// `operation` found another sandbox with the same MAC or GUID.
-    Duplicate(String),
+    /// A later check found a program missing or the configuration invalid.
+    Network(#[source] SharedError),
+    /// A later check found that a device cannot be used.
+    UnusableDevice(SharedProblem),
+    /// Device-info contradicts the device or cannot be trusted.
+    DeviceInfo(#[source] SharedError),
+    /// Another sandbox has the same MAC or GUID.
+    AddressUsed(SharedProblem),
 }
 
 /// What is wrong with the configuration of a network.
@@ -229,7 +229,7 @@ impl Reason {
             | Reason::InterfaceExists(_)
             | Reason::TwoAddressSources(_)
             | Reason::HardwareAddressUsed { .. }
-            | Reason::Duplicate(_) => code::SELECTION,
+            | Reason::AddressUsed(_) => code::SELECTION,
             Reason::NoTime => code::TRY_AGAIN_LATER,
             Reason::DeviceInfo(_) => code::VERIFICATION,
             Reason::Configuration(_) | Reason::Network(_) => code::NETWORK,
@@ -237,7 +237,7 @@ impl Reason {
             Reason::Device(_)
             | Reason::DeviceInfoName(_)
             | Reason::DeviceInfoDir(_)
-            | Reason::Devices(_) => code::DEVICES,
+            | Reason::UnusableDevice(_) => code::DEVICES,
             Reason::Restricted(_) => code::RESTRICTED,
         }
     }

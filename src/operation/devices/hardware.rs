@@ -19,6 +19,7 @@ pub(in crate::operation) use uplink::HostLinks;
 
 use device_info::{Device, Facts, PciAddress, Sysfs, VdpaDriver};
 
+use super::problem::{DeviceProblem, GroupMember};
 use crate::allocation::AllocatedDevice;
 use crate::plan::{Attachment, Reason};
 use crate::request::NodeConfig;
@@ -50,19 +51,19 @@ impl<'a> Hardware<'a> {
         let Some(device) = &mut attachment.device else {
             return Ok(());
         };
-        let (id, resource) = (&device.id, &device.resource);
-        let named = format!("device {id} of resource {resource}");
-        let root = self.config.sysfs_root.display();
+        let id = &device.id;
+        let sysfs = || self.config.sysfs_root.clone();
         let Some(found) = self.sysfs.device(id) else {
             if device.pci().is_none() {
                 // Only the device plugin understands an identifier in a form of its own.
                 let device = device.clone();
                 return self.of_device_plugin(&device).map(drop);
             }
-            return Err(Reason::Devices(format!(
-                "{named} is missing: {root}/bus/pci/devices has no {id}, because its PF was reset \
-                 or the device was removed; restart the device plugin and recreate the pod"
-            )));
+            return Err(DeviceProblem::Missing {
+                device: device.clone(),
+                sysfs: sysfs(),
+            }
+            .into());
         };
         let (driver, wanted) = match &found {
             Device::Pci(function) => (function.driver(), function.driver_override()),
@@ -70,17 +71,20 @@ impl<'a> Hardware<'a> {
             Device::Subfunction(subfunction) => (subfunction.driver(), None),
         };
         let Some(driver) = driver else {
-            return Err(Reason::Devices(format!(
-                "{named} is bound to no driver: {root}/bus/pci/devices/{id} has no link driver; \
-                 bind it to the driver that its device plugin expects and recreate the pod"
-            )));
+            return Err(DeviceProblem::Unbound {
+                device: device.clone(),
+                sysfs: sysfs(),
+            }
+            .into());
         };
         if let Some(wanted) = wanted.filter(|wanted| *wanted != driver) {
-            return Err(Reason::Devices(format!(
-                "{named} is bound to driver {driver}, but its driver_override is {wanted} \
-                 ({root}/bus/pci/devices/{id}/driver_override); bind it to {wanted} and recreate \
-                 the pod"
-            )));
+            return Err(DeviceProblem::OtherDriver {
+                device: device.clone(),
+                driver,
+                wanted,
+                sysfs: sysfs(),
+            }
+            .into());
         }
         device.driver = Some(driver);
         let device = device.clone();

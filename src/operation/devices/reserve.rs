@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use device_info::PciAddress;
 
 use super::hardware::Hardware;
+use super::problem::DeviceProblem;
 use crate::allocation::Checkpoint;
 use crate::boot::boot_id;
 use crate::journal::{Exclusive, Header, JournalError, Key, Lock, Lookup, Sandbox, Turn};
 use crate::operation::detach::{self, Detachment};
 use crate::operation::prepare::Prepared;
 use crate::operation::{Context, Failure};
-use crate::plan::{Attachment, PlanError, Reason, Segment};
+use crate::plan::{Attachment, PlanError};
 
 /// How long to wait for another process that works on the sandbox which holds the device.
 const BUSY: Duration = Duration::from_secs(1);
@@ -120,11 +121,13 @@ fn take_one(
     }
     if let Err(cause) = settle(context, &holder.header.key()) {
         return Err(match (what, cause) {
-            (Exclusive::Device(_), cause @ Failure::Owed(_)) => attachment
-                .problem(Reason::Devices(format!(
-                    "{what} still belongs to an earlier sandbox, which cannot be detached: {cause}"
-                )))
-                .into(),
+            (Exclusive::Device(_), cause @ Failure::Owed(_)) => {
+                let problem = DeviceProblem::EarlierSandbox {
+                    device: what.to_string(),
+                    cause: Box::new(cause),
+                };
+                attachment.problem(problem.into()).into()
+            }
             (_, cause) => cause,
         });
     }
@@ -210,16 +213,16 @@ fn refused(
         }
         None => "a pod of another namespace".to_owned(),
     };
-    attachment.problem(match what {
-        Exclusive::Device(_) => Reason::Devices(format!(
-            "{what} is in use by {whose}; wait until that pod is deleted, or find out with \
-             jackfield doctor why it stays"
-        )),
-        Exclusive::Mac(..) | Exclusive::Guid(..) => {
-            let segment = what.segment().map_or("this node", Segment::as_str);
-            Reason::Duplicate(format!(
-                "{what} is already in use by {whose} on {segment}; request another"
-            ))
-        }
-    })
+    let problem = match what {
+        Exclusive::Device(_) => DeviceProblem::InUse {
+            device: what.to_string(),
+            holder: whose,
+        },
+        Exclusive::Mac(..) | Exclusive::Guid(..) => DeviceProblem::AddressUsed {
+            address: what.to_string(),
+            holder: whose,
+            segment: what.segment().map(ToString::to_string),
+        },
+    };
+    attachment.problem(problem.into())
 }

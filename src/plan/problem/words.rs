@@ -40,13 +40,12 @@ impl Problem for Reason {
             }
             Self::NoTime => "the plan is not ready by the deadline".to_owned(),
             Self::Device(error) => error.words(),
-            Self::DeviceInfoName(error) => error.to_string(),
+            Self::DeviceInfoName(error) | Self::Network(error) | Self::DeviceInfo(error) => {
+                error.to_string()
+            }
+            Self::UnusableDevice(problem) | Self::AddressUsed(problem) => problem.words(),
             Self::DeviceInfoDir(dir) => format!("devInfoDir {} is not UTF-8", dir.display()),
             Self::Restricted(restriction) => restriction.words(),
-            Self::Network(line)
-            | Self::Devices(line)
-            | Self::DeviceInfo(line)
-            | Self::Duplicate(line) => line.clone(),
         }
     }
 
@@ -69,9 +68,8 @@ impl Problem for Reason {
             Self::Annotation { .. }
             | Self::DeviceInfoName(_)
             | Self::Network(_)
-            | Self::Devices(_)
-            | Self::DeviceInfo(_)
-            | Self::Duplicate(_) => return None,
+            | Self::DeviceInfo(_) => return None,
+            Self::UnusableDevice(problem) | Self::AddressUsed(problem) => return problem.remedy(),
         })
     }
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use device_info::PciAddress;
 
-use super::{Hardware, drives_user_space};
+use super::{DeviceProblem, Hardware, drives_user_space};
 use crate::baseline::DeviceState;
-use crate::kernel::{PlacedDevice, placed_devices};
+use crate::kernel::placed_devices;
 use crate::plan::{Attachment, PlanError, Reason};
 use crate::verify::sriov_plugins;
 
@@ -66,16 +66,13 @@ impl Hardware<'_> {
         if function.physfn().is_some() {
             return Ok(());
         }
-        let root = self.sysfs.root().display();
-        let is = match function.total_vfs() {
-            Some(_) => "a physical function".to_owned(),
-            None => format!("no virtual function ({root}/bus/pci/devices/{address} has no physfn)"),
-        };
-        Err(Reason::Devices(format!(
-            "device {address} is {is}, and plugin {} attaches virtual functions; restrict the \
-             device plugin's selectors to these, or attach the device by host-device",
-            plugin.plugin_type()
-        )))
+        Err(DeviceProblem::NotVirtual {
+            device: address,
+            is_physical: function.total_vfs().is_some(),
+            plugin: plugin.plugin_type().clone(),
+            sysfs: self.sysfs.root().to_owned(),
+        }
+        .into())
     }
 
     /// Checks that the interface which a kernel driver created has not been moved away.
@@ -96,21 +93,23 @@ impl Hardware<'_> {
                 return Ok(());
             }
             let placed = placed_devices().unwrap_or_default();
-            if let Some(found) = placed
-                .iter()
-                .find(|it| it.device == state.device.to_string())
-            {
-                return Err(elsewhere(state, found));
+            let mut placed = placed.into_iter();
+            if let Some(placed) = placed.find(|it| it.device == state.device.to_string()) {
+                return Err(DeviceProblem::Elsewhere {
+                    device: state.to_string(),
+                    placed,
+                }
+                .into());
             }
             if !is_sriov {
                 return Ok(());
             }
             if Instant::now() >= until {
-                return Err(Reason::Devices(format!(
-                    "{state} is bound to driver {driver}, and its interface is in no network \
-                     namespace that jackfield can find; end the process that keeps it, or rebind \
-                     it through /sys/bus/pci/drivers/{driver}/unbind and bind"
-                )));
+                return Err(DeviceProblem::LostInterface {
+                    device: state.to_string(),
+                    driver: driver.to_owned(),
+                }
+                .into());
             }
             std::thread::sleep(PAUSE);
         }
@@ -121,17 +120,6 @@ impl Hardware<'_> {
         let mut devices = self.sysfs.vdpa_devices().into_iter();
         devices.any(|it| it.pci_address() == Some(address))
     }
-}
-
-fn elsewhere(state: &DeviceState, found: &PlacedDevice) -> Reason {
-    Reason::Devices(format!(
-        "{state}: its interface {} is in network namespace {}, and no pod on record has it; move \
-         it back from there with ip link set {} netns 1, or end the process that keeps the \
-         namespace",
-        found.interface,
-        found.netns.display(),
-        found.interface
-    ))
 }
 
 #[cfg(test)]

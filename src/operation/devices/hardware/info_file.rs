@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::Hardware;
 use crate::allocation::AllocatedDevice;
+use crate::diagnostic::SharedError;
 use crate::operation::Failure;
 use crate::plan::{Attachment, Reason};
 
@@ -50,7 +51,7 @@ impl Hardware<'_> {
     ) -> Result<Option<DeviceInfo>, Reason> {
         let given = self.device_plugins_file(device)?;
         self.completed(given, Some(device))
-            .map_err(|cause| Reason::DeviceInfo(cause.to_string()))
+            .map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
     }
 
     /// The device-info for the plugins: the unchanged file of the device plugin, since DEVINFO
@@ -62,7 +63,7 @@ impl Hardware<'_> {
             Some(given) => complete(Some(given), None),
             None => self.completed(None, Some(device)),
         };
-        info.map_err(|cause| Reason::DeviceInfo(cause.to_string()))
+        info.map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
     }
 
     fn device_plugins_file(
@@ -71,8 +72,8 @@ impl Hardware<'_> {
     ) -> Result<Option<WireDeviceInfo>, Reason> {
         let file = self.files().read_dp(&device.resource, &device.id);
         file.map_err(|cause| match cause {
-            StoreError::Name { .. } => Reason::Devices(cause.to_string()),
-            _ => Reason::DeviceInfo(cause.to_string()),
+            StoreError::Name { .. } => Reason::DeviceInfoName(SharedError::new(cause)),
+            _ => Reason::DeviceInfo(SharedError::new(cause)),
         })
     }
 

@@ -4,7 +4,8 @@
 
 use device_info::{PciAddress, PciFunction};
 
-use super::{Hardware, HostLinks, drives_user_space};
+use super::{DeviceProblem, GroupMember, Hardware, HostLinks, drives_user_space};
+use crate::allocation::AllocatedDevice;
 use crate::cluster::PodName;
 use crate::journal::{Exclusive, Journal, Key};
 use crate::kernel::KernelError;
@@ -45,15 +46,15 @@ impl Hardware<'_> {
         let Some(function) = function else {
             return Ok(());
         };
-        let named = format!("device {} of resource {}", device.id, device.resource);
         if let Ok(Some(carried)) = self.carried_by_function(function.address(), host) {
-            return Err(Reason::Devices(format!(
-                "{named} carries {carried}: a pod that has it cuts the node off; exclude it from \
-                 the device plugin's selectors"
-            )));
+            return Err(DeviceProblem::CutsNodeOff {
+                device: device.clone(),
+                carried,
+            }
+            .into());
         }
-        match self.shares_group(&function, claim) {
-            Some(cause) => Err(Reason::Devices(format!("{named} {cause}"))),
+        match self.shares_group(device, &function, claim) {
+            Some(problem) => Err(problem.into()),
             None => Ok(()),
         }
     }
@@ -70,8 +71,13 @@ impl Hardware<'_> {
         }
     }
 
-    /// Why a program cannot drive a function: other functions of its IOMMU group are in use.
-    fn shares_group(&self, function: &PciFunction, claim: &Claimant<'_>) -> Option<String> {
+    /// Why a function cannot be driven by a program: others of its IOMMU group are in use.
+    fn shares_group(
+        &self,
+        device: &AllocatedDevice,
+        function: &PciFunction,
+        claim: &Claimant<'_>,
+    ) -> Option<DeviceProblem> {
         function.driver().filter(|it| drives_user_space(it))?;
         let group = function.iommu_group()?;
         let directory = format!(
@@ -79,6 +85,11 @@ impl Hardware<'_> {
             self.sysfs.root().display()
         );
         for address in function.iommu_group_members() {
+            let member = || GroupMember {
+                number: group,
+                address,
+                directory: directory.clone(),
+            };
             let other = self.sysfs.pci_function(address);
             let Some(other) = other.filter(|_| !claim.devices.contains(&address)) else {
                 continue;
@@ -89,21 +100,21 @@ impl Hardware<'_> {
             let Some(driver) = driver else { continue };
             let is_idle = drives_user_space(&driver) || driver == "pci-stub";
             if !is_idle {
-                return Some(format!(
-                    "shares IOMMU group {group} with {address}, which is bound to driver {driver} \
-                     ({directory}); bind the whole group to vfio-pci, or use a slot that isolates \
-                     its functions (ACS)"
-                ));
+                return Some(DeviceProblem::GroupInUse {
+                    device: device.clone(),
+                    group: member(),
+                    driver,
+                });
             }
             let what = Exclusive::Device(address);
             if let Ok(Some(holder)) = claim.journal.other_holder(claim.key, &what) {
                 let holder = holder.header.named_for(claim.pod);
                 let holder = holder.unwrap_or_else(|| "a pod of another namespace".to_owned());
-                return Some(format!(
-                    "shares IOMMU group {group} with {address}, which {holder} has \
-                     ({directory}): only one program can open the group; use a slot that isolates \
-                     its functions (ACS)",
-                ));
+                return Some(DeviceProblem::GroupHeld {
+                    device: device.clone(),
+                    group: member(),
+                    holder,
+                });
             }
         }
         None
@@ -121,14 +132,12 @@ impl Hardware<'_> {
         if !matches!(mode.trim(), "Y" | "1") {
             return Ok(());
         }
-        Err(Reason::Devices(format!(
-            "plugin {} moves an RDMA device into the pod, and this node shares them among all \
-             network namespaces ({} is {}); set the mode while no pod runs (rdma system set netns \
-             exclusive), and permanently with options ib_core netns_mode=0 in /etc/modprobe.d",
-            mover.plugin_type(),
-            file.display(),
-            mode.trim()
-        )))
+        Err(DeviceProblem::SharedRdma {
+            plugin: mover.plugin_type().clone(),
+            file,
+            mode: mode.trim().to_owned(),
+        }
+        .into())
     }
 }
 

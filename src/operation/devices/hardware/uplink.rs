@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use named::{Named, named};
 
-use super::Hardware;
+use super::{DeviceProblem, Hardware};
 use crate::kernel::{DeviceLinks, KernelError, Link};
 use crate::plan::{Attachment, Reason};
 
@@ -143,31 +143,22 @@ impl Hardware<'_> {
                 return Err(Reason::NoTime);
             }
             if value.is_empty() {
-                return Err(Reason::Devices(format!(
-                    "mode is passthru and key {key} is missing, so the plugin takes the interface \
-                     of the default route; name another interface"
-                )));
+                return Err(DeviceProblem::DefaultRoute { key }.into());
             }
             if is_pattern(&value) {
-                return Err(Reason::Devices(format!(
-                    "key {key} is {value:?}, which may lead to another device; write the address \
-                     or the name of one device"
-                )));
+                return Err(DeviceProblem::Pattern { key, value }.into());
             }
             match self.carried_by(&value, host) {
                 Ok(None) => {}
                 Ok(Some(carried)) => {
-                    return Err(Reason::Devices(format!(
-                        "key {key} names {value}, which carries {carried}: a pod that has it cuts \
-                         the node off; name another interface"
-                    )));
+                    return Err(DeviceProblem::Uplink {
+                        key,
+                        value,
+                        carried,
+                    }
+                    .into());
                 }
-                Err(cause) => {
-                    return Err(Reason::Devices(format!(
-                        "key {key} names {value}, and whether it is an uplink of this node is not \
-                         known: {cause}; try again"
-                    )));
-                }
+                Err(error) => return Err(DeviceProblem::UnknownUplink { key, value, error }.into()),
             }
         }
         Ok(())

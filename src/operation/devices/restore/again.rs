@@ -5,8 +5,9 @@ use super::Restoring;
 use super::left::Left;
 use crate::baseline::{DeviceState, PodIdentity};
 use crate::journal::Header;
+use crate::operation::devices::problem::DeviceProblem;
 use crate::operation::{Context, Failure, Note};
-use crate::plan::{Attachment, PlanError, Reason};
+use crate::plan::{Attachment, PlanError};
 use crate::verify::IntendedFunction;
 
 /// Retries the restorations that the journal records for the devices in `states`, which belong to
@@ -65,16 +66,13 @@ fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
         if is_set_anew(attachment, *identity) {
             continue;
         }
-        let (what, remedy) = match identity {
-            PodIdentity::Mac => ("hardware address", "request a MAC"),
-            PodIdentity::Guid => ("GUID", "request an infiniband-guid"),
-            PodIdentity::Vlan => ("VLAN", "set vlan in the definition"),
+        let problem = DeviceProblem::PreviousIdentity {
+            device: device.to_string(),
+            identity: *identity,
+            line: line.clone(),
+            driver: device.driver.clone(),
         };
-        let driver = device.driver.as_deref().unwrap_or("DRIVER");
-        return Err(attachment.problem(Reason::Devices(format!(
-            "{device} still has the {what} of its previous pod: {line}; rebind it through \
-             /sys/bus/pci/drivers/{driver}/unbind and bind, or {remedy}"
-        ))));
+        return Err(attachment.problem(problem.into()));
     }
     Ok(())
 }

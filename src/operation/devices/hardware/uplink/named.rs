@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::cni::json::{Key, each_key, same_key};
+use crate::operation::devices::problem::DeviceProblem;
 use crate::plan::{Attachment, Reason};
 
 /// Keys by which host-device, sriov and similar plugins take a host interface.
@@ -42,9 +43,7 @@ pub(super) fn named(attachment: &Attachment) -> Result<Vec<Named>, Reason> {
         });
     }
     if found.is_too_many {
-        return Err(Reason::Devices(format!(
-            "the configuration names more than {MOST} interfaces of the host; name fewer"
-        )));
+        return Err(DeviceProblem::TooManyInterfaces { limit: MOST }.into());
     }
     Ok(found.named)
 }

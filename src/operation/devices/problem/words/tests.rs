@@ -1,0 +1,214 @@
+use std::path::PathBuf;
+
+use device_info::PciAddress;
+
+use super::*;
+use crate::diagnostic::line;
+use crate::kernel::PlacedDevice;
+
+const ID: &str = "0000:01:10.2";
+
+fn address() -> PciAddress {
+    ID.parse().unwrap()
+}
+
+fn device() -> AllocatedDevice {
+    AllocatedDevice {
+        id: ID.to_owned(),
+        resource: "r".to_owned(),
+        driver: None,
+        origin: None,
+    }
+}
+
+fn sysfs() -> PathBuf {
+    PathBuf::from("/sys")
+}
+
+fn group() -> GroupMember {
+    GroupMember {
+        number: 7,
+        address: "0000:01:10.3".parse().unwrap(),
+        directory: "/sys/kernel/iommu_groups/7/devices".to_owned(),
+    }
+}
+
+#[test]
+fn problems_of_an_allocated_device() {
+    for (problem, words) in [
+        (
+            DeviceProblem::Missing {
+                device: device(),
+                sysfs: sysfs(),
+            },
+            "device 0000:01:10.2 of resource r is not there: /sys/bus/pci/devices has no \
+             0000:01:10.2; its PF was reset or the device was taken out, so restart the device \
+             plugin and recreate the pod",
+        ),
+        (
+            DeviceProblem::Unbound {
+                device: device(),
+                sysfs: sysfs(),
+            },
+            "device 0000:01:10.2 of resource r is bound to no driver: \
+             /sys/bus/pci/devices/0000:01:10.2 has no link driver; bind it to the one that its \
+             device plugin expects and recreate the pod",
+        ),
+        (
+            DeviceProblem::OtherDriver {
+                device: device(),
+                driver: "igbvf".to_owned(),
+                wanted: "vfio-pci".to_owned(),
+                sysfs: sysfs(),
+            },
+            "device 0000:01:10.2 of resource r is bound to driver igbvf, and its driver_override is \
+             vfio-pci (/sys/bus/pci/devices/0000:01:10.2/driver_override); bind it to vfio-pci and \
+             recreate the pod",
+        ),
+        (
+            DeviceProblem::CutsNodeOff {
+                device: device(),
+                carried: "this node's default route (interface eth0)".to_owned(),
+            },
+            "device 0000:01:10.2 of resource r carries this node's default route (interface eth0): \
+             a pod that has it cuts the node off; leave it out of the device plugin's selectors",
+        ),
+        (
+            DeviceProblem::GroupInUse {
+                device: device(),
+                group: group(),
+                driver: "igbvf".to_owned(),
+            },
+            "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3, which is \
+             bound to driver igbvf (/sys/kernel/iommu_groups/7/devices); bind the whole group to \
+             vfio-pci, or use a slot that isolates its functions (ACS)",
+        ),
+        (
+            DeviceProblem::GroupHeld {
+                device: device(),
+                group: group(),
+                holder: "pod demo/web".to_owned(),
+            },
+            "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3, which pod \
+             demo/web has (/sys/kernel/iommu_groups/7/devices): only one program can open the \
+             group; use a slot that isolates its functions (ACS)",
+        ),
+        (
+            DeviceProblem::InUse {
+                device: "device 0000:01:10.2".to_owned(),
+                holder: "pod demo/web".to_owned(),
+            },
+            "device 0000:01:10.2 is in use by pod demo/web; wait until that one is deleted, or see \
+             with jackfield doctor why it stays",
+        ),
+        (
+            DeviceProblem::PreviousIdentity {
+                device: "device 0000:01:10.2".to_owned(),
+                identity: PodIdentity::Guid,
+                line: "x".to_owned(),
+                driver: None,
+            },
+            "device 0000:01:10.2 still has the GUID of the pod that had it before: x; bind it anew \
+             by /sys/bus/pci/drivers/DRIVER/unbind and bind, or ask for an infiniband-guid",
+        ),
+        (
+            DeviceProblem::AddressUsed {
+                address: "MAC 02:00:00:00:00:09".to_owned(),
+                holder: "pod demo/web".to_owned(),
+                segment: Some("bridge br0".to_owned()),
+            },
+            "MAC 02:00:00:00:00:09 is already that of pod demo/web on bridge br0; ask for another",
+        ),
+    ] {
+        assert_eq!(line(&problem), words);
+    }
+}
+
+#[test]
+fn problems_of_a_definitions_device_or_interface() {
+    let (key, value) = (|| "master".to_owned(), || "eth0".to_owned());
+    for (problem, words) in [
+        (
+            DeviceProblem::DefaultRoute { key: key() },
+            "mode is passthru and key master is missing, which means the interface of the default \
+             route; name another interface",
+        ),
+        (
+            DeviceProblem::Pattern {
+                key: key(),
+                value: "eth*".to_owned(),
+            },
+            "key master is \"eth*\", which leads elsewhere than to one device; write its address or \
+             its name",
+        ),
+        (
+            DeviceProblem::Uplink {
+                key: key(),
+                value: value(),
+                carried: "an address of this node (interface eth0)".to_owned(),
+            },
+            "key master names eth0, which carries an address of this node (interface eth0): a pod \
+             that has it cuts the node off; name another interface",
+        ),
+        (
+            DeviceProblem::TooManyInterfaces { limit: 64 },
+            "the configuration names more than 64 interfaces of the host; name fewer",
+        ),
+        (
+            DeviceProblem::NotVirtual {
+                device: address(),
+                is_physical: true,
+                plugin: "sriov".parse().unwrap(),
+                sysfs: sysfs(),
+            },
+            "device 0000:01:10.2 is a physical function, and plugin sriov attaches virtual \
+             functions; let the device plugin's selectors take these alone, or attach it by \
+             host-device",
+        ),
+        (
+            DeviceProblem::NotVirtual {
+                device: address(),
+                is_physical: false,
+                plugin: "sriov".parse().unwrap(),
+                sysfs: sysfs(),
+            },
+            "device 0000:01:10.2 is no virtual function (/sys/bus/pci/devices/0000:01:10.2 has no \
+             physfn), and plugin sriov attaches virtual functions; let the device plugin's \
+             selectors take these alone, or attach it by host-device",
+        ),
+        (
+            DeviceProblem::LostInterface {
+                device: "device d".to_owned(),
+                driver: "igbvf".to_owned(),
+            },
+            "device d is bound to driver igbvf, and its interface is in no network namespace that \
+             can be found; end the process that keeps it, or bind it anew by \
+             /sys/bus/pci/drivers/igbvf/unbind and bind",
+        ),
+        (
+            DeviceProblem::Elsewhere {
+                device: "device d".to_owned(),
+                placed: PlacedDevice {
+                    device: "d".to_owned(),
+                    interface: "eth7".to_owned(),
+                    netns: PathBuf::from("/run/netns/n"),
+                },
+            },
+            "device d: its interface eth7 is in network namespace /run/netns/n, and no pod on \
+             record has it; bring it back with ip link set eth7 netns 1 in there, or end what keeps \
+             that namespace",
+        ),
+        (
+            DeviceProblem::SharedRdma {
+                plugin: "rdma".parse().unwrap(),
+                file: PathBuf::from("/m"),
+                mode: "Y".to_owned(),
+            },
+            "plugin rdma moves an RDMA device into the pod, and this node shares them among all \
+             network namespaces (/m is Y); set the mode while no pod runs (rdma system set netns \
+             exclusive), and for good with options ib_core netns_mode=0 in /etc/modprobe.d",
+        ),
+    ] {
+        assert_eq!(line(&problem), words);
+    }
+}
