@@ -135,9 +135,7 @@ impl Problem for DeviceProblem {
 
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
-            Self::Missing { .. } => {
-                "restart the device plugin and recreate the pod"
-            }
+            Self::Missing { .. } => "restart the device plugin and recreate the pod",
             Self::Unbound { .. } => {
                 "bind it to the driver that its device plugin expects and recreate the pod"
             }

@@ -73,7 +73,7 @@ fn dad(failed: bool, tentative: bool, optimistic: bool, carrier: bool) -> Observ
 fn dad_decides_with_a_carrier_and_warns_without() {
     let requested = || Asked::ips(&["2001:db8::5"]);
     let answered = || Asked::nothing(&answer("", r#"{"interface":1,"address":"2001:db8::5/64"}"#));
-    let failed = "IP address 2001:db8::5/64 is in use by another node";
+    let failed = "IP address 2001:db8::5/64 is in use by another host";
     let pending = "IP address 2001:db8::5/64 is still being checked";
     let stuck = "IP address 2001:db8::5/64 cannot be checked";
     for (asked, weight) in [(requested(), Demanded), (answered(), Answered)] {

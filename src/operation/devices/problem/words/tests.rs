@@ -41,9 +41,9 @@ fn problems_of_an_allocated_device() {
                 device: device(),
                 sysfs: sysfs(),
             },
-            "device 0000:01:10.2 of resource r is not there: /sys/bus/pci/devices has no \
-             0000:01:10.2; its PF was reset or the device was taken out, so restart the device \
-             plugin and recreate the pod",
+            "device 0000:01:10.2 of resource r is missing: /sys/bus/pci/devices has no \
+             0000:01:10.2, because its PF was reset or the device was removed; restart the device \
+              plugin and recreate the pod",
         ),
         (
             DeviceProblem::Unbound {
@@ -51,8 +51,8 @@ fn problems_of_an_allocated_device() {
                 sysfs: sysfs(),
             },
             "device 0000:01:10.2 of resource r is bound to no driver: \
-             /sys/bus/pci/devices/0000:01:10.2 has no link driver; bind it to the one that its \
-             device plugin expects and recreate the pod",
+             /sys/bus/pci/devices/0000:01:10.2 has no link driver; bind it to the driver that its \
+              device plugin expects and recreate the pod",
         ),
         (
             DeviceProblem::OtherDriver {
@@ -61,17 +61,18 @@ fn problems_of_an_allocated_device() {
                 wanted: "vfio-pci".to_owned(),
                 sysfs: sysfs(),
             },
-            "device 0000:01:10.2 of resource r is bound to driver igbvf, and its driver_override is \
-             vfio-pci (/sys/bus/pci/devices/0000:01:10.2/driver_override); bind it to vfio-pci and \
-             recreate the pod",
+            "device 0000:01:10.2 of resource r is bound to driver igbvf, but its driver_override \
+             is vfio-pci (/sys/bus/pci/devices/0000:01:10.2/driver_override); bind it to vfio-pci \
+              and recreate the pod",
         ),
         (
             DeviceProblem::CutsNodeOff {
                 device: device(),
                 carried: "this node's default route (interface eth0)".to_owned(),
             },
-            "device 0000:01:10.2 of resource r carries this node's default route (interface eth0): \
-             a pod that has it cuts the node off; leave it out of the device plugin's selectors",
+            "device 0000:01:10.2 of resource r carries this node's default route (interface \
+             eth0): a pod that has it cuts the node off; exclude it from the device plugin's \
+             selectors",
         ),
         (
             DeviceProblem::GroupInUse {
@@ -98,8 +99,8 @@ fn problems_of_an_allocated_device() {
                 device: "device 0000:01:10.2".to_owned(),
                 holder: "pod demo/web".to_owned(),
             },
-            "device 0000:01:10.2 is in use by pod demo/web; wait until that one is deleted, or see \
-             with jackfield doctor why it stays",
+            "device 0000:01:10.2 is in use by pod demo/web; wait until that pod is deleted, or \
+             find out with jackfield doctor why it stays",
         ),
         (
             DeviceProblem::PreviousIdentity {
@@ -108,8 +109,8 @@ fn problems_of_an_allocated_device() {
                 line: "x".to_owned(),
                 driver: None,
             },
-            "device 0000:01:10.2 still has the GUID of the pod that had it before: x; bind it anew \
-             by /sys/bus/pci/drivers/DRIVER/unbind and bind, or ask for an infiniband-guid",
+            "device 0000:01:10.2 still has the GUID of its previous pod: x; rebind it through \
+             /sys/bus/pci/drivers/DRIVER/unbind and bind, or request an infiniband-guid",
         ),
         (
             DeviceProblem::AddressUsed {
@@ -117,7 +118,8 @@ fn problems_of_an_allocated_device() {
                 holder: "pod demo/web".to_owned(),
                 segment: Some("bridge br0".to_owned()),
             },
-            "MAC 02:00:00:00:00:09 is already that of pod demo/web on bridge br0; ask for another",
+            "MAC 02:00:00:00:00:09 is already in use by pod demo/web on bridge br0; request \
+             another",
         ),
     ] {
         assert_eq!(line(&problem), words);
@@ -130,16 +132,16 @@ fn problems_of_a_definitions_device_or_interface() {
     for (problem, words) in [
         (
             DeviceProblem::DefaultRoute { key: key() },
-            "mode is passthru and key master is missing, which means the interface of the default \
-             route; name another interface",
+            "mode is passthru and key master is missing, so the plugin takes the interface of the \
+              default route; name another interface",
         ),
         (
             DeviceProblem::Pattern {
                 key: key(),
                 value: "eth*".to_owned(),
             },
-            "key master is \"eth*\", which leads elsewhere than to one device; write its address or \
-             its name",
+            "key master is \"eth*\", which may lead to another device; write the address or the \
+             name of one device",
         ),
         (
             DeviceProblem::Uplink {
@@ -162,7 +164,7 @@ fn problems_of_a_definitions_device_or_interface() {
                 sysfs: sysfs(),
             },
             "device 0000:01:10.2 is a physical function, and plugin sriov attaches virtual \
-             functions; let the device plugin's selectors take these alone, or attach it by \
+             functions; restrict the device plugin's selectors to these, or attach the device by \
              host-device",
         ),
         (
@@ -173,8 +175,8 @@ fn problems_of_a_definitions_device_or_interface() {
                 sysfs: sysfs(),
             },
             "device 0000:01:10.2 is no virtual function (/sys/bus/pci/devices/0000:01:10.2 has no \
-             physfn), and plugin sriov attaches virtual functions; let the device plugin's \
-             selectors take these alone, or attach it by host-device",
+              physfn), and plugin sriov attaches virtual functions; restrict the device plugin's \
+             selectors to these, or attach the device by host-device",
         ),
         (
             DeviceProblem::LostInterface {
@@ -182,7 +184,7 @@ fn problems_of_a_definitions_device_or_interface() {
                 driver: "igbvf".to_owned(),
             },
             "device d is bound to driver igbvf, and its interface is in no network namespace that \
-             can be found; end the process that keeps it, or bind it anew by \
+              jackfield can find; end the process that keeps it, or rebind it through \
              /sys/bus/pci/drivers/igbvf/unbind and bind",
         ),
         (
@@ -195,8 +197,8 @@ fn problems_of_a_definitions_device_or_interface() {
                 },
             },
             "device d: its interface eth7 is in network namespace /run/netns/n, and no pod on \
-             record has it; bring it back with ip link set eth7 netns 1 in there, or end what keeps \
-             that namespace",
+             record has it; move it back from there with ip link set eth7 netns 1, or end the \
+             process that keeps the namespace",
         ),
         (
             DeviceProblem::SharedRdma {
