@@ -232,11 +232,18 @@ impl Knowledge {
         tokio::task::spawn_local(async move {
             let kept = &this.cache.definitions;
             for object in selected {
-                if !kept.has(&object) {
+                // The watch drops a reading when the definition changes, so one is repeated.
+                for _ in 0..2 {
+                    if kept.has(&object) {
+                        break;
+                    }
                     let reading = kept.reading(&object);
-                    // Errors come up when the pod is attached.
-                    reading.get_or_init(|| this.read_to_keep(&object)).await;
+                    let read = reading.get_or_init(|| this.read_to_keep(&object)).await;
                     kept.read(&object, &reading);
+                    // Errors come up when the pod is attached.
+                    if read.is_err() {
+                        break;
+                    }
                 }
             }
             drop(turn);

@@ -55,7 +55,7 @@ fn a_journal_that_cannot_be_a_directory_keeps_everything_from_running() {
     lab.write("journal", "");
     lab.set_out();
     lab.call("ADD")
-        .fails(109, &[&journal(&lab), "make it a directory of root"]);
+        .fails(109, &[&journal(&lab), "make it a directory owned by root"]);
     assert!(lab.log("calls").is_empty(), "nothing ran");
     lab.assert_nothing_left();
 }
@@ -194,7 +194,7 @@ fn a_record_that_cannot_be_read_is_set_aside_and_named_nowhere_as_attached() {
         let lab = Lab::new();
         fs::create_dir_all(lab.path("journal/sandboxes")).unwrap();
         fs::write(record(&lab), damage).unwrap();
-        lab.call("CHECK").fails(109, &["not on record"]);
+        lab.call("CHECK").fails(109, &["damaged"]);
         // A new ADD is not kept from its work.
         fs::write(record(&lab), damage).unwrap();
         lab.add();
@@ -229,7 +229,7 @@ fn a_del_whose_record_is_torn_detaches_by_the_clusters_word() {
         lab.add();
         fs::write(record(&lab), damage).unwrap();
         if is_checked {
-            lab.call("CHECK").fails(109, &["not on record"]);
+            lab.call("CHECK").fails(109, &["damaged"]);
         }
         lab.del();
         assert_eq!(lab.pod.links(), [""; 0]);

@@ -268,7 +268,7 @@ fn the_agents_metrics_can_be_served_to_others_and_its_probes_follow() {
 fn the_chart_says_how_it_is_removed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let notes = std::fs::read_to_string(root.join("deploy/chart/templates/NOTES.txt")).unwrap();
-    let first = notes.find("`helm uninstall` first").unwrap();
+    let first = notes.find("first run `helm uninstall`").unwrap();
     let then = notes.find("{{ .Values.binDir }}/jackfield uninstall");
     assert!(then.unwrap() > first, "{notes}");
 }

@@ -17,7 +17,7 @@ fn a_directory_that_is_missing() {
     let before = fs::read_dir(setup.lab.path("net.d")).unwrap().count();
     refused(
         &setup.install(&[]),
-        &["cni-bin/jackfield", "No such file", "make it, or name"],
+        &["cni-bin/jackfield", "No such file", "create it, or name"],
     );
     assert_eq!(
         fs::read_dir(setup.lab.path("net.d")).unwrap().count(),
@@ -234,7 +234,7 @@ fn a_pipe_in_the_runtimes_directory() {
     crate::lab::run("mkfifo", &[&pipe.display().to_string()]);
     refused(
         &setup.install(&[]),
-        &["05-pipe.conf comes first", "no regular file"],
+        &["05-pipe.conf comes first", "not a regular file"],
     );
     fs::remove_file(&pipe).unwrap();
     setup.installed();

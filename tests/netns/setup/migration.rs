@@ -47,7 +47,7 @@ fn it_takes_over_as_soon_as_no_pod_would_fail_and_says_so_until_then() {
     let before = setup.files();
     let mut watching = moving(&setup, &[]);
     watching.says("pod demo/web would fail: network demo/nowhere");
-    watching.says("1 of this node's pods would fail with jackfield and Multus stays");
+    watching.says("1 of this node's pods would fail with jackfield, so Multus stays");
     assert_eq!(setup.files(), before);
     // One that is at work by hand is not in its way, nor it in theirs.
     let outcome = setup.take_over(&["--dry-run"]);

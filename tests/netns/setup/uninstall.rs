@@ -49,7 +49,10 @@ fn a_pod_that_runs_keeps_binary_and_journal_until_it_is_gone() {
         "new pods get the cluster network alone"
     );
     assert!(setup.lab.path("cni-bin/jackfield").exists());
-    setup.finds("installation", &["being taken away", "uninstall again"]);
+    setup.finds(
+        "installation",
+        &["an uninstall has begun", "uninstall again"],
+    );
     assert_eq!(setup.lab.pod.links(), ["eth0", "net1"], "it lives on");
     // The runtime ends it by the cluster network, which knows nothing of net1.
     setup.runs("del");

@@ -136,11 +136,8 @@ fn a_network_whose_file_is_renamed_as_it_is_costs_no_repair() {
         follows(&name, &watching);
     }
     // Written anew in its place, then renamed.
-    let manifest = || fs::read_to_string(dir.join(".jackfield/manifest.json")).unwrap();
-    let before = manifest();
     setup.cluster_network(&name, "anew");
-    let is_noted = || manifest() != before;
-    eventually("it is noted", is_noted, || watching.log());
+    std::thread::sleep(std::time::Duration::from_secs(5));
     fs::rename(dir.join(&name), dir.join("70-cluster.conflist")).unwrap();
     follows("70-cluster.conflist", &watching);
     assert!(!watching.log().contains("repairing"), "{}", watching.log());
