@@ -104,7 +104,7 @@ impl Journal {
                 }
                 _ => Err(error),
             })
-            .map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+            .map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
     /// Reads the record of one attachment. The caller holds the lock of the sandbox, so no other
@@ -119,7 +119,7 @@ impl Journal {
         let bytes = match read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Absent),
-            Err(cause) => return Err(JournalError::io("cannot be read", &path, &cause)),
+            Err(cause) => return Err(JournalError::io("cannot be read", &path, cause)),
         };
         match Sandbox::replay(&bytes) {
             Ok(sandbox) if sandbox.header.key() == *key => Ok(Lookup::Found(Box::new(sandbox))),
@@ -135,7 +135,7 @@ impl Journal {
     /// Code 109.
     pub fn reopen(&self, key: &Key) -> Result<Entry, JournalError> {
         let path = self.path(key);
-        Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+        Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
     /// Removes the record of `key`: nothing is attached and nothing is owed any more.
@@ -147,7 +147,7 @@ impl Journal {
         let path = self.path(key);
         match fs::remove_file(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                Err(JournalError::io("cannot be removed", &path, &cause))
+                Err(JournalError::io("cannot be removed", &path, cause))
             }
             _ => Ok(()),
         }
@@ -204,7 +204,7 @@ impl Journal {
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
-            Err(cause) => return Err(JournalError::io("cannot be read", &dir, &cause)),
+            Err(cause) => return Err(JournalError::io("cannot be read", &dir, cause)),
         };
         let (mut keys, mut damaged) = (Vec::new(), Vec::new());
         for entry in entries.flatten() {
@@ -224,7 +224,7 @@ impl Journal {
     pub fn make_ready(&self) -> Result<(), JournalError> {
         let dir = self.sandboxes();
         self.make_dirs()
-            .map_err(|cause| JournalError::io("cannot be created", &dir, &cause))?;
+            .map_err(|cause| JournalError::io("cannot be created", &dir, cause))?;
         self.check_writable()
     }
 
@@ -238,7 +238,7 @@ impl Journal {
         let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(&dir);
         let flags = nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK;
         nix::unistd::access(there, flags)
-            .map_err(|cause| JournalError::io("cannot be written", there, &cause.into()))
+            .map_err(|cause| JournalError::io("cannot be written", there, cause.into()))
     }
 
     /// Refuses a journal that users other than root can write to, because a DEL runs what its
@@ -250,8 +250,8 @@ impl Journal {
         self.close();
         for dir in [&self.dir, &self.sandboxes()] {
             private_dir::check(dir).map_err(|cause| JournalError::Exposed {
-                path: dir.display().to_string(),
-                cause: cause.to_string(),
+                path: dir.clone(),
+                cause,
             })?;
         }
         Ok(())

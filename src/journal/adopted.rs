@@ -41,7 +41,7 @@ impl Journal {
             file.write_all(&sandbox.to_bytes()?)?;
             fs::rename(&temporary, &path)
         };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
     /// Marks a sandbox of Multus' cache as adopted.
@@ -55,7 +55,7 @@ impl Journal {
             let text = serde_json::json!({ "container": key.container, "ifname": key.ifname });
             fs::write(&path, text.to_string())
         };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
     /// Whether a sandbox of Multus' cache was adopted.

@@ -1,37 +1,61 @@
 //! Why the journal could not be used.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{self, Problem};
 
 /// Why the journal could not be used.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", diagnostic::line(self))]
 pub enum JournalError {
     /// Users other than root could put records into the journal.
-    #[error("journal {path}: {cause}; make it a directory owned by root, mode 0700")]
     Exposed {
         /// The directory.
-        path: String,
+        path: PathBuf,
         /// Who else can write there.
-        cause: String,
+        #[source]
+        cause: io::Error,
     },
     /// A file or directory cannot be used.
-    #[error("journal {path} {what}: {cause}; make journalDir a writable directory with free space")]
     Io {
         /// The path.
-        path: String,
+        path: PathBuf,
         /// The operation that failed.
         what: &'static str,
         /// Why.
-        cause: String,
+        #[source]
+        cause: io::Error,
     },
 }
 
 impl JournalError {
-    pub(super) fn io(what: &'static str, path: &Path, cause: &io::Error) -> JournalError {
+    pub(super) fn io(what: &'static str, path: &Path, cause: io::Error) -> JournalError {
         JournalError::Io {
-            path: path.display().to_string(),
+            path: path.to_owned(),
             what,
-            cause: cause.to_string(),
+            cause,
         }
+    }
+}
+
+impl Problem for JournalError {
+    fn words(&self) -> String {
+        match self {
+            JournalError::Exposed { path, cause } => {
+                format!("journal {}: {cause}", path.display())
+            }
+            JournalError::Io { path, what, cause } => {
+                format!("journal {} {what}: {cause}", path.display())
+            }
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            JournalError::Exposed { .. } => "make it a directory owned by root, mode 0700",
+            JournalError::Io { .. } => "make journalDir a writable directory with free space",
+        };
+        Some(remedy.to_owned())
     }
 }

@@ -122,7 +122,7 @@ impl Journal {
         _turn: &Turn,
     ) -> Result<Option<Box<Sandbox>>, JournalError> {
         let link = self.exclusive().join(what.file_name());
-        let failed = |cause: io::Error| JournalError::io("cannot be written", &link, &cause);
+        let failed = |cause: io::Error| JournalError::io("cannot be written", &link, cause);
         let own = key.file_name();
         match fs::read_link(&link) {
             Ok(name) if name == Path::new(&own) => return Ok(None),
@@ -185,7 +185,7 @@ impl Journal {
         let bytes = match super::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(cause) => return Err(JournalError::io("cannot be read", &path, &cause)),
+            Err(cause) => return Err(JournalError::io("cannot be read", &path, cause)),
         };
         Ok(Sandbox::replay(&bytes)
             .ok()

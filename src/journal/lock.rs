@@ -54,25 +54,25 @@ impl Lock {
     pub fn take(dir: &Path, container: &ContainerId, deadline: Instant) -> Result<Lock, LockError> {
         let path = path(dir, container);
         // A user who can write here could make this call wait.
-        private_dir::check(dir).map_err(|cause| LockError::io(dir, &cause))?;
+        private_dir::check(dir).map_err(|cause| LockError::io(dir, cause))?;
         let mut pause = FIRST_PAUSE;
         let mut orphans_seen: Option<Instant> = None;
         let patience = deadline.saturating_duration_since(Instant::now()) / 2;
         let patience = patience.min(ORPHANS_FINISH_WITHIN);
         loop {
-            let file = open(&path).map_err(|cause| LockError::io(&path, &cause))?;
+            let file = open(&path).map_err(|cause| LockError::io(&path, cause))?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => {
                     let lock = Lock {
                         file,
                         path: path.clone(),
                     };
-                    return lock.claim().map_err(|cause| LockError::io(&path, &cause));
+                    return lock.claim().map_err(|cause| LockError::io(&path, cause));
                 }
                 // Its holder has removed the file; there is a new file to lock.
                 Ok(()) => continue,
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(cause)) => return Err(LockError::io(&path, &cause)),
+                Err(TryLockError::Error(cause)) => return Err(LockError::io(&path, cause)),
             }
             let name = path.file_name().unwrap_or_default();
             let owner_lives = owner(&file).is_some_and(|owner| holds(owner, &file, name));
@@ -148,7 +148,7 @@ impl Turn {
     /// # Errors
     /// [`LockError::Busy`] past the deadline: the runtime may try again (code 11).
     pub fn take(dir: &Path, deadline: Instant) -> Result<Turn, LockError> {
-        let failed = |cause: io::Error| LockError::io(dir, &cause);
+        let failed = |cause: io::Error| LockError::io(dir, cause);
         private_dir::create(dir).map_err(failed)?;
         private_dir::check(dir).map_err(failed)?;
         let file = File::open(dir).map_err(failed)?;

@@ -90,7 +90,7 @@ impl Journal {
             fs::write(&temporary, serde_json::to_vec(owed)?)?;
             fs::rename(&temporary, &path)
         };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
     /// Postpones the retry of `key` by `by`, since the caller works on it. Returns whether the

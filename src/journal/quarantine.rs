@@ -26,7 +26,7 @@ impl Journal {
             .join(format!("{name}.{}", std::process::id()));
         self.make_dirs()
             .and_then(|()| fs::rename(path, &target))
-            .map_err(|error| JournalError::io("cannot be put into quarantine", path, &error))?;
+            .map_err(|error| JournalError::io("cannot be put into quarantine", path, error))?;
         Ok(Lookup::Quarantined {
             file: target.display().to_string(),
             cause: cause.to_owned(),

@@ -164,7 +164,7 @@ impl Journal {
     /// The files of a directory, sorted by name.
     fn entries(&self, name: &str) -> Result<Vec<DirEntry>, JournalError> {
         let dir = self.dir.join(name);
-        let failed = |cause: io::Error| JournalError::io("cannot be read", &dir, &cause);
+        let failed = |cause: io::Error| JournalError::io("cannot be read", &dir, cause);
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -66,7 +66,7 @@ impl Journal {
             )?;
             fs::rename(&temporary, &path)
         };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, &cause))
+        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
     /// The record of a device if it is unrestored.

@@ -70,7 +70,7 @@ impl Journal {
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(cause) => return Err(JournalError::io("cannot be read", &dir, &cause)),
+            Err(cause) => return Err(JournalError::io("cannot be read", &dir, cause)),
         };
         let mut users: Vec<DeviceUser> = entries
             .flatten()

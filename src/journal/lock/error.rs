@@ -1,41 +1,45 @@
 //! Errors of taking a lock.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process works on the sandbox.
-    #[error("sandbox lock {path} is held by {holders}; try again once it has ended")]
+    #[error("sandbox lock {} is held by {holders}; try again once it has ended", path.display())]
     Busy {
         /// The lock's file.
-        path: String,
+        path: PathBuf,
         /// The holders, as far as they were found.
         holders: String,
     },
     /// The file of the lock cannot be used.
-    #[error("sandbox lock {path}: {cause}; make its directory writable, owned by root, mode 0700")]
+    #[error(
+        "sandbox lock {}: {cause}; make its directory writable, owned by root, mode 0700",
+        path.display()
+    )]
     Io {
         /// The lock's file.
-        path: String,
+        path: PathBuf,
         /// Why.
-        cause: String,
+        #[source]
+        cause: io::Error,
     },
 }
 
 impl LockError {
-    pub(super) fn io(path: &Path, cause: &io::Error) -> LockError {
+    pub(super) fn io(path: &Path, cause: io::Error) -> LockError {
         LockError::Io {
-            path: path.display().to_string(),
-            cause: cause.to_string(),
+            path: path.to_owned(),
+            cause,
         }
     }
 
     pub(super) fn busy(path: &Path, holders: &[i32]) -> LockError {
         let numbers: Vec<String> = holders.iter().map(ToString::to_string).collect();
         LockError::Busy {
-            path: path.display().to_string(),
+            path: path.to_owned(),
             holders: match numbers.as_slice() {
                 [] => "a process that was not found".to_owned(),
                 numbers => format!("process {}", numbers.join(", ")),

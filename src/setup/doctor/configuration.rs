@@ -4,7 +4,7 @@ mod problem;
 
 use std::path::{Path, PathBuf};
 
-use problem::ConfigurationProblem;
+use problem::ConfigurationCheckProblem;
 
 use super::{Check, Diagnosis, Options};
 use crate::cluster::conf_dir;
@@ -53,7 +53,7 @@ pub(super) fn read(options: &Options, diagnosis: &mut Diagnosis) -> Option<Usabl
                 });
             }
             Err(cause) => {
-                let problem = ConfigurationProblem::Invalid(Box::new(cause));
+                let problem = ConfigurationCheckProblem::Invalid(Box::new(cause));
                 diagnosis.find(Check::Configuration, file.display(), problem);
             }
         }
@@ -74,9 +74,9 @@ pub(super) fn read(options: &Options, diagnosis: &mut Diagnosis) -> Option<Usabl
 fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObject>) {
     let paths = &options.paths;
     if let Some(file) = &options.conf {
-        let read = conf_dir::read(file).map_err(ConfigurationProblem::Unreadable);
+        let read = conf_dir::read(file).map_err(ConfigurationCheckProblem::Unreadable);
         let read = read.and_then(|found| {
-            RawObject::parse_stdin(found.text.as_bytes()).map_err(ConfigurationProblem::Json)
+            RawObject::parse_stdin(found.text.as_bytes()).map_err(ConfigurationCheckProblem::Json)
         });
         let conf = match read {
             Ok(object) => Some(OurConf::read(&object).map_or(object, |conf| conf.on_stdin())),
@@ -93,8 +93,8 @@ fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObj
             Some((name, conf)) => (directory.file(name), Some(conf.on_stdin())),
             None => {
                 let (about, problem) = match directory.broken_ours() {
-                    Some((file, cause)) => (file, ConfigurationProblem::Broken(cause.clone())),
-                    None => (paths.conf_dir.clone(), ConfigurationProblem::Missing),
+                    Some((file, cause)) => (file, ConfigurationCheckProblem::Broken(cause.clone())),
+                    None => (paths.conf_dir.clone(), ConfigurationCheckProblem::Missing),
                 };
                 diagnosis.find(Check::Configuration, about.display(), problem);
                 (default, None)
@@ -110,13 +110,13 @@ fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObj
 fn warn(file: &Path, request: &Request, diagnosis: &mut Diagnosis) {
     let config = &request.config;
     for warning in &config.warnings {
-        let problem = ConfigurationProblem::Warning(warning.clone());
+        let problem = ConfigurationCheckProblem::Warning(warning.clone());
         diagnosis.find(Check::Configuration, file.display(), problem);
     }
     if let Some(indicator) = &config.readiness_indicator
         && !indicator.exists()
     {
-        let problem = ConfigurationProblem::NoIndicator(indicator.clone());
+        let problem = ConfigurationCheckProblem::NoIndicator(indicator.clone());
         diagnosis.find(Check::Configuration, file.display(), problem);
     }
     if diagnosis.is_fine(Check::Configuration) {

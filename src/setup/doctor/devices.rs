@@ -6,7 +6,7 @@ mod problem;
 use std::fs;
 use std::path::Path;
 
-use problem::DeviceProblem;
+use problem::DeviceCheckProblem;
 
 use device_info::{Inventory, Sysfs};
 
@@ -67,7 +67,7 @@ fn orphaned(context: &Context<'_>, diagnosis: &mut Diagnosis) {
             }
         }
         Err(error) => {
-            let problem = DeviceProblem::NoNamespaces(error);
+            let problem = DeviceCheckProblem::NoNamespaces(error);
             diagnosis.find(Check::Devices, root.display(), problem);
         }
     }
@@ -76,7 +76,7 @@ fn orphaned(context: &Context<'_>, diagnosis: &mut Diagnosis) {
 /// Finds devices that no DEL could restore.
 fn unrestored(context: &Context<'_>, diagnosis: &mut Diagnosis) {
     for device in otherwise(context) {
-        let problem = DeviceProblem::Unrestored {
+        let problem = DeviceCheckProblem::Unrestored {
             pod: device.pod,
             causes: device.causes,
             driver: device.before.driver.clone(),
@@ -92,7 +92,7 @@ fn pod_resources(context: &Context<'_>, diagnosis: &mut Diagnosis) -> bool {
     let (namespace, name, resource) = NO_POD;
     let devices = kubelet::ask(socket, namespace, name, &[resource]);
     if let Some(failure) = devices.failure {
-        let problem = DeviceProblem::PodResources(failure);
+        let problem = DeviceCheckProblem::PodResources(failure);
         diagnosis.find(Check::Devices, socket.display(), problem);
     }
     devices.on_node.is_none_or(|names| !names.is_empty())
@@ -104,7 +104,7 @@ fn checkpoint(context: &Context<'_>, is_needed: bool, diagnosis: &mut Diagnosis)
         // Kubelet writes it with the first device of a device plugin.
         Err(CheckpointError::Missing { .. }) if !is_needed => {}
         Err(error) => {
-            let problem = DeviceProblem::Checkpoint(error);
+            let problem = DeviceCheckProblem::Checkpoint(error);
             diagnosis.find(Check::Devices, file.display(), problem);
         }
         Ok(_) => {}
@@ -116,9 +116,9 @@ fn exclusive(context: &Context<'_>, label: &str, diagnosis: &mut Diagnosis) {
     let about = format!("network {label}");
     match fs::read_to_string(&file) {
         Ok(mode) if mode.trim() == "N" => {}
-        Ok(_) => diagnosis.find(Check::Devices, about, DeviceProblem::SharedRdma),
+        Ok(_) => diagnosis.find(Check::Devices, about, DeviceCheckProblem::SharedRdma),
         Err(cause) => {
-            let problem = DeviceProblem::NoRdma { file, cause };
+            let problem = DeviceCheckProblem::NoRdma { file, cause };
             diagnosis.find(Check::Devices, about, problem);
         }
     }

@@ -23,7 +23,7 @@ pub(super) enum ClusterProblem {
 impl Problem for ClusterProblem {
     fn words(&self) -> String {
         match self {
-            ClusterProblem::NoAnswer(cause) => cause.to_string(),
+            ClusterProblem::NoAnswer(cause) => cause.words(),
             ClusterProblem::BrokenObject(line) | ClusterProblem::ApiUnreachable(line) => {
                 line.clone()
             }
@@ -42,8 +42,9 @@ impl Problem for ClusterProblem {
 
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
-            ClusterProblem::NoAnswer(_) => {
-                "start the agent, or correct manifestDir, agentSocket or kubeconfig"
+            ClusterProblem::NoAnswer(cause) => {
+                let remedy = "correct manifestDir, agentSocket or kubeconfig";
+                return cause.remedy().or_else(|| Some(remedy.to_owned()));
             }
             ClusterProblem::BrokenObject(_) => "correct the object; no pod can use it",
             ClusterProblem::OtherNode { theirs, ours } => {

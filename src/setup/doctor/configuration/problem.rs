@@ -11,7 +11,7 @@ use crate::setup::problem::ConfFileProblem;
 
 /// What is wrong with the node configuration.
 #[derive(Debug)]
-pub(super) enum ConfigurationProblem {
+pub(super) enum ConfigurationCheckProblem {
     /// The file cannot be read.
     Unreadable(ConfDirError),
     /// The file is not a JSON object.
@@ -28,23 +28,23 @@ pub(super) enum ConfigurationProblem {
     NoIndicator(PathBuf),
 }
 
-impl Problem for ConfigurationProblem {
+impl Problem for ConfigurationCheckProblem {
     fn words(&self) -> String {
         match self {
-            ConfigurationProblem::Unreadable(cause) => cause.to_string(),
-            ConfigurationProblem::Json(cause) => cause.to_string(),
-            ConfigurationProblem::Broken(cause) => cause.words(),
-            ConfigurationProblem::Missing => {
+            ConfigurationCheckProblem::Unreadable(cause) => cause.to_string(),
+            ConfigurationCheckProblem::Json(cause) => cause.to_string(),
+            ConfigurationCheckProblem::Broken(cause) => cause.words(),
+            ConfigurationCheckProblem::Missing => {
                 "there is no configuration of jackfield, so the runtime does not call it".to_owned()
             }
-            ConfigurationProblem::Invalid(cause) => match &**cause {
+            ConfigurationCheckProblem::Invalid(cause) => match &**cause {
                 RequestError::Config(NodeConfigError::Value { key, value, .. }) => {
                     format!("key {key} of the node configuration is {value}")
                 }
                 cause => cause.to_string(),
             },
-            ConfigurationProblem::Warning(warning) => warning.clone(),
-            ConfigurationProblem::NoIndicator(file) => format!(
+            ConfigurationCheckProblem::Warning(warning) => warning.clone(),
+            ConfigurationCheckProblem::NoIndicator(file) => format!(
                 "readinessindicatorfile {} does not exist, so every ADD waits",
                 file.display()
             ),
@@ -53,25 +53,25 @@ impl Problem for ConfigurationProblem {
 
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
-            ConfigurationProblem::Unreadable(_) => "name a readable file with --conf",
-            ConfigurationProblem::Json(_) => "correct it",
-            ConfigurationProblem::Invalid(cause) => match &**cause {
+            ConfigurationCheckProblem::Unreadable(_) => "name a readable file with --conf",
+            ConfigurationCheckProblem::Json(_) => "correct it",
+            ConfigurationCheckProblem::Invalid(cause) => match &**cause {
                 // The error keeps this value's remedy apart.
                 RequestError::Config(NodeConfigError::Value { cause, .. }) => {
                     return Some(cause.to_string());
                 }
                 _ => "correct it",
             },
-            ConfigurationProblem::Broken(_) => {
+            ConfigurationCheckProblem::Broken(_) => {
                 "correct it, or run jackfield install, which writes it again"
             }
-            ConfigurationProblem::Missing => {
+            ConfigurationCheckProblem::Missing => {
                 "run jackfield install, or name the runtime's directory with --conf-dir"
             }
-            ConfigurationProblem::Warning(_) => {
+            ConfigurationCheckProblem::Warning(_) => {
                 "correct the key, or take it out; docs/configuration.md has them all"
             }
-            ConfigurationProblem::NoIndicator(_) => {
+            ConfigurationCheckProblem::NoIndicator(_) => {
                 "find out why the cluster network does not start, or correct the key"
             }
         };
@@ -94,15 +94,15 @@ mod tests {
         };
         for (problem, expected) in [
             (
-                ConfigurationProblem::Invalid(Box::new(RequestError::Config(value))),
+                ConfigurationCheckProblem::Invalid(Box::new(RequestError::Config(value))),
                 "key verify of the node configuration is 7; use one of strict, off",
             ),
             (
-                ConfigurationProblem::Broken(Arc::new(ConfFileProblem::NoName)),
+                ConfigurationCheckProblem::Broken(Arc::new(ConfFileProblem::NoName)),
                 "it has no name; correct it, or run jackfield install, which writes it again",
             ),
             (
-                ConfigurationProblem::NoIndicator("/a".into()),
+                ConfigurationCheckProblem::NoIndicator("/a".into()),
                 "readinessindicatorfile /a does not exist, so every ADD waits; find out why the \
                  cluster network does not start, or correct the key",
             ),

@@ -10,7 +10,7 @@ use crate::kernel::KernelError;
 
 /// What is wrong with a device, or with what devices depend on.
 #[derive(Debug)]
-pub(super) enum DeviceProblem {
+pub(super) enum DeviceCheckProblem {
     /// The network namespaces cannot be searched for virtual functions.
     NoNamespaces(KernelError),
     /// A DEL could not restore the device.
@@ -37,13 +37,13 @@ pub(super) enum DeviceProblem {
     },
 }
 
-impl Problem for DeviceProblem {
+impl Problem for DeviceCheckProblem {
     fn words(&self) -> String {
         match self {
-            DeviceProblem::NoNamespaces(cause) => format!(
+            DeviceCheckProblem::NoNamespaces(cause) => format!(
                 "cannot find out whether its virtual functions are in a network namespace: {cause}"
             ),
-            DeviceProblem::Unrestored { pod, causes, .. } => format!(
+            DeviceCheckProblem::Unrestored { pod, causes, .. } => format!(
                 "it is not as it was before {} had it: {}",
                 match pod {
                     Some(pod) => format!("pod {pod}"),
@@ -51,14 +51,14 @@ impl Problem for DeviceProblem {
                 },
                 causes.join(", ")
             ),
-            DeviceProblem::PodResources(failure) => failure.clone(),
-            DeviceProblem::Checkpoint(cause) => cause.to_string(),
-            DeviceProblem::SharedRdma => {
+            DeviceCheckProblem::PodResources(failure) => failure.clone(),
+            DeviceCheckProblem::Checkpoint(cause) => cause.words(),
+            DeviceCheckProblem::SharedRdma => {
                 "its plugin rdma needs RDMA's exclusive mode, and the kernel shares RDMA devices \
                  among all network namespaces"
                     .to_owned()
             }
-            DeviceProblem::NoRdma { file, cause } => {
+            DeviceCheckProblem::NoRdma { file, cause } => {
                 format!(
                     "its plugin rdma needs RDMA, and {}: {cause}",
                     file.display()
@@ -69,23 +69,25 @@ impl Problem for DeviceProblem {
 
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
-            DeviceProblem::NoNamespaces(_) => "run it as root on the node itself",
-            DeviceProblem::Unrestored { driver, .. } => {
+            DeviceCheckProblem::NoNamespaces(_) => "run it as root on the node itself",
+            DeviceCheckProblem::Unrestored { driver, .. } => {
                 let driver = driver.as_deref().unwrap_or("DRIVER");
                 return Some(format!(
-                    "bind it again by /sys/bus/pci/drivers/{driver}/unbind and bind; the next ADD \
-                     that gets it looks again"
+                    "rebind it through /sys/bus/pci/drivers/{driver}/unbind and bind; the next ADD \
+                     that gets it tries to restore it again"
                 ));
             }
-            DeviceProblem::PodResources(_) => {
+            DeviceCheckProblem::PodResources(_) => {
                 "make kubelet answer at its pod-resources socket, or correct podResourcesSocket"
             }
-            DeviceProblem::Checkpoint(_) => "restart kubelet, or correct kubeletCheckpoint",
-            DeviceProblem::SharedRdma => {
+            DeviceCheckProblem::Checkpoint(cause) => return cause.remedy(),
+            DeviceCheckProblem::SharedRdma => {
                 "put `options ib_core netns_mode=0` into /etc/modprobe.d and reboot, or run `rdma \
                  system set netns exclusive` while no pod has a network namespace"
             }
-            DeviceProblem::NoRdma { .. } => "load the module ib_core with the driver of the device",
+            DeviceCheckProblem::NoRdma { .. } => {
+                "load the module ib_core with the driver of the device"
+            }
         };
         Some(remedy.to_owned())
     }
@@ -98,15 +100,16 @@ mod tests {
 
     #[test]
     fn an_unrestored_device_has_its_words() {
-        let problem = DeviceProblem::Unrestored {
+        let problem = DeviceCheckProblem::Unrestored {
             pod: None,
             causes: vec!["a".to_owned(), "b".to_owned()],
             driver: None,
         };
         assert_eq!(
             line(&problem),
-            "it is not as it was before a pod had it: a, b; bind it again by \
-             /sys/bus/pci/drivers/DRIVER/unbind and bind; the next ADD that gets it looks again"
+            "it is not as it was before a pod had it: a, b; rebind it through \
+             /sys/bus/pci/drivers/DRIVER/unbind and bind; the next ADD that gets it tries to \
+             restore it again"
         );
     }
 }

@@ -122,7 +122,7 @@ impl DetachCommand {
 impl Problem for JournalProblem {
     fn words(&self) -> String {
         match self {
-            JournalProblem::Unusable(cause) => cause.to_string(),
+            JournalProblem::Unusable(cause) => cause.words(),
             JournalProblem::Full => "its file system is full, so every ADD fails".to_owned(),
             JournalProblem::Damaged(cause) => cause.clone(),
             JournalProblem::Quarantined { is_settled: true } => {
@@ -167,9 +167,7 @@ impl Problem for JournalProblem {
 
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
-            JournalProblem::Unusable(_) => {
-                "make journalDir a directory that only root can write, with free space"
-            }
+            JournalProblem::Unusable(cause) => return cause.remedy(),
             JournalProblem::Full => "free space there",
             JournalProblem::Damaged(_) => {
                 "leave it where it is: the DEL of its pod detaches as much as possible and puts it \
