@@ -90,6 +90,8 @@ fn an_edited_definition_is_what_the_next_pod_gets() {
     lab.add("old", &uid).succeeds();
     lab.wait_for_status("old");
     edit(&lab, "storage", "10.2.0.6/24");
+    // The watch of definitions may report the edit after that of pods has reported the pod.
+    eventually("the edit is seen", || agent.metric(KEPT) == Some(0.0));
     let uid = lab.pod("new", &json!({NETWORKS: "storage"}));
     lab.add("new", &uid).succeeds();
     assert_eq!(lab.wait_for_status("new")[1]["ips"], json!(["10.2.0.6"]));
