@@ -32,11 +32,11 @@ pub struct Target {
     pub name: &'static str,
     /// The longest input that is tried, in bytes.
     pub longest: usize,
-    /// Fails by a panic.
-    pub run: fn(&[u8]),
+    /// Fails by a panic. `None` means that a parser refused the input.
+    pub run: fn(&[u8]) -> Option<()>,
 }
 
-const fn target(name: &'static str, longest: usize, run: fn(&[u8])) -> Target {
+const fn target(name: &'static str, longest: usize, run: fn(&[u8]) -> Option<()>) -> Target {
     Target { name, longest, run }
 }
 
@@ -77,6 +77,11 @@ fn said(what: &dyn Display) {
     assert!(!msg.contains(char::is_control), "{msg:?}");
 }
 
+/// What a parser has read. What it says of an input that it refuses is checked.
+fn accepted<T>(outcome: Result<T, impl Display>) -> Option<T> {
+    outcome.inspect_err(|error| said(error)).ok()
+}
+
 /// What is written of a value reads back, and is then written the same for ever.
 fn settles<T: Serialize + DeserializeOwned>(value: &T) {
     let written = serde_json::to_string(value).unwrap_or_default();
@@ -91,12 +96,8 @@ fn text(bytes: &[u8]) -> Option<&str> {
 
 /// Two inputs in one, with an octet of zeros between them.
 fn parts(bytes: &[u8]) -> [&[u8]; 2] {
-    let middle = bytes
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(bytes.len());
-    let (first, rest) = bytes.split_at(middle);
-    [first, rest.get(1..).unwrap_or_default()]
+    let mut parts = bytes.splitn(2, |byte| *byte == 0);
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
 /// Every line, put behind the others as `write` does it.

@@ -1,6 +1,6 @@
 //! Network configurations, what plugins answer, and the node's own configuration.
 
-use super::said;
+use super::{accepted, said};
 use crate::cni::{
     CapabilityArgs, CniResult, Error, Invocation, NetworkConfig, PluginConfig, RawObject,
     ResultError, ValidAttachment, Version,
@@ -11,11 +11,8 @@ use crate::verify::IntendedFunction;
 
 /// A definition's `spec.config`, or a file of `confDir`: it reads back from its own text, and each
 /// of its plugins gets a configuration that is one.
-pub(super) fn network_config(bytes: &[u8]) {
-    let config = match NetworkConfig::parse(bytes) {
-        Ok(config) => config,
-        Err(error) => return said(&error),
-    };
+pub(super) fn network_config(bytes: &[u8]) -> Option<()> {
+    let config = accepted(NetworkConfig::parse(bytes))?;
     assert_eq!(
         NetworkConfig::parse(config.raw().as_bytes()),
         Ok(config.clone())
@@ -23,7 +20,7 @@ pub(super) fn network_config(bytes: &[u8]) {
     if let Err(error) = IntendedFunction::check(&config) {
         assert!(error.to_string().starts_with("plugin "));
     }
-    let Ok(name) = "net".parse() else { return };
+    let name = "net".parse().ok()?;
     let capability_args = CapabilityArgs::new();
     let result = CniResult::default();
     for plugin in config.plugins() {
@@ -36,23 +33,20 @@ pub(super) fn network_config(bytes: &[u8]) {
             inject: &[],
             valid_attachments: None,
         });
-        match request {
-            Err(error) => said(&error),
-            Ok(text) => {
-                let handed = RawObject::parse(text.as_bytes()).map(PluginConfig::new);
-                let handed = handed.map(|it| it.map(|it| it.plugin_type().clone()));
-                assert_eq!(handed, Ok(Ok(plugin.plugin_type().clone())), "{text}");
-            }
+        if let Some(text) = accepted(request) {
+            let handed = RawObject::parse(text.as_bytes()).map(PluginConfig::new);
+            let handed = handed.map(|it| it.map(|it| it.plugin_type().clone()));
+            assert_eq!(handed, Ok(Ok(plugin.plugin_type().clone())), "{text}");
         }
     }
+    Some(())
 }
 
 /// What a plugin leaves on its standard output, with either exit status.
-pub(super) fn plugin_answer(bytes: &[u8]) {
+pub(super) fn plugin_answer(bytes: &[u8]) -> Option<()> {
     for status in [0, 1] {
-        match delegate::judged(status, bytes) {
-            Ok(answer) => assert_eq!((status, answer.as_slice()), (0, bytes)),
-            Err(error) => said(&error),
+        if let Some(answer) = accepted(delegate::judged(status, bytes)) {
+            assert_eq!((status, answer.as_slice()), (0, bytes));
         }
     }
     if let Some(error) = Error::parse(bytes) {
@@ -61,57 +55,40 @@ pub(super) fn plugin_answer(bytes: &[u8]) {
         let code = Error::parse(written.as_bytes()).map(|it| it.code);
         assert_eq!(code, Some(error.code));
     }
-    result(bytes);
+    for config_version in [Version::V0_2_0, Version::LATEST] {
+        if let Some(result) = accepted(CniResult::parse(bytes, config_version)) {
+            writes_back(&result);
+        }
+    }
+    Some(())
 }
 
-/// A result in any version: what a version can say reads back, and 1.1.0 can say all.
-fn result(bytes: &[u8]) {
-    for config_version in [Version::V0_2_0, Version::LATEST] {
-        let result = match CniResult::parse(bytes, config_version) {
-            Ok(result) => result,
-            Err(error) => {
-                said(&error);
-                continue;
+/// What a version can say of a result reads back, and 1.1.0 can say all.
+fn writes_back(result: &CniResult) {
+    for version in Version::ALL {
+        match result.to_json(version) {
+            Ok(text) => {
+                let again = CniResult::parse(text.as_bytes(), version);
+                let again = again.and_then(|again| again.to_json(version));
+                assert_eq!(again, Ok(text));
             }
-        };
-        for version in Version::ALL {
-            match result.to_json(version) {
-                Ok(text) => {
-                    let again = CniResult::parse(text.as_bytes(), version);
-                    let again = again.and_then(|again| again.to_json(version));
-                    assert_eq!(again, Ok(text));
-                }
-                Err(error) => assert_eq!(error, ResultError::NoAddress(version)),
-            }
+            Err(error) => assert_eq!(error, ResultError::NoAddress(version)),
         }
-        let newest = result.to_json(Version::LATEST).unwrap_or_default();
-        assert_eq!(
-            CniResult::parse(newest.as_bytes(), Version::LATEST),
-            Ok(result.clone())
-        );
-        let recorded: Option<CniResult> = serde_json::from_str(&newest).ok();
-        assert_eq!(recorded, Some(result));
     }
+    let newest = result.to_json(Version::LATEST).unwrap_or_default();
+    let again = CniResult::parse(newest.as_bytes(), Version::LATEST);
+    assert_eq!(again.as_ref(), Ok(result));
+    let recorded = serde_json::from_str::<CniResult>(&newest).ok();
+    assert_eq!(recorded.as_ref(), Some(result));
 }
 
 /// The configuration on stdin, with what travels along.
-pub(super) fn node_config(bytes: &[u8]) {
-    let object = match RawObject::parse_stdin(bytes) {
-        Ok(object) => object,
-        Err(error) => return said(&error),
-    };
-    match NodeConfig::parse(&object) {
-        Err(error) => said(&error),
-        Ok(node) => {
-            node.warnings.iter().for_each(|warning| said(warning));
-            assert!(
-                node.policy
-                    .rule("default")
-                    .is_none_or(|rule| { rule.deny_keys.iter().all(|key| !key.is_empty()) })
-            );
-        }
-    }
-    if let Err(error) = ValidAttachment::read_list(&object) {
-        said(&error);
-    }
+pub(super) fn node_config(bytes: &[u8]) -> Option<()> {
+    let object = accepted(RawObject::parse_stdin(bytes))?;
+    accepted(ValidAttachment::read_list(&object));
+    let node = accepted(NodeConfig::parse(&object))?;
+    node.warnings.iter().for_each(|warning| said(warning));
+    let mut denied = node.policy.rule("default")?.deny_keys.iter();
+    assert!(denied.all(|key| !key.is_empty()));
+    Some(())
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use device_info::{Capture, DeviceInfo, PciNames, WireDeviceInfo};
 
-use super::{of_lines, parts, said, settles, text};
+use super::{accepted, of_lines, parts, said, settles, text};
 use crate::allocation::Checkpoint;
 use crate::cluster::OwedWrites;
 use crate::cni::RawObject;
@@ -17,7 +17,7 @@ use crate::setup::takeover::{self, FromMultus};
 use crate::setup::{HostPaths, directory};
 
 /// A directory with these files; it ends with the value.
-fn dir_with(files: &[(&str, &[u8])]) -> Option<tempfile::TempDir> {
+pub(super) fn dir_with(files: &[(&str, &[u8])]) -> Option<tempfile::TempDir> {
     let dir = tempfile::tempdir().ok()?;
     for (name, text) in files {
         let path = dir.path().join(name);
@@ -36,76 +36,59 @@ fn key() -> Option<Key> {
 
 /// A record as it lies there, and once more with every line as a record whose checksum is right: what
 /// replays is written as it was read.
-pub(super) fn journal(bytes: &[u8]) {
+pub(super) fn journal(bytes: &[u8]) -> Option<()> {
     for text in [bytes.to_vec(), of_lines(bytes, record::write)] {
-        let Some(dir) = dir_with(&[("sandboxes/c@eth0", &text), ("owed/c@eth0", bytes)]) else {
-            return;
-        };
-        let (journal, Some(key)) = (Journal::new(dir.path()), key()) else {
-            return;
-        };
+        let dir = dir_with(&[("sandboxes/c@eth0", &text), ("owed/c@eth0", bytes)])?;
+        let journal = Journal::new(dir.path());
         journal.all_owed();
         journal.due(None);
-        match journal.survey() {
-            Ok(survey) => {
-                survey.damaged.iter().for_each(|it| said(&it.cause));
-                for found in survey.records {
-                    let sandbox = found.sandbox;
-                    assert!(sandbox.to_detach().len() <= sandbox.header.attachments.len());
-                    let key = sandbox.header.key();
-                    assert!(journal.adopt(&sandbox).is_ok());
-                    let again = journal.find(&key);
-                    let again = again.map(|it| format!("{it:?}")).unwrap_or_default();
-                    assert!(again.starts_with("Found("), "{again}");
-                }
-            }
-            Err(error) => said(&error),
+        let survey = accepted(journal.survey());
+        let damaged = survey.iter().flat_map(|survey| &survey.damaged);
+        damaged.for_each(|it| said(&it.cause));
+        for found in survey.into_iter().flat_map(|survey| survey.records) {
+            let sandbox = found.sandbox;
+            assert!(sandbox.to_detach().len() <= sandbox.header.attachments.len());
+            assert!(journal.adopt(&sandbox).is_ok());
+            let again = journal.find(&sandbox.header.key());
+            let again = again.map(|it| format!("{it:?}")).unwrap_or_default();
+            assert!(again.starts_with("Found("), "{again}");
         }
-        if let Err(error) = journal.find(&key) {
-            said(&error);
-        }
+        accepted(journal.find(&key()?));
     }
+    Some(())
 }
 
 /// Multus' file of a sandbox, and after an octet of zeros libcni's of one attachment.
-pub(super) fn multus_cache(bytes: &[u8]) {
+pub(super) fn multus_cache(bytes: &[u8]) -> Option<()> {
     let [sandbox, result] = parts(bytes);
     let files = [("c", sandbox), ("results/net-c-eth0", result)];
-    let (Some(dir), Some(key)) = (dir_with(&files), key()) else {
-        return;
-    };
+    let (dir, key) = (dir_with(&files)?, key()?);
     let cache = MultusCache::new(dir.path());
     let known = cache.read(&key);
     known.damage.iter().for_each(|line| said(line));
     assert!(cache.containers().contains(&key.container));
+    Some(())
 }
 
 /// `kubelet_internal_checkpoint`, and `dra_manager_state`.
-pub(super) fn kubelet_files(bytes: &[u8]) {
+pub(super) fn kubelet_files(bytes: &[u8]) -> Option<()> {
     crate::allocation::claimed(bytes);
-    let Some(dir) = dir_with(&[("checkpoint", bytes)]) else {
-        return;
-    };
-    match Checkpoint::read(&dir.path().join("checkpoint")) {
-        Ok(checkpoint) => {
-            for pod in ["", "u", "5e0b1e3e"] {
-                for (resource, ids) in checkpoint.devices_of(pod, &["app", "init"]) {
-                    assert!(checkpoint.is_registered(&resource));
-                    let has = |id: &String| checkpoint.holders(id).any(|holder| holder == pod);
-                    assert!(ids.iter().take(32).all(has));
-                }
-            }
+    let dir = dir_with(&[("checkpoint", bytes)])?;
+    let checkpoint = accepted(Checkpoint::read(&dir.path().join("checkpoint")))?;
+    for pod in ["", "u", "5e0b1e3e"] {
+        for (resource, ids) in checkpoint.devices_of(pod, &["app", "init"]) {
+            assert!(checkpoint.is_registered(&resource));
+            let has = |id: &String| checkpoint.holders(id).any(|holder| holder == pod);
+            assert!(ids.iter().take(32).all(has));
         }
-        Err(error) => said(&error),
     }
+    Some(())
 }
 
 /// What the cluster is still to be told: it stays what it is when it is kept.
-pub(super) fn owed_writes(bytes: &[u8]) {
+pub(super) fn owed_writes(bytes: &[u8]) -> Option<()> {
     const NAME: &str = "0000000001.000000001-1.json";
-    let Some(dir) = dir_with(&[(&format!("publish/{NAME}"), bytes)]) else {
-        return;
-    };
+    let dir = dir_with(&[(&format!("publish/{NAME}"), bytes)])?;
     let owed = OwedWrites::new(dir.path());
     let survey = owed.survey().unwrap_or_default();
     match owed.read(NAME) {
@@ -123,25 +106,24 @@ pub(super) fn owed_writes(bytes: &[u8]) {
             said(&cause);
         }
     }
+    Some(())
 }
 
 /// The runtime's directory: a configuration that is ours, Multus' or another's, and our manifest.
-pub(super) fn installation(bytes: &[u8]) {
+pub(super) fn installation(bytes: &[u8]) -> Option<()> {
     let [conf, manifest] = parts(bytes);
     let files = [
         ("net.d/00-a.conflist", conf),
         ("net.d/.jackfield/manifest.json", manifest),
     ];
-    let Some(dir) = dir_with(&files) else { return };
+    let dir = dir_with(&files)?;
     let paths = HostPaths {
         host_root: dir.path().to_owned(),
         conf_dir: "/net.d".into(),
         cluster_conf_dir: "/net.d".into(),
         bin_dir: "/bin".into(),
     };
-    if let Err(error) = Manifest::read(&paths) {
-        said(&error);
-    }
+    accepted(Manifest::read(&paths));
     if let directory::Kind::Broken(cause) = directory::kind(&dir.path().join("net.d/00-a.conflist"))
     {
         said(&diagnostic::line(&*cause));
@@ -155,17 +137,13 @@ pub(super) fn installation(bytes: &[u8]) {
         cni_path: String::new(),
         daemon_conf: None,
     };
-    match takeover::read(&paths, &from, None) {
-        Ok(takeover) => {
-            let remarks = takeover.remarks.iter();
-            remarks.for_each(|remark| said(&diagnostic::line(remark)));
-            written_and_read(&takeover.ours);
-        }
-        Err(error) => said(&error),
+    if let Some(takeover) = accepted(takeover::read(&paths, &from, None)) {
+        let remarks = takeover.remarks.iter();
+        remarks.for_each(|remark| said(&diagnostic::line(remark)));
+        written_and_read(&takeover.ours);
     }
-    if let Ok(object) = RawObject::parse_configuration(conf) {
-        written_and_read(&object);
-    }
+    written_and_read(&RawObject::parse_configuration(conf).ok()?);
+    Some(())
 }
 
 /// The file that is made of a template is one of ours, and says the same when it is read.
@@ -175,47 +153,34 @@ fn written_and_read(template: &RawObject) {
     let object = RawObject::parse(text.as_bytes());
     let again = object.ok().and_then(|object| OurConf::read(&object));
     assert_eq!(again.map(|it| it.text()), Some(text));
-    if let Err(error) = conf.node_config() {
-        said(&error);
-    }
+    accepted(conf.node_config());
 }
 
 /// Device information as device plugins and delegates write it: what is accepted reads back.
-pub(super) fn device_info(bytes: &[u8]) {
+pub(super) fn device_info(bytes: &[u8]) -> Option<()> {
     capture(bytes);
-    let wire = match WireDeviceInfo::from_json(bytes) {
-        Ok(wire) => wire,
-        Err(error) => return said(&error),
-    };
+    let wire = accepted(WireDeviceInfo::from_json(bytes))?;
     for id in ["0000:01:10.0", "vdpa0", ""] {
         let _ = wire.describes(id);
     }
-    match DeviceInfo::try_from(wire) {
-        Ok(info) => {
-            let text =
-                serde_json::to_string(&WireDeviceInfo::from(info.clone())).unwrap_or_default();
-            let again = WireDeviceInfo::from_json(text.as_bytes()).map(DeviceInfo::try_from);
-            assert_eq!(again.and_then(|again| again).ok(), Some(info), "{text}");
-        }
-        Err(error) => said(&error),
-    }
+    let info = accepted(DeviceInfo::try_from(wire))?;
+    let text = serde_json::to_string(&WireDeviceInfo::from(info.clone())).unwrap_or_default();
+    let again = WireDeviceInfo::from_json(text.as_bytes()).map(DeviceInfo::try_from);
+    assert_eq!(again.and_then(|again| again).ok(), Some(info), "{text}");
+    Some(())
 }
 
 /// A captured machine as JSON.
-fn capture(bytes: &[u8]) {
-    let Some(text) = text(bytes) else { return };
-    match Capture::from_json(text) {
-        Ok(capture) => {
-            capture.lines().for_each(drop);
-            let again = Capture::from_json(&capture.to_json());
-            assert_eq!(again.ok(), Some(capture));
-        }
-        Err(error) => said(&error),
-    }
+fn capture(bytes: &[u8]) -> Option<()> {
+    let capture = accepted(Capture::from_json(text(bytes)?))?;
+    capture.lines().for_each(drop);
+    let again = Capture::from_json(&capture.to_json());
+    assert_eq!(again.ok(), Some(capture));
+    Some(())
 }
 
 /// The node's table of names, of which two devices' are taken.
-pub(super) fn pci_names(bytes: &[u8]) {
+pub(super) fn pci_names(bytes: &[u8]) -> Option<()> {
     let wanted = BTreeSet::from([(0x15b3, 0x101e), (0x8086, 0x1572)]);
     let names = PciNames::parse(bytes, &wanted);
     for (vendor, device) in wanted {
@@ -225,4 +190,5 @@ pub(super) fn pci_names(bytes: &[u8]) {
             assert!(name.len() <= 160 && !name.is_empty(), "{name}");
         }
     }
+    Some(())
 }

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{said, settles, text};
+use super::files::dir_with;
+use super::{accepted, settles, text};
 use crate::cluster::api::definitions::{DefinitionRead, Unread, Wire};
 use crate::cluster::api::events;
 use crate::cluster::api::objects::PodObject;
@@ -18,15 +19,11 @@ use crate::npwg::selection::MAX_NETWORKS;
 use crate::npwg::{Definition, Dialect, IpamClaim, Selection, StatusEntry, merge_status};
 
 /// `k8s.v1.cni.cncf.io/networks` and `v1.multus-cni.io/default-network`.
-pub(super) fn annotation(bytes: &[u8]) {
-    let Some(text) = text(bytes) else { return };
+pub(super) fn annotation(bytes: &[u8]) -> Option<()> {
+    let text = text(bytes)?;
     for dialect in [Dialect::V1_0, Dialect::V1_3] {
-        let list = match Selection::parse_list(text, "ns", dialect) {
-            Ok(list) => list,
-            Err(error) => {
-                said(&error);
-                continue;
-            }
+        let Some(list) = accepted(Selection::parse_list(text, "ns", dialect)) else {
+            continue;
         };
         assert!(list.len() <= MAX_NETWORKS);
         assert!(list.iter().filter(|it| it.default_route.is_some()).count() <= 1);
@@ -34,10 +31,8 @@ pub(super) fn annotation(bytes: &[u8]) {
             let args = selection.capability_args();
             assert!(args.is_ok(), "{selection:?}: {args:?}");
             if let Some(args) = &selection.cni_args {
-                assert_eq!(
-                    RawObject::parse(args.to_string().as_bytes()).as_ref(),
-                    Ok(args)
-                );
+                let again = RawObject::parse(args.to_string().as_bytes());
+                assert_eq!(again.as_ref(), Ok(args));
             }
         }
         let one = Selection::parse_default_network(text, "ns", dialect);
@@ -47,19 +42,17 @@ pub(super) fn annotation(bytes: &[u8]) {
             default_network: Some(text.to_owned()),
         };
         let named = annotations.references("ns", "ns", dialect);
-        assert!(
-            list.iter()
-                .all(|selection| named.contains(&selection.network))
-        );
+        assert!(list.iter().all(|it| named.contains(&it.network)));
         let claims = annotations.claims("ns", dialect);
         let has = |claim| claims.contains(claim);
         assert!(list.iter().filter_map(|it| it.ipam_claim.as_ref()).all(has));
     }
+    Some(())
 }
 
 /// `k8s.v1.cni.cncf.io/network-status` as others left it: a second merge changes nothing.
-pub(super) fn network_status(bytes: &[u8]) {
-    let Some(text) = text(bytes) else { return };
+pub(super) fn network_status(bytes: &[u8]) -> Option<()> {
+    let text = text(bytes)?;
     let ours = [StatusEntry {
         name: "default/net-a".to_owned(),
         interface: Some("net1".to_owned()),
@@ -69,31 +62,25 @@ pub(super) fn network_status(bytes: &[u8]) {
     let list: Result<Vec<RawObject>, _> = serde_json::from_str(&merged);
     assert!(list.is_ok_and(|list| !list.is_empty()), "{merged}");
     assert_eq!(merge_status(Some(&merged), &ours), merged);
-    if let Ok(entries) = serde_json::from_str::<Vec<StatusEntry>>(text) {
-        settles(&entries);
-    }
+    settles(&serde_json::from_str::<Vec<StatusEntry>>(text).ok()?);
+    Some(())
 }
 
 /// Objects as the API server writes them.
-pub(super) fn objects(bytes: &[u8]) {
-    let Ok(object) = serde_json::from_slice::<Value>(bytes) else {
-        return;
-    };
+pub(super) fn objects(bytes: &[u8]) -> Option<()> {
+    let object: Value = serde_json::from_slice(bytes).ok()?;
     let definition = Definition::from_json(&object);
-    match &definition {
-        Ok(definition) => settles(definition),
-        Err(error) => said(error),
+    if let Some(definition) = accepted(definition.as_ref()) {
+        settles(definition);
     }
     // What the agent reads of an answer is what is read of the whole object.
     if let Ok(wire) = serde_json::from_slice::<Wire>(bytes)
         && let DefinitionRead::Whole {
             definition: read, ..
         } = wire.read()
+        && let Some(read) = accepted(read)
     {
-        match read {
-            Ok(read) => assert_eq!(definition, Ok(read)),
-            Err(error) => said(&error),
-        }
+        assert_eq!(definition, Ok(read));
     }
     // So is what a plugin reads of a long one, which the agent passes on as it is written.
     if let Ok(unread) = Unread::of(bytes)
@@ -102,37 +89,30 @@ pub(super) fn objects(bytes: &[u8]) {
     {
         assert_eq!(definition, Ok(passed_on));
     }
-    match IpamClaim::from_json(&object) {
-        Ok(claim) => settles(&claim),
-        Err(error) => said(&error),
+    if let Some(claim) = accepted(IpamClaim::from_json(&object)) {
+        settles(&claim);
     }
     let line = format!(r#"{{"type":"ADDED","object":{object}}}"#);
     assert!(matches!(events::read(line.as_bytes()), Ok(Ok(_))), "{line}");
     if let Ok(pod) = serde_json::from_value::<PodObject>(object.clone()) {
-        let view = PodView::from(pod);
-        settles(&view);
+        settles(&PodView::from(pod));
     }
-    if let Ok(slice) = serde_json::from_value::<SliceObject>(object) {
-        let slices = [Rc::new(SliceView::from(slice))];
-        let mut devices = PodDevices {
-            on_node: Some(Vec::new()),
-            ..PodDevices::default()
-        };
-        assert!(identify(&slices, &mut devices));
-        let mut once = devices.clone();
-        identify(&slices, &mut once);
-        assert_eq!(once, devices);
-    }
+    let slice: SliceObject = serde_json::from_value(object).ok()?;
+    let slices = [Rc::new(SliceView::from(slice))];
+    let mut devices = PodDevices {
+        on_node: Some(Vec::new()),
+        ..PodDevices::default()
+    };
+    assert!(identify(&slices, &mut devices));
+    let once = devices.clone();
+    identify(&slices, &mut devices);
+    assert_eq!(devices, once);
+    Some(())
 }
 
 /// `manifestDir`.
-pub(super) fn manifests(bytes: &[u8]) {
-    let Ok(dir) = tempfile::tempdir() else {
-        return;
-    };
-    if std::fs::write(dir.path().join("a.yaml"), bytes).is_err() {
-        return;
-    }
+pub(super) fn manifests(bytes: &[u8]) -> Option<()> {
+    let dir = dir_with(&[("a.yaml", bytes)])?;
     let question = Question {
         pod: Some(PodName {
             namespace: "default".to_owned(),
@@ -141,8 +121,7 @@ pub(super) fn manifests(bytes: &[u8]) {
         }),
         ..Question::default()
     };
-    match Folder::new(dir.path().to_owned()).ask(&question, Instant::now()) {
-        Ok(answer) => settles::<Answer>(&answer),
-        Err(error) => said(&error),
-    }
+    let folder = Folder::new(dir.path().to_owned());
+    settles::<Answer>(&accepted(folder.ask(&question, Instant::now()))?);
+    Some(())
 }

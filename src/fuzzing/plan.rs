@@ -20,13 +20,10 @@ const CONF: &[u8] = br#"{"cniVersion":"1.0.0","name":"j","type":"jackfield","und
 /// The annotation of a pod, and after an octet of zeros the configuration that each definition has
 /// which it names: no plan that may be carried out has two interfaces of one name, or a plugin that
 /// the policy forbids.
-pub(super) fn selected(bytes: &[u8]) {
+pub(super) fn selected(bytes: &[u8]) -> Option<()> {
     let [annotation, config] = parts(bytes).map(text);
-    let conf = RawObject::parse(CONF).ok();
-    let node = conf.and_then(|conf| NodeConfig::parse(&conf).ok());
-    let (Some(annotation), Some(config), Some(node)) = (annotation, config, node) else {
-        return;
-    };
+    let (annotation, config) = (annotation?, config?);
+    let node = NodeConfig::parse(&RawObject::parse(CONF).ok()?).ok()?;
     let annotations = PodAnnotations::from_map(&BTreeMap::from([(
         crate::npwg::NETWORKS_ANNOTATION.to_owned(),
         annotation.to_owned(),
@@ -49,10 +46,9 @@ pub(super) fn selected(bytes: &[u8]) {
         name: "p".to_owned(),
         uid: None,
     };
-    let Ok(container) = "c".parse() else { return };
     let plan = plan(Inputs {
         config: &node,
-        container: &container,
+        container: &"c".parse().ok()?,
         ifname: &InterfaceName::first(),
         pod: Some(&pod),
         annotations: &annotations,
@@ -64,30 +60,21 @@ pub(super) fn selected(bytes: &[u8]) {
     });
     plan.problems.iter().for_each(|problem| said(problem));
     plan.remarks.iter().for_each(|remark| said(&line(remark)));
-    plan.warnings
-        .iter()
-        .for_each(|warning| said(&line(warning)));
+    let warnings = plan.warnings.iter();
+    warnings.for_each(|warning| said(&line(warning)));
     if !plan.problems.is_empty() {
-        return;
+        return None;
     }
     let mut names: Vec<&InterfaceName> = plan.attachments.iter().map(|it| &it.ifname).collect();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), plan.attachments.len());
-    let Some(rule) = node.policy.rule("ns") else {
-        return;
-    };
-    for plugin in plan
-        .attachments
-        .iter()
-        .skip(1)
-        .flat_map(|it| it.config.plugins())
-    {
-        assert!(
-            rule.types
-                .iter()
-                .any(|allowed| allowed == plugin.plugin_type().as_str())
-        );
+    let allowed = &node.policy.rule("ns")?.types;
+    let further = plan.attachments.iter().skip(1);
+    for plugin in further.flat_map(|it| it.config.plugins()) {
+        let name = plugin.plugin_type().as_str();
+        assert!(allowed.iter().any(|allowed| allowed == name));
         assert!(!plugin.body().contains("sysctl"));
     }
+    Some(())
 }

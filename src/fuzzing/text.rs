@@ -9,7 +9,7 @@ use device_info::{
     SpecVersion, VdpaDriver, natural_order,
 };
 
-use super::{said, text};
+use super::{accepted, text};
 use crate::agent::Exposition;
 use crate::cni::json::same_key;
 use crate::cni::{
@@ -23,31 +23,19 @@ const KEYS: usize = 32;
 
 /// An object goes out as it came in, what is taken out of it is gone, and one that says what is
 /// executed has no key twice.
-pub(super) fn json(bytes: &[u8]) {
-    let object = match RawObject::parse(bytes) {
-        Ok(object) => object,
-        Err(error) => return said(&error),
-    };
+pub(super) fn json(bytes: &[u8]) -> Option<()> {
+    let object = accepted(RawObject::parse(bytes))?;
     let written = object.to_string();
     assert_eq!(RawObject::parse(written.as_bytes()), Ok(object.clone()));
     assert_eq!(serde_json::to_string(&object).ok(), Some(written));
-    match (
-        RawObject::parse_configuration(bytes),
-        RawObject::parse_stdin(bytes),
-    ) {
-        (Ok(configuration), stdin) => {
-            assert_eq!(Ok(&configuration), stdin.as_ref());
-            assert_eq!(configuration, object);
-            let keys: Vec<&str> = object.iter().map(|(key, _)| key).take(KEYS).collect();
-            for (place, key) in keys.iter().enumerate() {
-                let later = keys.iter().skip(place + 1);
-                assert!(
-                    later.into_iter().all(|other| !same_key(key, other)),
-                    "{key:?}"
-                );
-            }
+    if let Some(configuration) = accepted(RawObject::parse_configuration(bytes)) {
+        assert_eq!(configuration, object);
+        assert_eq!(RawObject::parse_stdin(bytes), Ok(configuration));
+        let keys: Vec<&str> = object.iter().map(|(key, _)| key).take(KEYS).collect();
+        for (place, key) in keys.iter().enumerate() {
+            let mut later = keys.iter().skip(place + 1);
+            assert!(later.all(|other| !same_key(key, other)), "{key:?}");
         }
-        (Err(error), _) => said(&error),
     }
     for (key, value) in object.iter().take(KEYS) {
         assert!(object.contains(key), "{key:?}");
@@ -57,47 +45,36 @@ pub(super) fn json(bytes: &[u8]) {
         let set = Some(value.get()).filter(|value| *value != "null");
         assert_eq!(changed.get(key).map(|value| value.get()), set, "{key:?}");
     }
+    Some(())
 }
 
 /// Pairs are handed on as they came, and none can smuggle in another.
-fn cni_args(text: &str) {
-    let mut args = match CniArgs::parse(text) {
-        Ok(args) => args,
-        Err(error) => return said(&error),
-    };
-    assert_eq!(CniArgs::parse(&args.to_string()), Ok(args.clone()));
-    let pairs: Vec<(String, String)> = args
-        .iter()
-        .take(KEYS)
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .collect();
-    for (key, value) in pairs {
-        match args.set(&key, &value) {
-            Ok(()) => assert_eq!(args.get(&key), Some(&*value)),
-            Err(error) => said(&error),
+fn cni_args(text: &str) -> Option<()> {
+    let given = accepted(CniArgs::parse(text))?;
+    assert_eq!(CniArgs::parse(&given.to_string()), Ok(given.clone()));
+    let mut args = given.clone();
+    for (key, value) in given.iter().take(KEYS) {
+        if accepted(args.set(key, value)).is_some() {
+            assert_eq!(args.get(key), Some(value));
         }
-        args.remove(&key);
-        assert_eq!(args.get(&key), None);
+        args.remove(key);
+        assert_eq!(args.get(key), None);
     }
+    Some(())
 }
 
 /// The environment of a call, a variable a line.
-pub(super) fn environment(bytes: &[u8]) {
-    let Some(text) = text(bytes) else { return };
+pub(super) fn environment(bytes: &[u8]) -> Option<()> {
+    let text = text(bytes)?;
     cni_args(text);
     let variable = |name: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once('='));
         lines.find_map(|(key, value)| (key == name).then(|| value.to_owned()))
     };
-    match Call::read(variable) {
-        Err(error) => said(&error),
-        Ok(call) => {
-            if let Err(error) = call.attachment() {
-                said(&error);
-            }
-            assert!(call.path_dirs().all(|dir| !dir.as_os_str().is_empty()));
-        }
-    }
+    let call = accepted(Call::read(variable))?;
+    accepted(call.attachment());
+    assert!(call.path_dirs().all(|dir| !dir.as_os_str().is_empty()));
+    Some(())
 }
 
 /// What is accepted reads back from how it is written.
@@ -105,22 +82,15 @@ fn reads_back<T>(text: &str)
 where
     T: FromStr<Err: Display> + Display + PartialEq + Debug,
 {
-    match text.parse::<T>() {
-        Ok(value) => match value.to_string().parse::<T>() {
-            Ok(again) => assert_eq!(again, value),
-            Err(error) => panic_with(&error),
-        },
-        Err(error) => said(&error),
+    if let Some(value) = accepted(text.parse::<T>()) {
+        let again = value.to_string().parse::<T>();
+        assert_eq!(again.map_err(|error| error.to_string()), Ok(value));
     }
 }
 
-fn panic_with(error: &dyn Display) {
-    assert!(error.to_string().is_empty(), "{error}");
-}
-
 /// Addresses, names and versions; two texts on either side of a line's end are put in order.
-pub(super) fn words(bytes: &[u8]) {
-    let Some(text) = text(bytes) else { return };
+pub(super) fn words(bytes: &[u8]) -> Option<()> {
+    let text = text(bytes)?;
     let (left, right) = text.split_once('\n').unwrap_or((text, ""));
     for word in [left, right] {
         reads_back::<PciAddress>(word);
@@ -159,4 +129,5 @@ pub(super) fn words(bytes: &[u8]) {
         natural_order(left, right),
         natural_order(right, left).reverse()
     );
+    Some(())
 }
