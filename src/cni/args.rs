@@ -37,10 +37,8 @@ impl CniArgs {
     /// The value of a key; the last one if the key occurs more than once.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.iter()
-            .rev()
-            .find(|(name, _)| *name == key)
-            .map(|(_, value)| value)
+        let mut last_first = self.iter().rev();
+        last_first.find_map(|(name, value)| (name == key).then_some(value))
     }
 
     /// Sets the value of a key, at the end if the key is new.
@@ -54,19 +52,10 @@ impl CniArgs {
             let pair = format!("{key}={value}");
             return Err(ArgsError::Separator(excerpt(&pair).into_owned()));
         }
-        match self.pairs.iter().position(|(name, _)| **name == *key) {
-            Some(first) => {
-                let mut index = 0;
-                self.pairs.retain(|(name, _)| {
-                    index += 1;
-                    index <= first + 1 || **name != *key
-                });
-                if let Some(pair) = self.pairs.get_mut(first) {
-                    pair.1 = value.into();
-                }
-            }
-            None => self.pairs.push((key.into(), value.into())),
-        }
+        let first = self.pairs.iter().position(|(name, _)| **name == *key);
+        self.remove(key);
+        let place = first.unwrap_or(self.pairs.len());
+        self.pairs.insert(place, (key.into(), value.into()));
         Ok(())
     }
 
@@ -96,14 +85,6 @@ impl fmt::Display for CniArgs {
             write!(f, "{key}={value}")?;
         }
         Ok(())
-    }
-}
-
-impl std::str::FromStr for CniArgs {
-    type Err = ArgsError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::parse(text)
     }
 }
 

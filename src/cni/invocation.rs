@@ -1,10 +1,8 @@
 //! The configuration that a plugin reads from stdin.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use serde::de::{MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use thiserror::Error;
 
@@ -36,26 +34,19 @@ pub struct Invocation<'a> {
 }
 
 /// Values for capabilities, by name, in the order in which they were set.
-#[derive(Clone, Debug, Default)]
-pub struct CapabilityArgs {
-    entries: Vec<(Box<str>, Box<RawValue>)>,
-}
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapabilityArgs(RawObject);
 
 impl CapabilityArgs {
     /// No values.
     #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            entries: Vec::new(),
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Sets the value of a capability to a JSON text, replacing an earlier one.
     pub fn set(&mut self, name: &str, value: Box<RawValue>) {
-        match self.entries.iter_mut().find(|(key, _)| **key == *name) {
-            Some(entry) => entry.1 = value,
-            None => self.entries.push((name.into(), value)),
-        }
+        self.0.set(name, value);
     }
 
     /// Sets the value of a capability.
@@ -72,91 +63,34 @@ impl CapabilityArgs {
         Ok(())
     }
 
-    /// The value for a capability.
+    /// The value for a capability, whose name must match exactly.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
-        self.iter()
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| value)
+        let mut last_first = self.0.iter().rev();
+        last_first.find_map(|(key, value)| (key == name).then_some(value))
     }
 
     /// Names and values in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
-        self.entries.iter().map(|(name, value)| (&**name, &**value))
+        self.0.iter()
     }
 
     /// Whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.0.is_empty()
     }
 }
 
 /// The values of a runtime's `runtimeConfig`; `null` is absent.
 impl From<&RawObject> for CapabilityArgs {
     fn from(object: &RawObject) -> Self {
-        let entries = object.iter().filter(|(_, value)| value.get() != "null");
-        entries
-            .map(|(name, value)| (name.into(), value.to_owned()))
-            .collect()
-    }
-}
-
-/// Like repeated calls of [`CapabilityArgs::set`], but in linear time.
-impl FromIterator<(Box<str>, Box<RawValue>)> for CapabilityArgs {
-    fn from_iter<I: IntoIterator<Item = (Box<str>, Box<RawValue>)>>(entries: I) -> Self {
-        let mut places: HashMap<Box<str>, usize> = HashMap::new();
-        let mut args = Self::new();
-        for (name, value) in entries {
-            let place = *places.entry(name.clone()).or_insert(args.entries.len());
-            match args.entries.get_mut(place) {
-                Some(entry) => entry.1 = value,
-                None => args.entries.push((name, value)),
-            }
-        }
-        args
-    }
-}
-
-impl PartialEq for CapabilityArgs {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter()
-            .map(|(name, value)| (name, value.get()))
-            .eq(other.iter().map(|(name, value)| (name, value.get())))
-    }
-}
-
-impl Eq for CapabilityArgs {}
-
-impl Serialize for CapabilityArgs {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.entries.len()))?;
-        for (name, value) in self.iter() {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for CapabilityArgs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = CapabilityArgs;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object of capabilities")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(entries.into_iter().collect())
-            }
-        }
-        deserializer.deserialize_map(Entries)
+        let present = object.iter().filter(|(_, value)| value.get() != "null");
+        Self(
+            present
+                .map(|(name, value)| (name.into(), value.to_owned()))
+                .collect(),
+        )
     }
 }
 
@@ -183,12 +117,9 @@ impl ValidAttachment {
     ///
     /// [`JsonError::Key`] when an element is invalid, so that GC does not remove too much.
     pub fn read_list(config: &RawObject) -> Result<Option<Vec<Self>>, JsonError> {
-        for key in Self::KEYS {
-            if config.contains(key) {
-                return Ok(Some(config.read(key)?.unwrap_or_default()));
-            }
-        }
-        Ok(None)
+        let key = Self::KEYS.into_iter().find(|key| config.contains(key));
+        key.map(|key| Ok(config.read(key)?.unwrap_or_default()))
+            .transpose()
     }
 }
 
@@ -232,37 +163,35 @@ impl PluginConfig {
             .map(|result| result.to_json(invocation.version))
             .transpose()?;
         let args = merged_args(body, invocation.cni_args)?;
-
-        let extra =
-            prev_result.as_ref().map_or(0, String::len) + args.as_ref().map_or(0, String::len);
-        let mut out = String::with_capacity(body.size_hint() + extra + 512);
-        let mut members = Members::open(&mut out);
-        members.push_text("cniVersion", invocation.version.as_str());
-        members.push_text("name", invocation.name.as_str());
-        for (key, value) in body.iter() {
-            let is_replaced = RUNTIME_KEYS.iter().any(|name| same_key(key, name))
-                || key
-                    .get(..8)
-                    .is_some_and(|start| start.eq_ignore_ascii_case("cni.dev/"))
+        let is_replaced = |key: &str| {
+            let starts_so = |start: &str| start.eq_ignore_ascii_case("cni.dev/");
+            RUNTIME_KEYS.iter().any(|name| same_key(key, name))
+                || key.get(..8).is_some_and(starts_so)
                 || (args.is_some() && same_key(key, "args"))
                 || invocation
                     .inject
                     .iter()
-                    .any(|(name, _)| same_key(key, name));
-            if !is_replaced {
-                members.push(key, value.get());
-            }
+                    .any(|(name, _)| same_key(key, name))
+        };
+
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let extra = length(&prev_result) + length(&args) + 512;
+        let mut out = String::with_capacity(body.size_hint() + extra);
+        let mut members = Members::open(&mut out);
+        members.push_text("cniVersion", invocation.version.as_str());
+        members.push_text("name", invocation.name.as_str());
+        for (key, value) in body.iter().filter(|(key, _)| !is_replaced(key)) {
+            members.push(key, value.get());
         }
         for (key, value) in invocation.inject {
             members.push(key, value.get());
         }
-        if let Some(args) = args {
-            members.push("args", &args);
+        if let Some(args) = &args {
+            members.push("args", args);
         }
         let declared: HashSet<&str> = self.capabilities().collect();
-        let mut values = invocation
-            .capability_args
-            .iter()
+        let values = invocation.capability_args.iter();
+        let mut values = values
             .filter(|(name, _)| declared.contains(name))
             .peekable();
         if values.peek().is_some() {
@@ -282,9 +211,7 @@ impl PluginConfig {
         members.close();
         Ok(out)
     }
-}
 
-impl PluginConfig {
     /// Checks that the pod's `cni-args` can be merged into this plugin's `args.cni`.
     ///
     /// # Errors

@@ -26,13 +26,11 @@ pub const MAX_DEPTH: usize = 128;
 ///
 /// [`JsonError::Empty`], [`JsonError::TooDeep`] or [`JsonError::NotUtf8`].
 pub fn check(bytes: &[u8]) -> Result<&str, JsonError> {
-    let text = str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 {
-        valid_up_to: error.valid_up_to(),
-    })?;
-    let mut depth = 0_usize;
-    let mut in_string = false;
-    let mut escaped = false;
-    let mut blank = true;
+    let text = str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8(error.valid_up_to()))?;
+    if bytes.iter().all(|byte| b" \t\n\r".contains(byte)) {
+        return Err(JsonError::Empty);
+    }
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (offset, byte) in bytes.iter().enumerate() {
         if in_string {
             match byte {
@@ -44,21 +42,12 @@ pub fn check(bytes: &[u8]) -> Result<&str, JsonError> {
             continue;
         }
         match byte {
-            b' ' | b'\t' | b'\n' | b'\r' => continue,
             b'"' => in_string = true,
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > MAX_DEPTH {
-                    return Err(JsonError::TooDeep { offset });
-                }
-            }
+            b'{' | b'[' if depth == MAX_DEPTH => return Err(JsonError::TooDeep(offset)),
+            b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        blank = false;
-    }
-    if blank {
-        return Err(JsonError::Empty);
     }
     Ok(text)
 }

@@ -31,7 +31,7 @@ macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $check:path) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(into = "String", try_from = "String")]
+        #[serde(try_from = "String")]
         pub struct $name(Box<str>);
 
         impl $name {
@@ -58,12 +58,6 @@ macro_rules! name {
 
             fn try_from(text: String) -> Result<Self, Self::Error> {
                 text.parse()
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(name: $name) -> Self {
-                name.0.into()
             }
         }
 
@@ -130,13 +124,8 @@ impl InterfaceName {
 }
 
 fn plain(text: &str) -> Result<(), &'static str> {
-    let mut bytes = text.bytes();
-    let starts_well = bytes
-        .next()
-        .is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if starts_well
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
-    {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    if text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.bytes().all(is_valid) {
         Ok(())
     } else {
         Err("begin with a letter or digit and go on with letters, digits, '_', '.', '-'")
@@ -145,20 +134,15 @@ fn plain(text: &str) -> Result<(), &'static str> {
 
 fn interface(text: &str) -> Result<(), &'static str> {
     // The kernel looks at bytes: to it 0xa0 is white space, even inside a multi-byte character.
-    const LONGEST: usize = 15;
-    if text.is_empty() || text.len() > LONGEST {
+    let is_refused_byte = |byte| matches!(byte, b'/' | b':' | b'%' | 0xa0);
+    let is_refused = |letter: char| letter.is_whitespace() || letter.is_control();
+    if !(1..=15).contains(&text.len()) {
         Err("use 1 to 15 bytes")
     } else if matches!(text, "." | "..") {
         Err("'.' and '..' are reserved")
     } else if matches!(text, "all" | "default") {
         Err("the kernel reserves 'all' and 'default'")
-    } else if text
-        .bytes()
-        .any(|byte| matches!(byte, b'/' | b':' | b'%' | 0xa0))
-        || text
-            .chars()
-            .any(|letter| letter.is_whitespace() || letter.is_control())
-    {
+    } else if text.bytes().any(is_refused_byte) || text.contains(is_refused) {
         Err("use no '/', ':', '%', white space or control character")
     } else {
         Ok(())

@@ -1,6 +1,6 @@
 //! A network: the chain of plugins that attaches a pod to it.
 
-use serde::Deserialize;
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 use super::json::{JsonError, RawObject};
@@ -63,14 +63,11 @@ impl NetworkConfig {
             Some(text) if !text.is_empty() => Some(text.parse().map_err(NetworkConfigError::Name)?),
             _ => None,
         };
-        let version = version(&object)?;
-        let disable_check = flag(&object, "disableCheck")?;
-        let disable_gc = flag(&object, "disableGC")?;
         Ok(Self {
             name,
-            version,
-            disable_check,
-            disable_gc,
+            version: version(&object)?,
+            disable_check: flag(&object, "disableCheck")?,
+            disable_gc: flag(&object, "disableGC")?,
             plugins: plugins(object)?,
             raw: raw.into(),
         })
@@ -119,9 +116,8 @@ impl NetworkConfig {
     /// similar clauses require before an attachment.
     #[must_use]
     pub fn declares(&self, capability: &str) -> bool {
-        self.plugins
-            .iter()
-            .any(|plugin| plugin.declares(capability))
+        let mut plugins = self.plugins.iter();
+        plugins.any(|plugin| plugin.declares(capability))
     }
 
     /// The text that the configuration was read from, without the name of [`Self::with_name`].
@@ -139,59 +135,39 @@ fn text_of(text: &[u8]) -> Result<&str, NetworkConfigError> {
 }
 
 fn version(object: &RawObject) -> Result<Version, NetworkConfigError> {
-    let version = object
-        .read::<String>("cniVersion")
+    let version: Option<String> = object
+        .read("cniVersion")
         .map_err(NetworkConfigError::VersionType)?;
-    let versions: Vec<Option<String>> = object
+    let versions: Option<Vec<Option<String>>> = object
         .read("cniVersions")
-        .map_err(NetworkConfigError::VersionType)?
-        .unwrap_or_default();
-    let versions: Vec<String> = versions.into_iter().flatten().collect();
+        .map_err(NetworkConfigError::VersionType)?;
+    let versions: Vec<String> = versions.into_iter().flatten().flatten().collect();
     Ok(Version::negotiate(version.as_deref(), &versions)?)
 }
 
 fn flag(object: &RawObject, key: &str) -> Result<bool, JsonError> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Flag {
-        Bool(bool),
-        Text(String),
-    }
-    let Some(raw) = object.get(key) else {
-        return Ok(false);
-    };
-    match serde_json::from_str(raw.get()) {
-        Ok(Flag::Bool(flag)) => Ok(flag),
-        Ok(Flag::Text(text)) if text.eq_ignore_ascii_case("true") => Ok(true),
-        Ok(Flag::Text(text)) if text.eq_ignore_ascii_case("false") => Ok(false),
-        _ => Err(JsonError::key(key, raw.get(), "expected true or false")),
-    }
+    let written = object.get(key).map_or("false", RawValue::get);
+    let text = written.trim_matches('"').to_ascii_lowercase();
+    let invalid = |_| JsonError::key(key, written, "expected true or false");
+    text.parse().map_err(invalid)
 }
 
 fn plugins(object: RawObject) -> Result<Vec<PluginConfig>, NetworkConfigError> {
     let is_single = object.get("type").is_some_and(|name| name.get() != "\"\"");
-    if is_single {
-        let plugin = PluginConfig::new(object).map_err(|source| NetworkConfigError::Plugin {
-            position: 1,
-            source,
-        })?;
-        return Ok(vec![plugin]);
+    let list = match is_single {
+        true => vec![object],
+        false => object.read("plugins")?.unwrap_or_default(),
+    };
+    match list.len() {
+        0 => return Err(NetworkConfigError::NoPlugins),
+        count if count > MAX_PLUGINS => return Err(NetworkConfigError::TooManyPlugins(count)),
+        _ => {}
     }
-    let list = object.read::<Vec<RawObject>>("plugins")?;
-    let list = list.filter(|list| !list.is_empty());
-    let list = list.ok_or(NetworkConfigError::NoPlugins)?;
-    if list.len() > MAX_PLUGINS {
-        return Err(NetworkConfigError::TooManyPlugins(list.len()));
-    }
-    list.into_iter()
-        .enumerate()
-        .map(|(index, body)| {
-            PluginConfig::new(body).map_err(|source| NetworkConfigError::Plugin {
-                position: index + 1,
-                source,
-            })
-        })
-        .collect()
+    let plugins = list.into_iter().zip(1..).map(|(body, position)| {
+        let blame = |source| NetworkConfigError::Plugin { position, source };
+        PluginConfig::new(body).map_err(blame)
+    });
+    plugins.collect()
 }
 
 /// Why a network configuration cannot be used.

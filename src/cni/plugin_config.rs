@@ -37,7 +37,8 @@ impl PluginConfig {
             let mut seen = HashSet::new();
             // The last of several equal keys wins, as in RawObject.
             for (name, value) in declared.iter().rev() {
-                let is_declared = boolean("capabilities", name, value)?;
+                let is_declared =
+                    boolean(name, value).map_err(|error| error.inside("capabilities"))?;
                 if seen.insert(name) && is_declared {
                     capabilities.push(name.into());
                 }
@@ -94,26 +95,16 @@ fn ipam_type(body: &RawObject) -> Result<Option<PluginType>, PluginConfigError> 
             text.parse().map(Some).map_err(PluginConfigError::IpamType)
         }
         Ok(_) => Ok(None),
-        Err(JsonError::Key { value, reason, .. }) => Err(JsonError::Key {
-            key: "ipam.type".to_owned(),
-            value,
-            reason,
-        }
-        .into()),
-        Err(other) => Err(other.into()),
+        Err(error) => Err(error.inside("ipam").into()),
     }
 }
 
-/// Reads the boolean `outer.inner`; `null` is `false`.
-fn boolean(outer: &str, inner: &str, value: &RawValue) -> Result<bool, JsonError> {
+/// Reads the boolean of a key; `null` is `false`.
+fn boolean(key: &str, value: &RawValue) -> Result<bool, JsonError> {
     match value.get() {
         "true" => Ok(true),
         "false" | "null" => Ok(false),
-        other => Err(JsonError::key(
-            &format!("{outer}.{inner}"),
-            other,
-            "expected true or false",
-        )),
+        other => Err(JsonError::key(key, other, "expected true or false")),
     }
 }
 

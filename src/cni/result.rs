@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde::Serialize;
 use thiserror::Error;
 
 use super::json::JsonError;
@@ -85,15 +86,19 @@ pub struct Route {
 }
 
 /// Name resolution of an attachment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Dns {
     /// Name servers, the preferred one first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nameservers: Vec<String>,
     /// The local domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// Search domains, the preferred one first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<String>,
     /// Resolver options.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
 
@@ -156,10 +161,8 @@ impl CniResult {
     /// §5.1.1).
     #[must_use]
     pub fn sandbox_interface(&self) -> Option<(usize, &Interface)> {
-        self.interfaces
-            .iter()
-            .enumerate()
-            .find(|(_, interface)| interface.sandbox.is_some())
+        let mut interfaces = self.interfaces.iter().enumerate();
+        interfaces.find(|(_, interface)| interface.sandbox.is_some())
     }
 }
 

@@ -15,20 +15,17 @@ pub enum JsonError {
     #[error("empty input where a JSON object was expected")]
     Empty,
     /// The input is not UTF-8.
-    #[error("invalid JSON: not UTF-8 after byte {valid_up_to}")]
-    NotUtf8 {
-        /// The length of the valid prefix, in bytes.
-        valid_up_to: usize,
-    },
+    /// The number is the length of the valid prefix, in bytes.
+    #[error("invalid JSON: not UTF-8 after byte {0}")]
+    NotUtf8(usize),
     /// The input is not JSON, or not of the expected shape.
     #[error("invalid JSON: {0}")]
     Syntax(#[source] ParserError),
     /// The input nests beyond [`MAX_DEPTH`].
-    #[error("JSON nests deeper than {MAX_DEPTH} levels at byte {offset}; flatten it")]
-    TooDeep {
-        /// Where the first level beyond the limit begins, in bytes.
-        offset: usize,
-    },
+    ///
+    /// The number is where the first level beyond the limit begins, in bytes.
+    #[error("JSON nests deeper than {MAX_DEPTH} levels at byte {0}; flatten it")]
+    TooDeep(usize),
     /// A required key is missing.
     #[error("key {key:?} is missing: {expected}")]
     Missing {
@@ -37,14 +34,12 @@ pub enum JsonError {
         /// The expected value.
         expected: &'static str,
     },
-    /// A key occurs twice when case is ignored. Parsers disagree about which value counts.
+    /// The key at a path occurs twice when case is ignored. Parsers disagree about which value
+    /// counts.
     #[error(
-        "key {key:?} occurs more than once in its object (plugins ignore the case of keys); keep one"
+        "key {0:?} occurs more than once in its object (plugins ignore the case of keys); keep one"
     )]
-    Ambiguous {
-        /// The path of the key.
-        key: String,
-    },
+    Ambiguous(String),
     /// The value of a key is invalid.
     #[error("key {key:?}: {value} is not valid: {reason}")]
     Key {
@@ -105,18 +100,15 @@ impl JsonError {
 
     /// Prefixes the key with the list element that holds it: `ips[1].address`.
     pub(crate) fn within(self, list: &str, index: usize) -> Self {
-        match self {
-            Self::Key { key, value, reason } => Self::Key {
-                key: format!("{list}[{index}].{key}"),
-                value,
-                reason,
-            },
-            Self::Missing { key, expected } => Self::Missing {
-                key: format!("{list}[{index}].{key}"),
-                expected,
-            },
-            other => other,
+        self.inside(&format!("{list}[{index}]"))
+    }
+
+    /// Prefixes the key with the key of the object that holds it: `ipam.type`.
+    pub(crate) fn inside(mut self, outer: &str) -> Self {
+        if let Self::Key { key, .. } | Self::Missing { key, .. } = &mut self {
+            *key = format!("{outer}.{key}");
         }
+        self
     }
 }
 
@@ -132,11 +124,9 @@ impl ParserError {
 
     /// The text without line and column, which count from the beginning of one value.
     fn without_position(&self) -> String {
-        let mut message = self.0.to_string();
-        if let Some(end) = message.rfind(" at line ") {
-            message.truncate(end);
-        }
-        shortened(&message, Self::LONGEST).into_owned()
+        let message = self.0.to_string();
+        let end = message.rfind(" at line ").unwrap_or(message.len());
+        shortened(message.get(..end).unwrap_or_default(), Self::LONGEST).into_owned()
     }
 }
 

@@ -53,17 +53,15 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 pub(crate) fn unambiguous(text: &str, names: &[&str]) -> Result<(), JsonError> {
     let mut seen: HashSet<(usize, Cow<'_, str>)> = HashSet::new();
     visit(text, &mut |key| {
-        let is_name = key.is_in(names);
-        let spelling = match (is_name, key.name) {
-            (true, name) => name.clone(),
-            (false, Cow::Borrowed(name)) => folded(name),
-            (false, Cow::Owned(name)) => Cow::Owned(folded(name).into_owned()),
+        let spelling = match key.name {
+            name if key.is_in(names) => name.clone(),
+            Cow::Borrowed(name) => folded(name),
+            Cow::Owned(name) => Cow::Owned(folded(name).into_owned()),
         };
-        if seen.insert((key.object, spelling)) {
-            Ok(())
-        } else {
-            Err(JsonError::Ambiguous { key: key.path() })
-        }
+        let is_new = seen.insert((key.object, spelling));
+        is_new
+            .then_some(())
+            .ok_or_else(|| JsonError::Ambiguous(key.path()))
     })
 }
 
@@ -115,18 +113,10 @@ impl Key<'_, '_> {
 
     /// The number of the outer object, if this key's object is an element of its list `meant`.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
-        match self.levels {
-            [
-                ..,
-                Nesting::Object { number, key, .. },
-                Nesting::List { .. },
-                _,
-            ] => {
-                let name = name(self.text, key).ok()?;
-                same_key(&name, meant).then_some(*number)
-            }
-            _ => None,
-        }
+        let [.., outer, Nesting::List { .. }, _] = self.levels else {
+            return None;
+        };
+        outer.object_at(self.text, meant)
     }
 
     /// The text from the value on.
@@ -138,15 +128,10 @@ impl Key<'_, '_> {
 
     /// Whether the key's object is at `path`. The empty path matches no object.
     fn is_in(&self, path: &[&str]) -> bool {
-        let above = self.levels.len().saturating_sub(1);
-        let mut outer = self.levels.iter().take(above).zip(path);
-        let is_on_path = |(level, meant): (&Nesting, &&str)| match level {
-            Nesting::Object { key, .. } => {
-                name(self.text, key).is_ok_and(|name| same_key(&name, meant))
-            }
-            Nesting::List { .. } => false,
-        };
-        !path.is_empty() && above == path.len() && outer.all(is_on_path)
+        let mut outer = self.levels.iter().zip(path);
+        !path.is_empty()
+            && self.levels.len() == path.len() + 1
+            && outer.all(|(level, meant)| level.object_at(self.text, meant).is_some())
     }
 
     /// The path of the key, such as `plugins[0].ipam.type`.
@@ -163,6 +148,16 @@ impl Key<'_, '_> {
             };
         }
         path
+    }
+}
+
+impl Nesting {
+    /// The number of an object whose last key is `meant`.
+    fn object_at(&self, text: &str, meant: &str) -> Option<usize> {
+        let Self::Object { number, key, .. } = self else {
+            return None;
+        };
+        same_key(&name(text, key).ok()?, meant).then_some(*number)
     }
 }
 

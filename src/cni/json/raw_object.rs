@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
-use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -28,16 +27,16 @@ pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 /// on the whole text.
 #[derive(Clone, Debug, Default)]
 pub struct RawObject {
-    entries: Vec<(Box<str>, Box<RawValue>)>,
+    entries: Vec<Entry>,
 }
+
+type Entry = (Box<str>, Box<RawValue>);
 
 impl RawObject {
     /// An object without keys.
     #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            entries: Vec::new(),
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Reads an object from text.
@@ -55,9 +54,7 @@ impl RawObject {
     ///
     /// As [`Self::parse`], and [`JsonError::Ambiguous`].
     pub fn parse_configuration(bytes: &[u8]) -> Result<Self, JsonError> {
-        let text = check(bytes)?;
-        unambiguous(text, &[])?;
-        Ok(serde_json::from_str(text)?)
+        Self::parse_unambiguous(bytes, &[])
     }
 
     /// Reads a runtime's stdin: a configuration that contains the pod's annotations, whose names
@@ -67,8 +64,12 @@ impl RawObject {
     ///
     /// As [`Self::parse_configuration`].
     pub fn parse_stdin(bytes: &[u8]) -> Result<Self, JsonError> {
+        Self::parse_unambiguous(bytes, &["runtimeConfig", POD_ANNOTATIONS])
+    }
+
+    fn parse_unambiguous(bytes: &[u8], names: &[&str]) -> Result<Self, JsonError> {
         let text = check(bytes)?;
-        unambiguous(text, &["runtimeConfig", POD_ANNOTATIONS])?;
+        unambiguous(text, names)?;
         Ok(serde_json::from_str(text)?)
     }
 
@@ -88,10 +89,8 @@ impl RawObject {
     }
 
     fn last(&self, key: &str) -> Option<&RawValue> {
-        self.iter()
-            .rev()
-            .find(|(written, _)| same_key(written, key))
-            .map(|(_, value)| value)
+        let mut last_first = self.iter().rev();
+        last_first.find_map(|(written, value)| same_key(written, key).then_some(value))
     }
 
     /// The value of a key as a `T`; `None` when it is `null` or missing.
@@ -108,44 +107,29 @@ impl RawObject {
     /// The spelling of the key must match exactly. Call [`Self::remove`] first if a delegate would
     /// take another spelling for the same key.
     pub fn set(&mut self, key: &str, value: Box<RawValue>) {
-        let Some(first) = self
-            .entries
-            .iter()
-            .position(|(written, _)| **written == *key)
-        else {
-            self.entries.push((key.into(), value));
-            return;
-        };
-        let mut index = 0;
-        self.entries.retain(|(written, _)| {
-            index += 1;
-            index <= first + 1 || **written != *key
-        });
-        if let Some(entry) = self.entries.get_mut(first) {
-            entry.1 = value;
-        }
+        let is_it = |(written, _): &Entry| **written == *key;
+        let first = self.entries.iter().position(is_it);
+        self.entries.retain(|entry| !is_it(entry));
+        let place = first.unwrap_or(self.entries.len());
+        self.entries.insert(place, (key.into(), value));
     }
 
     /// Replaces and adds the keys of `over`, ignoring case, so that no key occurs twice. An
     /// existing key keeps its place.
     pub fn overlay(&mut self, over: &Self) {
-        let mut places: HashMap<Cow<'_, str>, usize> = HashMap::new();
-        for (place, (key, _)) in over.entries.iter().enumerate() {
-            places.insert(folded(key), place);
-        }
-        for (key, value) in &mut self.entries {
-            let place = places.remove(folded(key).as_ref());
-            if let Some((new_key, new_value)) = place.and_then(|place| over.entries.get(place)) {
-                key.clone_from(new_key);
-                value.clone_from(new_value);
+        let news = over.entries.iter().enumerate();
+        let mut news: HashMap<Cow<'_, str>, (usize, &Entry)> =
+            news.map(|new| (folded(&new.1.0), new)).collect();
+        for entry in &mut self.entries {
+            let new = news.remove(folded(&entry.0).as_ref());
+            if let Some((_, new)) = new {
+                entry.clone_from(new);
             }
         }
-        let mut added: Vec<usize> = places.into_values().collect();
-        added.sort_unstable();
-        let added = added
-            .into_iter()
-            .filter_map(|place| over.entries.get(place));
-        self.entries.extend(added.cloned());
+        let mut added: Vec<(usize, &Entry)> = news.into_values().collect();
+        added.sort_unstable_by_key(|(place, _)| *place);
+        let added = added.into_iter().map(|(_, entry)| entry.clone());
+        self.entries.extend(added);
     }
 
     /// Removes a key in every spelling and returns whether the object had it.
@@ -174,11 +158,10 @@ impl RawObject {
 
     /// How many bytes [`fmt::Display`] writes, apart from escapes.
     pub(crate) fn size_hint(&self) -> usize {
-        self.entries
+        let sizes = self
             .iter()
-            .map(|(key, value)| key.len() + value.get().len() + 4)
-            .sum::<usize>()
-            + 2
+            .map(|(key, value)| key.len() + value.get().len() + 4);
+        sizes.sum::<usize>() + 2
     }
 
     /// Appends the object's text.
@@ -194,9 +177,8 @@ impl RawObject {
 /// Compares the text: `1.0` and `1.00` differ, and so does another order of keys.
 impl PartialEq for RawObject {
     fn eq(&self, other: &Self) -> bool {
-        self.iter()
-            .map(|(key, value)| (key, value.get()))
-            .eq(other.iter().map(|(key, value)| (key, value.get())))
+        let ours = self.iter().map(|(key, value)| (key, value.get()));
+        ours.eq(other.iter().map(|(key, value)| (key, value.get())))
     }
 }
 
@@ -213,11 +195,14 @@ impl fmt::Display for RawObject {
 
 impl Serialize for RawObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.len()))?;
-        for (key, value) in self.iter() {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl FromIterator<Entry> for RawObject {
+    fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
+        let entries = entries.into_iter().collect();
+        Self { entries }
     }
 }
 
@@ -232,11 +217,7 @@ impl<'de> Deserialize<'de> for RawObject {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(RawObject { entries })
+                std::iter::from_fn(|| map.next_entry().transpose()).collect()
             }
         }
         deserializer.deserialize_map(Entries)

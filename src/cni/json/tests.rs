@@ -117,9 +117,7 @@ fn depth_is_limited_without_using_the_stack() {
             let text = nested(open, close, levels);
             assert_eq!(
                 RawObject::parse(text.as_bytes()).unwrap_err(),
-                JsonError::TooDeep {
-                    offset: 5 + (MAX_DEPTH - 1) * open.len()
-                }
+                JsonError::TooDeep(5 + (MAX_DEPTH - 1) * open.len())
             );
         }
     }

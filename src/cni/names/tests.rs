@@ -117,7 +117,7 @@ proptest! {
             prop_assert_eq!(serde_json::from_str::<InterfaceName>(&json).unwrap(), name);
         }
         if let Ok(name) = text.parse::<PluginType>() {
-            prop_assert_eq!(String::from(name), text);
+            prop_assert_eq!(name.as_str(), text);
         }
     }
 }

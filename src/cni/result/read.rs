@@ -1,7 +1,6 @@
 //! Reads results of any version, leniently.
 
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
@@ -19,11 +18,12 @@ pub(super) fn parse(text: &[u8], config_version: Version) -> Result<CniResult, R
         Some(own) if !own.is_empty() => own.parse()?,
         _ => config_version,
     };
-    if version.has_legacy_result() {
-        Ok(legacy(&object)?)
+    let read = if version.has_legacy_result() {
+        legacy
     } else {
-        Ok(modern(&object)?)
-    }
+        modern
+    };
+    Ok(read(&object)?)
 }
 
 /// Reads 0.3.0 and later; keys of later versions are accepted in earlier ones.
@@ -115,11 +115,9 @@ fn list<T>(
     element: fn(&RawObject) -> Result<T, JsonError>,
 ) -> Result<Vec<T>, JsonError> {
     // The reference types hold pointers, so an element may be null; such an element is skipped.
-    let list = object.read::<Vec<Option<RawObject>>>(key)?;
-    list.unwrap_or_default()
-        .iter()
-        .enumerate()
-        .filter_map(|(index, object)| Some((index, object.as_ref()?)))
+    let list: Vec<Option<RawObject>> = object.read(key)?.unwrap_or_default();
+    let list = list.iter().enumerate();
+    list.filter_map(|(index, object)| Some((index, object.as_ref()?)))
         .map(|(index, object)| element(object).map_err(|error| error.within(key, index)))
         .collect()
 }
@@ -141,17 +139,12 @@ fn required(object: &RawObject, key: &str) -> Result<IpNet, JsonError> {
 }
 
 fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {
-    match text(object, key)? {
-        None => Ok(None),
-        Some(text) => match IpAddr::from_str(&text) {
-            Ok(address) => Ok(Some(address)),
-            Err(_) => Err(JsonError::key(
-                key,
-                &format!("{text:?}"),
-                "expected an IPv4 or IPv6 address",
-            )),
-        },
-    }
+    const EXPECTED: &str = "expected an IPv4 or IPv6 address";
+    let Some(text) = text(object, key)? else {
+        return Ok(None);
+    };
+    let invalid = |_| JsonError::key(key, &format!("{text:?}"), EXPECTED);
+    text.parse().map(Some).map_err(invalid)
 }
 
 /// The form in the journal.

@@ -3,220 +3,149 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{CniResult, Dns, Interface, IpConfig, ResultError, Route};
+use super::{CniResult, Interface, IpConfig, ResultError, Route};
 use crate::cni::json::JsonError;
 use crate::cni::version::Version;
 
 pub(super) fn to_json(result: &CniResult, version: Version) -> Result<String, ResultError> {
-    let text = if version.has_legacy_result() {
-        serde_json::to_string(&Legacy::new(result, version)?)
-    } else {
-        serde_json::to_string(&Modern::new(result, version))
-    };
-    Ok(text.map_err(JsonError::from)?)
+    result.fits(version)?;
+    Ok(serde_json::to_string(&In(version, result)).map_err(JsonError::from)?)
 }
 
 /// The form in the journal.
 impl Serialize for CniResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Modern::new(self, Version::V1_1_0).serialize(serializer)
+        In(Version::V1_1_0, self).serialize(serializer)
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Modern<'a> {
-    cni_version: Version,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    interfaces: Vec<WireInterface<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    ips: Vec<WireIp>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    routes: Vec<WireRoute>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dns: Option<WireDns<'a>>,
+/// A part of a result, as a version expresses it.
+struct In<'a, T>(Version, &'a T);
+
+/// A list, as a version expresses it.
+struct List<'a, T>(Version, &'a [T]);
+
+impl<'a, T> Serialize for List<'a, T>
+where
+    In<'a, T>: Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.1.iter().map(|element| In(self.0, element)))
+    }
 }
 
-impl<'a> Modern<'a> {
-    fn new(result: &'a CniResult, version: Version) -> Self {
-        Self {
-            cni_version: version,
-            interfaces: result
-                .interfaces
-                .iter()
-                .map(|interface| WireInterface::new(interface, version))
-                .collect(),
-            ips: result
-                .ips
-                .iter()
-                .map(|ip| WireIp::new(ip, version))
-                .collect(),
-            routes: result
-                .routes
-                .iter()
-                .map(|route| WireRoute::new(route, version))
-                .collect(),
-            dns: result.dns.as_ref().map(WireDns::new),
+impl Serialize for In<'_, CniResult> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(version, result) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("cniVersion", &version)?;
+        if version.has_legacy_result() {
+            option(&mut map, "ip4", LegacyIp::of_family(true, result, version))?;
+            option(&mut map, "ip6", LegacyIp::of_family(false, result, version))?;
+        } else {
+            list(&mut map, "interfaces", version, &result.interfaces)?;
+            list(&mut map, "ips", version, &result.ips)?;
+            list(&mut map, "routes", version, &result.routes)?;
         }
+        option(&mut map, "dns", result.dns.as_ref())?;
+        map.end()
     }
 }
 
-#[derive(Serialize)]
-struct WireInterface<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mac: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mtu: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sandbox: Option<&'a str>,
-    #[serde(rename = "socketPath", skip_serializing_if = "Option::is_none")]
-    socket_path: Option<&'a str>,
-    #[serde(rename = "pciID", skip_serializing_if = "Option::is_none")]
-    pci_id: Option<&'a str>,
-}
-
-impl<'a> WireInterface<'a> {
-    fn new(interface: &'a Interface, version: Version) -> Self {
-        let rich = version >= Version::V1_1_0;
-        Self {
-            name: &interface.name,
-            mac: interface.mac.as_deref(),
-            mtu: interface.mtu.filter(|_| rich),
-            sandbox: interface.sandbox.as_deref(),
-            socket_path: interface.socket_path.as_deref().filter(|_| rich),
-            pci_id: interface.pci_id.as_deref().filter(|_| rich),
+impl Serialize for In<'_, Interface> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(version, interface) = *self;
+        let is_rich = version >= Version::V1_1_0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &interface.name)?;
+        option(&mut map, "mac", interface.mac.as_ref())?;
+        option(&mut map, "mtu", interface.mtu.filter(|_| is_rich))?;
+        option(&mut map, "sandbox", interface.sandbox.as_ref())?;
+        if is_rich {
+            option(&mut map, "socketPath", interface.socket_path.as_ref())?;
+            option(&mut map, "pciID", interface.pci_id.as_ref())?;
         }
+        map.end()
     }
 }
 
-#[derive(Serialize)]
-struct WireIp {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    interface: Option<usize>,
-    address: IpNet,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gateway: Option<IpAddr>,
-}
-
-impl WireIp {
-    fn new(ip: &IpConfig, version: Version) -> Self {
-        let family = match ip.address {
-            IpNet::V4(_) => "4",
-            IpNet::V6(_) => "6",
-        };
-        Self {
-            version: (version < Version::V1_0_0).then_some(family),
-            interface: ip.interface,
-            address: ip.address,
-            gateway: ip.gateway,
+impl Serialize for In<'_, IpConfig> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(version, ip) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        if version < Version::V1_0_0 {
+            let is_ipv4 = ip.address.addr().is_ipv4();
+            map.serialize_entry("version", if is_ipv4 { "4" } else { "6" })?;
         }
+        option(&mut map, "interface", ip.interface)?;
+        map.serialize_entry("address", &ip.address)?;
+        option(&mut map, "gateway", ip.gateway)?;
+        map.end()
     }
 }
 
-#[derive(Serialize)]
-struct WireRoute {
-    dst: IpNet,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gw: Option<IpAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mtu: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    advmss: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    priority: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    table: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scope: Option<u32>,
-}
-
-impl WireRoute {
-    fn new(route: &Route, version: Version) -> Self {
-        let rich = version >= Version::V1_1_0;
-        Self {
-            dst: route.dst,
-            gw: route.gw,
-            mtu: route.mtu.filter(|_| rich),
-            advmss: route.advmss.filter(|_| rich),
-            priority: route.priority.filter(|_| rich),
-            table: route.table.filter(|_| rich),
-            scope: route.scope.filter(|_| rich),
+impl Serialize for In<'_, Route> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(version, route) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("dst", &route.dst)?;
+        option(&mut map, "gw", route.gw)?;
+        if version >= Version::V1_1_0 {
+            option(&mut map, "mtu", route.mtu)?;
+            option(&mut map, "advmss", route.advmss)?;
+            option(&mut map, "priority", route.priority)?;
+            option(&mut map, "table", route.table)?;
+            option(&mut map, "scope", route.scope)?;
         }
+        map.end()
     }
 }
 
+/// The first address of a family in 0.1.0 and 0.2.0, with the routes of that family.
 #[derive(Serialize)]
-struct WireDns<'a> {
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    nameservers: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    domain: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    search: &'a [String],
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    options: &'a [String],
-}
-
-impl<'a> WireDns<'a> {
-    fn new(dns: &'a Dns) -> Self {
-        Self {
-            nameservers: &dns.nameservers,
-            domain: dns.domain.as_deref(),
-            search: &dns.search,
-            options: &dns.options,
-        }
-    }
-}
-
-/// 0.1.0 and 0.2.0: the first address of each family, with the routes of that family.
-#[derive(Serialize)]
-struct Legacy<'a> {
-    #[serde(rename = "cniVersion")]
-    cni_version: Version,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ip4: Option<LegacyIp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ip6: Option<LegacyIp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dns: Option<WireDns<'a>>,
-}
-
-#[derive(Serialize)]
-struct LegacyIp {
+struct LegacyIp<'a> {
     ip: IpNet,
     #[serde(skip_serializing_if = "Option::is_none")]
     gateway: Option<IpAddr>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    routes: Vec<WireRoute>,
+    routes: Vec<In<'a, Route>>,
 }
 
-impl<'a> Legacy<'a> {
-    fn new(result: &'a CniResult, version: Version) -> Result<Self, ResultError> {
-        result.fits(version)?;
-        let family = |four: bool| {
-            let of_family = |net: &IpNet| net.addr().is_ipv4() == four;
-            let ip = result.ips.iter().find(|ip| of_family(&ip.address))?;
-            Some(LegacyIp {
-                ip: ip.address,
-                gateway: ip.gateway,
-                routes: result
-                    .routes
-                    .iter()
-                    .filter(|route| of_family(&route.dst))
-                    .map(|route| WireRoute::new(route, version))
-                    .collect(),
-            })
-        };
-        Ok(Self {
-            cni_version: version,
-            ip4: family(true),
-            ip6: family(false),
-            dns: result.dns.as_ref().map(WireDns::new),
+impl<'a> LegacyIp<'a> {
+    fn of_family(is_ipv4: bool, result: &'a CniResult, version: Version) -> Option<Self> {
+        let is_of = |net: IpNet| net.addr().is_ipv4() == is_ipv4;
+        let ip = result.ips.iter().find(|ip| is_of(ip.address))?;
+        let routes = result.routes.iter().filter(|route| is_of(route.dst));
+        Some(Self {
+            ip: ip.address,
+            gateway: ip.gateway,
+            routes: routes.map(|route| In(version, route)).collect(),
         })
     }
+}
+
+/// Writes a key that has a value.
+fn option<M: SerializeMap>(
+    map: &mut M,
+    key: &str,
+    value: Option<impl Serialize>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(key, &value))
+}
+
+/// Writes a list that has elements.
+fn list<'a, T, M: SerializeMap>(
+    map: &mut M,
+    key: &str,
+    version: Version,
+    list: &'a [T],
+) -> Result<(), M::Error>
+where
+    In<'a, T>: Serialize,
+{
+    let list = Some(list).filter(|list| !list.is_empty());
+    option(map, key, list.map(|list| List(version, list)))
 }

@@ -4,7 +4,7 @@ use super::*;
 
 fn refused(text: &str) -> String {
     match unambiguous(text, &[]) {
-        Err(JsonError::Ambiguous { key }) => key,
+        Err(JsonError::Ambiguous(key)) => key,
         Err(error) => format!("{error}"),
         Ok(()) => String::new(),
     }
