@@ -29,7 +29,7 @@ mod vf;
 pub use address::Address;
 pub use default_route::{DefaultRoute, Family, NextHop, RawAttribute};
 pub use device_links::{DeviceLinks, LinkChange};
-pub use error::KernelError;
+pub use error::{KernelError, NetlinkError};
 pub use link::Link;
 pub use namespaces::{
     ContainerNetns, PlacedDevice, container_namespaces, devices_in_all_namespaces, placed_devices,

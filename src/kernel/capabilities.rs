@@ -33,7 +33,7 @@ pub fn require() -> Result<(), KernelError> {
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(KernelError::Capabilities { missing })
+        Err(KernelError::Capabilities(missing))
     }
 }
 

@@ -10,14 +10,16 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use netlink_packet_route::AddressFamily;
 
 pub use raw_attribute::RawAttribute;
 pub(super) use read::is_default;
 
 /// An IP family. Default routes are replaced per family (NPWG 1.3 §4.1.2.1.9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Family {
     /// IPv4.
+    #[default]
     V4,
     /// IPv6.
     V6,
@@ -37,6 +39,15 @@ impl Family {
     }
 }
 
+impl From<Family> for AddressFamily {
+    fn from(family: Family) -> Self {
+        match family {
+            Family::V4 => Self::Inet,
+            Family::V6 => Self::Inet6,
+        }
+    }
+}
+
 /// The main table, `RT_TABLE_MAIN`.
 pub(super) const MAIN_TABLE: u32 = 254;
 
@@ -48,7 +59,7 @@ const STATIC: u8 = 4;
 /// The journal keeps the routes that Jackfield replaces. Attributes that this type does not name
 /// are kept in raw form ([`RawAttribute`]), so that a restored route equals the removed one.
 /// Interfaces are kept by name, because a recreated interface has another index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultRoute {
     /// The IP family.
     pub family: Family,
@@ -106,21 +117,14 @@ impl DefaultRoute {
             }],
             metric,
             protocol: STATIC,
-            scope: 0,
-            tos: 0,
-            from: None,
-            prefsrc: None,
-            next_hop_id: None,
-            expires: None,
-            rest: Vec::new(),
+            ..Self::default()
         }
     }
 
     /// Returns the interfaces of the route's next hops.
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
-        self.next_hops
-            .iter()
-            .filter_map(|hop| hop.interface.as_deref())
+        let hops = self.next_hops.iter();
+        hops.filter_map(|hop| hop.interface.as_deref())
     }
 }
 
@@ -135,11 +139,8 @@ impl fmt::Display for DefaultRoute {
             [only] => write!(f, "{only}")?,
             several => {
                 for hop in several {
-                    write!(
-                        f,
-                        " nexthop{hop} weight {}",
-                        u16::from(hop.extra_weight) + 1
-                    )?;
+                    let weight = u16::from(hop.extra_weight) + 1;
+                    write!(f, " nexthop{hop} weight {weight}")?;
                 }
             }
         }

@@ -8,61 +8,22 @@ use thiserror::Error;
 
 use super::NetnsError;
 
-/// A request to the kernel that failed or got no usable answer.
+/// Why the kernel cannot be asked, or did not do what it was asked.
 #[derive(Debug, Error)]
 pub enum KernelError {
     /// The namespace cannot be entered.
     #[error(transparent)]
     Netns(#[from] NetnsError),
     /// A netlink socket cannot be opened.
-    #[error("netlink: {step}: {source}; check the limits on open files and on memory")]
-    Socket {
-        /// The step that failed.
-        step: &'static str,
-        /// The error of the system call.
-        source: io::Error,
-    },
-    /// The kernel refused the request.
-    #[error("{action}: {source}{}; {}", in_parentheses(.explanation.as_deref()), remedy(.source))]
-    Refused {
+    #[error("netlink: opening a socket: {0}; check the limits on open files and on memory")]
+    Socket(#[source] io::Error),
+    /// A request failed or got no usable answer.
+    #[error("{action}: {source}")]
+    Request {
         /// The request and its object.
         action: String,
-        /// The error number.
-        source: io::Error,
-        /// The kernel's own explanation (`NLMSGERR_ATTR_MSG`), if it sent one.
-        explanation: Option<String>,
-    },
-    /// No readable answer came in time.
-    #[error("{action}: the kernel gave no readable answer within {} ms; look for a hanging network driver in dmesg", within.as_millis())]
-    Silent {
-        /// The request and its object.
-        action: String,
-        /// How long the request waited.
-        within: Duration,
-    },
-    /// The socket closed before the answer.
-    #[error("{action}: the netlink socket closed before the answer; try again")]
-    Closed {
-        /// The request and its object.
-        action: String,
-    },
-    /// The kernel's answer cannot be parsed.
-    #[error(
-        "{action}: cannot parse the kernel's answer: {source}; report it with the kernel's version"
-    )]
-    Garbled {
-        /// The request and its object.
-        action: String,
-        /// The parser's error.
-        source: DecodeError,
-    },
-    /// A list changed faster than it could be read.
-    #[error("{action}: the list changed during {attempts} reads in a row; try again")]
-    Unsteady {
-        /// The request and its object.
-        action: String,
-        /// The number of attempts.
-        attempts: u32,
+        /// Why it failed.
+        source: NetlinkError,
     },
     /// The interface of a route is missing.
     #[error("route \"{route}\": no interface {interface:?} in this namespace; attach it first")]
@@ -72,18 +33,69 @@ pub enum KernelError {
         /// The missing interface.
         interface: String,
     },
-    /// A default route without gateway and without interface.
-    #[error("route \"{route}\": it has neither a gateway nor an interface; add one")]
-    NoNextHop {
-        /// The route, as `ip route` would write it.
-        route: String,
+    /// A default route, as `ip route` would write it, without gateway and without interface.
+    #[error("route \"{0}\": it has neither a gateway nor an interface; add one")]
+    NoNextHop(String),
+    /// This process lacks capabilities with these names, such as `CAP_NET_ADMIN`.
+    #[error("missing {} in the effective set; run Jackfield as root", .0.join(" and "))]
+    Capabilities(Vec<&'static str>),
+}
+
+/// Why a request failed.
+#[derive(Debug, Error)]
+pub enum NetlinkError {
+    /// The kernel refused the request.
+    #[error("{source}{}; {}", in_parentheses(.explanation.as_deref()), remedy(.source))]
+    Refused {
+        /// The error number.
+        source: io::Error,
+        /// The kernel's own explanation (`NLMSGERR_ATTR_MSG`), if it sent one.
+        explanation: Option<String>,
     },
-    /// This process lacks capabilities.
-    #[error("missing {} in the effective set; run Jackfield as root", missing.join(" and "))]
-    Capabilities {
-        /// Their names, such as `CAP_NET_ADMIN`.
-        missing: Vec<&'static str>,
-    },
+    /// No readable answer came in this time.
+    #[error("the kernel gave no readable answer within {} ms; look for a hanging network driver in dmesg", .0.as_millis())]
+    Silent(Duration),
+    /// The socket closed before the answer.
+    #[error("the netlink socket closed before the answer; try again")]
+    Closed,
+    /// The kernel's answer cannot be parsed.
+    #[error("cannot parse the kernel's answer: {0}; report it with the kernel's version")]
+    Garbled(#[source] DecodeError),
+    /// A list changed during each of this many reads.
+    #[error("the list changed during {0} reads in a row; try again")]
+    Unsteady(u32),
+}
+
+impl NetlinkError {
+    /// A refusal with an error number.
+    pub(super) fn errno(number: i32, explanation: Option<String>) -> Self {
+        let source = io::Error::from_raw_os_error(number);
+        Self::Refused {
+            source,
+            explanation,
+        }
+    }
+
+    /// Returns whether the kernel refused the request with this error number.
+    pub(super) fn is_errno(&self, number: i32) -> bool {
+        matches!(self, Self::Refused { source, .. } if source.raw_os_error() == Some(number))
+    }
+
+    /// Adds the request and its object.
+    pub(crate) fn about(self, action: String) -> KernelError {
+        let source = self;
+        KernelError::Request { action, source }
+    }
+}
+
+/// A refusal without an explanation.
+impl From<io::Error> for NetlinkError {
+    fn from(source: io::Error) -> Self {
+        Self::Refused {
+            source,
+            explanation: None,
+        }
+    }
 }
 
 fn in_parentheses(explanation: Option<&str>) -> String {

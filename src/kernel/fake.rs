@@ -8,7 +8,8 @@ use std::rc::Rc;
 use crate::cni::InterfaceName;
 
 use super::{
-    Address, DefaultRoute, DeviceLinks, KernelError, Link, LinkChange, PodLinks, VfSetting, VfState,
+    Address, DefaultRoute, DeviceLinks, KernelError, Link, LinkChange, NetlinkError, PodLinks,
+    VfSetting, VfState,
 };
 
 /// Links and routes that a test sets. Addresses are a sequence with one frame per read.
@@ -172,11 +173,7 @@ impl FakeDevices {
             && self.relents_after != Some(0)
         {
             self.relents_after = self.relents_after.map(|left| left - 1);
-            return Err(KernelError::Refused {
-                action: what,
-                source: std::io::Error::from_raw_os_error(*errno),
-                explanation: None,
-            });
+            return Err(NetlinkError::errno(*errno, None).about(what));
         }
         let takes_effect = !self.ignores.contains(&what);
         self.changes.push(what);
@@ -204,9 +201,7 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
         let mut kernel = self.borrow_mut();
         kernel.questions += 1;
         if kernel.silent.contains(&physical) {
-            return Err(KernelError::Closed {
-                action: "reading the virtual functions".to_owned(),
-            });
+            return Err(NetlinkError::Closed.about("reading the virtual functions".to_owned()));
         }
         Ok(kernel.functions.get(&physical).cloned().unwrap_or_default())
     }

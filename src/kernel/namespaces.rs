@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::libc::ESRCH;
+
 use super::{KernelError, Netlink, NetnsError, NetnsId, PodLinks, PodNetns};
 
 /// The network namespace of this process.
@@ -102,8 +104,11 @@ pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
         let netns = match PodNetns::open(&path) {
             Ok(netns) => netns,
             // The process ended, or the file is left over from an unmounted namespace.
-            Err(NetnsError::Missing { .. } | NetnsError::NotNetns { .. }) => continue,
-            Err(NetnsError::Unreadable { source, .. }) if is_of_ended_process(&source) => continue,
+            Err(NetnsError::Missing(_) | NetnsError::NotNetns(..)) => continue,
+            // The process ended, and its `/proc` directory lives a moment longer.
+            Err(NetnsError::Unreadable(_, cause)) if cause.raw_os_error() == Some(ESRCH) => {
+                continue;
+            }
             Err(error) => return Err(error.into()),
         };
         if netns.is_ours()? || known.contains(&netns.id()) {
@@ -122,11 +127,6 @@ pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
 pub fn devices_in_all_namespaces() -> Result<BTreeSet<String>, KernelError> {
     let placed = placed_devices()?.into_iter();
     Ok(placed.map(|placed| placed.device).collect())
-}
-
-/// Returns whether the process ended (`ESRCH`): its `/proc` directory lives a moment longer.
-fn is_of_ended_process(error: &std::io::Error) -> bool {
-    error.raw_os_error() == Some(nix::libc::ESRCH)
 }
 
 fn paths() -> Vec<PathBuf> {

@@ -4,21 +4,24 @@
 mod devices;
 mod exchange;
 
+use std::io;
 use std::time::Duration;
 
 use netlink_packet_core::DefaultNla;
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask};
 use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteType};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::Socket;
+use netlink_sys::protocols::NETLINK_ROUTE;
 use nix::libc;
 use rtnetlink::LinkUnspec;
 
 use crate::cni::InterfaceName;
 
 use super::default_route::MAIN_TABLE;
-use super::{Address, DefaultRoute, Family, KernelError, Link, PodLinks, PodNetns};
-use exchange::{Exchange, Failure, Kind};
+use super::{Address, DefaultRoute, Family, KernelError, Link, NetlinkError, PodLinks, PodNetns};
+use exchange::{Exchange, Kind};
 
 /// A netlink socket in one network namespace.
 ///
@@ -29,11 +32,15 @@ pub struct Netlink {
     exchange: Exchange,
 }
 
-/// The default limit of the wait for one answer; see [`Netlink::set_patience`].
+/// The limit of the wait for one answer.
 ///
 /// Answers take microseconds. They take seconds while another process holds the kernel's RTNL lock,
 /// for example to create many virtual functions.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+fn open() -> io::Result<Socket> {
+    Socket::new(NETLINK_ROUTE)
+}
 
 impl Netlink {
     /// Opens a socket in the pod's namespace.
@@ -42,8 +49,7 @@ impl Netlink {
     /// [`KernelError::Netns`] if the namespace cannot be entered, [`KernelError::Socket`] without a
     /// free descriptor or memory.
     pub fn in_netns(netns: &PodNetns) -> Result<Self, KernelError> {
-        Exchange::open(|connect| Ok(netns.within(connect)?), PATIENCE)
-            .map(|exchange| Self { exchange })
+        Self::over(netns.within(open)?)
     }
 
     /// Opens a socket in the calling thread's namespace, the host's.
@@ -51,12 +57,12 @@ impl Netlink {
     /// # Errors
     /// [`KernelError::Socket`] without a free descriptor or memory.
     pub fn here() -> Result<Self, KernelError> {
-        Exchange::open(|connect| Ok(connect()), PATIENCE).map(|exchange| Self { exchange })
+        Self::over(open())
     }
 
-    /// Sets the limit of the wait for each answer.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.exchange.set_patience(patience);
+    fn over(opened: io::Result<Socket>) -> Result<Self, KernelError> {
+        let exchange = Exchange::new(opened, PATIENCE)?;
+        Ok(Self { exchange })
     }
 
     fn read_links(
@@ -64,7 +70,7 @@ impl Netlink {
         kind: Kind,
         index: u32,
         name: Option<&str>,
-    ) -> Result<Vec<Link>, Failure> {
+    ) -> Result<Vec<Link>, NetlinkError> {
         // Counters are half of an answer, and the kernel visits every CPU to sum them up. Virtual
         // functions are reported on request only.
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
@@ -101,38 +107,27 @@ impl Netlink {
 
     fn read_routes(&mut self, family: Family) -> Result<Vec<DefaultRoute>, KernelError> {
         let mut message = RouteMessage::default();
-        message.header.address_family = match family {
-            Family::V4 => AddressFamily::Inet,
-            Family::V6 => AddressFamily::Inet6,
-        };
+        message.header.address_family = family.into();
         message.header.kind = RouteType::Unicast;
         message.attributes.push(RouteAttribute::Table(MAIN_TABLE));
         let request = RouteNetlinkMessage::GetRoute(message);
-        let messages = match self
-            .exchange
-            .ask(request, Kind::List, |answer| match answer {
-                RouteNetlinkMessage::NewRoute(route) => {
-                    super::default_route::is_default(&route, family).then_some(route)
-                }
-                _ => None,
-            }) {
-            Ok(messages) => messages,
+        let read = |answer| match answer {
+            RouteNetlinkMessage::NewRoute(route) => {
+                super::default_route::is_default(&route, family).then_some(route)
+            }
+            _ => None,
+        };
+        let messages = match self.exchange.ask(request, Kind::List, read) {
             // The main table exists from its first route on. A kernel without IPv6 has no IPv6
             // routes.
-            Err(failure)
-                if failure.is_errno(libc::ENOENT) || failure.is_errno(libc::EAFNOSUPPORT) =>
-            {
-                Vec::new()
-            }
-            Err(failure) => return Err(failure.about("listing default routes".to_owned())),
+            Err(failure) if failure.is_errno(libc::ENOENT) => Vec::new(),
+            Err(failure) if failure.is_errno(libc::EAFNOSUPPORT) => Vec::new(),
+            answer => answer.map_err(|failure| failure.about("listing default routes".into()))?,
         };
-        messages
-            .iter()
-            .map(|message| {
-                DefaultRoute::read(message, family, |index| {
-                    self.link_at(index).map(|link| link.map(|link| link.name))
-                })
-            })
+        let mut name = |index| Ok(self.link_at(index)?.map(|link| link.name));
+        let routes = messages.iter();
+        routes
+            .map(|message| DefaultRoute::read(message, family, &mut name))
             .collect()
     }
 
@@ -151,7 +146,7 @@ impl Netlink {
 pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
     use super::vf::Functions;
     [Kind::One, Kind::List, Kind::Change].map(|kind| {
-        let about = |failure: Failure| failure.about("reading".to_owned());
+        let about = |failure: NetlinkError| failure.about("reading".to_owned());
         exchange::read_piece(piece, kind, |Functions(functions)| Some(functions)).map_err(about)?;
         let read = exchange::read_piece(piece, kind, |exchange::FilteredMessage(message)| {
             match message {
@@ -235,7 +230,7 @@ impl PodLinks for Netlink {
             described => described?,
         };
         let request = RouteNetlinkMessage::DelRoute(message);
-        match self.exchange.act(request, Kind::Remove) {
+        match self.exchange.act(request, Kind::Change) {
             Err(failure) if !failure.is_errno(libc::ESRCH) => {
                 Err(failure.about(format!("removing route \"{route}\"")))
             }

@@ -47,35 +47,20 @@ pub struct PodNetns {
 #[derive(Debug, Error)]
 pub enum NetnsError {
     /// The path does not exist.
-    #[error("network namespace {}: it does not exist; the sandbox is gone, or CNI_NETNS is wrong", path.display())]
-    Missing {
-        /// The path as given.
-        path: PathBuf,
-    },
+    #[error("network namespace {0}: it does not exist; the sandbox is gone, or CNI_NETNS is wrong")]
+    Missing(PathBuf),
     /// The path cannot be opened or examined.
-    #[error("network namespace {}: {source}; check the path and that Jackfield runs as root", path.display())]
-    Unreadable {
-        /// The path as given.
-        path: PathBuf,
-        /// The error of the system call.
-        source: io::Error,
-    },
+    #[error("network namespace {0}: {1}; check the path and that Jackfield runs as root")]
+    Unreadable(PathBuf, #[source] io::Error),
     /// The path is a file, a directory or a namespace of another kind.
-    #[error("{}: it is {found}, not a network namespace; set CNI_NETNS to one, such as /var/run/netns/NAME or /proc/PID/ns/net", path.display())]
-    NotNetns {
-        /// The path as given.
-        path: PathBuf,
-        /// What the path is instead.
-        found: PathKind,
-    },
+    #[error(
+        "{0}: it is {1}, not a network namespace; set CNI_NETNS to one, such as \
+         /var/run/netns/NAME or /proc/PID/ns/net"
+    )]
+    NotNetns(PathBuf, PathKind),
     /// The kernel refuses to enter the namespace.
-    #[error("network namespace {}: cannot enter it: {source}; {}", path.display(), entry_remedy(.source))]
-    NotEntered {
-        /// The path as given.
-        path: PathBuf,
-        /// The error of the system call.
-        source: io::Error,
-    },
+    #[error("network namespace {0}: cannot enter it: {1}; {remedy}", remedy = entry_remedy(.1))]
+    NotEntered(PathBuf, #[source] io::Error),
 }
 
 /// What a path leads to instead of a network namespace.
@@ -105,25 +90,17 @@ impl PodNetns {
     /// [`NetnsError::Missing`] if the path does not exist, [`NetnsError::NotNetns`] if it is
     /// something else, [`NetnsError::Unreadable`] for all other errors.
     pub fn open(path: &Path) -> Result<Self, NetnsError> {
-        let unreadable = |source: io::Error| NetnsError::Unreadable {
-            path: path.to_owned(),
-            source,
-        };
+        let unreadable = |cause: io::Error| NetnsError::Unreadable(path.to_owned(), cause);
+        let not_netns = |found: PathKind| NetnsError::NotNetns(path.to_owned(), found);
         // Non-blocking, because a blocking open of a FIFO would wait for a writer.
         let file = OpenOptions::new()
             .read(true)
             .custom_flags((OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits())
             .open(path)
-            .map_err(|source| match source.kind() {
-                io::ErrorKind::NotFound => NetnsError::Missing {
-                    path: path.to_owned(),
-                },
-                _ => unreadable(source),
+            .map_err(|cause| match cause.kind() {
+                io::ErrorKind::NotFound => NetnsError::Missing(path.to_owned()),
+                _ => unreadable(cause),
             })?;
-        let not_netns = |found: PathKind| NetnsError::NotNetns {
-            path: path.to_owned(),
-            found,
-        };
         let metadata = file.metadata().map_err(unreadable)?;
         let filesystem = fstatfs(&file).map_err(|errno| unreadable(errno.into()))?;
         if filesystem.filesystem_type() != NSFS_MAGIC {
@@ -164,10 +141,7 @@ impl PodNetns {
     /// # Errors
     /// [`NetnsError::Unreadable`] without `/proc` to compare with.
     pub fn is_ours(&self) -> Result<bool, NetnsError> {
-        let ours = std::fs::metadata(OURS).map_err(|source| NetnsError::Unreadable {
-            path: OURS.into(),
-            source,
-        })?;
+        let ours = std::fs::metadata(OURS).map_err(ours_unreadable)?;
         Ok(NetnsId::of(&ours) == self.id)
     }
 
@@ -182,11 +156,11 @@ impl PodNetns {
     /// run in the pod's namespace as if it were the host's. The runtime's DEL cleans up after the
     /// panic.
     pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, NetnsError> {
-        let home = File::open(OURS).map_err(|source| NetnsError::Unreadable {
-            path: OURS.into(),
-            source,
+        let home = File::open(OURS).map_err(ours_unreadable)?;
+        enter(&self.file).map_err(|errno| match errno {
+            Errno::EINVAL => NetnsError::NotNetns(self.path.clone(), PathKind::Namespace),
+            errno => NetnsError::NotEntered(self.path.clone(), errno.into()),
         })?;
-        self.enter()?;
         let done = work();
         #[allow(clippy::panic, reason = "nothing may run in the wrong namespace")]
         if let Err(errno) = enter(&home) {
@@ -197,19 +171,10 @@ impl PodNetns {
         }
         Ok(done)
     }
+}
 
-    fn enter(&self) -> Result<(), NetnsError> {
-        enter(&self.file).map_err(|errno| match errno {
-            Errno::EINVAL => NetnsError::NotNetns {
-                path: self.path.clone(),
-                found: PathKind::Namespace,
-            },
-            errno => NetnsError::NotEntered {
-                path: self.path.clone(),
-                source: errno.into(),
-            },
-        })
-    }
+fn ours_unreadable(cause: io::Error) -> NetnsError {
+    NetnsError::Unreadable(OURS.into(), cause)
 }
 
 #[allow(

@@ -14,6 +14,7 @@ mod read;
 mod write;
 
 use std::fmt;
+use std::mem::discriminant;
 
 use device_info::{Guid, MacAddr};
 
@@ -133,17 +134,8 @@ impl VfState {
     /// Returns the reported value of the same setting; [`None`] if the driver does not report it.
     #[must_use]
     pub fn of_kind(&self, setting: VfSetting) -> Option<VfSetting> {
-        match setting {
-            VfSetting::Mac(_) => self.mac.map(VfSetting::Mac),
-            VfSetting::Vlan(_) => self.vlan.map(VfSetting::Vlan),
-            VfSetting::SpoofCheck(_) => self.spoof_check.map(VfSetting::SpoofCheck),
-            VfSetting::Trust(_) => self.trust.map(VfSetting::Trust),
-            VfSetting::RssQuery(_) => self.rss_query.map(VfSetting::RssQuery),
-            VfSetting::LinkState(_) => self.link_state.map(VfSetting::LinkState),
-            VfSetting::Rates(_) => self.rates.map(VfSetting::Rates),
-            VfSetting::NodeGuid(_) => self.node_guid.map(VfSetting::NodeGuid),
-            VfSetting::PortGuid(_) => self.port_guid.map(VfSetting::PortGuid),
-        }
+        let kind = discriminant(&setting);
+        self.settings().find(|ours| discriminant(ours) == kind)
     }
 }
 
@@ -181,9 +173,7 @@ impl fmt::Display for VfSetting {
             Self::Trust(on) => write!(f, "trust {}", switch(on)),
             Self::RssQuery(on) => write!(f, "query_rss {}", switch(on)),
             Self::LinkState(state) => write!(f, "state {state}"),
-            Self::Rates(VfRates { min, max }) => {
-                write!(f, "min_tx_rate {min} max_tx_rate {max}")
-            }
+            Self::Rates(VfRates { min, max }) => write!(f, "min_tx_rate {min} max_tx_rate {max}"),
             Self::NodeGuid(guid) => write!(f, "node_guid {guid}"),
             Self::PortGuid(guid) => write!(f, "port_guid {guid}"),
         }

@@ -1,7 +1,7 @@
 //! Default routes: read, removed and put back on a real kernel, compared by `ip route`.
 
 use crate::sandbox::{Sandbox, sandbox};
-use jackfield::kernel::{DefaultRoute, Family, KernelError, PodLinks};
+use jackfield::kernel::{DefaultRoute, Family, KernelError, NetlinkError, PodLinks};
 
 /// Two interfaces with addresses of both families, whose peers answer.
 fn pod() -> Sandbox {
@@ -195,12 +195,25 @@ fn a_gateway_out_of_reach_is_refused_with_the_kernels_words() {
             )),
             "{said}"
         );
-        assert!(matches!(error, KernelError::Refused { .. }), "{said}");
+        let is_refusal = matches!(
+            error,
+            KernelError::Request {
+                source: NetlinkError::Refused { .. },
+                ..
+            }
+        );
+        assert!(is_refusal, "{said}");
         assert!(said.ends_with("choose a gateway within reach"), "{said}");
     }
-    let Err(KernelError::Refused { explanation, .. }) = netlink.add_default_route(
-        &DefaultRoute::via("192.0.2.1".parse().unwrap(), "net1", None),
-    ) else {
+    let Err(KernelError::Request {
+        source: NetlinkError::Refused { explanation, .. },
+        ..
+    }) = netlink.add_default_route(&DefaultRoute::via(
+        "192.0.2.1".parse().unwrap(),
+        "net1",
+        None,
+    ))
+    else {
         panic!("it was added");
     };
     assert_eq!(explanation.as_deref(), Some("Nexthop has invalid gateway"));

@@ -3,10 +3,9 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteNextHop,
-    RouteNextHopFlags, RouteType, RouteVia,
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteNextHop, RouteNextHopFlags,
+    RouteType, RouteVia,
 };
 
 use super::{DefaultRoute, Family, MAIN_TABLE, NextHop, RawAttribute};
@@ -20,29 +19,19 @@ const TICKS: u32 = 100;
 /// The kernel filters the dump, but not before Linux 4.20, so every message is checked here too.
 pub(in crate::kernel) fn is_default(message: &RouteMessage, family: Family) -> bool {
     let header = &message.header;
-    header.address_family == address_family(family)
+    header.address_family == family.into()
         && header.destination_prefix_length == 0
         && header.kind == RouteType::Unicast
         && !header.flags.contains(RouteFlags::Cloned)
         && table(message) == MAIN_TABLE
 }
 
-pub(super) fn address_family(family: Family) -> AddressFamily {
-    match family {
-        Family::V4 => AddressFamily::Inet,
-        Family::V6 => AddressFamily::Inet6,
-    }
-}
-
 fn table(message: &RouteMessage) -> u32 {
-    message
-        .attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            RouteAttribute::Table(table) => Some(*table),
-            _ => None,
-        })
-        .unwrap_or_else(|| u32::from(message.header.table))
+    let table = message.attributes.iter().find_map(|it| match it {
+        RouteAttribute::Table(table) => Some(*table),
+        _ => None,
+    });
+    table.unwrap_or_else(|| u32::from(message.header.table))
 }
 
 impl DefaultRoute {
@@ -55,16 +44,10 @@ impl DefaultRoute {
         let header = &message.header;
         let mut route = Self {
             family,
-            next_hops: Vec::new(),
-            metric: None,
             protocol: header.protocol.into(),
             scope: header.scope.into(),
             tos: header.tos,
-            from: None,
-            prefsrc: None,
-            next_hop_id: None,
-            expires: None,
-            rest: Vec::new(),
+            ..Self::default()
         };
         let mut only = NextHop {
             onlink: header.flags.contains(RouteFlags::Onlink),
@@ -75,7 +58,10 @@ impl DefaultRoute {
                 RouteAttribute::Table(_) | RouteAttribute::Destination(_) => {}
                 RouteAttribute::Priority(metric) => route.metric = Some(*metric),
                 RouteAttribute::PrefSource(address) => route.prefsrc = ip(address),
-                RouteAttribute::Source(address) => route.from = from(header, address),
+                RouteAttribute::Source(address) => {
+                    let prefix = header.source_prefix_length;
+                    route.from = ip(address).and_then(|ip| IpNet::new(ip, prefix).ok());
+                }
                 RouteAttribute::NhId(id) => route.next_hop_id = Some(*id),
                 RouteAttribute::Gateway(address) => only.gateway = ip(address),
                 RouteAttribute::Via(via) => only.gateway = via_ip(via),
@@ -146,8 +132,4 @@ fn via_ip(via: &RouteVia) -> Option<IpAddr> {
         RouteVia::Inet6(ip) => Some(IpAddr::V6(*ip)),
         _ => None,
     }
-}
-
-fn from(header: &RouteHeader, address: &RouteAddress) -> Option<IpNet> {
-    IpNet::new(ip(address)?, header.source_prefix_length).ok()
 }

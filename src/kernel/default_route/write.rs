@@ -9,7 +9,6 @@ use rtnetlink::RouteMessageBuilder;
 
 use crate::kernel::KernelError;
 
-use super::read::address_family;
 use super::{DefaultRoute, Family, NextHop};
 
 impl DefaultRoute {
@@ -28,7 +27,7 @@ impl DefaultRoute {
             .protocol(self.protocol.into())
             .scope(self.scope.into())
             .tos(self.tos);
-        route.get_mut().header.address_family = address_family(self.family);
+        route.get_mut().header.address_family = self.family.into();
         if let Some(from) = self.from {
             let message = route.get_mut();
             message.header.source_prefix_length = from.prefix_len();
@@ -47,19 +46,28 @@ impl DefaultRoute {
         }
         match (self.next_hop_id, self.next_hops.as_slice()) {
             (Some(id), _) => route = route.nhid(id),
+            (
+                None,
+                []
+                | [
+                    NextHop {
+                        gateway: None,
+                        interface: None,
+                        ..
+                    },
+                ],
+            ) => {
+                return Err(KernelError::NoNextHop(self.to_string()));
+            }
             (None, [only]) => {
                 if only.onlink {
                     route = route.onlink();
-                }
-                if only.gateway.is_none() && only.interface.is_none() {
-                    return Err(self.without_next_hop());
                 }
                 if let Some(name) = &only.interface {
                     route = route.output_interface(index(name)?);
                 }
                 route.get_mut().attributes.extend(self.hop_attributes(only));
             }
-            (None, []) => return Err(self.without_next_hop()),
             (None, several) => {
                 let hops = several
                     .iter()
@@ -100,12 +108,6 @@ impl DefaultRoute {
             .map(|gateway| via(family, gateway))
             .into_iter()
             .chain(hop.rest.iter().map(RouteAttribute::from))
-    }
-
-    fn without_next_hop(&self) -> KernelError {
-        KernelError::NoNextHop {
-            route: self.to_string(),
-        }
     }
 }
 

@@ -15,13 +15,12 @@ use netlink_packet_core::{
     NetlinkDeserializable, NetlinkMessage,
 };
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use nix::libc;
 use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use crate::kernel::KernelError;
+use crate::kernel::{KernelError, NetlinkError};
 use answer::{Answer, messages};
 pub(super) use filtered::FilteredMessage;
 
@@ -34,9 +33,7 @@ pub(super) enum Kind {
     List,
     /// An acknowledgement that an object was added behind existing ones.
     Append,
-    /// An acknowledgement that an object was removed.
-    Remove,
-    /// An acknowledgement that an object was changed.
+    /// An acknowledgement that an object was changed or removed.
     Change,
 }
 
@@ -47,41 +44,8 @@ impl Kind {
                 Self::One => 0,
                 Self::List => NLM_F_DUMP,
                 Self::Append => NLM_F_ACK | NLM_F_CREATE | NLM_F_APPEND,
-                Self::Remove | Self::Change => NLM_F_ACK,
+                Self::Change => NLM_F_ACK,
             }
-    }
-}
-
-/// Why a request failed, without its description; see [`Failure::about`].
-#[derive(Debug)]
-pub(super) enum Failure {
-    Refused {
-        errno: i32,
-        explanation: Option<String>,
-    },
-    Silent(Duration),
-    Closed,
-    Garbled(DecodeError),
-    Unsteady(u32),
-}
-
-impl Failure {
-    pub(super) fn is_errno(&self, number: i32) -> bool {
-        matches!(self, Self::Refused { errno, .. } if *errno == number)
-    }
-
-    pub(super) fn about(self, action: String) -> KernelError {
-        match self {
-            Self::Refused { errno, explanation } => KernelError::Refused {
-                action,
-                source: io::Error::from_raw_os_error(errno),
-                explanation,
-            },
-            Self::Silent(within) => KernelError::Silent { action, within },
-            Self::Closed => KernelError::Closed { action },
-            Self::Garbled(source) => KernelError::Garbled { action, source },
-            Self::Unsteady(attempts) => KernelError::Unsteady { action, attempts },
-        }
     }
 }
 
@@ -98,17 +62,11 @@ pub(super) fn read_piece<M, T>(
     piece: &[u8],
     kind: Kind,
     read: impl Fn(M) -> Option<T>,
-) -> Result<Vec<T>, Failure>
+) -> Result<Vec<T>, NetlinkError>
 where
     M: NetlinkDeserializable<Error = DecodeError>,
 {
-    let (read, messages_read, interrupted) = (&read, Vec::new(), false);
-    let mut answer = Answer {
-        kind,
-        read,
-        messages: messages_read,
-        interrupted,
-    };
+    let mut answer = Answer::new(kind, &read);
     for message in messages(piece) {
         if answer.is_complete_with::<M>(message?)? {
             break;
@@ -116,8 +74,6 @@ where
     }
     Ok(answer.messages)
 }
-
-type OpenResult = io::Result<Socket>;
 
 /// A netlink socket with its buffer and its limit of waiting.
 #[derive(Debug)]
@@ -129,40 +85,22 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Opens the socket. `place` runs the given closure in a namespace.
-    pub(super) fn open<'a>(
-        place: impl FnOnce(
-            Box<dyn FnOnce() -> OpenResult + Send + 'a>,
-        ) -> Result<OpenResult, KernelError>,
-        patience: Duration,
-    ) -> Result<Self, KernelError> {
-        let opened = place(Box::new(|| Socket::new(NETLINK_ROUTE)))?;
-        let socket = opened.map_err(|source| KernelError::Socket {
-            step: "opening a socket",
-            source,
-        })?;
+    /// Prepares a socket. `patience` limits the wait for each answer.
+    pub(super) fn new(opened: io::Result<Socket>, patience: Duration) -> Result<Self, KernelError> {
+        let socket = opened.map_err(KernelError::Socket)?;
         // Strict checking lets the kernel filter lists (4.20). The other two options make refusals
-        // carry an explanation (4.12) and leave the request out.
+        // carry an explanation (4.12) and leave the request out. Every socket has a time limit.
         let _ = socket.set_netlink_get_strict_chk(true);
         let _ = socket.set_ext_ack(true);
         let _ = socket.set_cap_ack(true);
-        let mut exchange = Self {
+        let time = TimeVal::milliseconds(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX));
+        let _ = setsockopt(&socket, ReceiveTimeout, &time);
+        Ok(Self {
             socket,
             sequence: 0,
             patience,
             buffer: Vec::with_capacity(BUFFER),
-        };
-        exchange.set_patience(patience);
-        Ok(exchange)
-    }
-
-    pub(super) fn set_patience(&mut self, patience: Duration) {
-        // The kernel waits for ever if the time is 0.
-        self.patience = patience.max(Duration::from_millis(1));
-        let time = i64::try_from(self.patience.as_millis()).unwrap_or(i64::MAX);
-        let time = TimeVal::milliseconds(time.min(i64::from(i32::MAX)));
-        // Every socket supports this option.
-        let _ = setsockopt(&self.socket, ReceiveTimeout, &time);
+        })
     }
 
     /// Makes room for an answer that is known to be long, which saves a second request.
@@ -177,7 +115,7 @@ impl Exchange {
         request: RouteNetlinkMessage,
         kind: Kind,
         read: impl Fn(RouteNetlinkMessage) -> Option<T>,
-    ) -> Result<Vec<T>, Failure> {
+    ) -> Result<Vec<T>, NetlinkError> {
         self.ask_for(request, kind, |FilteredMessage(message)| read(message))
     }
 
@@ -187,7 +125,7 @@ impl Exchange {
         request: RouteNetlinkMessage,
         kind: Kind,
         read: impl Fn(M) -> Option<T>,
-    ) -> Result<Vec<T>, Failure>
+    ) -> Result<Vec<T>, NetlinkError>
     where
         M: NetlinkDeserializable<Error = DecodeError>,
     {
@@ -198,11 +136,15 @@ impl Exchange {
                 return Ok(answer);
             }
         }
-        Err(Failure::Unsteady(ATTEMPTS))
+        Err(NetlinkError::Unsteady(ATTEMPTS))
     }
 
     /// Sends a request whose answer is only an acknowledgement.
-    pub(super) fn act(&mut self, request: RouteNetlinkMessage, kind: Kind) -> Result<(), Failure> {
+    pub(super) fn act(
+        &mut self,
+        request: RouteNetlinkMessage,
+        kind: Kind,
+    ) -> Result<(), NetlinkError> {
         self.ask(request, kind, |_| Some(())).map(|_| ())
     }
 
@@ -211,7 +153,7 @@ impl Exchange {
         &mut self,
         message: &mut NetlinkMessage<RouteNetlinkMessage>,
         kind: Kind,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), NetlinkError> {
         self.sequence = self.sequence.wrapping_add(1);
         message.header.flags = kind.flags();
         message.header.sequence_number = self.sequence;
@@ -219,7 +161,7 @@ impl Exchange {
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         let sent = self.socket.send_to(&bytes, &SocketAddr::new(0, 0), 0);
-        sent.map(drop).map_err(|_| Failure::Closed)
+        sent.map(drop).map_err(|_| NetlinkError::Closed)
     }
 
     /// Reads the answer to the last request; [`None`] if the request must be repeated.
@@ -227,16 +169,11 @@ impl Exchange {
         &mut self,
         kind: Kind,
         read: &impl Fn(M) -> Option<T>,
-    ) -> Result<Option<Vec<T>>, Failure>
+    ) -> Result<Option<Vec<T>>, NetlinkError>
     where
         M: NetlinkDeserializable<Error = DecodeError>,
     {
-        let mut answer = Answer {
-            kind,
-            read,
-            messages: Vec::new(),
-            interrupted: false,
-        };
+        let mut answer = Answer::new(kind, read);
         let until = Instant::now() + self.patience;
         loop {
             if !self.receive(until)? {
@@ -257,7 +194,7 @@ impl Exchange {
     }
 
     /// Fills the buffer with the next piece. Returns false if the kernel dropped part of it.
-    fn receive(&mut self, until: Instant) -> Result<bool, Failure> {
+    fn receive(&mut self, until: Instant) -> Result<bool, NetlinkError> {
         loop {
             self.buffer.clear();
             let received = self.socket.recv(&mut self.buffer, libc::MSG_TRUNC);
@@ -267,14 +204,14 @@ impl Exchange {
                     self.buffer.reserve(length);
                     return Ok(false);
                 }
-                Ok(0) => return Err(Failure::Closed),
+                Ok(0) => return Err(NetlinkError::Closed),
                 Ok(_) => return Ok(true),
                 Err((_, Some(libc::ENOBUFS))) => return Ok(false),
                 Err((ErrorKind::Interrupted, _)) if Instant::now() < until => {}
                 Err((ErrorKind::Interrupted | ErrorKind::WouldBlock, _)) => {
-                    return Err(Failure::Silent(self.patience));
+                    return Err(NetlinkError::Silent(self.patience));
                 }
-                Err(_) => return Err(Failure::Closed),
+                Err(_) => return Err(NetlinkError::Closed),
             }
         }
     }

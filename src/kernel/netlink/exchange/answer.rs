@@ -1,28 +1,38 @@
 //! An answer, read piece by piece.
 
 use netlink_packet_core::{
-    DecodeError, ErrorMessage, NLM_F_DUMP_INTR, NetlinkBuffer, NetlinkDeserializable,
-    NetlinkMessage, NetlinkPayload, NlasIterator,
+    DecodeError, NLM_F_DUMP_INTR, NetlinkBuffer, NetlinkDeserializable, NetlinkMessage,
+    NetlinkPayload, NlasIterator,
 };
 
-use super::{Failure, Kind};
+use super::Kind;
+use crate::kernel::NetlinkError;
 
 /// The messages of an answer so far.
 pub(super) struct Answer<'r, T, R> {
-    pub(super) kind: Kind,
-    pub(super) read: &'r R,
+    kind: Kind,
+    read: &'r R,
     pub(super) messages: Vec<T>,
     pub(super) interrupted: bool,
 }
 
-impl<T, R> Answer<'_, T, R> {
+impl<'r, T, R> Answer<'r, T, R> {
+    pub(super) fn new(kind: Kind, read: &'r R) -> Self {
+        Self {
+            kind,
+            read,
+            messages: Vec::new(),
+            interrupted: false,
+        }
+    }
+
     /// Adds a message. Returns true if it completes the answer.
-    pub(super) fn is_complete_with<M>(&mut self, message: &[u8]) -> Result<bool, Failure>
+    pub(super) fn is_complete_with<M>(&mut self, message: &[u8]) -> Result<bool, NetlinkError>
     where
         M: NetlinkDeserializable<Error = DecodeError>,
         R: Fn(M) -> Option<T>,
     {
-        let message = NetlinkMessage::<M>::deserialize(message).map_err(Failure::Garbled)?;
+        let message = NetlinkMessage::<M>::deserialize(message).map_err(NetlinkError::Garbled)?;
         self.interrupted |= message.header.flags & NLM_F_DUMP_INTR != 0;
         match message.payload {
             NetlinkPayload::InnerMessage(inner) => {
@@ -30,16 +40,16 @@ impl<T, R> Answer<'_, T, R> {
                 Ok(self.kind == Kind::One)
             }
             NetlinkPayload::Done(done) if done.code >= 0 => Ok(true),
-            NetlinkPayload::Done(done) => Err(Failure::Refused {
-                errno: done.code.saturating_neg(),
-                explanation: explanation_in(&done.extended_ack),
-            }),
+            NetlinkPayload::Done(done) => Err(NetlinkError::errno(
+                done.code.saturating_neg(),
+                explanation(&done.extended_ack),
+            )),
             NetlinkPayload::Error(error) => match error.code {
                 None => Ok(true),
-                Some(code) => Err(Failure::Refused {
-                    errno: code.get().saturating_neg(),
-                    explanation: explanation(&error),
-                }),
+                Some(code) => Err(NetlinkError::errno(
+                    code.get().saturating_neg(),
+                    explanation(error.header.get(HEADER..).unwrap_or_default()),
+                )),
             },
             NetlinkPayload::Noop => Ok(false),
             _ => {
@@ -51,7 +61,7 @@ impl<T, R> Answer<'_, T, R> {
 }
 
 /// Splits a piece into its messages.
-pub(super) fn messages(mut piece: &[u8]) -> impl Iterator<Item = Result<&[u8], Failure>> {
+pub(super) fn messages(mut piece: &[u8]) -> impl Iterator<Item = Result<&[u8], NetlinkError>> {
     std::iter::from_fn(move || {
         if piece.is_empty() {
             return None;
@@ -63,7 +73,7 @@ pub(super) fn messages(mut piece: &[u8]) -> impl Iterator<Item = Result<&[u8], F
         piece = piece
             .get(whole.saturating_add(3) & !3..)
             .unwrap_or_default();
-        Some(length.map(|_| message).map_err(Failure::Garbled))
+        Some(length.map(|_| message).map_err(NetlinkError::Garbled))
     })
 }
 
@@ -72,11 +82,7 @@ const HEADER: usize = 16;
 /// `NLMSGERR_ATTR_MSG`.
 const EXPLANATION: u16 = 1;
 
-fn explanation(error: &ErrorMessage) -> Option<String> {
-    explanation_in(error.header.get(HEADER..)?)
-}
-
-fn explanation_in(attributes: &[u8]) -> Option<String> {
+fn explanation(attributes: &[u8]) -> Option<String> {
     let attribute = NlasIterator::new(attributes)
         .map_while(Result::ok)
         .find(|attribute| attribute.kind() == EXPLANATION)?;

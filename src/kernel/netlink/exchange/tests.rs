@@ -1,12 +1,12 @@
 //! Exchanges with the real kernel.
 
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::*;
 
-fn exchange() -> Exchange {
-    let here = |connect: Box<dyn FnOnce() -> OpenResult + Send>| Ok(connect());
-    Exchange::open(here, Duration::from_secs(5)).unwrap()
+fn exchange(patience: Duration) -> Exchange {
+    Exchange::new(Socket::new(NETLINK_ROUTE), patience).unwrap()
 }
 
 fn link(name: &str) -> RouteNetlinkMessage {
@@ -19,7 +19,7 @@ fn link(name: &str) -> RouteNetlinkMessage {
 
 #[test]
 fn a_late_answer_is_not_taken_for_the_next_one() {
-    let mut exchange = exchange();
+    let mut exchange = exchange(Duration::from_secs(5));
     let forsaken = exchange.send(&mut NetlinkMessage::from(link("no-such-link")), Kind::One);
     forsaken.unwrap();
     let answer = exchange.ask(link("lo"), Kind::One, Some).unwrap();
@@ -34,8 +34,10 @@ fn a_late_answer_is_not_taken_for_the_next_one() {
 
 #[test]
 fn silence_ends_with_patience() {
-    let mut exchange = exchange();
-    exchange.set_patience(Duration::ZERO);
+    let mut exchange = exchange(Duration::from_millis(1));
     let silence = exchange.receive(Instant::now());
-    assert!(matches!(silence, Err(Failure::Silent(_))), "{silence:?}");
+    assert!(
+        matches!(silence, Err(NetlinkError::Silent(_))),
+        "{silence:?}"
+    );
 }

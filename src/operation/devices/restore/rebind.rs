@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{PAUSE, Restoring};
 use crate::baseline::{DeviceState, Repair, compare};
-use crate::kernel::{DeviceLinks, KernelError};
+use crate::kernel::{DeviceLinks, KernelError, NetlinkError};
 
 /// How long a driver may take to recreate the interface.
 const MADE_WITHIN: Duration = Duration::from_secs(5);
@@ -23,10 +23,8 @@ impl Restoring<'_> {
         driver: &str,
         links: &mut dyn DeviceLinks,
     ) -> Result<(), KernelError> {
-        let refused = |source: io::Error| KernelError::Refused {
-            action: format!("rebinding it to driver {driver}"),
-            source,
-            explanation: None,
+        let refused = |source: io::Error| {
+            NetlinkError::from(source).about(format!("rebinding it to driver {driver}"))
         };
         let folder = self.hardware.driver(driver);
         let address = before.device.to_string();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nix::libc;
 
 use crate::baseline::{Comparison, DeviceState, Repair};
-use crate::kernel::KernelError;
+use crate::kernel::{KernelError, NetlinkError};
 
 /// A repair that was refused, kept so that it is not tried again in the same run.
 pub(super) struct Refused<'a> {
@@ -40,7 +40,10 @@ pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
 /// Whether a retry can help: not if the kernel refuses the change for good.
 pub(super) fn may_work_later(cause: &KernelError) -> bool {
     match cause {
-        KernelError::Refused { source, .. } => matches!(
+        KernelError::Request {
+            source: NetlinkError::Refused { source, .. },
+            ..
+        } => matches!(
             source.raw_os_error(),
             Some(
                 libc::EBUSY

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::*;
 use crate::allocation::AllocatedDevice;
 use crate::cni::{CapabilityArgs, RawObject};
+use crate::kernel::NetlinkError;
 use crate::kernel::fake::FakeDevices;
 use crate::operation::devices::hardware::tests::node;
 
@@ -271,9 +272,7 @@ fn what_the_uplink_stands_on_is_kept_and_what_stands_on_it_is_not() {
 #[test]
 fn what_the_kernel_does_not_say_is_not_given_away() {
     let dir = tempfile::tempdir().unwrap();
-    let closed = || KernelError::Closed {
-        action: "listing interfaces".to_owned(),
-    };
+    let closed = || NetlinkError::Closed.about("listing interfaces".to_owned());
     let open = || Err(closed());
     let node = node(dir.path());
     let attachment = Attachment::for_tests(&taking(r#""device":"eth9""#));
