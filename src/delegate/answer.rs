@@ -15,6 +15,8 @@ enum Documents {
     None,
     One,
     Several,
+    /// The output ends within its first document.
+    Cut,
     NotJson,
 }
 
@@ -22,13 +24,12 @@ impl Documents {
     /// Counts the documents without storing them. Strings may contain any bytes, and deep nesting
     /// does not exhaust the stack.
     fn count(bytes: &[u8]) -> Self {
-        if bytes.trim_ascii().is_empty() {
-            return Self::None;
-        }
         let mut documents = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
         match (documents.next(), documents.next()) {
+            (None, _) => Self::None,
             (Some(Ok(_)), None) => Self::One,
             (Some(Ok(_)), Some(Ok(_))) => Self::Several,
+            (Some(Err(error)), _) if error.is_eof() => Self::Cut,
             _ => Self::NotJson,
         }
     }
@@ -36,18 +37,8 @@ impl Documents {
 
 /// Whether the output of a plugin that ended this way is complete.
 pub(super) fn complete(verb: Verb, ending: Ending, stdout: &[u8]) -> bool {
-    match ending {
-        Ending::Exited(0) if !verb.has_answer() => true,
-        _ => Documents::count(stdout) != Documents::None && !cut(stdout),
-    }
-}
-
-/// Whether the output ends within a document.
-fn cut(stdout: &[u8]) -> bool {
-    let first = serde_json::Deserializer::from_slice(stdout)
-        .into_iter::<IgnoredAny>()
-        .next();
-    matches!(first, Some(Err(error)) if error.is_eof())
+    (ending == Ending::Exited(0) && !verb.has_answer())
+        || !matches!(Documents::count(stdout), Documents::None | Documents::Cut)
 }
 
 /// The answer of a plugin whose process has ended: CNI 1.1.0 §2 "Errors", §5.
@@ -61,32 +52,24 @@ pub(super) fn judge(
         Ending::Exited(0) if !verb.has_answer() => Ok(output.stdout),
         Ending::Exited(0) => match Documents::count(&output.stdout) {
             Documents::One => Ok(output.stdout),
-            Documents::None => Err(DelegateError::Silent { line: line() }),
+            Documents::None => Err(DelegateError::Silent(line())),
             Documents::Several => Err(DelegateError::Twice),
-            Documents::NotJson => Err(DelegateError::NotJson {
-                line: LastLine::of(&output.stdout).or(line),
-            }),
+            Documents::Cut | Documents::NotJson => {
+                let line = LastLine::of(&output.stdout).or(line);
+                Err(DelegateError::NotJson(line))
+            }
         },
         Ending::Exited(status) => Err(match cni::Error::parse(&output.stdout) {
             Some(error) => DelegateError::Refused(error),
-            None => DelegateError::Failed {
-                status,
-                line: line().or(|| LastLine::of(&output.stdout)),
-            },
+            None => {
+                let line = line().or(|| LastLine::of(&output.stdout));
+                DelegateError::Failed(status, line)
+            }
         }),
-        Ending::Signalled(signal) => Err(DelegateError::Crashed {
-            signal,
-            line: line(),
-        }),
+        Ending::Signalled(signal) => Err(DelegateError::Crashed(signal, line())),
         Ending::Flooded => Err(DelegateError::Flooded),
-        Ending::Hung => Err(DelegateError::Hung {
-            after,
-            line: line(),
-        }),
-        Ending::Unkillable => Err(DelegateError::Unkillable {
-            after,
-            line: line(),
-        }),
+        Ending::Hung => Err(DelegateError::Hung(after, line())),
+        Ending::Unkillable => Err(DelegateError::Unkillable(after, line())),
         Ending::Lost => Err(DelegateError::Lost),
     }
 }
@@ -130,11 +113,12 @@ mod tests {
         use Verb::{Add, Del, Gc, Status};
         type IsExpected<'a> = &'a dyn Fn(&DelegateError) -> bool;
         let last = LastLine::of(b"last");
-        let silent = |error: &DelegateError| matches!(error, DelegateError::Silent { line } if *line == last);
+        let silent =
+            |error: &DelegateError| matches!(error, DelegateError::Silent(line) if *line == last);
         let not_json = |error: &DelegateError| matches!(error, DelegateError::NotJson { .. });
         let twice = |error: &DelegateError| matches!(error, DelegateError::Twice);
         let refused = |error: &DelegateError| error.delegate_error().is_some();
-        let failed = |error: &DelegateError| matches!(error, DelegateError::Failed { status: 2, line } if *line == last);
+        let failed = |error: &DelegateError| matches!(error, DelegateError::Failed(2, line) if *line == last);
         let table: [(Verb, i32, &str, IsExpected<'_>); 12] = [
             (Add, 0, "", &silent),
             (Add, 0, "\n", &silent),
@@ -160,7 +144,7 @@ mod tests {
         let error = answer(Verb::Add, Ending::Exited(0), "{} trailing").unwrap_err();
         let quoted = LastLine::of(b"{} trailing");
         assert!(
-            matches!(&error, DelegateError::NotJson { line } if *line == quoted),
+            matches!(&error, DelegateError::NotJson(line) if *line == quoted),
             "{error}"
         );
     }

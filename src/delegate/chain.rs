@@ -101,7 +101,8 @@ impl Step<'_> {
 }
 
 impl<'c> Chain<'c> {
-    /// Attaches: calls every plugin in order, with the result of the previous plugin.
+    /// Attaches: calls every plugin in order, with the result of the previous plugin, the first one
+    /// with `result`.
     ///
     /// No plugin runs if the binary of any plugin is missing.
     ///
@@ -110,20 +111,7 @@ impl<'c> Chain<'c> {
     /// The error of the first plugin that fails. The caller rolls back with [`Self::del`].
     pub fn add(
         &self,
-        exec: &(impl DelegateExec + ?Sized),
-        parameters: &Parameters<'_>,
-    ) -> Result<CniResult, ChainError> {
-        self.add_behind(exec, parameters, None)
-    }
-
-    /// As [`Self::add`], but the first plugin gets `result` as its previous result.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::add`].
-    pub fn add_behind(
-        &self,
-        exec: &(impl DelegateExec + ?Sized),
+        exec: &dyn DelegateExec,
         parameters: &Parameters<'_>,
         mut result: Option<CniResult>,
     ) -> Result<CniResult, ChainError> {
@@ -159,7 +147,7 @@ impl<'c> Chain<'c> {
     /// The errors of all plugins that fail.
     pub fn del(
         &self,
-        exec: &(impl DelegateExec + ?Sized),
+        exec: &dyn DelegateExec,
         parameters: &Parameters<'_>,
         result: Option<&CniResult>,
     ) -> Result<(), ChainErrors> {
@@ -179,7 +167,7 @@ impl<'c> Chain<'c> {
     /// The error of the first plugin that fails.
     pub fn check(
         &self,
-        exec: &(impl DelegateExec + ?Sized),
+        exec: &dyn DelegateExec,
         parameters: &Parameters<'_>,
         result: Option<&CniResult>,
     ) -> Result<Ran, ChainError> {
@@ -206,7 +194,7 @@ impl<'c> Chain<'c> {
     /// The errors of all plugins that fail.
     pub fn gc(
         &self,
-        exec: &(impl DelegateExec + ?Sized),
+        exec: &dyn DelegateExec,
         valid: &[ValidAttachment],
     ) -> Result<Ran, ChainErrors> {
         if !self.config.version().has_gc() {
@@ -230,29 +218,21 @@ impl<'c> Chain<'c> {
     /// # Errors
     ///
     /// The error of the first plugin that is not ready.
-    pub fn status(&self, exec: &(impl DelegateExec + ?Sized)) -> Result<Ran, ChainError> {
+    pub fn status(&self, exec: &dyn DelegateExec) -> Result<Ran, ChainError> {
         if !self.config.version().has_status() {
             return Ok(Ran::TooOld);
         }
         for step in self.steps() {
-            self.call(
-                exec,
-                Verb::Status,
-                step,
-                self.time.next(),
-                Scope::Network(None),
-            )
-            .map_err(|cause| step.error(Verb::Status, cause))?;
+            let (deadline, scope) = (self.time.next(), Scope::Network(None));
+            self.call(exec, Verb::Status, step, deadline, scope)
+                .map_err(|cause| step.error(Verb::Status, cause))?;
         }
         Ok(Ran::All)
     }
 
     fn steps(&self) -> impl DoubleEndedIterator<Item = Step<'c>> + ExactSizeIterator + use<'c> {
-        self.config
-            .plugins()
-            .iter()
-            .enumerate()
-            .map(|(place, plugin)| Step { place, plugin })
+        let plugins = self.config.plugins().iter().enumerate();
+        plugins.map(|(place, plugin)| Step { place, plugin })
     }
 
     /// The result of one plugin's ADD.
@@ -271,7 +251,7 @@ impl<'c> Chain<'c> {
 
     fn call(
         &self,
-        exec: &(impl DelegateExec + ?Sized),
+        exec: &dyn DelegateExec,
         verb: Verb,
         step: Step<'_>,
         deadline: Instant,

@@ -30,89 +30,50 @@ pub enum DelegateError {
     #[error("not called, since the time was up; find out what took the time, or raise deadlines")]
     NoTime,
     /// Another process kept the binary open for writing.
-    #[error("{path} is being written (text file busy); wait until it is installed", path = path.display())]
-    Busy {
-        /// The binary.
-        path: PathBuf,
-    },
+    #[error("{0} is being written (text file busy); wait until it is installed")]
+    Busy(PathBuf),
     /// The kernel is out of processes or memory.
     #[error(
-        "the node is out of processes or memory: {source}; try again once other processes have ended"
+        "the node is out of processes or memory: {0}; try again once other processes have ended"
     )]
-    NoRoom {
-        /// The kernel's error.
-        source: io::Error,
-    },
+    NoRoom(#[source] io::Error),
     /// The kernel refuses to start the binary.
     #[error(
-        "{path} cannot be started: {source}; install the plugin for this node's architecture, \
-         with its interpreter",
-        path = path.display()
+        "{0} cannot be started: {1}; install the plugin for this node's architecture, with its \
+         interpreter"
     )]
-    NotStarted {
-        /// The binary.
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The plugin did not answer in time and was killed.
+    NotStarted(PathBuf, #[source] io::Error),
+    /// The plugin did not answer in this time and was killed.
     #[error(
-        "no answer within {after:?}, killed with its children{line}; find out what it waits for, \
-         or raise deadlines.delegate and the verb's own deadline"
+        "no answer within {0:?}, killed with its children{1}; find out what it waits for, or raise \
+         deadlines.delegate and the verb's own deadline"
     )]
-    Hung {
-        /// The time that the plugin had.
-        after: Duration,
-        /// The last line on stderr.
-        line: LastLine,
-    },
-    /// The plugin did not answer in time and cannot be killed.
+    Hung(Duration, LastLine),
+    /// The plugin did not answer in this time and cannot be killed.
     #[error(
-        "no answer within {after:?}, and it hangs in the kernel, so that it cannot be killed{line}; \
-         check the kernel's log, the node may need a reboot"
+        "no answer within {0:?}, and it hangs in the kernel, so that it cannot be killed{1}; check \
+         the kernel's log, the node may need a reboot"
     )]
-    Unkillable {
-        /// The time that the plugin had.
-        after: Duration,
-        /// The last line on stderr.
-        line: LastLine,
-    },
+    Unkillable(Duration, LastLine),
     /// The plugin wrote more than the limit and was killed.
     #[error("wrote more than {STDOUT_CAP} bytes to stdout and was killed; check what it prints")]
     Flooded,
     /// A signal ended the plugin.
-    #[error("crashed: {}{line}; check the kernel's log and the plugin's", signal_name(*.signal))]
-    Crashed {
-        /// The signal.
-        signal: i32,
-        /// The last line on stderr.
-        line: LastLine,
-    },
+    #[error("crashed: {signal}{1}; check the kernel's log and the plugin's", signal = signal_name(*.0))]
+    Crashed(i32, LastLine),
     /// The plugin failed with an error document.
     #[error("{0}")]
     Refused(#[source] cni::Error),
-    /// The plugin failed without an error document.
-    #[error("exit status {status} without a CNI error on stdout{line}; check the plugin's log")]
-    Failed {
-        /// The exit status.
-        status: i32,
-        /// The last line on stderr, or else on stdout.
-        line: LastLine,
-    },
+    /// The plugin failed with this exit status and without an error document. The line is from
+    /// stderr, or else from stdout.
+    #[error("exit status {0} without a CNI error on stdout{1}; check the plugin's log")]
+    Failed(i32, LastLine),
     /// The plugin succeeded without a result.
-    #[error(
-        "exit status 0 and no result on stdout{line}; the plugin must print one, at least {{}}"
-    )]
-    Silent {
-        /// The last line on stderr.
-        line: LastLine,
-    },
-    /// The output is not JSON, or incomplete.
-    #[error("stdout is not JSON{line}; the plugin must print its result there and nothing else")]
-    NotJson {
-        /// The last line on stdout, or else on stderr.
-        line: LastLine,
-    },
+    #[error("exit status 0 and no result on stdout{0}; the plugin must print one, at least {{}}")]
+    Silent(LastLine),
+    /// The output is not JSON, or incomplete. The line is from stdout, or else from stderr.
+    #[error("stdout is not JSON{0}; the plugin must print its result there and nothing else")]
+    NotJson(LastLine),
     /// The plugin printed several documents.
     #[error("more than one JSON document on stdout; the plugin must print its result once")]
     Twice,
@@ -148,7 +109,7 @@ impl DelegateError {
     pub(super) fn plugin_text(&self) -> Option<String> {
         match self {
             Self::Refused(error) => Some(error.to_string()),
-            Self::Failed { line, .. } => line.0.clone(),
+            Self::Failed(_, line) => line.0.clone(),
             _ => None,
         }
     }
@@ -173,10 +134,8 @@ impl LastLine {
     /// The last line that is not blank.
     pub(super) fn of(bytes: &[u8]) -> Self {
         // The end of the output is enough; decoding all 64 KiB would be a waste.
-        let tail = bytes
-            .get(bytes.len().saturating_sub(4 * Self::LONGEST)..)
-            .unwrap_or_default();
-        let text = String::from_utf8_lossy(tail);
+        let tail = bytes.len().saturating_sub(4 * Self::LONGEST);
+        let text = String::from_utf8_lossy(bytes.get(tail..).unwrap_or_default());
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
         Self(line.map(|line| line.chars().take(Self::LONGEST).collect()))
     }
@@ -216,10 +175,7 @@ mod tests {
 
     #[test]
     fn a_signal_has_its_name() {
-        let crashed = DelegateError::Crashed {
-            signal: 11,
-            line: LastLine::default(),
-        };
+        let crashed = DelegateError::Crashed(11, LastLine::default());
         assert!(
             crashed
                 .to_string()

@@ -51,46 +51,27 @@ impl<'a, W: Write + AsFd> Feed<'a, W> {
 /// One output of a delegate, kept up to a limit.
 pub(super) struct Intake<R> {
     pipe: Option<R>,
-    kept: Vec<u8>,
+    /// The bytes within the limit so far.
+    pub(super) kept: Vec<u8>,
     cap: usize,
-    over: bool,
+    /// Whether the output exceeds the limit.
+    pub(super) is_over: bool,
 }
 
 impl<R: Read + AsFd> Intake<R> {
     /// Makes the reading end non-blocking, or closes it if that fails, which no known kernel does.
     pub(super) fn new(pipe: Option<R>, cap: usize) -> Self {
-        let pipe = pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok());
         Self {
-            pipe,
+            pipe: pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok()),
             kept: Vec::new(),
             cap,
-            over: false,
+            is_over: false,
         }
     }
 
     /// The descriptor to wait for, until the end of the stream.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
-    }
-
-    /// Whether the end of the stream has not been read yet.
-    pub(super) fn open(&self) -> bool {
-        self.pipe.is_some()
-    }
-
-    /// Whether the output exceeds the limit.
-    pub(super) fn over(&self) -> bool {
-        self.over
-    }
-
-    /// The bytes within the limit so far.
-    pub(super) fn kept(&self) -> &[u8] {
-        &self.kept
-    }
-
-    /// The bytes within the limit, and whether others were dropped.
-    pub(super) fn into_kept(self) -> (Vec<u8>, bool) {
-        (self.kept, self.over)
     }
 
     /// Reads the available bytes. Bytes beyond the limit are read and dropped, so that the writer
@@ -104,7 +85,7 @@ impl<R: Read + AsFd> Intake<R> {
                 Ok(0) => self.pipe = None,
                 Ok(read) => {
                     let room = self.cap - self.kept.len();
-                    self.over |= read > room;
+                    self.is_over |= read > room;
                     self.kept
                         .extend_from_slice(buffer.get(..read.min(room)).unwrap_or_default());
                     // A short read means that the pipe is empty, so another read is wasted.
@@ -132,11 +113,11 @@ mod tests {
         let mut intake = Intake::new(Some(reader), 4);
         writer.write_all(b"abcdefgh").unwrap();
         intake.drain();
-        assert_eq!(intake.kept(), b"abcd");
-        assert!(intake.over() && intake.open());
+        assert_eq!(intake.kept, b"abcd");
+        assert!(intake.is_over && intake.fd().is_some());
         drop(writer);
         intake.drain();
-        assert!(!intake.open());
+        assert!(intake.fd().is_none());
     }
 
     #[test]
@@ -145,7 +126,10 @@ mod tests {
         let mut intake = Intake::new(Some(reader), 4);
         writer.write_all(b"abcd").unwrap();
         intake.drain();
-        assert_eq!(intake.into_kept(), (b"abcd".to_vec(), false));
+        assert_eq!(
+            (intake.kept.as_slice(), intake.is_over),
+            (b"abcd".as_slice(), false)
+        );
     }
 
     #[test]
@@ -153,7 +137,7 @@ mod tests {
         let (reader, _writer) = io::pipe().unwrap();
         let mut intake = Intake::new(Some(reader), 4);
         intake.drain();
-        assert!(intake.open() && intake.kept().is_empty());
+        assert!(intake.fd().is_some() && intake.kept.is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs one process with a deadline and without threads.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,8 +10,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
 
+use super::answer;
 use super::family::ProcessFamily;
 use super::pipe::{Feed, Intake};
+use crate::cni::Verb;
 
 /// The longest answer in bytes, ten times the size of a result with a thousand addresses.
 pub(super) const STDOUT_CAP: usize = 1024 * 1024;
@@ -58,6 +60,8 @@ pub(super) enum Ending {
 
 /// A running process with its pipes.
 struct RunningProcess<'a> {
+    /// The operation, which determines what a complete answer is.
+    verb: Verb,
     child: Child,
     pid: Pid,
     /// Readable after the exit; `None` before Linux 5.3 and behind some seccomp filters.
@@ -69,8 +73,8 @@ struct RunningProcess<'a> {
 
 /// Runs a command as the leader of its own process group, and returns after its end.
 ///
-/// `complete` decides from the exit status and the output whether the answer is complete. If it is
-/// not, and a child of the delegate still holds the output, this waits for [`ORPHAN_GRACE`].
+/// If the answer is not complete, and a child of the delegate still holds the output, this waits for
+/// [`ORPHAN_GRACE`].
 ///
 /// After a failure, this kills the rest of the process group. After a success it leaves children
 /// alone, since a plugin may have started a daemon.
@@ -82,10 +86,10 @@ struct RunningProcess<'a> {
 ///
 /// When the process cannot be started. A failure after the start is an [`Ending`].
 pub(super) fn run(
+    verb: Verb,
     mut command: Command,
     stdin: &[u8],
     deadline: Instant,
-    complete: impl Fn(Ending, &[u8]) -> bool,
 ) -> io::Result<ProcessOutput> {
     let child = command
         .process_group(0)
@@ -93,15 +97,16 @@ pub(super) fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    let mut running = RunningProcess::new(child, stdin);
-    let ending = running.wait(deadline, &complete);
-    Ok(running.end(ending, &complete))
+    let mut running = RunningProcess::new(verb, child, stdin);
+    let ending = running.wait(deadline);
+    Ok(running.end(ending))
 }
 
 impl<'a> RunningProcess<'a> {
-    fn new(mut child: Child, stdin: &'a [u8]) -> Self {
+    fn new(verb: Verb, mut child: Child, stdin: &'a [u8]) -> Self {
         let pid = Pid::from_child(&child);
         Self {
+            verb,
             pid,
             pidfd: pidfd_open(pid, PidfdFlags::empty()).ok(),
             feed: Feed::new(child.stdin.take(), stdin),
@@ -111,72 +116,57 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
+    fn is_complete(&self, ending: Ending) -> bool {
+        answer::complete(self.verb, ending, &self.stdout.kept)
+    }
+
     /// Waits for the end of the process, and enforces it at the deadline.
-    fn wait(&mut self, deadline: Instant, complete: &impl Fn(Ending, &[u8]) -> bool) -> Ending {
+    fn wait(&mut self, deadline: Instant) -> Ending {
         self.feed.push();
         loop {
             if let Some(ending) = self.pump(deadline) {
                 self.stdout.drain();
                 self.stderr.drain();
-                if self.stdout.open() && !complete(ending, self.stdout.kept()) {
-                    self.wait_for_orphans(ending, deadline, complete);
-                }
-                return if self.stdout.over() {
-                    Ending::Flooded
-                } else {
-                    ending
+                self.wait_for_orphans(ending, deadline);
+                return match self.stdout.is_over {
+                    true => Ending::Flooded,
+                    false => ending,
                 };
             }
-            if self.stdout.over() {
+            if self.stdout.is_over {
                 return self.kill(Ending::Flooded);
             }
             if Instant::now() >= deadline {
-                return self.terminate();
+                return self.kill(Ending::Hung);
             }
         }
     }
 
     /// Waits until the answer is complete, no process holds the output, or the time is up.
-    fn wait_for_orphans(
-        &mut self,
-        ending: Ending,
-        deadline: Instant,
-        complete: &impl Fn(Ending, &[u8]) -> bool,
-    ) {
+    fn wait_for_orphans(&mut self, ending: Ending, deadline: Instant) {
         let until = deadline.min(Instant::now() + ORPHAN_GRACE);
-        while self.stdout.open() && !self.stdout.over() && Instant::now() < until {
-            if let Some(fd) = self.stdout.fd() {
-                let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-                let _interrupted = poll(&mut fds, timeout(until).as_ref());
-            }
-            self.stdout.drain();
-            if complete(ending, self.stdout.kept()) {
+        while let Some(fd) = self.stdout.fd() {
+            if self.stdout.is_over || self.is_complete(ending) || Instant::now() >= until {
                 return;
             }
+            let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+            let _interrupted = poll(&mut fds, timeout(until).as_ref());
+            self.stdout.drain();
         }
     }
 
-    /// Sends SIGTERM to the whole family, then SIGKILL, and waits for the delegate.
-    fn terminate(&mut self) -> Ending {
-        let mut family = ProcessFamily::of(self.pid);
-        family.add_descendants();
-        family.signal(Signal::TERM);
-        let until = Instant::now() + TERM_GRACE;
-        while self.pump(until).is_none() && Instant::now() < until {}
-        family.add_descendants();
-        family.signal(Signal::KILL);
-        self.wait_for_death(Ending::Hung)
-    }
-
-    /// Kills the whole family and waits for the delegate.
+    /// Kills the whole family and waits for the delegate. One past its deadline gets a SIGTERM
+    /// first.
     fn kill(&mut self, ending: Ending) -> Ending {
         let mut family = ProcessFamily::of(self.pid);
         family.add_descendants();
+        if ending == Ending::Hung {
+            family.signal(Signal::TERM);
+            let until = Instant::now() + TERM_GRACE;
+            while self.pump(until).is_none() && Instant::now() < until {}
+            family.add_descendants();
+        }
         family.signal(Signal::KILL);
-        self.wait_for_death(ending)
-    }
-
-    fn wait_for_death(&mut self, ending: Ending) -> Ending {
         let until = Instant::now() + KILL_GRACE;
         loop {
             if self.pump(until).is_some() {
@@ -191,31 +181,24 @@ impl<'a> RunningProcess<'a> {
     /// Waits for an event or for `until`, moves bytes through the pipes, and returns how the process
     /// ended, if it has.
     fn pump(&mut self, until: Instant) -> Option<Ending> {
-        let mut fds = Vec::with_capacity(4);
-        let exit = watch(
-            &mut fds,
-            self.pidfd.as_ref().map(AsFd::as_fd),
-            PollFlags::IN,
-        );
-        let feed = watch(&mut fds, self.feed.fd(), PollFlags::OUT);
-        let stdout = watch(&mut fds, self.stdout.fd(), PollFlags::IN);
-        let stderr = watch(&mut fds, self.stderr.fd(), PollFlags::IN);
-        let until = if exit.is_some() {
-            until
-        } else {
-            until.min(Instant::now() + TICK)
+        let watched = [
+            (self.pidfd.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (self.feed.fd(), PollFlags::OUT),
+            (self.stdout.fd(), PollFlags::IN),
+            (self.stderr.fd(), PollFlags::IN),
+        ];
+        let open = watched
+            .iter()
+            .filter_map(|(fd, events)| Some((fd.as_ref()?, *events)));
+        let mut fds: Vec<PollFd<'_>> = open.map(|(fd, events)| PollFd::new(fd, events)).collect();
+        let until = match self.pidfd {
+            Some(_) => until,
+            None => until.min(Instant::now() + TICK),
         };
         let _interrupted = poll(&mut fds, timeout(until).as_ref());
-        let ready = |at: Option<usize>| {
-            at.and_then(|at| fds.get(at))
-                .is_some_and(|fd| !fd.revents().is_empty())
-        };
-        let (exit, feed, stdout, stderr) = (
-            exit.is_none() || ready(exit),
-            ready(feed),
-            ready(stdout),
-            ready(stderr),
-        );
+        let mut polled = fds.iter().map(|fd| !fd.revents().is_empty());
+        let [exit, feed, stdout, stderr] =
+            watched.map(|(fd, _)| fd.is_some() && polled.next() == Some(true));
         if feed {
             self.feed.push();
         }
@@ -225,7 +208,8 @@ impl<'a> RunningProcess<'a> {
         if stderr {
             self.stderr.drain();
         }
-        if exit { self.ending() } else { None }
+        let may_have_ended = exit || self.pidfd.is_none();
+        may_have_ended.then(|| self.ending())?
     }
 
     /// How the process ended, if it has. It stays a zombie, so that the kernel cannot reuse its
@@ -244,35 +228,23 @@ impl<'a> RunningProcess<'a> {
     }
 
     /// Kills the rest of the group after a failure, and reaps the process.
-    fn end(mut self, ending: Ending, complete: &impl Fn(Ending, &[u8]) -> bool) -> ProcessOutput {
+    fn end(mut self, ending: Ending) -> ProcessOutput {
         match ending {
             // The kernel may have reused the process ID if it discarded the status.
             Ending::Unkillable | Ending::Lost => {}
-            Ending::Exited(0) if complete(ending, self.stdout.kept()) => {}
+            Ending::Exited(0) if self.is_complete(ending) => {}
             _ => ProcessFamily::of(self.pid).signal(Signal::KILL),
         }
         if ending != Ending::Unkillable {
             let _reaped = self.child.try_wait();
         }
-        let (stdout, _) = self.stdout.into_kept();
-        let (stderr, stderr_cut) = self.stderr.into_kept();
         ProcessOutput {
             ending,
-            stdout,
-            stderr,
-            stderr_cut,
+            stdout: self.stdout.kept,
+            stderr: self.stderr.kept,
+            stderr_cut: self.stderr.is_over,
         }
     }
-}
-
-/// Adds a descriptor to those to wait for, and returns its index.
-fn watch<'a>(
-    fds: &mut Vec<PollFd<'a>>,
-    fd: Option<BorrowedFd<'a>>,
-    events: PollFlags,
-) -> Option<usize> {
-    fds.push(PollFd::from_borrowed_fd(fd?, events));
-    Some(fds.len() - 1)
 }
 
 /// The time until an instant, for the kernel.

@@ -1,7 +1,7 @@
 //! Executes plugins as processes.
 
 use std::env;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::answer::{complete, judge};
+use super::answer::judge;
 use super::call::{DelegateCall, DelegateExec};
 use super::depth::Depth;
 use super::environment::Environment;
@@ -47,40 +47,24 @@ impl Processes {
         let mut pause = BUSY_PAUSE;
         loop {
             let command = self.environment.command(call);
-            let output = process::run(command, call.stdin.as_bytes(), call.deadline, |how, out| {
-                complete(call.verb, how, out)
-            });
+            let output = process::run(call.verb, command, call.stdin.as_bytes(), call.deadline);
             let path = || call.binary.path().to_owned();
-            match output {
+            let cause = match output {
                 Ok(output) => return Ok(output),
-                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
-                    let now = Instant::now();
-                    if now + pause >= give_up {
-                        return Err(DelegateError::Busy { path: path() });
-                    }
+                Err(cause) => cause,
+            };
+            match cause.raw_os_error().map(Errno::from_raw) {
+                Some(Errno::ETXTBSY) if Instant::now() + pause < give_up => {
                     thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_secs(1));
                 }
-                Err(source) if is_out_of_resources(&source) => {
-                    return Err(DelegateError::NoRoom { source });
-                }
-                Err(source) => {
-                    return Err(DelegateError::NotStarted {
-                        path: path(),
-                        source,
-                    });
-                }
+                Some(Errno::ETXTBSY) => return Err(DelegateError::Busy(path())),
+                // The kernel is out of process IDs or memory: the program is not at fault.
+                Some(Errno::EAGAIN | Errno::ENOMEM) => return Err(DelegateError::NoRoom(cause)),
+                _ => return Err(DelegateError::NotStarted(path(), cause)),
             }
         }
     }
-}
-
-/// Whether the kernel is out of process IDs or memory, so that the program is not at fault.
-fn is_out_of_resources(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error().map(Errno::from_raw),
-        Some(Errno::EAGAIN | Errno::ENOMEM)
-    )
 }
 
 impl DelegateExec for Processes {
@@ -106,17 +90,19 @@ fn pass_on(output: &ProcessOutput) {
     if output.stderr.is_empty() {
         return;
     }
-    let note = format!("jackfield: the rest is dropped after {STDERR_CAP} bytes\n");
-    let note: &[u8] = if output.stderr_cut {
-        note.as_bytes()
-    } else {
-        &[]
-    };
     let lines = console::lines(&String::from_utf8_lossy(&output.stderr));
+    let note = match output.stderr_cut {
+        true => format!("jackfield: the rest is dropped after {STDERR_CAP} bytes\n"),
+        false => String::new(),
+    };
     #[allow(clippy::disallowed_methods, reason = "escaped above")]
     let stderr = io::stderr();
     let until = Instant::now() + STDERR_PATIENCE;
-    for chunk in lines.as_bytes().chunks(STDERR_CHUNK).chain([note]) {
+    for chunk in lines
+        .as_bytes()
+        .chunks(STDERR_CHUNK)
+        .chain([note.as_bytes()])
+    {
         let time = until.saturating_duration_since(Instant::now());
         let mut fds = [PollFd::from_borrowed_fd(stderr.as_fd(), PollFlags::OUT)];
         let ready = poll(&mut fds, Timespec::try_from(time).ok().as_ref());

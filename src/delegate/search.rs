@@ -12,22 +12,20 @@ use crate::cni::PluginType;
 
 /// A plugin's binary that may be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Binary {
-    path: PathBuf,
-}
+pub struct Binary(PathBuf);
 
 impl Binary {
     /// The absolute path, with the plugin's type as the file name, by which a binary that contains
     /// several plugins selects one.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.0
     }
 }
 
 impl fmt::Display for Binary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.path.display().fmt(f)
+        self.0.display().fmt(f)
     }
 }
 
@@ -36,10 +34,7 @@ impl fmt::Display for Binary {
 /// It is never executed as a delegate, under any name or link, and neither is another file with the
 /// name of the installed program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ours {
-    device: u64,
-    inode: u64,
-}
+pub struct Ours((u64, u64));
 
 impl Ours {
     /// The name of the installed program.
@@ -55,10 +50,7 @@ impl Ours {
     }
 
     fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        }
+        Self((metadata.dev(), metadata.ino()))
     }
 }
 
@@ -76,30 +68,27 @@ pub fn find(dirs: &[PathBuf], plugin: &PluginType, ours: &Ours) -> Result<Binary
     let mut not_executable = None;
     for dir in dirs.iter().filter(|dir| dir.is_absolute()) {
         let path = dir.join(plugin.as_str());
-        let Ok(metadata) = fs::metadata(&path) else {
+        let Some(metadata) = fs::metadata(&path).ok().filter(Metadata::is_file) else {
             continue;
         };
-        if !metadata.is_file() {
-            continue;
-        }
         let mode = metadata.permissions().mode();
         if mode & 0o111 == 0 {
             not_executable.get_or_insert(path);
             continue;
         }
         if Ours::of(&metadata) == *ours || plugin.as_str() == Ours::NAME {
-            return Err(FindError::Ours { path });
+            return Err(FindError::Ours(path));
         }
         if mode & WRITABLE_BY_ALL != 0 {
-            return Err(FindError::Exposed { path });
+            return Err(FindError::Exposed(path));
         }
         if fs::metadata(dir).is_ok_and(|dir| dir.permissions().mode() & WRITABLE_BY_ALL != 0) {
-            return Err(FindError::Exposed { path: dir.clone() });
+            return Err(FindError::Exposed(dir.clone()));
         }
-        return Ok(Binary { path });
+        return Ok(Binary(path));
     }
     Err(match not_executable {
-        Some(path) => FindError::NotExecutable { path },
+        Some(path) => FindError::NotExecutable(path),
         None => FindError::NotFound {
             plugin: plugin.clone(),
             dirs: list(dirs),
@@ -111,21 +100,14 @@ const WRITABLE_BY_ALL: u32 = 0o002;
 
 /// The searched directories, for a message.
 pub(super) fn list(dirs: &[PathBuf]) -> String {
-    let mut list = String::new();
-    for dir in dirs {
-        let separator = if list.is_empty() { "" } else { ", " };
-        let note = if dir.is_absolute() {
-            ""
-        } else {
-            " (not absolute)"
-        };
-        list.push_str(&format!("{separator}{}{note}", dir.display()));
+    if dirs.is_empty() {
+        return "an empty CNI_PATH".into();
     }
-    if list.is_empty() {
-        "an empty CNI_PATH".into()
-    } else {
-        list
-    }
+    let listed = dirs.iter().map(|dir| match dir.is_absolute() {
+        true => dir.display().to_string(),
+        false => format!("{} (not absolute)", dir.display()),
+    });
+    listed.collect::<Vec<_>>().join(", ")
 }
 
 /// Why a plugin cannot be executed.
@@ -140,23 +122,14 @@ pub enum FindError {
         dirs: String,
     },
     /// The only file of that name has no executable bit.
-    #[error("{path} is not executable; reinstall the plugin or `chmod 755` it", path = path.display())]
-    NotExecutable {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
+    NotExecutable(PathBuf),
     /// The binary is Jackfield.
-    #[error("{path} is jackfield itself; name another plugin as its delegate", path = path.display())]
-    Ours {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Every user may write the binary, which would run as root.
-    #[error("{path} can be written by every user, so it is not executed as root; `chmod o-w` it", path = path.display())]
-    Exposed {
-        /// The file or its directory.
-        path: PathBuf,
-    },
+    #[error("{0} is jackfield itself; name another plugin as its delegate")]
+    Ours(PathBuf),
+    /// Every user may write the binary, which would run as root, or its directory.
+    #[error("{0} can be written by every user, so it is not executed as root; `chmod o-w` it")]
+    Exposed(PathBuf),
 }
 
 #[cfg(test)]
@@ -218,12 +191,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         put(dir.path(), "bridge", 0o644);
         let error = find(&[dir.path().to_owned()], &plugin("bridge"), &ours()).unwrap_err();
-        assert_eq!(
-            error,
-            FindError::NotExecutable {
-                path: dir.path().join("bridge")
-            }
-        );
+        assert_eq!(error, FindError::NotExecutable(dir.path().join("bridge")));
     }
 
     #[test]
@@ -232,12 +200,12 @@ mod tests {
         let path = dir.path().join("innocent");
         symlink("/proc/self/exe", &path).unwrap();
         let error = find(&[dir.path().to_owned()], &plugin("innocent"), &ours()).unwrap_err();
-        assert_eq!(error, FindError::Ours { path });
+        assert_eq!(error, FindError::Ours(path));
         // The installed file may be another copy than the running one.
         put(dir.path(), "jackfield", 0o755);
         let path = dir.path().join("jackfield");
         let error = find(&[dir.path().to_owned()], &plugin("jackfield"), &ours()).unwrap_err();
-        assert_eq!(error, FindError::Ours { path });
+        assert_eq!(error, FindError::Ours(path));
     }
 
     // Injects a fault: a file, then a directory, that every user may write.
@@ -247,20 +215,10 @@ mod tests {
         let dirs = [dir.path().to_owned()];
         put(dir.path(), "bridge", 0o777);
         let file = find(&dirs, &plugin("bridge"), &ours()).unwrap_err();
-        assert_eq!(
-            file,
-            FindError::Exposed {
-                path: dir.path().join("bridge")
-            }
-        );
+        assert_eq!(file, FindError::Exposed(dir.path().join("bridge")));
         put(dir.path(), "bridge", 0o755);
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let parent = find(&dirs, &plugin("bridge"), &ours()).unwrap_err();
-        assert_eq!(
-            parent,
-            FindError::Exposed {
-                path: dir.path().to_owned()
-            }
-        );
+        assert_eq!(parent, FindError::Exposed(dir.path().to_owned()));
     }
 }

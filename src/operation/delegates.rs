@@ -46,7 +46,7 @@ impl<'a> Delegates<'a> {
     /// ADD of the whole chain; `previous` is the result of the plugins before it.
     pub(super) fn add(&self, previous: Option<CniResult>) -> Result<CniResult, Failure> {
         let exec = self.context.host.exec;
-        let added = self.chain().add_behind(exec, &self.parameters(), previous);
+        let added = self.chain().add(exec, &self.parameters(), previous);
         added.map_err(|error| Failure::delegate(self.attachment, error))
     }
 

@@ -30,17 +30,16 @@ impl ChainError {
     /// The cause and the remedy, without the plugin's name.
     #[must_use]
     pub fn words(&self) -> String {
-        let remedy = self.cause.delegate_error().and_then(remedy);
-        let remedy = remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
-        let cause = &self.cause;
-        match self.interface.as_deref() {
-            Some((key, name)) if self.misses_interface(name) => {
-                format!(
-                    "{cause}{remedy}; its {key} is {name:?}, so check that the node has this interface"
-                )
-            }
-            _ => format!("{cause}{remedy}"),
+        let mut words = self.cause.to_string();
+        if let Some(remedy) = self.cause.delegate_error().and_then(remedy) {
+            words += &format!("; {remedy}");
         }
+        if let Some((key, name)) = self.interface.as_deref()
+            && self.misses_interface(name)
+        {
+            words += &format!("; its {key} is {name:?}, so check that the node has this interface");
+        }
+        words
     }
 
     /// Whether the plugin passed on the kernel's error for a missing interface, which names none.

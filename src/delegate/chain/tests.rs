@@ -131,7 +131,7 @@ fn result(text: &str) -> CniResult {
 fn an_add_hands_each_result_to_the_next_plugin() {
     let script = Script::answering([Ok(ONE), Ok(TWO), Ok(TWO)]);
     let added = with_chain(&three("1.0.0"), &[], |chain| {
-        with_parameters(|parameters| chain.add(&script, parameters))
+        with_parameters(|parameters| chain.add(&script, parameters, None))
     });
     assert_eq!(added.unwrap(), result(TWO));
     assert_eq!(script.plugins(), ["ADD a", "ADD b", "ADD c"]);
@@ -165,7 +165,7 @@ fn a_previous_result_is_of_the_chains_version() {
         r#"{"cniVersion":"1.1.0","interfaces":[{"name":"net1","sandbox":"/n","mtu":9000}]}"#,
     )]);
     with_chain(&three("0.4.0"), &[], |chain| {
-        with_parameters(|parameters| chain.add(&script, parameters).unwrap());
+        with_parameters(|parameters| chain.add(&script, parameters, None).unwrap());
     });
     let prev = script.stdin(1)["prevResult"].clone();
     assert_eq!(
@@ -180,7 +180,7 @@ fn a_previous_result_is_of_the_chains_version() {
 fn an_add_stops_at_the_first_failure_and_names_it() {
     let script = Script::answering([Ok(ONE), Err(refused(11))]);
     let error = with_chain(&three("1.0.0"), &[], |chain| {
-        with_parameters(|parameters| chain.add(&script, parameters)).unwrap_err()
+        with_parameters(|parameters| chain.add(&script, parameters, None)).unwrap_err()
     });
     assert_eq!(script.plugins(), ["ADD a", "ADD b"]);
     assert_eq!(error.to_string(), "plugin b: ADD: refused");
@@ -196,7 +196,7 @@ fn an_add_stops_at_the_first_failure_and_names_it() {
 fn an_add_runs_nothing_unless_every_binary_is_there() {
     let script = Script::default();
     let error = with_chain(&three("1.0.0"), &["c"], |chain| {
-        with_parameters(|parameters| chain.add(&script, parameters)).unwrap_err()
+        with_parameters(|parameters| chain.add(&script, parameters, None)).unwrap_err()
     });
     assert!(script.plugins().is_empty());
     assert!(
@@ -224,7 +224,7 @@ fn an_add_refuses_an_answer_that_is_not_a_result() {
     for (answer, expected) in table {
         let script = Script::answering([Ok(answer)]);
         let error = with_chain(&three("1.0.0"), &[], |chain| {
-            with_parameters(|parameters| chain.add(&script, parameters))
+            with_parameters(|parameters| chain.add(&script, parameters, None))
                 .unwrap_err()
                 .to_string()
         });
@@ -283,7 +283,7 @@ fn a_plugin_of_a_del_leaves_the_others_their_share_of_the_time() {
     with_chain(&three("1.0.0"), &[], |chain| {
         with_parameters(|parameters| {
             chain.del(&script, parameters, None).unwrap();
-            chain.add(&script, parameters).unwrap();
+            chain.add(&script, parameters, None).unwrap();
         });
     });
     let times: Vec<_> = script
