@@ -6,32 +6,6 @@ use std::process::Command;
 use super::call::DelegateCall;
 use super::depth::{DEPTH_VARIABLE, Depth};
 
-/// The variables of a call. Delegates never inherit them, so that the container of the runtime's DEL
-/// does not reach a GC.
-const CALL_VARIABLES: [&str; 6] = [
-    "CNI_COMMAND",
-    "CNI_CONTAINERID",
-    "CNI_NETNS",
-    "CNI_IFNAME",
-    "CNI_ARGS",
-    "CNI_PATH",
-];
-
-/// Prefixes of the variables that delegates inherit: CNI, language and tracing.
-const PREFIXES: [&str; 3] = ["CNI_", "LC_", "OTEL_"];
-
-/// Further variables that delegates inherit.
-const NAMES: [&str; 8] = [
-    "PATH",
-    "HOME",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TRACEPARENT",
-    "TRACESTATE",
-    "BAGGAGE",
-];
-
 /// The `PATH` for plugins that run tools such as `iptables`, if the runtime has none.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -81,9 +55,19 @@ impl Environment {
     }
 }
 
+/// Whether delegates inherit a variable: those of CNI, language and tracing.
 fn shared(name: &str) -> bool {
-    !CALL_VARIABLES.contains(&name)
-        && (NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+    match name {
+        // The variables of a call are never inherited, so that the container of the runtime's DEL
+        // does not reach a GC.
+        "CNI_COMMAND" | "CNI_CONTAINERID" | "CNI_NETNS" | "CNI_IFNAME" | "CNI_ARGS"
+        | "CNI_PATH" => false,
+        "PATH" | "HOME" | "LANG" | "LANGUAGE" | "TZ" => true,
+        "TRACEPARENT" | "TRACESTATE" | "BAGGAGE" => true,
+        _ => ["CNI_", "LC_", "OTEL_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix)),
+    }
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(super) const TERM_GRACE: Duration = Duration::from_millis(200);
 const KILL_GRACE: Duration = Duration::from_secs(1);
 /// How long to wait for the rest of an answer from a child that outlives the delegate, as in a
 /// wrapper script that sends its output through `tee`.
-const ORPHAN_GRACE: Duration = Duration::from_millis(250);
+pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(250);
 /// How often to check for the exit on a kernel without process descriptors.
 const TICK: Duration = Duration::from_millis(1);
 

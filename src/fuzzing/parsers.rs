@@ -85,7 +85,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/kernel/default_route/raw_attribute.rs", "parse", By("netlink")),
     ("src/kernel/netlink.rs", "read_links read_one", No(ASKS)),
     ("src/kernel/netlink/exchange.rs", "read_piece", By("netlink")),
-    ("src/kernel/netlink/exchange/answer.rs", "explanation is_complete_with", By("netlink")),
+    ("src/kernel/netlink/exchange/answer.rs", "explanation_in is_complete_with", By("netlink")),
     ("src/kernel/netlink/exchange/filtered.rs", "deserialize", By("netlink")),
     ("src/kernel/vf/read.rs", "deserialize function", By("netlink")),
     ("src/kubelet/grpc.rs", "unframed", By("pod-resources")),

@@ -82,8 +82,8 @@ impl NetlinkError {
     }
 
     /// Adds the request and its object.
-    pub(crate) fn about(self, action: String) -> KernelError {
-        let source = self;
+    pub(crate) fn about(self, action: impl Into<String>) -> KernelError {
+        let (action, source) = (action.into(), self);
         KernelError::Request { action, source }
     }
 }
@@ -125,12 +125,9 @@ mod tests {
     #[test]
     fn a_refusal_names_the_object_the_kernels_words_and_the_remedy() {
         let refused = |number, explanation: Option<&str>| {
-            KernelError::Refused {
-                action: "adding route \"default via 10.9.0.1 dev net1\"".to_owned(),
-                source: io::Error::from_raw_os_error(number),
-                explanation: explanation.map(str::to_owned),
-            }
-            .to_string()
+            NetlinkError::errno(number, explanation.map(str::to_owned))
+                .about("adding route \"default via 10.9.0.1 dev net1\"")
+                .to_string()
         };
         assert_eq!(
             refused(nix::libc::ENETUNREACH, Some("Nexthop has invalid gateway")),
@@ -150,9 +147,7 @@ mod tests {
 
     #[test]
     fn missing_capabilities_are_named_in_one_line() {
-        let error = KernelError::Capabilities {
-            missing: vec!["CAP_NET_ADMIN", "CAP_SYS_ADMIN"],
-        };
+        let error = KernelError::Capabilities(vec!["CAP_NET_ADMIN", "CAP_SYS_ADMIN"]);
         assert_eq!(
             error.to_string(),
             "missing CAP_NET_ADMIN and CAP_SYS_ADMIN in the effective set; run Jackfield as root"

@@ -40,11 +40,10 @@ impl PodLinks for FakeLinks {
 
     fn addresses(&mut self, index: u32) -> Result<Vec<Address>, KernelError> {
         let frame = self.frames.get(self.readings).or(self.frames.last());
-        let addresses = frame.into_iter().flatten();
-        let ours = addresses.filter(|address| address.index == index).cloned();
-        let ours = ours.collect();
         self.readings += 1;
-        Ok(ours)
+        let addresses = frame.into_iter().flatten();
+        let ours = addresses.filter(|address| address.index == index);
+        Ok(ours.cloned().collect())
     }
 
     fn default_routes(&mut self) -> Result<Vec<DefaultRoute>, KernelError> {
@@ -52,17 +51,7 @@ impl PodLinks for FakeLinks {
     }
 
     fn add_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
-        for interface in route.interfaces() {
-            if !self.links.iter().any(|link| link.name == interface) {
-                return Err(KernelError::NoInterface {
-                    route: route.to_string(),
-                    interface: interface.to_owned(),
-                });
-            }
-        }
-        if !self.routes.contains(route) {
-            self.routes.push(route.clone());
-        }
+        self.routes.push(route.clone());
         Ok(())
     }
 
@@ -119,44 +108,44 @@ pub(crate) enum Guard {
 }
 
 impl FakeDevices {
+    fn link(&mut self, index: u32) -> &mut Link {
+        let mut links = self.links.iter_mut();
+        links.find(|link| link.index == index).unwrap()
+    }
+
+    fn function(&self, pf: u32, vf: usize) -> Option<&VfState> {
+        self.functions.get(&pf)?.get(vf)
+    }
+
     /// Returns whether the driver refuses to change that link's address.
     fn guards(&self, index: u32) -> bool {
         let Some((own, pf, vf)) = self.own_address_becomes_admins else {
             return false;
         };
-        let function = self
-            .functions
-            .get(&pf)
-            .and_then(|functions| functions.get(vf));
-        let is_trusted = function.is_some_and(|function| function.trust == Some(true));
-        own == index
-            && self.is_given
-            && match self.guard {
-                Guard::Open => false,
-                Guard::Untrusted => !is_trusted,
-                Guard::All => true,
-            }
+        let is_guarded = match self.guard {
+            Guard::Open => false,
+            Guard::Untrusted => self
+                .function(pf, vf)
+                .is_none_or(|it| it.trust != Some(true)),
+            Guard::All => true,
+        };
+        own == index && self.is_given && is_guarded
     }
 
     /// Gives that link the address that its physical function reports, as on link down.
     fn refresh_address(&mut self, index: u32) {
-        let Some((own, pf, vf)) = self.own_address_becomes_admins.filter(|_| self.asks_anew) else {
-            return;
-        };
-        let functions = self.functions.get(&pf);
-        let mac = functions.and_then(|functions| functions.get(vf)?.mac);
-        let mut links = self.links.iter_mut().filter(|_| own == index);
-        let link = links.find(|link| link.index == index);
-        if let (Some(link), Some(mac)) = (link, mac.filter(|mac| !mac.is_zero())) {
-            link.address = mac.octets().to_vec();
+        let shared = self
+            .own_address_becomes_admins
+            .filter(|(own, ..)| *own == index);
+        let mac = shared.and_then(|(_, pf, vf)| self.function(pf, vf)?.mac);
+        if let Some(mac) = mac.filter(|mac| self.asks_anew && !mac.is_zero()) {
+            self.link(index).address = mac.octets().to_vec();
         }
     }
 
     /// Renames a link, in this kernel and in sysfs.
     pub(crate) fn rename(&mut self, index: u32, name: &str) {
-        let mut links = self.links.iter_mut();
-        let link = links.find(|link| link.index == index).unwrap();
-        let old = std::mem::replace(&mut link.name, name.to_owned());
+        let old = std::mem::replace(&mut self.link(index).name, name.to_owned());
         let Some(sysfs) = &self.sysfs else { return };
         for device in std::fs::read_dir(sysfs.join("bus/pci/devices")).unwrap() {
             let net = device.unwrap().path().join("net");
@@ -201,7 +190,7 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
         let mut kernel = self.borrow_mut();
         kernel.questions += 1;
         if kernel.silent.contains(&physical) {
-            return Err(NetlinkError::Closed.about("reading the virtual functions".to_owned()));
+            return Err(NetlinkError::Closed.about("reading the virtual functions"));
         }
         Ok(kernel.functions.get(&physical).cloned().unwrap_or_default())
     }
@@ -217,8 +206,7 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
             if let VfSetting::Mac(mac) = setting {
                 kernel.is_given = !mac.is_zero();
             }
-            let functions = kernel.functions.get_mut(&physical).unwrap();
-            let mut functions = functions.iter_mut();
+            let mut functions = kernel.functions.get_mut(&physical).unwrap().iter_mut();
             let state = functions.find(|state| state.index == vf).unwrap();
             match setting {
                 VfSetting::Mac(mac) => state.mac = Some(mac),
@@ -246,37 +234,28 @@ impl DeviceLinks for Rc<RefCell<FakeDevices>> {
             LinkChange::Home(name) => format!("home {name}"),
         };
         if matches!(change, LinkChange::Address(_)) && kernel.guards(index) {
-            kernel
-                .refuses
-                .push((what.clone(), nix::libc::EADDRNOTAVAIL));
-            let refused = kernel.record(what).map(drop);
-            kernel.refuses.pop();
-            return refused;
+            return Err(NetlinkError::errno(nix::libc::EADDRNOTAVAIL, None).about(what));
         }
         if !kernel.record(what)? {
             return Ok(());
         }
-        if *change == LinkChange::Down {
-            kernel.refresh_address(index);
-        }
-        if let LinkChange::Name(name) = change {
-            kernel.rename(index, name);
-        }
-        let mut links = kernel.links.iter_mut();
-        let link = links.find(|link| link.index == index).unwrap();
         match change {
-            LinkChange::Up => link.up = true,
-            LinkChange::Down => link.up = false,
-            LinkChange::Address(address) => link.address.clone_from(address),
-            LinkChange::Mtu(mtu) => link.mtu = *mtu,
-            LinkChange::Name(_) | LinkChange::Home(_) => {}
-        }
-        if let (LinkChange::Address(address), Some((own, pf, vf))) =
-            (change, kernel.own_address_becomes_admins)
-            && own == index
-        {
-            let octets: [u8; 6] = address.as_slice().try_into().unwrap();
-            kernel.functions.get_mut(&pf).unwrap()[vf].mac = Some(octets.into());
+            LinkChange::Up => kernel.link(index).up = true,
+            LinkChange::Down => {
+                kernel.link(index).up = false;
+                kernel.refresh_address(index);
+            }
+            LinkChange::Name(name) => kernel.rename(index, name),
+            LinkChange::Mtu(mtu) => kernel.link(index).mtu = *mtu,
+            LinkChange::Home(_) => {}
+            LinkChange::Address(address) => {
+                kernel.link(index).address.clone_from(address);
+                let shared = kernel.own_address_becomes_admins;
+                if let Some((_, pf, vf)) = shared.filter(|(own, ..)| *own == index) {
+                    let octets: [u8; 6] = address.as_slice().try_into().unwrap();
+                    kernel.functions.get_mut(&pf).unwrap()[vf].mac = Some(octets.into());
+                }
+            }
         }
         Ok(())
     }

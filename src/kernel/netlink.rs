@@ -21,16 +21,8 @@ use crate::cni::InterfaceName;
 
 use super::default_route::MAIN_TABLE;
 use super::{Address, DefaultRoute, Family, KernelError, Link, NetlinkError, PodLinks, PodNetns};
-use exchange::{Exchange, Kind};
-
-/// A netlink socket in one network namespace.
-///
-/// The socket keeps the namespace alive and stays in it, whichever thread uses it. Its calls block,
-/// so an async caller needs a thread for it.
-#[derive(Debug)]
-pub struct Netlink {
-    exchange: Exchange,
-}
+use exchange::Kind;
+pub use exchange::Netlink;
 
 /// The limit of the wait for one answer.
 ///
@@ -49,7 +41,7 @@ impl Netlink {
     /// [`KernelError::Netns`] if the namespace cannot be entered, [`KernelError::Socket`] without a
     /// free descriptor or memory.
     pub fn in_netns(netns: &PodNetns) -> Result<Self, KernelError> {
-        Self::over(netns.within(open)?)
+        Self::new(netns.within(open)?, PATIENCE)
     }
 
     /// Opens a socket in the calling thread's namespace, the host's.
@@ -57,12 +49,7 @@ impl Netlink {
     /// # Errors
     /// [`KernelError::Socket`] without a free descriptor or memory.
     pub fn here() -> Result<Self, KernelError> {
-        Self::over(open())
-    }
-
-    fn over(opened: io::Result<Socket>) -> Result<Self, KernelError> {
-        let exchange = Exchange::new(opened, PATIENCE)?;
-        Ok(Self { exchange })
+        Self::new(open(), PATIENCE)
     }
 
     fn read_links(
@@ -86,7 +73,7 @@ impl Netlink {
             };
         }
         let request = RouteNetlinkMessage::GetLink(message.build());
-        self.exchange.ask(request, kind, |answer| match answer {
+        self.ask(request, kind, |answer| match answer {
             RouteNetlinkMessage::NewLink(link) => Some(Link::from(link)),
             _ => None,
         })
@@ -117,12 +104,12 @@ impl Netlink {
             }
             _ => None,
         };
-        let messages = match self.exchange.ask(request, Kind::List, read) {
+        let messages = match self.ask(request, Kind::List, read) {
             // The main table exists from its first route on. A kernel without IPv6 has no IPv6
             // routes.
             Err(failure) if failure.is_errno(libc::ENOENT) => Vec::new(),
             Err(failure) if failure.is_errno(libc::EAFNOSUPPORT) => Vec::new(),
-            answer => answer.map_err(|failure| failure.about("listing default routes".into()))?,
+            answer => answer.map_err(|failure| failure.about("listing default routes"))?,
         };
         let mut name = |index| Ok(self.link_at(index)?.map(|link| link.name));
         let routes = messages.iter();
@@ -146,7 +133,7 @@ impl Netlink {
 pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
     use super::vf::Functions;
     [Kind::One, Kind::List, Kind::Change].map(|kind| {
-        let about = |failure: NetlinkError| failure.about("reading".to_owned());
+        let about = |failure: NetlinkError| failure.about("reading");
         exchange::read_piece(piece, kind, |Functions(functions)| Some(functions)).map_err(about)?;
         let read = exchange::read_piece(piece, kind, |exchange::FilteredMessage(message)| {
             match message {
@@ -171,7 +158,7 @@ pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, Kern
 impl PodLinks for Netlink {
     fn links(&mut self) -> Result<Vec<Link>, KernelError> {
         self.read_links(Kind::List, 0, None)
-            .map_err(|failure| failure.about("listing interfaces".to_owned()))
+            .map_err(|failure| failure.about("listing interfaces"))
     }
 
     fn link(&mut self, name: &InterfaceName) -> Result<Option<Link>, KernelError> {
@@ -199,7 +186,7 @@ impl PodLinks for Netlink {
             }
             _ => None,
         };
-        match self.exchange.ask(request, Kind::List, read) {
+        match self.ask(request, Kind::List, read) {
             Err(failure) if failure.is_errno(libc::ENODEV) => Ok(Vec::new()),
             answer => answer.map_err(|failure| {
                 failure.about(format!("listing the addresses of interface number {index}"))
@@ -215,7 +202,7 @@ impl PodLinks for Netlink {
 
     fn add_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
         let request = RouteNetlinkMessage::NewRoute(self.describe(route)?);
-        match self.exchange.act(request, Kind::Append) {
+        match self.act(request, Kind::Append) {
             Err(failure) if !failure.is_errno(libc::EEXIST) => {
                 Err(failure.about(format!("adding route \"{route}\"")))
             }
@@ -230,7 +217,7 @@ impl PodLinks for Netlink {
             described => described?,
         };
         let request = RouteNetlinkMessage::DelRoute(message);
-        match self.exchange.act(request, Kind::Change) {
+        match self.act(request, Kind::Change) {
             Err(failure) if !failure.is_errno(libc::ESRCH) => {
                 Err(failure.about(format!("removing route \"{route}\"")))
             }

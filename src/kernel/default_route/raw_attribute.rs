@@ -21,10 +21,8 @@ pub struct RawAttribute {
 
 /// A text that is not a raw attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("route attribute {text:?} is not valid; write it as TYPE:HEX, as 8:0800020078050000")]
-pub struct RawAttributeError {
-    text: String,
-}
+#[error("route attribute {0:?} is not valid; write it as TYPE:HEX, as 8:0800020078050000")]
+pub struct RawAttributeError(String);
 
 impl From<&RouteAttribute> for RawAttribute {
     fn from(attribute: &RouteAttribute) -> Self {
@@ -62,7 +60,7 @@ impl TryFrom<String> for RawAttribute {
     type Error = RawAttributeError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        parse(&text).ok_or(RawAttributeError { text })
+        parse(&text).ok_or(RawAttributeError(text))
     }
 }
 
@@ -71,24 +69,14 @@ const LONGEST: usize = u16::MAX as usize - 4;
 
 fn parse(text: &str) -> Option<RawAttribute> {
     let (kind, hex) = text.split_once(':')?;
-    let (pairs, odd) = hex.as_bytes().as_chunks::<2>();
-    if !odd.is_empty() || pairs.len() > LONGEST {
-        return None;
-    }
-    let value = pairs
-        .iter()
-        .map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?))
-        .collect::<Option<_>>()?;
-    Some(RawAttribute {
+    let digit = |digit: char| u8::try_from(digit.to_digit(16)?).ok();
+    let digits = hex.chars().map(digit).collect::<Option<Vec<u8>>>()?;
+    let (pairs, odd) = digits.as_chunks::<2>();
+    let is_valid = odd.is_empty() && pairs.len() <= LONGEST;
+    is_valid.then_some(RawAttribute {
         kind: kind.parse().ok()?,
-        value,
+        value: pairs.iter().map(|[high, low]| high << 4 | low).collect(),
     })
-}
-
-fn nibble(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|value| u8::try_from(value).ok())
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! [`DefaultRoute`] ─▶ `RTM_NEWROUTE`, `RTM_DELROUTE`.
 
-use std::net::IpAddr;
-
 use netlink_packet_route::route::{
-    RouteAttribute, RouteMessage, RouteNextHop, RouteNextHopFlags, RouteVia,
+    RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteNextHop, RouteNextHopFlags,
+    RouteType,
 };
-use rtnetlink::RouteMessageBuilder;
 
 use crate::kernel::KernelError;
 
@@ -23,62 +21,42 @@ impl DefaultRoute {
                 interface: name.to_owned(),
             })
         };
-        let mut route = RouteMessageBuilder::<IpAddr>::new()
-            .protocol(self.protocol.into())
-            .scope(self.scope.into())
-            .tos(self.tos);
-        route.get_mut().header.address_family = self.family.into();
+        let mut message = RouteMessage::default();
+        let (header, attributes) = (&mut message.header, &mut message.attributes);
+        header.address_family = self.family.into();
+        header.table = RouteHeader::RT_TABLE_MAIN;
+        header.kind = RouteType::Unicast;
+        header.protocol = self.protocol.into();
+        header.scope = self.scope.into();
+        header.tos = self.tos;
         if let Some(from) = self.from {
-            let message = route.get_mut();
-            message.header.source_prefix_length = from.prefix_len();
-            let source = RouteAttribute::Source(from.addr().into());
-            message.attributes.push(source);
+            header.source_prefix_length = from.prefix_len();
+            attributes.push(RouteAttribute::Source(from.addr().into()));
         }
-        if let Some(metric) = self.metric {
-            route = route.priority(metric);
-        }
-        if let Some(address) = self.prefsrc {
-            let source = RouteAttribute::PrefSource(address.into());
-            route.get_mut().attributes.push(source);
-        }
-        if let Some(seconds) = self.expires {
-            route = route.expires(seconds);
-        }
+        attributes.extend(self.metric.map(RouteAttribute::Priority));
+        attributes.extend(self.prefsrc.map(|ip| RouteAttribute::PrefSource(ip.into())));
+        attributes.extend(self.expires.map(RouteAttribute::Expires));
+        let is_nowhere = |hop: &NextHop| hop.gateway.is_none() && hop.interface.is_none();
         match (self.next_hop_id, self.next_hops.as_slice()) {
-            (Some(id), _) => route = route.nhid(id),
-            (
-                None,
-                []
-                | [
-                    NextHop {
-                        gateway: None,
-                        interface: None,
-                        ..
-                    },
-                ],
-            ) => {
+            (Some(id), _) => attributes.push(RouteAttribute::NhId(id)),
+            (None, hops) if hops.len() < 2 && hops.iter().all(is_nowhere) => {
                 return Err(KernelError::NoNextHop(self.to_string()));
             }
             (None, [only]) => {
                 if only.onlink {
-                    route = route.onlink();
+                    header.flags.insert(RouteFlags::Onlink);
                 }
                 if let Some(name) = &only.interface {
-                    route = route.output_interface(index(name)?);
+                    attributes.push(RouteAttribute::Oif(index(name)?));
                 }
-                route.get_mut().attributes.extend(self.hop_attributes(only));
+                attributes.extend(self.hop_attributes(only));
             }
             (None, several) => {
-                let hops = several
-                    .iter()
-                    .map(|hop| self.write_hop(hop, &mut index))
-                    .collect::<Result<_, _>>()?;
-                route = route.multipath(hops);
+                let hops = several.iter().map(|hop| self.write_hop(hop, &mut index));
+                attributes.push(RouteAttribute::MultiPath(hops.collect::<Result<_, _>>()?));
             }
         }
-        let mut message = route.build();
-        let rest = self.rest.iter().map(RouteAttribute::from);
-        message.attributes.extend(rest);
+        attributes.extend(self.rest.iter().map(RouteAttribute::from));
         Ok(message)
     }
 
@@ -99,22 +77,12 @@ impl DefaultRoute {
         Ok(written)
     }
 
-    fn hop_attributes<'a>(
-        &self,
-        hop: &'a NextHop,
-    ) -> impl Iterator<Item = RouteAttribute> + use<'a> {
-        let family = self.family;
-        hop.gateway
-            .map(|gateway| via(family, gateway))
-            .into_iter()
-            .chain(hop.rest.iter().map(RouteAttribute::from))
-    }
-}
-
-fn via(family: Family, gateway: IpAddr) -> RouteAttribute {
-    if Family::of(gateway) == family {
-        RouteAttribute::Gateway(gateway.into())
-    } else {
-        RouteAttribute::Via(RouteVia::from(gateway))
+    fn hop_attributes(&self, hop: &NextHop) -> impl Iterator<Item = RouteAttribute> {
+        let gateway = hop.gateway.map(|ip| match Family::of(ip) == self.family {
+            true => RouteAttribute::Gateway(ip.into()),
+            false => RouteAttribute::Via(ip.into()),
+        });
+        let rest = hop.rest.iter().map(RouteAttribute::from);
+        gateway.into_iter().chain(rest)
     }
 }

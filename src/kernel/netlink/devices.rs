@@ -33,14 +33,10 @@ impl DeviceLinks for Netlink {
         let mask = LinkAttribute::ExtMask(wanted);
         let message = LinkUnspec::new_with_index(physical).append_extra_attribute(mask);
         let request = RouteNetlinkMessage::GetLink(message.build());
-        self.exchange.reserve(DESCRIPTION);
-        let read = |Functions(functions)| Some(functions);
-        let answer = self.exchange.ask_for(request, Kind::One, read);
-        let answer = answer.map_err(|failure| {
-            failure.about(format!(
-                "reading the virtual functions of interface number {physical}"
-            ))
-        })?;
+        self.reserve(DESCRIPTION);
+        let answer = self.ask_for(request, Kind::One, |Functions(functions)| Some(functions));
+        let action = || format!("reading the virtual functions of interface number {physical}");
+        let answer = answer.map_err(|failure| failure.about(action()))?;
         Ok(answer.into_iter().flatten().collect())
     }
 
@@ -53,8 +49,7 @@ impl DeviceLinks for Netlink {
         let message =
             LinkUnspec::new_with_index(physical).append_extra_attribute(setting.attribute(vf));
         let request = RouteNetlinkMessage::SetLink(message.build());
-        self.exchange
-            .act(request, Kind::Change)
+        self.act(request, Kind::Change)
             .map_err(|failure| failure.about(format!("setting {setting} of VF {vf}")))
     }
 
@@ -75,7 +70,7 @@ impl DeviceLinks for Netlink {
             ),
         };
         let request = RouteNetlinkMessage::SetLink(link.build());
-        match self.exchange.act(request, Kind::Change) {
+        match self.act(request, Kind::Change) {
             Err(failure) if failure.is_errno(libc::ENODEV) && *change == LinkChange::Down => Ok(()),
             outcome => outcome
                 .map_err(|failure| failure.about(format!("interface number {index}: {action}"))),
@@ -103,9 +98,9 @@ impl DeviceLinks for Netlink {
             }
             _ => None,
         };
-        let indices = self.exchange.ask(request, Kind::List, read);
+        let indices = self.ask(request, Kind::List, read);
         let mut indices: Vec<u32> =
-            indices.map_err(|failure| failure.about("listing addresses".to_owned()))?;
+            indices.map_err(|failure| failure.about("listing addresses"))?;
         indices.dedup();
         Ok(indices)
     }

@@ -1,7 +1,7 @@
 //! Blocking request and answer over one netlink socket.
 //!
 //! The plugin has nothing else to do while it waits, and an async runtime would cost more than the
-//! answer. The exchange repeats the request for a list that changed while it was read, ignores
+//! answer. [`Netlink`] repeats the request for a list that changed while it was read, ignores
 //! answers to earlier requests, and keeps the kernel's explanation of a refusal.
 
 mod answer;
@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-/// How often the exchange reads a list that keeps changing.
+/// How often [`Netlink`] reads a list that keeps changing.
 const ATTEMPTS: u32 = 8;
 
 /// The kernel's answers come in pieces of up to 32 KiB, and none is larger than the reader's
@@ -75,16 +75,20 @@ where
     Ok(answer.messages)
 }
 
-/// A netlink socket with its buffer and its limit of waiting.
+/// A netlink socket in one network namespace.
+///
+/// The socket keeps the namespace alive and stays in it, whichever thread uses it. Its calls block,
+/// so an async caller needs a thread for it.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub struct Netlink {
     socket: Socket,
     sequence: u32,
+    /// The limit of the wait for one answer.
     patience: Duration,
     buffer: Vec<u8>,
 }
 
-impl Exchange {
+impl Netlink {
     /// Prepares a socket. `patience` limits the wait for each answer.
     pub(super) fn new(opened: io::Result<Socket>, patience: Duration) -> Result<Self, KernelError> {
         let socket = opened.map_err(KernelError::Socket)?;

@@ -33,7 +33,7 @@ impl NetlinkDeserializable for Functions {
         }
         let short = || DecodeError::from("a link message without its header");
         let (fixed, attributes) = payload.split_at_checked(HEADER).ok_or_else(short)?;
-        let is_ethernet = number16(fixed, 2) == Some(ETHERNET);
+        let is_ethernet = octets::<2>(fixed, 2).map(u16::from_ne_bytes) == Some(ETHERNET);
         let mut functions = Vec::new();
         for attribute in NlasIterator::new(attributes) {
             let attribute = attribute?;
@@ -138,10 +138,6 @@ fn link_state(state: u32) -> Option<VfLinkState> {
 fn guid(value: &[u8]) -> Option<Guid> {
     let number = octets::<8>(value, 8).map(u64::from_ne_bytes)?;
     Some(Guid::from(number.to_be_bytes()))
-}
-
-fn number16(bytes: &[u8], at: usize) -> Option<u16> {
-    octets(bytes, at).map(u16::from_ne_bytes)
 }
 
 fn number32(bytes: &[u8], at: usize) -> Option<u32> {

@@ -1,8 +1,8 @@
 //! An answer, read piece by piece.
 
 use netlink_packet_core::{
-    DecodeError, NLM_F_DUMP_INTR, NetlinkBuffer, NetlinkDeserializable, NetlinkMessage,
-    NetlinkPayload, NlasIterator,
+    DecodeError, ErrorMessage, NLM_F_DUMP_INTR, NetlinkBuffer, NetlinkDeserializable,
+    NetlinkMessage, NetlinkPayload, NlasIterator,
 };
 
 use super::Kind;
@@ -42,13 +42,13 @@ impl<'r, T, R> Answer<'r, T, R> {
             NetlinkPayload::Done(done) if done.code >= 0 => Ok(true),
             NetlinkPayload::Done(done) => Err(NetlinkError::errno(
                 done.code.saturating_neg(),
-                explanation(&done.extended_ack),
+                explanation_in(&done.extended_ack),
             )),
             NetlinkPayload::Error(error) => match error.code {
                 None => Ok(true),
                 Some(code) => Err(NetlinkError::errno(
                     code.get().saturating_neg(),
-                    explanation(error.header.get(HEADER..).unwrap_or_default()),
+                    explanation(&error),
                 )),
             },
             NetlinkPayload::Noop => Ok(false),
@@ -82,7 +82,11 @@ const HEADER: usize = 16;
 /// `NLMSGERR_ATTR_MSG`.
 const EXPLANATION: u16 = 1;
 
-fn explanation(attributes: &[u8]) -> Option<String> {
+fn explanation(error: &ErrorMessage) -> Option<String> {
+    explanation_in(error.header.get(HEADER..)?)
+}
+
+fn explanation_in(attributes: &[u8]) -> Option<String> {
     let attribute = NlasIterator::new(attributes)
         .map_while(Result::ok)
         .find(|attribute| attribute.kind() == EXPLANATION)?;

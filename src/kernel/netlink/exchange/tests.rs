@@ -1,12 +1,12 @@
-//! Exchanges with the real kernel.
+//! Netlinks with the real kernel.
 
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::*;
 
-fn exchange(patience: Duration) -> Exchange {
-    Exchange::new(Socket::new(NETLINK_ROUTE), patience).unwrap()
+fn netlink(patience: Duration) -> Netlink {
+    Netlink::new(Socket::new(NETLINK_ROUTE), patience).unwrap()
 }
 
 fn link(name: &str) -> RouteNetlinkMessage {
@@ -19,10 +19,10 @@ fn link(name: &str) -> RouteNetlinkMessage {
 
 #[test]
 fn a_late_answer_is_not_taken_for_the_next_one() {
-    let mut exchange = exchange(Duration::from_secs(5));
-    let forsaken = exchange.send(&mut NetlinkMessage::from(link("no-such-link")), Kind::One);
+    let mut netlink = netlink(Duration::from_secs(5));
+    let forsaken = netlink.send(&mut NetlinkMessage::from(link("no-such-link")), Kind::One);
     forsaken.unwrap();
-    let answer = exchange.ask(link("lo"), Kind::One, Some).unwrap();
+    let answer = netlink.ask(link("lo"), Kind::One, Some).unwrap();
     let [RouteNetlinkMessage::NewLink(lo)] = answer.as_slice() else {
         panic!("{answer:?}");
     };
@@ -34,8 +34,8 @@ fn a_late_answer_is_not_taken_for_the_next_one() {
 
 #[test]
 fn silence_ends_with_patience() {
-    let mut exchange = exchange(Duration::from_millis(1));
-    let silence = exchange.receive(Instant::now());
+    let mut netlink = netlink(Duration::from_millis(1));
+    let silence = netlink.receive(Instant::now());
     assert!(
         matches!(silence, Err(NetlinkError::Silent(_))),
         "{silence:?}"

@@ -272,7 +272,7 @@ fn what_the_uplink_stands_on_is_kept_and_what_stands_on_it_is_not() {
 #[test]
 fn what_the_kernel_does_not_say_is_not_given_away() {
     let dir = tempfile::tempdir().unwrap();
-    let closed = || NetlinkError::Closed.about("listing interfaces".to_owned());
+    let closed = || NetlinkError::Closed.about("listing interfaces");
     let open = || Err(closed());
     let node = node(dir.path());
     let attachment = Attachment::for_tests(&taking(r#""device":"eth9""#));
