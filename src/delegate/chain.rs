@@ -177,13 +177,7 @@ impl<'c> Chain<'c> {
         if self.config.disable_check() {
             return Ok(Ran::Disabled);
         }
-        for step in self.steps() {
-            let result = result.ok_or_else(|| step.error(Verb::Check, DelegateError::NoResult))?;
-            let scope = Scope::Attachment(parameters, Some(result));
-            self.call(exec, Verb::Check, step, self.time.next(), scope)
-                .map_err(|cause| step.error(Verb::Check, cause))?;
-        }
-        Ok(Ran::All)
+        self.call_each(exec, Verb::Check, Scope::Attachment(parameters, result))
     }
 
     /// Collects garbage: calls every plugin in order with the valid attachments, also after a
@@ -222,10 +216,19 @@ impl<'c> Chain<'c> {
         if !self.config.version().has_status() {
             return Ok(Ran::TooOld);
         }
+        self.call_each(exec, Verb::Status, Scope::Network(None))
+    }
+
+    /// Calls every plugin in order, until one fails.
+    fn call_each(
+        &self,
+        exec: &dyn DelegateExec,
+        verb: Verb,
+        scope: Scope<'_>,
+    ) -> Result<Ran, ChainError> {
         for step in self.steps() {
-            let (deadline, scope) = (self.time.next(), Scope::Network(None));
-            self.call(exec, Verb::Status, step, deadline, scope)
-                .map_err(|cause| step.error(Verb::Status, cause))?;
+            self.call(exec, verb, step, self.time.next(), scope)
+                .map_err(|cause| step.error(verb, cause))?;
         }
         Ok(Ran::All)
     }
@@ -257,11 +260,14 @@ impl<'c> Chain<'c> {
         deadline: Instant,
         scope: Scope<'_>,
     ) -> Result<Vec<u8>, DelegateError> {
-        let binary = self.binaries.get(step.place, step.plugin.plugin_type())?;
         let (parameters, prev_result, valid_attachments) = match scope {
+            Scope::Attachment(_, None) if verb == Verb::Check => {
+                return Err(DelegateError::NoResult);
+            }
             Scope::Attachment(parameters, result) => (Some(parameters), result, None),
             Scope::Network(valid) => (None, None, valid),
         };
+        let binary = self.binaries.get(step.place, step.plugin.plugin_type())?;
         let (none, no_args) = (CapabilityArgs::new(), CniArgs::default());
         let stdin = step.plugin.request(&Invocation {
             name: self.name,

@@ -168,14 +168,12 @@ impl<'a> RunningProcess<'a> {
         }
         family.signal(Signal::KILL);
         let until = Instant::now() + KILL_GRACE;
-        loop {
-            if self.pump(until).is_some() {
-                return ending;
-            }
+        while self.pump(until).is_none() {
             if Instant::now() >= until {
                 return Ending::Unkillable;
             }
         }
+        ending
     }
 
     /// Waits for an event or for `until`, moves bytes through the pipes, and returns how the process
@@ -189,8 +187,9 @@ impl<'a> RunningProcess<'a> {
         ];
         let open = watched
             .iter()
-            .filter_map(|(fd, events)| Some((fd.as_ref()?, *events)));
-        let mut fds: Vec<PollFd<'_>> = open.map(|(fd, events)| PollFd::new(fd, events)).collect();
+            .filter_map(|(fd, events)| Some(((*fd)?, *events)));
+        let fds = open.map(|(fd, events)| PollFd::from_borrowed_fd(fd, events));
+        let mut fds: Vec<PollFd<'_>> = fds.collect();
         let until = match self.pidfd {
             Some(_) => until,
             None => until.min(Instant::now() + TICK),
@@ -208,8 +207,7 @@ impl<'a> RunningProcess<'a> {
         if stderr {
             self.stderr.drain();
         }
-        let may_have_ended = exit || self.pidfd.is_none();
-        may_have_ended.then(|| self.ending())?
+        (exit || self.pidfd.is_none()).then(|| self.ending())?
     }
 
     /// How the process ended, if it has. It stays a zombie, so that the kernel cannot reuse its

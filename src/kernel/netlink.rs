@@ -19,10 +19,12 @@ use rtnetlink::LinkUnspec;
 
 use crate::cni::InterfaceName;
 
-use super::default_route::MAIN_TABLE;
-use super::{Address, DefaultRoute, Family, KernelError, Link, NetlinkError, PodLinks, PodNetns};
-use exchange::Kind;
+use super::default_route::{MAIN_TABLE, is_default};
+use super::{
+    Address, DefaultRoute, DeviceLinks, Family, KernelError, Link, NetlinkError, PodLinks, PodNetns,
+};
 pub use exchange::Netlink;
+use exchange::{FilteredMessage, Kind};
 
 /// The limit of the wait for one answer.
 ///
@@ -73,7 +75,7 @@ impl Netlink {
             };
         }
         let request = RouteNetlinkMessage::GetLink(message.build());
-        self.ask(request, kind, |answer| match answer {
+        self.ask(request, kind, |FilteredMessage(answer)| match answer {
             RouteNetlinkMessage::NewLink(link) => Some(Link::from(link)),
             _ => None,
         })
@@ -98,10 +100,8 @@ impl Netlink {
         message.header.kind = RouteType::Unicast;
         message.attributes.push(RouteAttribute::Table(MAIN_TABLE));
         let request = RouteNetlinkMessage::GetRoute(message);
-        let read = |answer| match answer {
-            RouteNetlinkMessage::NewRoute(route) => {
-                super::default_route::is_default(&route, family).then_some(route)
-            }
+        let read = |FilteredMessage(answer)| match answer {
+            RouteNetlinkMessage::NewRoute(route) => is_default(&route, family).then_some(route),
             _ => None,
         };
         let messages = match self.ask(request, Kind::List, read) {
@@ -112,16 +112,16 @@ impl Netlink {
             answer => answer.map_err(|failure| failure.about("listing default routes"))?,
         };
         let mut name = |index| Ok(self.link_at(index)?.map(|link| link.name));
-        let routes = messages.iter();
-        routes
-            .map(|message| DefaultRoute::read(message, family, &mut name))
-            .collect()
+        let routes = messages
+            .iter()
+            .map(|it| DefaultRoute::read(it, family, &mut name));
+        routes.collect()
     }
 
     /// Encodes a route with the current indices of its interfaces.
     fn describe(&mut self, route: &DefaultRoute) -> Result<RouteMessage, KernelError> {
         route.write(|name| {
-            let link = self.read_one(0, Some(name), || format!("reading interface {name:?}"))?;
+            let link = self.device_link(name)?;
             Ok(link.map(|link| link.index))
         })
     }
@@ -135,7 +135,7 @@ pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, Kern
     [Kind::One, Kind::List, Kind::Change].map(|kind| {
         let about = |failure: NetlinkError| failure.about("reading");
         exchange::read_piece(piece, kind, |Functions(functions)| Some(functions)).map_err(about)?;
-        let read = exchange::read_piece(piece, kind, |exchange::FilteredMessage(message)| {
+        let read = exchange::read_piece(piece, kind, |FilteredMessage(message)| {
             match message {
                 RouteNetlinkMessage::NewLink(link) => drop(Link::from(link)),
                 RouteNetlinkMessage::NewAddress(address) => drop(Address::read(address)),
@@ -146,8 +146,8 @@ pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, Kern
         });
         let routes = read.map_err(about)?;
         let routes = routes.iter().filter_map(|route| {
-            let is_of = |family: &Family| super::default_route::is_default(route, *family);
-            let family = Family::ALL.into_iter().find(is_of)?;
+            let mut families = Family::ALL.into_iter();
+            let family = families.find(|family| is_default(route, *family))?;
             let name = |index: u32| Ok(Some(format!("eth{index}")));
             Some(DefaultRoute::read(route, family, name))
         });
@@ -162,9 +162,7 @@ impl PodLinks for Netlink {
     }
 
     fn link(&mut self, name: &InterfaceName) -> Result<Option<Link>, KernelError> {
-        self.read_one(0, Some(name.as_str()), || {
-            format!("reading interface {name}")
-        })
+        self.device_link(name.as_str())
     }
 
     fn link_at(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
@@ -179,7 +177,7 @@ impl PodLinks for Netlink {
         let mut message = AddressMessage::default();
         message.header.index = index;
         let request = RouteNetlinkMessage::GetAddress(message);
-        let read = |answer| match answer {
+        let read = |FilteredMessage(answer)| match answer {
             // Kernels before 4.20 list the addresses of all interfaces.
             RouteNetlinkMessage::NewAddress(address) => {
                 Address::read(address).filter(|address| address.index == index)
@@ -202,12 +200,8 @@ impl PodLinks for Netlink {
 
     fn add_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
         let request = RouteNetlinkMessage::NewRoute(self.describe(route)?);
-        match self.act(request, Kind::Append) {
-            Err(failure) if !failure.is_errno(libc::EEXIST) => {
-                Err(failure.about(format!("adding route \"{route}\"")))
-            }
-            _ => Ok(()),
-        }
+        self.act(request, Kind::Append, Some(libc::EEXIST))
+            .map_err(|failure| failure.about(format!("adding route \"{route}\"")))
     }
 
     fn remove_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
@@ -217,11 +211,7 @@ impl PodLinks for Netlink {
             described => described?,
         };
         let request = RouteNetlinkMessage::DelRoute(message);
-        match self.act(request, Kind::Change) {
-            Err(failure) if !failure.is_errno(libc::ESRCH) => {
-                Err(failure.about(format!("removing route \"{route}\"")))
-            }
-            _ => Ok(()),
-        }
+        self.act(request, Kind::Change, Some(libc::ESRCH))
+            .map_err(|failure| failure.about(format!("removing route \"{route}\"")))
     }
 }

@@ -7,9 +7,11 @@ use nix::libc;
 use rtnetlink::LinkUnspec;
 
 use super::Netlink;
-use super::exchange::Kind;
+use super::exchange::{FilteredMessage, Kind};
 use crate::kernel::vf::Functions;
-use crate::kernel::{DeviceLinks, KernelError, Link, LinkChange, PodLinks, VfSetting, VfState};
+use crate::kernel::{
+    DefaultRoute, DeviceLinks, KernelError, Link, LinkChange, PodLinks, VfSetting, VfState,
+};
 
 /// The buffer for the description of a physical function. An attribute, such as the list of its
 /// virtual functions, has 64 KiB at most.
@@ -34,7 +36,7 @@ impl DeviceLinks for Netlink {
         let message = LinkUnspec::new_with_index(physical).append_extra_attribute(mask);
         let request = RouteNetlinkMessage::GetLink(message.build());
         self.reserve(DESCRIPTION);
-        let answer = self.ask_for(request, Kind::One, |Functions(functions)| Some(functions));
+        let answer = self.ask(request, Kind::One, |Functions(functions)| Some(functions));
         let action = || format!("reading the virtual functions of interface number {physical}");
         let answer = answer.map_err(|failure| failure.about(action()))?;
         Ok(answer.into_iter().flatten().collect())
@@ -49,48 +51,43 @@ impl DeviceLinks for Netlink {
         let message =
             LinkUnspec::new_with_index(physical).append_extra_attribute(setting.attribute(vf));
         let request = RouteNetlinkMessage::SetLink(message.build());
-        self.act(request, Kind::Change)
+        self.act(request, Kind::Change, None)
             .map_err(|failure| failure.about(format!("setting {setting} of VF {vf}")))
     }
 
     fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError> {
         let link = LinkUnspec::new_with_index(index);
         let (link, action) = match change {
-            LinkChange::Up => (link.up(), "cannot set it up".to_owned()),
-            LinkChange::Down => (link.down(), "cannot set it down".to_owned()),
-            LinkChange::Name(name) => (link.name(name), format!("cannot rename it to {name}")),
+            LinkChange::Up => (link.up(), "set it up".to_owned()),
+            LinkChange::Down => (link.down(), "set it down".to_owned()),
+            LinkChange::Name(name) => (link.name(name), format!("rename it to {name}")),
             LinkChange::Address(address) => (
                 link.address(address.clone()),
-                "cannot set its hardware address".to_owned(),
+                "set its hardware address".to_owned(),
             ),
-            LinkChange::Mtu(mtu) => (link.mtu(*mtu), format!("cannot set MTU {mtu}")),
-            LinkChange::Home(name) => (
-                link.setns_by_pid(std::process::id()).name(name),
-                format!("cannot move it to the host's namespace as {name}"),
-            ),
+            LinkChange::Mtu(mtu) => (link.mtu(*mtu), format!("set MTU {mtu}")),
+            LinkChange::Home(name) => {
+                let link = link.setns_by_pid(std::process::id()).name(name);
+                (link, format!("move it to the host's namespace as {name}"))
+            }
         };
         let request = RouteNetlinkMessage::SetLink(link.build());
-        match self.act(request, Kind::Change) {
-            Err(failure) if failure.is_errno(libc::ENODEV) && *change == LinkChange::Down => Ok(()),
-            outcome => outcome
-                .map_err(|failure| failure.about(format!("interface number {index}: {action}"))),
-        }
+        let done = (*change == LinkChange::Down).then_some(libc::ENODEV);
+        let action = || format!("interface number {index}: cannot {action}");
+        self.act(request, Kind::Change, done)
+            .map_err(|failure| failure.about(action()))
     }
 
     fn uplinks(&mut self) -> Result<Vec<String>, KernelError> {
         let routes = self.default_routes()?;
-        let mut names: Vec<String> = Vec::new();
-        for name in routes.iter().flat_map(|route| route.interfaces()) {
-            if !names.iter().any(|known| known == name) {
-                names.push(name.to_owned());
-            }
-        }
-        Ok(names)
+        let mut names: Vec<&str> = routes.iter().flat_map(DefaultRoute::interfaces).collect();
+        names.dedup();
+        Ok(names.into_iter().map(str::to_owned).collect())
     }
 
     fn addressed(&mut self) -> Result<Vec<u32>, KernelError> {
         let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
-        let read = |answer| match answer {
+        let read = |FilteredMessage(answer)| match answer {
             RouteNetlinkMessage::NewAddress(address) => {
                 let header = address.header;
                 let is_wide = matches!(header.scope, AddressScope::Universe | AddressScope::Site);
@@ -98,10 +95,7 @@ impl DeviceLinks for Netlink {
             }
             _ => None,
         };
-        let indices = self.ask(request, Kind::List, read);
-        let mut indices: Vec<u32> =
-            indices.map_err(|failure| failure.about("listing addresses"))?;
-        indices.dedup();
-        Ok(indices)
+        self.ask(request, Kind::List, read)
+            .map_err(|failure| failure.about("listing addresses"))
     }
 }

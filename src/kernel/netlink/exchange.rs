@@ -114,17 +114,7 @@ impl Netlink {
     }
 
     /// Sends a request and collects what `read` returns for each message of the answer.
-    pub(super) fn ask<T>(
-        &mut self,
-        request: RouteNetlinkMessage,
-        kind: Kind,
-        read: impl Fn(RouteNetlinkMessage) -> Option<T>,
-    ) -> Result<Vec<T>, NetlinkError> {
-        self.ask_for(request, kind, |FilteredMessage(message)| read(message))
-    }
-
-    /// As [`Self::ask`], with messages parsed as `M`.
-    pub(super) fn ask_for<M, T>(
+    pub(super) fn ask<M, T>(
         &mut self,
         request: RouteNetlinkMessage,
         kind: Kind,
@@ -143,13 +133,17 @@ impl Netlink {
         Err(NetlinkError::Unsteady(ATTEMPTS))
     }
 
-    /// Sends a request whose answer is only an acknowledgement.
+    /// Sends a request whose answer is only an acknowledgement. A refusal with `done` is one too.
     pub(super) fn act(
         &mut self,
         request: RouteNetlinkMessage,
         kind: Kind,
+        done: Option<i32>,
     ) -> Result<(), NetlinkError> {
-        self.ask(request, kind, |_| Some(())).map(|_| ())
+        match self.ask(request, kind, |FilteredMessage(_)| Some(())) {
+            Err(failure) if done.is_some_and(|number| failure.is_errno(number)) => Ok(()),
+            answer => answer.map(drop),
+        }
     }
 
     /// Sends a request with a new sequence number.

@@ -22,7 +22,9 @@ fn a_late_answer_is_not_taken_for_the_next_one() {
     let mut netlink = netlink(Duration::from_secs(5));
     let forsaken = netlink.send(&mut NetlinkMessage::from(link("no-such-link")), Kind::One);
     forsaken.unwrap();
-    let answer = netlink.ask(link("lo"), Kind::One, Some).unwrap();
+    let answer = netlink
+        .ask(link("lo"), Kind::One, |FilteredMessage(it)| Some(it))
+        .unwrap();
     let [RouteNetlinkMessage::NewLink(lo)] = answer.as_slice() else {
         panic!("{answer:?}");
     };
