@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process};
 
 use jackfield::cni::Verb;
-use jackfield::cni::{CniArgs, ContainerId, InterfaceName, PluginType};
-use jackfield::delegate::{DelegateCall, DelegateExec, Depth, Ours, Processes, find};
+use jackfield::cni::{CapabilityArgs, CniArgs, ContainerId, InterfaceName, PluginType};
+use jackfield::delegate::{DelegateCall, DelegateExec, Depth, Ours, Parameters, Processes, find};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -52,6 +52,7 @@ fn measure(dir: &PathBuf) -> Result<(), Failure> {
     let processes = Processes::new(Depth::parse(None)?);
 
     let (mut bare, mut ours) = (Vec::with_capacity(CALLS), Vec::with_capacity(CALLS));
+    let capability_args = CapabilityArgs::new();
     for _ in 0..CALLS {
         let start = Instant::now();
         let mut child = Command::new(binary.path())
@@ -75,10 +76,15 @@ fn measure(dir: &PathBuf) -> Result<(), Failure> {
         processes.exec(&DelegateCall {
             verb: Verb::Add,
             binary: &binary,
-            container_id: Some(&container_id),
-            netns: Some("/run/netns/pod"),
-            ifname: Some(&ifname),
-            args: &args,
+            attachment: Some(&Parameters {
+                container_id: &container_id,
+                netns: Some("/run/netns/pod"),
+                ifname: &ifname,
+                args: &args,
+                capability_args: &capability_args,
+                cni_args: None,
+                inject: &[],
+            }),
             cni_path: "/opt/cni/bin",
             stdin: CONFIG,
             deadline: start + Duration::from_secs(60),

@@ -27,8 +27,8 @@ mod remedy;
 mod search;
 
 pub use binaries::Binaries;
-pub use call::{DelegateCall, DelegateExec};
-pub use chain::{Chain, ChainError, ChainErrors, Parameters, Ran, Time};
+pub use call::{DelegateCall, DelegateExec, Parameters};
+pub use chain::{Chain, ChainError, ChainErrors, Ran, Time};
 pub use depth::{DEPTH_VARIABLE, Depth, DepthError, MAX_DEPTH};
 pub use error::{DelegateError, LastLine};
 pub use processes::Processes;

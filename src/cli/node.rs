@@ -71,7 +71,7 @@ pub(super) fn status(args: &StatusArgs) -> Result<ExitCode, CommandError> {
     let ready = ready?;
     let plugins = match ready.asked {
         Some(Ran::All) => "its plugins say so too",
-        Some(Ran::TooOld | Ran::Disabled) => "its plugins have no STATUS before cniVersion 1.1.0",
+        Some(Ran::None) => "its plugins have no STATUS before cniVersion 1.1.0",
         None => "its plugins are not asked, since only the agent knows them",
     };
     print([format!(

@@ -136,7 +136,7 @@ pub fn auxiliary_chain(
         return Ok(None);
     }
     let text = serde_json::json!({
-        "cniVersion": version,
+        "cniVersion": version.as_str(),
         "name": name,
         "plugins": [],
     });

@@ -30,13 +30,6 @@ impl Error {
         }
     }
 
-    /// Sets the details.
-    #[must_use]
-    pub fn with_details(mut self, details: impl Into<String>) -> Self {
-        self.details = details.into();
-        self
-    }
-
     /// The document for stdout: one object on one line, with line breaks in its texts escaped.
     #[must_use]
     pub fn to_json(&self, version: Version) -> String {
@@ -95,11 +88,18 @@ mod tests {
 
     use super::*;
 
+    fn with_details(error: Error) -> Error {
+        let details = "details".to_owned();
+        Error { details, ..error }
+    }
+
     // clause: CNI-1.1.0 §5 Error: cniVersion, code, msg, details
     #[test]
     fn the_document_has_the_specified_keys() {
-        let error = Error::new(code::INVALID_NETWORK_CONFIG, "Invalid Configuration")
-            .with_details("Network 192.168.0.0/31 too small to allocate from.");
+        let error = Error {
+            details: "Network 192.168.0.0/31 too small to allocate from.".to_owned(),
+            ..Error::new(code::INVALID_NETWORK_CONFIG, "Invalid Configuration")
+        };
         assert_eq!(
             error.to_json(Version::V1_1_0),
             r#"{"cniVersion":"1.1.0","code":7,"msg":"Invalid Configuration","details":"Network 192.168.0.0/31 too small to allocate from."}"#
@@ -130,7 +130,7 @@ mod tests {
             "code 7 (invalid network configuration) without a message"
         );
         assert_eq!(text(102), "code 102 without a message");
-        assert_eq!(Error::new(7, "").with_details("d").to_string(), "d");
+        assert_eq!(with_details(Error::new(7, "")).to_string(), "details");
     }
 
     #[test]
@@ -148,8 +148,8 @@ mod tests {
             (r#"{"msg":"no code"}"#, Some(Error::new(0, "no code"))),
             (r#"{"code":"7","msg":"text"}"#, Some(Error::new(0, "text"))),
             (
-                r#"{"code":7,"msg":"a","details":"b","more":[1]}"#,
-                Some(Error::new(7, "a").with_details("b")),
+                r#"{"code":7,"msg":"a","details":"details","more":[1]}"#,
+                Some(with_details(Error::new(7, "a"))),
             ),
             ("{}", None),
             ("", None),

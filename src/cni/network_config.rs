@@ -59,12 +59,9 @@ impl NetworkConfig {
 
     fn read(raw: &str) -> Result<Self, NetworkConfigError> {
         let object: RawObject = serde_json::from_str(raw).map_err(JsonError::from)?;
-        let name = match object.read::<String>("name")? {
-            Some(text) if !text.is_empty() => Some(text.parse().map_err(NetworkConfigError::Name)?),
-            _ => None,
-        };
+        let name = object.read_text("name")?.map(|text| text.parse());
         Ok(Self {
-            name,
+            name: name.transpose().map_err(NetworkConfigError::Name)?,
             version: version(&object)?,
             disable_check: flag(&object, "disableCheck")?,
             disable_gc: flag(&object, "disableGC")?,
@@ -77,15 +74,6 @@ impl NetworkConfig {
     #[must_use]
     pub fn name(&self) -> Option<&NetworkName> {
         self.name.as_ref()
-    }
-
-    /// Gives the configuration a name, whether or not it has one (NPWG 1.3 §3.4.2).
-    ///
-    /// [`Self::raw`] does not change.
-    #[must_use]
-    pub fn with_name(mut self, name: NetworkName) -> Self {
-        self.name = Some(name);
-        self
     }
 
     /// The protocol version for the plugins: see [`Version::negotiate`].
@@ -120,7 +108,7 @@ impl NetworkConfig {
         plugins.any(|plugin| plugin.declares(capability))
     }
 
-    /// The text that the configuration was read from, without the name of [`Self::with_name`].
+    /// The text that the configuration was read from.
     #[must_use]
     pub fn raw(&self) -> &str {
         &self.raw

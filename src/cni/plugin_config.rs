@@ -28,10 +28,8 @@ impl PluginConfig {
     /// [`PluginConfigError`] when `type` is missing, when `type` or `ipam.type` is not the name of a
     /// binary, or when `capabilities` is not an object of booleans.
     pub fn new(body: RawObject) -> Result<Self, PluginConfigError> {
-        let plugin_type = match body.read::<String>("type")? {
-            Some(text) if !text.is_empty() => text.parse().map_err(PluginConfigError::Type)?,
-            _ => return Err(PluginConfigError::NoType),
-        };
+        let plugin_type = body.read_text("type")?.ok_or(PluginConfigError::NoType)?;
+        let plugin_type = plugin_type.parse().map_err(PluginConfigError::Type)?;
         let mut capabilities: Vec<Box<str>> = Vec::new();
         if let Some(declared) = body.read::<RawObject>("capabilities")? {
             let mut seen = HashSet::new();
@@ -90,13 +88,11 @@ fn ipam_type(body: &RawObject) -> Result<Option<PluginType>, PluginConfigError> 
     let Ok(Some(ipam)) = body.read::<RawObject>("ipam") else {
         return Ok(None);
     };
-    match ipam.read::<String>("type") {
-        Ok(Some(text)) if !text.is_empty() => {
-            text.parse().map(Some).map_err(PluginConfigError::IpamType)
-        }
-        Ok(_) => Ok(None),
-        Err(error) => Err(error.inside("ipam").into()),
-    }
+    let name = ipam
+        .read_text("type")
+        .map_err(|error| error.inside("ipam"))?;
+    let name = name.map(|text| text.parse()).transpose();
+    name.map_err(PluginConfigError::IpamType)
 }
 
 /// Reads the boolean of a key; `null` is `false`.

@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use serde_json::value::RawValue;
+
 use super::error::DelegateError;
 use super::search::Binary;
 use crate::cni::Verb;
-use crate::cni::{CniArgs, ContainerId, InterfaceName};
+use crate::cni::{CapabilityArgs, CniArgs, ContainerId, InterfaceName, RawObject};
 
 /// The parameters of one call of a plugin: CNI 1.1.0 §2.
 #[derive(Clone, Copy, Debug)]
@@ -14,20 +16,33 @@ pub struct DelegateCall<'a> {
     pub verb: Verb,
     /// The plugin's binary.
     pub binary: &'a Binary,
-    /// The sandbox; `None` for GC, STATUS and VERSION.
-    pub container_id: Option<&'a ContainerId>,
-    /// The path of the sandbox's network namespace; a DEL may have none.
-    pub netns: Option<&'a str>,
-    /// The interface; `None` for GC, STATUS and VERSION.
-    pub ifname: Option<&'a InterfaceName>,
-    /// `CNI_ARGS`.
-    pub args: &'a CniArgs,
+    /// The attachment of ADD, DEL and CHECK; `None` for the other verbs.
+    pub attachment: Option<&'a Parameters<'a>>,
     /// `CNI_PATH`, in which the plugin finds its own delegates, such as IPAM plugins.
     pub cni_path: &'a str,
     /// The plugin's configuration.
     pub stdin: &'a str,
     /// The time after which the plugin and all its children are killed.
     pub deadline: Instant,
+}
+
+/// The parameters of ADD, DEL and CHECK: CNI 1.1.0 §3 "Attachment Parameters".
+#[derive(Clone, Copy, Debug)]
+pub struct Parameters<'a> {
+    /// The sandbox.
+    pub container_id: &'a ContainerId,
+    /// The path of the sandbox's network namespace; a DEL may have none.
+    pub netns: Option<&'a str>,
+    /// The interface in the sandbox.
+    pub ifname: &'a InterfaceName,
+    /// `CNI_ARGS`.
+    pub args: &'a CniArgs,
+    /// The values of capabilities.
+    pub capability_args: &'a CapabilityArgs,
+    /// The pod's `cni-args`.
+    pub cni_args: Option<&'a RawObject>,
+    /// Top-level keys that every plugin gets.
+    pub inject: &'a [(String, Box<RawValue>)],
 }
 
 /// Executes plugins: [`Processes`](super::Processes) does, tests use lists of answers.

@@ -5,15 +5,13 @@ mod time;
 
 use std::time::Instant;
 
-use serde_json::value::RawValue;
-
 use super::binaries::Binaries;
-use super::call::{DelegateCall, DelegateExec};
+use super::call::{DelegateCall, DelegateExec, Parameters};
 use super::error::DelegateError;
 use crate::cni::Verb;
 use crate::cni::{
-    self, CapabilityArgs, CniArgs, CniResult, ContainerId, InterfaceName, Invocation,
-    NetworkConfig, NetworkName, PluginConfig, RawObject, ValidAttachment,
+    self, CapabilityArgs, CniResult, Invocation, NetworkConfig, NetworkName, PluginConfig,
+    ValidAttachment,
 };
 
 pub use error::{ChainError, ChainErrors};
@@ -34,34 +32,14 @@ pub struct Chain<'a> {
     pub time: Time,
 }
 
-/// The parameters of ADD, DEL and CHECK: CNI 1.1.0 §3 "Attachment Parameters".
-#[derive(Clone, Copy, Debug)]
-pub struct Parameters<'a> {
-    /// The sandbox.
-    pub container_id: &'a ContainerId,
-    /// The path of the sandbox's network namespace; a DEL may have none.
-    pub netns: Option<&'a str>,
-    /// The interface in the sandbox.
-    pub ifname: &'a InterfaceName,
-    /// `CNI_ARGS`.
-    pub args: &'a CniArgs,
-    /// The values of capabilities.
-    pub capability_args: &'a CapabilityArgs,
-    /// The pod's `cni-args`.
-    pub cni_args: Option<&'a RawObject>,
-    /// Top-level keys that every plugin gets.
-    pub inject: &'a [(String, Box<RawValue>)],
-}
-
 /// Whether the plugins of a chain were called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ran {
     /// All plugins were called and succeeded.
     All,
-    /// No plugin was called, since the configuration's version does not have the verb.
-    TooOld,
-    /// No plugin was called, since the configuration disables the verb.
-    Disabled,
+    /// No plugin was called, since the configuration disables the verb, or its version does not have
+    /// the verb.
+    None,
 }
 
 /// The object of a call.
@@ -171,11 +149,8 @@ impl<'c> Chain<'c> {
         parameters: &Parameters<'_>,
         result: Option<&CniResult>,
     ) -> Result<Ran, ChainError> {
-        if !self.config.version().has_check() {
-            return Ok(Ran::TooOld);
-        }
-        if self.config.disable_check() {
-            return Ok(Ran::Disabled);
+        if !self.config.version().has_check() || self.config.disable_check() {
+            return Ok(Ran::None);
         }
         self.call_each(exec, Verb::Check, Scope::Attachment(parameters, result))
     }
@@ -191,11 +166,8 @@ impl<'c> Chain<'c> {
         exec: &dyn DelegateExec,
         valid: &[ValidAttachment],
     ) -> Result<Ran, ChainErrors> {
-        if !self.config.version().has_gc() {
-            return Ok(Ran::TooOld);
-        }
-        if self.config.disable_gc() {
-            return Ok(Ran::Disabled);
+        if !self.config.version().has_gc() || self.config.disable_gc() {
+            return Ok(Ran::None);
         }
         let steps = self.steps();
         let plugins = steps.len();
@@ -214,7 +186,7 @@ impl<'c> Chain<'c> {
     /// The error of the first plugin that is not ready.
     pub fn status(&self, exec: &dyn DelegateExec) -> Result<Ran, ChainError> {
         if !self.config.version().has_status() {
-            return Ok(Ran::TooOld);
+            return Ok(Ran::None);
         }
         self.call_each(exec, Verb::Status, Scope::Network(None))
     }
@@ -260,7 +232,7 @@ impl<'c> Chain<'c> {
         deadline: Instant,
         scope: Scope<'_>,
     ) -> Result<Vec<u8>, DelegateError> {
-        let (parameters, prev_result, valid_attachments) = match scope {
+        let (attachment, prev_result, valid_attachments) = match scope {
             Scope::Attachment(_, None) if verb == Verb::Check => {
                 return Err(DelegateError::NoResult);
             }
@@ -268,23 +240,20 @@ impl<'c> Chain<'c> {
             Scope::Network(valid) => (None, None, valid),
         };
         let binary = self.binaries.get(step.place, step.plugin.plugin_type())?;
-        let (none, no_args) = (CapabilityArgs::new(), CniArgs::default());
+        let no_args = CapabilityArgs::new();
         let stdin = step.plugin.request(&Invocation {
             name: self.name,
             version: self.config.version(),
             prev_result,
-            capability_args: parameters.map_or(&none, |common| common.capability_args),
-            cni_args: parameters.and_then(|common| common.cni_args),
-            inject: parameters.map_or(&[], |common| common.inject),
+            capability_args: attachment.map_or(&no_args, |it| it.capability_args),
+            cni_args: attachment.and_then(|it| it.cni_args),
+            inject: attachment.map_or(&[], |it| it.inject),
             valid_attachments,
         })?;
         exec.exec(&DelegateCall {
             verb,
             binary,
-            container_id: parameters.map(|common| common.container_id),
-            netns: parameters.and_then(|common| common.netns),
-            ifname: parameters.map(|common| common.ifname),
-            args: parameters.map_or(&no_args, |common| common.args),
+            attachment,
             cni_path: self.cni_path,
             stdin: &stdin,
             deadline,

@@ -37,19 +37,15 @@ impl Environment {
         let mut command = Command::new(call.binary.path());
         command
             .env_clear()
-            .envs(self.0.iter().map(|(name, value)| (name, value)));
-        command
+            .envs(self.0.iter().map(|(name, value)| (name, value)))
             .env("CNI_COMMAND", call.verb.as_str())
             .env("CNI_PATH", call.cni_path);
-        if call.verb.has_attachment() {
+        if let Some(attachment) = call.attachment {
             command
-                .env(
-                    "CNI_CONTAINERID",
-                    call.container_id.map_or("", |id| id.as_str()),
-                )
-                .env("CNI_NETNS", call.netns.unwrap_or_default())
-                .env("CNI_IFNAME", call.ifname.map_or("", |name| name.as_str()))
-                .env("CNI_ARGS", call.args.to_string());
+                .env("CNI_CONTAINERID", attachment.container_id.as_str())
+                .env("CNI_NETNS", attachment.netns.unwrap_or_default())
+                .env("CNI_IFNAME", attachment.ifname.as_str())
+                .env("CNI_ARGS", attachment.args.to_string());
         }
         command
     }

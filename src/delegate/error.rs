@@ -89,12 +89,6 @@ pub enum DelegateError {
 }
 
 impl DelegateError {
-    /// Whether the plugin was not called because the journal has no result of its ADD.
-    #[must_use]
-    pub fn is_of_record(&self) -> bool {
-        matches!(self, Self::NoResult)
-    }
-
     /// The plugin's own error, whose codes 11, 50 and 51 are passed on unchanged (CNI 1.1.0 §2
     /// "STATUS", §5 "Error").
     #[must_use]

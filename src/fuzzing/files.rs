@@ -130,12 +130,7 @@ pub(super) fn installation(bytes: &[u8]) -> Option<()> {
     }
     let from = FromMultus {
         dry_run: true,
-        force: false,
-        pods_alone: false,
-        back: false,
-        node: String::new(),
-        cni_path: String::new(),
-        daemon_conf: None,
+        ..FromMultus::default()
     };
     if let Some(takeover) = accepted(takeover::read(&paths, &from, None)) {
         let remarks = takeover.remarks.iter();

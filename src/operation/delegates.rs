@@ -73,7 +73,7 @@ impl<'a> Delegates<'a> {
             .chain()
             .check(self.context.host.exec, &self.parameters(), result)
         {
-            Ok(Ran::All | Ran::TooOld | Ran::Disabled) => Ok(()),
+            Ok(Ran::All | Ran::None) => Ok(()),
             Err(error) if has_no_check(&error.cause) => {
                 self.context.note(Note::NoCheck {
                     place: self.attachment.place(),

@@ -217,7 +217,7 @@ fn forward(
             Ok(Ran::All) => collected
                 .networks
                 .push((network.label.clone(), valid.len())),
-            Ok(Ran::TooOld | Ran::Disabled) => {}
+            Ok(Ran::None) => {}
             Err(failure) => failures.push(failure),
         }
     }

@@ -27,7 +27,7 @@ use crate::cni::RawObject;
 const DAEMON_CONF: &str = "multus.d/daemon-config.json";
 
 /// How to take over.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct FromMultus {
     /// Rehearse, and change nothing.
     pub dry_run: bool,

@@ -102,6 +102,15 @@ impl RawObject {
         self.get(key).map(|value| read(key, value)).transpose()
     }
 
+    /// The value of a key as a string; `None` when it is empty, `null` or missing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    pub(crate) fn read_text(&self, key: &str) -> Result<Option<String>, JsonError> {
+        Ok(self.read(key)?.filter(|text: &String| !text.is_empty()))
+    }
+
     /// Sets the value of a key, in its place if the object has the key, otherwise at the end.
     ///
     /// The spelling of the key must match exactly. Call [`Self::remove`] first if a delegate would

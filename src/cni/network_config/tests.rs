@@ -39,17 +39,14 @@ fn a_list_is_read_and_gives_itself_back() {
 }
 
 // clause: NPWG-1.3 §3.2.1: a definition may hold the configuration of one plugin
-// clause: NPWG-1.3 §3.4.2: a name that is omitted is added
 #[test]
-fn a_single_plugin_is_a_chain_of_one_and_can_be_named() {
+fn a_single_plugin_is_a_chain_of_one() {
     let text = r#"{"cniVersion":"0.3.0","type":"awesome-plugin"}"#;
     let single = config(text);
     assert_eq!(single.name(), None);
     assert_eq!(single.version(), Version::V0_3_0);
     assert_eq!(single.plugins().len(), 1);
-    let named = single.with_name("a-bridge-network".parse().unwrap());
-    assert_eq!(named.name().unwrap().as_str(), "a-bridge-network");
-    assert_eq!(named.raw(), text);
+    assert_eq!(single.raw(), text);
 }
 
 #[test]

@@ -64,12 +64,12 @@ fn legacy(object: &RawObject) -> Result<CniResult, JsonError> {
 
 fn interface(object: &RawObject) -> Result<Interface, JsonError> {
     Ok(Interface {
-        name: text(object, "name")?.unwrap_or_default(),
-        mac: text(object, "mac")?,
+        name: object.read_text("name")?.unwrap_or_default(),
+        mac: object.read_text("mac")?,
         mtu: object.read("mtu")?,
-        sandbox: text(object, "sandbox")?,
-        socket_path: text(object, "socketPath")?,
-        pci_id: text(object, "pciID")?,
+        sandbox: object.read_text("sandbox")?,
+        socket_path: object.read_text("socketPath")?,
+        pci_id: object.read_text("pciID")?,
     })
 }
 
@@ -102,7 +102,7 @@ fn dns(object: &RawObject) -> Result<Option<Dns>, JsonError> {
     let strings = |key| Ok::<_, JsonError>(object.read::<Vec<String>>(key)?.unwrap_or_default());
     let dns = Dns {
         nameservers: strings("nameservers")?,
-        domain: text(&object, "domain")?,
+        domain: object.read_text("domain")?,
         search: strings("search")?,
         options: strings("options")?,
     };
@@ -122,11 +122,6 @@ fn list<T>(
         .collect()
 }
 
-/// A string; `None` when it is empty.
-fn text(object: &RawObject, key: &str) -> Result<Option<String>, JsonError> {
-    Ok(object.read::<String>(key)?.filter(|text| !text.is_empty()))
-}
-
 fn required(object: &RawObject, key: &str) -> Result<IpNet, JsonError> {
     const EXPECTED: &str = "expected an address with a prefix length, as in 192.0.2.1/24";
     let Some(raw) = object.get(key) else {
@@ -140,7 +135,7 @@ fn required(object: &RawObject, key: &str) -> Result<IpNet, JsonError> {
 
 fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {
     const EXPECTED: &str = "expected an IPv4 or IPv6 address";
-    let Some(text) = text(object, key)? else {
+    let Some(text) = object.read_text(key)? else {
         return Ok(None);
     };
     let invalid = |_| JsonError::key(key, &format!("{text:?}"), EXPECTED);

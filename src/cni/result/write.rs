@@ -41,7 +41,7 @@ impl Serialize for In<'_, CniResult> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(version, result) = *self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("cniVersion", &version)?;
+        map.serialize_entry("cniVersion", version.as_str())?;
         if version.has_legacy_result() {
             option(&mut map, "ip4", LegacyIp::of_family(true, result, version))?;
             option(&mut map, "ip6", LegacyIp::of_family(false, result, version))?;

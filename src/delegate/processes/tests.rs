@@ -13,9 +13,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::cni::Verb;
-use crate::cni::{CniArgs, PluginType};
+use crate::cni::{CapabilityArgs, CniArgs, PluginType};
 use crate::delegate::process::{ORPHAN_GRACE, TERM_GRACE};
-use crate::delegate::{Binary, Ours, find};
+use crate::delegate::{Binary, Ours, Parameters, find};
 
 /// Longer than any answer takes on a busy machine.
 const LONG: Duration = Duration::from_secs(20);
@@ -50,13 +50,19 @@ impl Plugin {
     }
 
     fn exec(&self, verb: Verb, stdin: &str, time: Duration) -> Result<String, DelegateError> {
+        let parameters = Parameters {
+            container_id: &"pod-1".parse().unwrap(),
+            netns: None,
+            ifname: &"net1".parse().unwrap(),
+            args: &CniArgs::parse("A=1;B=2").unwrap(),
+            capability_args: &CapabilityArgs::new(),
+            cni_args: None,
+            inject: &[],
+        };
         let answer = Processes::new(Depth::parse(None).unwrap()).exec(&DelegateCall {
             verb,
             binary: &self.binary,
-            container_id: Some(&"pod-1".parse().unwrap()),
-            netns: None,
-            ifname: Some(&"net1".parse().unwrap()),
-            args: &CniArgs::parse("A=1;B=2").unwrap(),
+            attachment: verb.has_attachment().then_some(&parameters),
             cni_path: "/opt/cni/bin:/usr/lib/cni",
             stdin,
             deadline: Instant::now() + time,

@@ -35,7 +35,9 @@ impl Failure {
             | Failure::Incomplete { .. } => code::JOURNAL,
             Failure::Delegates { .. } => code::DELEGATE,
             Failure::Result(_) => code::INCOMPATIBLE_VERSION,
-            Failure::Delegate { cause, .. } if cause.cause.is_of_record() => code::JOURNAL,
+            Failure::Delegate { cause, .. } if matches!(cause.cause, DelegateError::NoResult) => {
+                code::JOURNAL
+            }
             Failure::Delegate { cause, .. }
                 if matches!(cause.cause, DelegateError::NoRoom { .. }) =>
             {
