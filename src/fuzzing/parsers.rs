@@ -64,7 +64,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cni/invocation.rs", "read_list", By("node-config")),
     ("src/cni/json.rs", "check read", By("json")),
     ("src/cni/json/keys.rs", "name", By("json")),
-    ("src/cni/json/raw_object.rs", "parse parse_configuration parse_stdin read", By("json")),
+    ("src/cni/json/raw_object.rs", "parse parse_configuration parse_stdin parse_unambiguous read read_text", By("json")),
     ("src/cni/names.rs", "from_str", By("words")),
     ("src/cni/network_config.rs", "parse read", By("network-config")),
     ("src/cni/result.rs", "parse", By("plugin-answer")),

@@ -67,7 +67,7 @@ pub enum InvalidValue {
 /// An error of the JSON parser.
 ///
 /// Its text is cut, since the parser quotes the whole value that it refused. Two errors are equal
-/// if their texts are.
+/// if they are of the same category and at the same position.
 #[derive(Clone, Debug)]
 pub struct ParserError(Arc<serde_json::Error>);
 
@@ -138,7 +138,8 @@ impl From<serde_json::Error> for ParserError {
 
 impl PartialEq for ParserError {
     fn eq(&self, other: &Self) -> bool {
-        self.0.to_string() == other.0.to_string()
+        let key = |error: &Self| (error.0.classify(), error.0.line(), error.0.column());
+        key(self) == key(other)
     }
 }
 

@@ -95,7 +95,10 @@ impl DeviceLinks for Netlink {
             }
             _ => None,
         };
-        self.ask(request, Kind::List, read)
-            .map_err(|failure| failure.about("listing addresses"))
+        let indices = self.ask(request, Kind::List, read);
+        let mut indices = indices.map_err(|failure| failure.about("listing addresses"))?;
+        // The kernel lists the addresses of one link in a row, which may be thousands.
+        indices.dedup();
+        Ok(indices)
     }
 }
