@@ -1,24 +1,155 @@
-//! The node's network hardware as a picture: a band per NUMA node, a card per physical function, a
-//! box per virtual one, with the pod that has it.
-//!
-//! ```text
-//! inventory, usage ──▶ model ──▶ layout ──▶ tile ──▶ canvas
-//! ```
+//! The node's network hardware as a picture. A wide box per physical function, below it a grid of
+//! boxes of one size, one per other device, each with the pod that has it.
 
 use device_info::Inventory;
 
-use super::usage::Usage;
+use super::usage::{DriverKind, Owner, Usage, User};
+use model::Device;
+use svg::{Area, BOLD, FAINT, HEADING, PLAIN, Svg, TITLE};
 
-mod canvas;
-mod layout;
-mod legend;
 mod model;
-mod palette;
-mod tile;
+mod svg;
+
+/// The margin of the picture, in pixels as all lengths.
+const MARGIN: usize = 40;
+/// The width of a box in the grid.
+const WIDTH: usize = 176;
+/// The height of every box.
+const HEIGHT: usize = 80;
+/// Between two boxes.
+const GAP: usize = 8;
+/// The height of a heading.
+const HEAD: usize = 44;
+/// The top of the legend.
+const LEGEND: usize = 104;
+/// The fewest columns: the legend has to fit.
+const FEWEST_COLUMNS: usize = 7;
 
 /// The picture of the node of this name, as SVG.
 pub(super) fn picture(node: &str, inventory: &Inventory, usage: &Usage) -> String {
-    layout::draw(&model::Node::of(node, inventory, usage))
+    let title = format!("Network hardware of {node}");
+    let groups = model::groups(inventory, usage);
+    // So many columns make a page of the shape of a slide.
+    let boxes: usize = groups.iter().map(|group| group.devices.len()).sum();
+    let columns = ((boxes * 3 / 4).isqrt() + 1).max(FEWEST_COLUMNS);
+    let width = columns * (WIDTH + GAP) - GAP;
+    let mut svg = Svg::default();
+    svg.text((MARGIN, 62), width, TITLE, &title);
+    svg.text(
+        (MARGIN, 88),
+        width,
+        FAINT,
+        &model::summary(inventory, usage),
+    );
+    legend(&mut svg);
+    let mut y = LEGEND + HEAD;
+    for group in &groups {
+        let (base_line, half) = (y + HEAD - 12, width / 2);
+        svg.text((MARGIN, base_line), half, HEADING, &group.heading);
+        y += HEAD;
+        if let Some(physical) = &group.physical {
+            svg.text((MARGIN + half, base_line), half, FAINT, &physical.name);
+            draw(&mut svg, physical, (MARGIN, y), width);
+            y += HEIGHT + GAP;
+        }
+        for (number, device) in group.devices.iter().enumerate() {
+            let x = MARGIN + number % columns * (WIDTH + GAP);
+            let row = number / columns;
+            draw(&mut svg, device, (x, y + row * (HEIGHT + GAP)), WIDTH);
+        }
+        y += group.devices.len().div_ceil(columns) * (HEIGHT + GAP);
+    }
+    svg.finish(width + 2 * MARGIN, y + MARGIN, &title)
+}
+
+/// Draws what the colours mean: the stripe shows the driver of a device, the fill whether a pod has
+/// it.
+fn legend(svg: &mut Svg) {
+    let user = User::default();
+    let meanings = [
+        (DriverKind::Kernel, Owner::Free, "kernel driver"),
+        (DriverKind::Program, Owner::Free, "user space (VFIO)"),
+        (DriverKind::Vdpa, Owner::Free, "vDPA"),
+        (DriverKind::Nothing, Owner::Free, "no driver"),
+        (DriverKind::Kernel, Owner::Free, "free"),
+        (DriverKind::Kernel, Owner::Pod(&user), "in a pod"),
+        (
+            DriverKind::Kernel,
+            Owner::Orphan,
+            "orphan: neither in a pod nor on the host",
+        ),
+    ];
+    let mut x = MARGIN;
+    for (driven, owner, meaning) in meanings {
+        let sample = Area {
+            x,
+            y: LEGEND,
+            width: 30,
+            height: 22,
+        };
+        frame(svg, sample, driven, owner);
+        let width = 7 * meaning.len();
+        svg.text((x + 38, LEGEND + 16), width, PLAIN, meaning);
+        x += 38 + width + 24;
+    }
+}
+
+/// Draws the box of a device: what it is, who has it, where the pod or the host sees it, and what
+/// belongs to it. The mouse shows all of it.
+fn draw(svg: &mut Svg, device: &Device<'_>, (x, y): (usize, usize), width: usize) {
+    let (owner, used_as) = match device.owner {
+        Owner::Pod(user) => {
+            let used_as = format!("{} ({})", user.interface, user.network);
+            (user.name(), Some(used_as))
+        }
+        Owner::Orphan => ("orphan", None),
+        Owner::Free => ("free", None),
+    };
+    let mut facts = used_as.iter().chain(&device.facts).map(String::as_str);
+    let seen = facts.next().unwrap_or_default();
+    let more = facts.collect::<Vec<_>>().join(" · ");
+    let lines = [
+        (BOLD, device.label.as_str()),
+        (PLAIN, owner),
+        (FAINT, seen),
+        (FAINT, &more),
+    ];
+    let title = lines.map(|(_, line)| line).join(" · ");
+    svg.open(&device.id, &format!("{title} · {}", device.name));
+    let area = Area {
+        x,
+        y,
+        width,
+        height: HEIGHT,
+    };
+    frame(svg, area, device.driven, device.owner);
+    for (number, (look, line)) in lines.into_iter().enumerate() {
+        svg.text((x + 17, y + 19 + number * 17), width - 23, look, line);
+    }
+    svg.close();
+}
+
+/// Draws the background of a box, and the stripe for the driver.
+fn frame(svg: &mut Svg, area: Area, driven: DriverKind, owner: Owner<'_>) {
+    let (stripe, fill, line) = match driven {
+        DriverKind::Kernel => ("#2563eb", "#dbeafe", "#93b4ec"),
+        DriverKind::Program => ("#9333ea", "#f3e8ff", "#cfaaf0"),
+        DriverKind::Vdpa => ("#0d9488", "#ccfbf1", "#7cc7bf"),
+        DriverKind::Nothing => ("#94a3b8", "#e2e8f0", "#94a3b8"),
+    };
+    let (fill, line) = match owner {
+        Owner::Pod(_) => (fill, line),
+        Owner::Orphan => ("#fee2e2", "#dc2626"),
+        Owner::Free => ("#ffffff", "#cbd5e1"),
+    };
+    svg.rect(area, fill, line);
+    let stripe_area = Area {
+        x: area.x + 5,
+        y: area.y + 5,
+        width: 5,
+        height: area.height - 10,
+    };
+    svg.rect(stripe_area, stripe, "none");
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(super) struct Usage {
 }
 
 /// A device of a pod.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct User {
     /// The device: an address, or a name on its bus.
     pub(super) device: String,
@@ -52,9 +52,10 @@ impl User {
 }
 
 /// The owner of a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Owner<'a> {
     /// The device has no owner.
+    #[default]
     Free,
     /// The device is a pod's.
     Pod(&'a User),
@@ -96,9 +97,10 @@ impl Usage {
 }
 
 /// The kind of driver of a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum DriverKind {
     /// The kernel: it has a network interface.
+    #[default]
     Kernel,
     /// A program, through VFIO or UIO.
     Program,

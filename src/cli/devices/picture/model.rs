@@ -1,305 +1,197 @@
 //! The contents of the picture, without a layout.
 
-use std::collections::BTreeMap;
+use device_info::{Function, Inventory, PhysicalFunction, SubfunctionEntry};
 
-use device_info::{
-    EswitchMode, Function, Inventory, PhysicalFunction, SubfunctionEntry, VirtualFunction,
-};
-
+use crate::cli::devices::mode_name;
 use crate::cli::devices::usage::{DriverKind, Owner, Usage};
 
-/// The whole node.
-pub(super) struct Node<'a> {
-    pub(super) title: String,
-    pub(super) summary: String,
-    pub(super) bands: Vec<Band<'a>>,
-}
-
-/// The devices of a NUMA node, or those without one.
-pub(super) struct Band<'a> {
-    pub(super) title: String,
-    pub(super) cards: Vec<Card<'a>>,
-}
-
-/// A physical function with its VFs and subfunctions, or a group of devices without one.
-pub(super) struct Card<'a> {
-    /// Its address; `None` for a group.
-    pub(super) device: Option<String>,
-    pub(super) title: String,
-    pub(super) subtitle: String,
-    /// Its product name; empty if unknown.
-    pub(super) name: String,
-    pub(super) note: String,
-    pub(super) driven: DriverKind,
-    pub(super) owner: Owner<'a>,
-    pub(super) tiles: Vec<Tile<'a>>,
+/// Devices below a heading.
+#[derive(Default)]
+pub(super) struct Group<'a> {
+    /// `NUMA node 0 · 8 of 64 VFs · switchdev`.
+    pub(super) heading: String,
+    /// The physical function of the devices.
+    pub(super) physical: Option<Device<'a>>,
+    pub(super) devices: Vec<Device<'a>>,
 }
 
 /// A device with a box of its own.
-pub(super) struct Tile<'a> {
-    pub(super) device: String,
-    /// `VF 3`.
+#[derive(Default)]
+pub(super) struct Device<'a> {
+    /// Its address or name.
+    pub(super) id: String,
+    /// `VF 3 · 0000:01:10.2`.
     pub(super) label: String,
-    /// Its label where there is room only for a number.
-    pub(super) short: String,
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// Its interface, driver or path on the host.
-    pub(super) seen: String,
+    /// Where the host sees it: interface, driver or path. Then what belongs to it: representor, RDMA
+    /// and vDPA devices.
+    pub(super) facts: Vec<String>,
     /// Its product name; empty if unknown.
     pub(super) name: String,
-    /// Its other devices: representor, RDMA and vDPA devices.
-    pub(super) more: Vec<String>,
 }
 
-impl<'a> Node<'a> {
-    pub(super) fn of(name: &str, inventory: &Inventory, usage: &'a Usage) -> Self {
-        let mut numa: BTreeMap<Option<u32>, Vec<Card<'a>>> = BTreeMap::new();
-        for pf in &inventory.physical_functions {
-            let card = Card::of_pf(pf, &inventory.subfunctions, usage);
-            numa.entry(pf.function.numa_node).or_default().push(card);
-        }
-        for function in &inventory.functions {
-            let card = Card::of_function(function, usage);
-            numa.entry(function.numa_node).or_default().push(card);
-        }
-        let mut bands: Vec<Band<'a>> = numa
-            .into_iter()
-            .map(|(node, cards)| Band {
-                title: node.map_or_else(
-                    || "No NUMA node".to_owned(),
-                    |node| format!("NUMA node {node}"),
-                ),
-                cards,
-            })
-            .collect();
-        let cards = without_function(inventory, usage);
-        if !cards.is_empty() {
-            bands.push(Band {
-                title: "Without a PCI function".to_owned(),
-                cards,
+/// The devices of a node: the physical functions by NUMA node, each with its virtual functions and
+/// subfunctions, then the others by kind.
+pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'a>> {
+    let mut pfs: Vec<&PhysicalFunction> = inventory.physical_functions.iter().collect();
+    pfs.sort_by_key(|pf| pf.function.numa_node);
+    let of_pf = |pf: &&PhysicalFunction| Group::of(pf, &inventory.subfunctions, usage);
+    let mut groups: Vec<Group<'a>> = pfs.iter().map(of_pf).collect();
+    let mut add = |heading: &str, devices: Vec<Device<'a>>| {
+        if !devices.is_empty() {
+            groups.push(Group {
+                heading: heading.to_owned(),
+                devices,
+                ..Group::default()
             });
         }
-        Node {
-            title: format!("Network hardware of {name}"),
-            summary: summary(inventory, usage),
-            bands,
-        }
-    }
+    };
 
-    /// The boxes of all cards.
-    pub(super) fn tiles(&self) -> usize {
-        let cards = self.bands.iter().flat_map(|band| &band.cards);
-        cards.map(|card| card.tiles.len()).sum()
-    }
+    let functions = inventory.functions.iter().map(|function| {
+        let mut device = Device::of_function(function, None, usage);
+        device.facts.push(numa_node(function));
+        device
+    });
+    add("Other PCI functions", functions.collect());
+    let is_of_pf = |entry: &SubfunctionEntry| {
+        let mut pfs = pfs.iter();
+        pfs.any(|pf| entry.parent == Some(pf.function.address))
+    };
+    let subfunctions = inventory.subfunctions.iter();
+    let subfunctions = subfunctions.filter(|entry| !is_of_pf(entry));
+    let subfunctions = subfunctions.map(|entry| Device::of_subfunction(entry, usage));
+    add("Subfunctions", subfunctions.collect());
+    let vdpa = inventory.vdpa.iter();
+    let vdpa = vdpa.filter(|entry| entry.pci_address.is_none());
+    let vdpa = vdpa.map(|entry| {
+        let driver = entry.driver.map(|driver| driver.to_string());
+        let driven = match driver {
+            Some(_) => DriverKind::Vdpa,
+            None => DriverKind::Nothing,
+        };
+        let facts = [entry.path.clone(), driver];
+        Device {
+            driven,
+            ..Device::named(&entry.name, facts, usage)
+        }
+    });
+    add("vDPA devices", vdpa.collect());
+    let rdma = inventory.rdma.iter();
+    let rdma = rdma.filter(|entry| entry.pci_address.is_none());
+    let rdma = rdma.map(|entry| {
+        let guid = entry.node_guid.map(|guid| guid.to_string());
+        Device::named(&entry.name, [guid], usage)
+    });
+    add("RDMA devices of software", rdma.collect());
+    groups
 }
 
-/// `2 PFs, 64 VFs …; 12 devices in 8 pods`.
-fn summary(inventory: &Inventory, usage: &Usage) -> String {
-    let vfs: usize = inventory
-        .physical_functions
-        .iter()
-        .map(|pf| pf.vfs.len())
-        .sum();
+/// `PFs: 2, VFs: 64, in pods: 12`.
+pub(super) fn summary(inventory: &Inventory, usage: &Usage) -> String {
+    let pfs = &inventory.physical_functions;
     let counted = [
-        (inventory.physical_functions.len(), "PF"),
-        (vfs, "VF"),
-        (inventory.functions.len(), "other function"),
-        (inventory.subfunctions.len(), "subfunction"),
-        (inventory.vdpa.len(), "vDPA device"),
-        (inventory.rdma.len(), "RDMA device"),
+        ("PFs", pfs.len()),
+        ("VFs", pfs.iter().map(|pf| pf.vfs.len()).sum()),
+        ("other functions", inventory.functions.len()),
+        ("subfunctions", inventory.subfunctions.len()),
+        ("vDPA devices", inventory.vdpa.len()),
+        ("RDMA devices", inventory.rdma.len()),
+        ("in pods", usage.users.len()),
+        ("orphans", usage.orphans.len()),
     ];
-    let mut parts: Vec<String> = counted
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| number(count, what))
+    let counted = counted.into_iter().filter(|(_, count)| *count > 0);
+    let counted: Vec<String> = counted
+        .map(|(what, count)| format!("{what}: {count}"))
         .collect();
-    if parts.is_empty() {
-        parts.push("nothing found".to_owned());
+    match counted.as_slice() {
+        [] => "nothing found".to_owned(),
+        counted => counted.join(", "),
     }
-    let mut pods: Vec<&str> = usage.users.iter().map(|user| user.name()).collect();
-    pods.sort_unstable();
-    pods.dedup();
-    let used = if usage.users.is_empty() {
-        "no device in a pod".to_owned()
-    } else {
-        let devices = number(usage.users.len(), "device");
-        format!("{devices} in {}", number(pods.len(), "pod"))
-    };
-    let lost = match usage.orphans.len() {
-        0 => String::new(),
-        count => format!(" · {}", number(count, "orphan")),
-    };
-    format!("{} · {used}{lost}", parts.join(", "))
 }
 
-fn number(count: usize, what: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{ending}")
+fn numa_node(function: &Function) -> String {
+    match function.numa_node {
+        Some(node) => format!("NUMA node {node}"),
+        None => "no NUMA node".to_owned(),
+    }
 }
 
-impl<'a> Card<'a> {
-    fn of_pf(pf: &PhysicalFunction, subfunctions: &[SubfunctionEntry], usage: &'a Usage) -> Self {
-        let mut tiles: Vec<Tile<'a>> = pf.vfs.iter().map(|vf| Tile::of_vf(vf, usage)).collect();
-        let own = subfunctions
+impl<'a> Group<'a> {
+    fn of(pf: &PhysicalFunction, subfunctions: &[SubfunctionEntry], usage: &'a Usage) -> Self {
+        let vfs = pf.vfs.iter().map(|vf| Device {
+            label: format!("VF {} · {}", vf.index, vf.function.address),
+            ..Device::of_function(&vf.function, vf.representor.as_ref(), usage)
+        });
+        let own = subfunctions.iter();
+        let own = own.filter(|entry| entry.parent == Some(pf.function.address));
+        let own = own.map(|entry| Device::of_subfunction(entry, usage));
+        let devices: Vec<Device<'a>> = vfs.chain(own).collect();
+        let in_pods = devices
             .iter()
-            .filter(|entry| entry.parent == Some(pf.function.address));
-        tiles.extend(own.map(|entry| Tile::of_subfunction(entry, usage)));
-        let used = tiles
-            .iter()
-            .filter(|tile| matches!(tile.owner, Owner::Pod(_)))
-            .count();
-        let mut note = format!("{} of {} VFs", pf.vfs.len(), pf.total_vfs);
-        if used > 0 {
-            note = format!("{note}, {used} in pods");
-        }
-        note = match pf.eswitch {
-            Some(EswitchMode::Switchdev) => format!("{note} · switchdev"),
-            Some(EswitchMode::Legacy) | None => note,
-        };
-        Card {
-            note,
-            tiles,
-            ..Card::of_function(&pf.function, usage)
-        }
-    }
-
-    fn of_function(function: &Function, usage: &'a Usage) -> Self {
-        let address = function.address.to_string();
-        let id = |number: Option<u16>| {
-            number.map_or_else(|| "????".to_owned(), |number| format!("{number:04x}"))
-        };
-        let mut subtitle = vec![
-            address.clone(),
-            format!("{}:{}", id(function.vendor), id(function.device)),
-            function
-                .driver
-                .clone()
-                .unwrap_or_else(|| "no driver".to_owned()),
+            .filter(|device| matches!(device.owner, Owner::Pod(_)));
+        let mut heading = vec![
+            numa_node(&pf.function),
+            format!("{} of {} VFs", pf.vfs.len(), pf.total_vfs),
+            format!("{} in pods", in_pods.count()),
         ];
-        subtitle.extend(made_of(function));
-        Card {
-            title: function.netdev.clone().unwrap_or_else(|| address.clone()),
-            device: Some(address),
-            subtitle: subtitle.join(" · "),
-            name: function.name().unwrap_or_default(),
-            note: String::new(),
-            driven: DriverKind::of(function),
-            owner: usage.of_function(function),
-            tiles: Vec::new(),
+        heading.extend(pf.eswitch.map(|mode| mode_name(mode).to_owned()));
+        Group {
+            heading: heading.join(" · "),
+            physical: Some(Device::of_function(&pf.function, None, usage)),
+            devices,
         }
     }
 }
 
-/// The RDMA and vDPA devices of a function.
-fn made_of(function: &Function) -> Vec<String> {
-    let rdma = function.rdma.iter().map(|name| format!("RDMA {name}"));
-    let vdpa = function.vdpa.iter().map(|name| format!("vDPA {name}"));
-    rdma.chain(vdpa).collect()
-}
-
-impl<'a> Tile<'a> {
-    fn of_vf(vf: &VirtualFunction, usage: &'a Usage) -> Self {
-        let function = &vf.function;
+impl<'a> Device<'a> {
+    fn of_function(function: &Function, representor: Option<&String>, usage: &'a Usage) -> Self {
         let driver = function.driver.as_deref().unwrap_or("no driver");
         let path = function.vfio.as_ref().and_then(|vfio| vfio.path.as_ref());
-        let at = function.netdev.as_ref().or(path);
-        let mut more: Vec<String> = vf
-            .representor
-            .iter()
-            .map(|name| format!("⇄ {name}"))
-            .collect();
-        more.extend(made_of(function));
-        Tile {
-            device: function.address.to_string(),
-            label: format!("VF {}", vf.index),
-            short: vf.index.to_string(),
+        let seen = match function.netdev.as_ref().or(path) {
+            Some(at) => format!("{at}, {driver}"),
+            None => driver.to_owned(),
+        };
+        let representor = representor.map(|name| format!("⇄ {name}"));
+        let rdma = function.rdma.iter().map(|name| format!("RDMA {name}"));
+        let vdpa = function.vdpa.iter().map(|name| format!("vDPA {name}"));
+        let more = representor.into_iter().chain(rdma).chain(vdpa);
+        Device {
+            id: function.address.to_string(),
+            label: function.address.to_string(),
             driven: DriverKind::of(function),
             owner: usage.of_function(function),
-            seen: at.map_or_else(|| driver.to_owned(), |at| format!("{at}, {driver}")),
+            facts: [seen].into_iter().chain(more).collect(),
             name: function.name().unwrap_or_default(),
-            more,
         }
     }
 
     fn of_subfunction(entry: &SubfunctionEntry, usage: &'a Usage) -> Self {
-        let number = entry
-            .number
-            .map_or_else(|| "?".to_owned(), |number| number.to_string());
-        let representor = entry.representor.iter().map(|name| format!("⇄ {name}"));
-        let rdma = entry.rdma.iter().map(|name| format!("RDMA {name}"));
-        Tile {
-            device: entry.name.clone(),
-            label: format!("SF {number}"),
-            short: format!("SF {number}"),
-            driven: DriverKind::Kernel,
-            owner: usage.of(&entry.name),
-            seen: entry.netdev.clone().unwrap_or_default(),
-            name: String::new(),
-            more: representor.chain(rdma).collect(),
+        let representor = entry.representor.as_ref().map(|name| format!("⇄ {name}"));
+        let rdma = entry.rdma.iter().map(|name| Some(format!("RDMA {name}")));
+        let facts = [entry.netdev.clone(), representor].into_iter().chain(rdma);
+        let device = Device::named(&entry.name, facts, usage);
+        match entry.number {
+            Some(number) => Device {
+                label: format!("SF {number} · {}", entry.name),
+                ..device
+            },
+            None => device,
         }
     }
-}
 
-/// Devices without a card.
-fn without_function<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Card<'a>> {
-    let group = |title: &str, tiles: Vec<Tile<'a>>| Card {
-        device: None,
-        title: title.to_owned(),
-        subtitle: number(tiles.len(), "device"),
-        name: String::new(),
-        note: String::new(),
-        driven: DriverKind::Vdpa,
-        owner: Owner::Free,
-        tiles,
-    };
-    let here = |entry: &&SubfunctionEntry| {
-        let mut pfs = inventory.physical_functions.iter();
-        !pfs.any(|pf| entry.parent == Some(pf.function.address))
-    };
-    let subfunctions = inventory.subfunctions.iter().filter(here);
-    let subfunctions: Vec<Tile<'a>> = subfunctions
-        .map(|entry| Tile::of_subfunction(entry, usage))
-        .collect();
-    let vdpa = inventory.vdpa.iter();
-    let vdpa: Vec<Tile<'a>> = vdpa
-        .filter(|entry| entry.pci_address.is_none())
-        .map(|entry| Tile {
-            device: entry.name.clone(),
-            label: entry.name.clone(),
-            short: entry.name.clone(),
-            driven: entry
-                .driver
-                .map_or(DriverKind::Nothing, |_| DriverKind::Vdpa),
-            owner: usage.of(&entry.name),
-            seen: entry.path.clone().unwrap_or_default(),
-            name: String::new(),
-            more: entry.driver.iter().map(ToString::to_string).collect(),
-        })
-        .collect();
-    let rdma = inventory.rdma.iter();
-    let rdma: Vec<Tile<'a>> = rdma
-        .filter(|entry| entry.pci_address.is_none())
-        .map(|entry| Tile {
-            device: entry.name.clone(),
-            label: entry.name.clone(),
-            short: entry.name.clone(),
-            driven: DriverKind::Kernel,
-            owner: usage.of(&entry.name),
-            seen: entry
-                .node_guid
-                .map_or_else(String::new, |guid| guid.to_string()),
-            name: String::new(),
-            more: Vec::new(),
-        })
-        .collect();
-    [
-        ("Subfunctions", subfunctions),
-        ("vDPA devices", vdpa),
-        ("RDMA devices of software", rdma),
-    ]
-    .into_iter()
-    .filter(|(_, tiles)| !tiles.is_empty())
-    .map(|(title, tiles)| group(title, tiles))
-    .collect()
+    /// A device outside PCI.
+    fn named(
+        name: &str,
+        facts: impl IntoIterator<Item = Option<String>>,
+        usage: &'a Usage,
+    ) -> Self {
+        Device {
+            id: name.to_owned(),
+            label: name.to_owned(),
+            owner: usage.of(name),
+            facts: facts.into_iter().flatten().collect(),
+            ..Device::default()
+        }
+    }
 }

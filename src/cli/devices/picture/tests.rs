@@ -193,7 +193,7 @@ fn it_is_xml_and_holds_each_device_once() {
         }
         for user in &usage.users {
             assert!(
-                svg.contains(&format!("{} as net1", user.name())),
+                svg.contains(&format!("{} · net1 (", user.name())),
                 "{user:?}"
             );
         }

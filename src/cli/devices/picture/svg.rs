@@ -1,0 +1,122 @@
+//! SVG, written element by element. Styles are attributes, since programs for slides ignore style
+//! sheets.
+
+use crate::console;
+
+/// The width of a letter, in hundredths of its size. Text is cut off by it.
+const LETTER: usize = 57;
+
+/// A rectangle, in pixels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Area {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    pub(super) width: usize,
+    pub(super) height: usize,
+}
+
+/// The style of a line of text: size, weight and colour.
+type Look = (usize, usize, &'static str);
+
+pub(super) const TITLE: Look = (28, 600, INK);
+pub(super) const HEADING: Look = (15, 600, INK);
+pub(super) const BOLD: Look = (12, 600, INK);
+pub(super) const PLAIN: Look = (12, 400, INK);
+pub(super) const FAINT: Look = (12, 400, "#64748b");
+const INK: &str = "#1f2937";
+
+/// An unfinished picture.
+#[derive(Debug, Default)]
+pub(super) struct Svg {
+    body: String,
+}
+
+impl Svg {
+    /// Begins the group of a device; the mouse shows `title`.
+    pub(super) fn open(&mut self, device: &str, title: &str) {
+        let (device, title) = (escaped(device), escaped(title));
+        self.body += &format!("<g data-device=\"{device}\"><title>{title}</title>\n");
+    }
+
+    pub(super) fn close(&mut self) {
+        self.body += "</g>\n";
+    }
+
+    pub(super) fn rect(&mut self, area: Area, fill: &str, line: &str) {
+        let Area {
+            x,
+            y,
+            width,
+            height,
+        } = area;
+        self.body += &format!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"3\" \
+             fill=\"{fill}\" stroke=\"{line}\"/>\n"
+        );
+    }
+
+    /// Text on the base line at `y`, cut off so that it is at most `width` wide.
+    pub(super) fn text(&mut self, (x, y): (usize, usize), width: usize, look: Look, text: &str) {
+        let (size, weight, color) = look;
+        let text = escaped(&fitting(text, width, size));
+        self.body += &format!(
+            "<text x=\"{x}\" y=\"{y}\" font-family=\"Helvetica, Arial, sans-serif\" \
+             font-size=\"{size}\" font-weight=\"{weight}\" fill=\"{color}\">{text}</text>\n"
+        );
+    }
+
+    /// The document, of this size, on a light ground.
+    pub(super) fn finish(self, width: usize, height: usize, title: &str) -> String {
+        let (title, body) = (escaped(title), self.body);
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{title}</title>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{body}</svg>\n"
+        )
+    }
+}
+
+/// As much of the text as fits. The cut, with a mark, is near the start, since names of pods and
+/// interfaces differ at their ends.
+fn fitting(text: &str, width: usize, size: usize) -> String {
+    let most = (width * 100 / (size * LETTER)).max(1);
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let (head, tail) = (most / 3, most - most / 3 - 1);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(count - tail).collect();
+    format!("{start}…{end}")
+}
+
+/// Text in XML: only printable characters, with escaped markup (XML 1.0 §2.2, §2.4).
+fn escaped(text: &str) -> String {
+    console::line(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&apos;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_escaped_with_what_xml_cannot_hold() {
+        assert_eq!(
+            escaped("a<b>&\"'\u{1}\n"),
+            r"a&lt;b&gt;&amp;&quot;&apos;\u{1}\n"
+        );
+    }
+
+    #[test]
+    fn text_that_is_too_long_is_cut_with_a_mark() {
+        assert_eq!(fitting("enp1s0f0", 100, 10), "enp1s0f0");
+        assert_eq!(fitting("enp1s0f0np0", 52, 10), "enp…f0np0");
+        assert_eq!(fitting("enp1s0f0np0", 1, 10), "…");
+    }
+}
