@@ -76,12 +76,12 @@ pub fn prove(
         return Ok(Proof { warnings, shown });
     }
     let intended = Intended {
+        ifname: &attachment.ifname,
         requested: &attachment.requested,
         answered: result,
         device: hardware.as_ref().and_then(|it| it.expected(attachment)),
         in_user_space: told.in_user_space || has_socket(result),
         masters,
-        ..Intended::new(&attachment.ifname)
     };
     let until = deadline.min(Instant::now() + DAD_WITHIN);
     let mut observed = verify::observe(links, &intended, until)?;
@@ -151,9 +151,7 @@ fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Find
     };
     let finding = |path: &str| Finding {
         interface: attachment.ifname.clone(),
-        mismatch: Mismatch::Socket {
-            path: path.to_owned(),
-        },
+        mismatch: Mismatch::Socket(path.to_owned()),
         weight: Weight::Answered,
     };
     sockets.filter(is_lost).map(finding).collect()

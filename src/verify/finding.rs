@@ -1,17 +1,18 @@
 //! Differences between an attachment as intended and as observed.
 
 mod mismatch;
-mod words;
 
 use std::fmt;
 
 pub use mismatch::{HiddenFunction, Mismatch};
+use thiserror::Error;
 
 use crate::cni::InterfaceName;
 
 /// One difference between intended and observed. Its [`Display`](fmt::Display) is one line with the
 /// interface, the expected and the found value, and a remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("interface {interface}: {mismatch}")]
 pub struct Finding {
     /// The interface of the attachment.
     pub interface: InterfaceName,
@@ -57,11 +58,5 @@ impl fmt::Display for Source {
             Self::Requested => "requested",
             Self::Answered => "answered by the delegate",
         })
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "interface {}: {}", self.interface, self.mismatch)
     }
 }

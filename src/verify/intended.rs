@@ -37,28 +37,7 @@ pub enum Masters<'a> {
     Among(&'a [InterfaceName]),
 }
 
-/// The request of an attachment that requests nothing.
-static NOTHING: Requested = Requested {
-    ips: Vec::new(),
-    mac: None,
-    guid: None,
-    device: None,
-};
-
 impl<'a> Intended<'a> {
-    /// An attachment with only an interface name.
-    #[must_use]
-    pub fn new(ifname: &'a InterfaceName) -> Self {
-        Self {
-            ifname,
-            requested: &NOTHING,
-            answered: None,
-            device: None,
-            in_user_space: false,
-            masters: Masters::Any,
-        }
-    }
-
     /// Returns the answer's entry for this interface: by name, otherwise the first one in the
     /// sandbox.
     pub(super) fn interface(&self) -> Option<&'a Interface> {
@@ -92,11 +71,6 @@ impl<'a> Intended<'a> {
                 }
             })
             .map(|(_, ip)| ip.address)
-    }
-
-    /// Returns whether an address was requested or answered.
-    pub(super) fn concerns(&self, address: IpNet) -> bool {
-        self.source_of(address).is_some()
     }
 
     /// Returns the source of an address: the request, otherwise the answer.

@@ -26,9 +26,8 @@ pub fn judge(intended: &Intended<'_>, observed: &Observed) -> Vec<Finding> {
     match &observed.link {
         None => judgement.absent(),
         Some(link) if link.name != intended.ifname.as_str() => {
-            let of = link.name.clone();
-            let weight = judgement.weight_of_presence();
-            judgement.add(weight, Mismatch::AlternativeName { of });
+            let mismatch = Mismatch::AlternativeName(link.name.clone());
+            judgement.add(judgement.weight_of_presence(), mismatch);
         }
         Some(link) => judgement.present(link, observed),
     }
@@ -56,12 +55,10 @@ impl Judgement<'_> {
         self.hardware_address(link, enslaved);
         self.guid(link, enslaved);
         self.mtu(link);
-        if link.up {
-            if !link.carrier {
-                self.add(Weight::Warning, Mismatch::NoCarrier);
-            }
-        } else {
+        if !link.up {
             self.add(Weight::Answered, Mismatch::Down);
+        } else if !link.carrier {
+            self.add(Weight::Warning, Mismatch::NoCarrier);
         }
         self.ip_addresses(observed, enslaved);
         self.duplicates(link, observed);
@@ -103,19 +100,17 @@ impl Judgement<'_> {
 
     /// Returns the later attachment that has enslaved the interface and so changed it.
     fn master<'o>(&mut self, observed: &'o Observed) -> Option<&'o str> {
-        let master = observed
-            .master
-            .as_ref()
-            .filter(|master| master.changes_it())?;
-        let Masters::Among(names) = self.intended.masters else {
-            return None;
-        };
-        if names.iter().any(|name| name.as_str() == master.name) {
-            return Some(&master.name);
+        let master = observed.master.as_ref()?;
+        match self.intended.masters {
+            Masters::Among(names) if master.changes_it() => {
+                if names.iter().any(|name| name.as_str() == master.name) {
+                    return Some(&master.name);
+                }
+                self.add(Weight::Answered, Mismatch::Master(master.name.clone()));
+                None
+            }
+            _ => None,
         }
-        let found = master.name.clone();
-        self.add(Weight::Answered, Mismatch::Master { found });
-        None
     }
 
     /// Returns the answered hardware address. An invalid one becomes a finding.
@@ -123,8 +118,8 @@ impl Judgement<'_> {
         let text = self.intended.interface()?.mac.as_deref()?;
         let read = hardware::parse(text);
         if read.is_none() && !text.is_empty() {
-            let found = text.to_owned();
-            self.add(Weight::Answered, Mismatch::BrokenHardwareAddress { found });
+            let mismatch = Mismatch::BrokenHardwareAddress(text.to_owned());
+            self.add(Weight::Answered, mismatch);
         }
         // Plugins answer all zeros if they do not know the address.
         read.filter(|mac| !matches!(mac, RequestedMac::Ethernet(mac) if mac.is_zero()))
@@ -134,10 +129,8 @@ impl Judgement<'_> {
     /// differs.
     fn expected_macs(&mut self) -> impl Iterator<Item = (Source, RequestedMac)> + use<> {
         let requested = self.intended.requested.mac;
-        let answered = self.answered_mac();
-        let answered = answered.filter(|answered| Some(*answered) != requested);
-        let requested = requested.map(|mac| (Source::Requested, mac));
-        let answered = answered.map(|mac| (Source::Answered, mac));
-        requested.into_iter().chain(answered)
+        let answered = self.answered_mac().filter(|mac| Some(*mac) != requested);
+        let macs = [(Source::Requested, requested), (Source::Answered, answered)].into_iter();
+        macs.filter_map(|(origin, mac)| Some((origin, mac?)))
     }
 }

@@ -73,18 +73,13 @@ fn look(links: &mut dyn PodLinks, intended: &Intended<'_>) -> Result<Observed, K
     };
     let addresses = links.addresses(link.index)?;
     let master = match link.master {
+        Some(index) => Some((index, links.link_at(index)?)),
         None => None,
-        Some(index) => Some(links.link_at(index)?.map_or_else(
-            || Master {
-                name: format!("number {index}"),
-                kind: None,
-            },
-            |master| Master {
-                name: master.name,
-                kind: master.kind,
-            },
-        )),
     };
+    let master = master.map(|(index, found)| Master {
+        kind: found.as_ref().and_then(|master| master.kind.clone()),
+        name: found.map_or_else(|| format!("number {index}"), |master| master.name),
+    });
     Ok(Observed {
         device: link.parent_name.iter().cloned().collect(),
         link: Some(link),
@@ -94,12 +89,10 @@ fn look(links: &mut dyn PodLinks, intended: &Intended<'_>) -> Result<Observed, K
 }
 
 fn waits(observed: &Observed, intended: &Intended<'_>) -> bool {
-    let can_end = |link: &Link| link.up && link.carrier;
-    observed.link.as_ref().is_some_and(can_end)
-        && observed
-            .addresses
-            .iter()
-            .any(|address| address.is_pending() && intended.concerns(address.address))
+    let link = observed.link.as_ref();
+    let mut pending = observed.addresses.iter().filter(|it| it.is_pending());
+    link.is_some_and(|link| link.up && link.carrier)
+        && pending.any(|it| intended.source_of(it.address).is_some())
 }
 
 #[cfg(test)]
@@ -109,6 +102,7 @@ mod tests {
     use crate::kernel::fake::FakeLinks;
     use crate::npwg::RequestedIp;
     use crate::plan::Requested;
+    use crate::verify::Masters;
 
     fn link(index: u32, name: &str) -> Link {
         Link {
@@ -138,8 +132,12 @@ mod tests {
             ..Requested::default()
         };
         let intended = Intended {
+            ifname: &ifname,
             requested: &requested,
-            ..Intended::new(&ifname)
+            answered: None,
+            device: None,
+            in_user_space: false,
+            masters: Masters::Any,
         };
         let observed = observe(&mut fake, &intended, Instant::now() + wait).unwrap();
         (observed, fake.readings)

@@ -31,10 +31,12 @@ fn prove(pod: &Sandbox, later: Option<&[InterfaceName]>) -> Vec<Finding> {
         device: None,
     };
     let intended = Intended {
+        ifname: &ifname,
         requested: &requested,
         answered: Some(&answer),
+        device: None,
+        in_user_space: false,
         masters: later.map_or(Masters::Any, Masters::Among),
-        ..Intended::new(&ifname)
     };
     let deadline = Instant::now() + Duration::from_secs(10);
     let observed = observe(&mut pod.netlink(), &intended, deadline).unwrap();

@@ -1,27 +1,33 @@
-//! The kinds of findings.
+//! The kinds of findings, each with its words: the expected value, the found value and a remedy.
 
 use device_info::Guid;
 use ipnet::IpNet;
+use thiserror::Error;
 
 use super::Source;
 use crate::npwg::{RequestedIp, RequestedMac};
+use crate::verify::hardware::show;
 
 /// A difference between an attachment as intended and as observed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Mismatch {
     /// The interface is missing.
+    #[error("it is not in the pod, but the delegate reported success; check the delegate's log")]
     Missing,
-    /// The name is only an alternative name of another interface.
-    AlternativeName {
-        /// The name of that interface.
-        of: String,
-    },
-    /// The delegate answered another interface name than it was given.
-    AnsweredName {
-        /// The answered name.
-        found: String,
-    },
+    /// The name is only an alternative name of this interface.
+    #[error(
+        "it is only an alternative name of interface {0:?}; make the delegate use CNI_IFNAME as \
+         the name"
+    )]
+    AlternativeName(String),
+    /// The delegate answered this interface name instead of the one that it was given.
+    #[error("the delegate answered interface {0:?}; make it use CNI_IFNAME")]
+    AnsweredName(String),
     /// The interface is on another device than the allocated one.
+    #[error(
+        "it is device {}, not the allocated {expected}; make the delegate use deviceID",
+        .found.join(" or ")
+    )]
     Device {
         /// The allocated device.
         expected: String,
@@ -29,18 +35,23 @@ pub enum Mismatch {
         found: Vec<String>,
     },
     /// The delegate answered another device than the allocated one.
+    #[error(
+        "the delegate answered device {found:?}, not the allocated {expected}; make it use deviceID"
+    )]
     AnsweredDevice {
         /// The allocated device.
         expected: String,
         /// The answered device.
         found: String,
     },
-    /// The kernel does not report the interface's device.
-    UnknownDevice {
-        /// The allocated device.
-        expected: String,
-    },
+    /// The kernel does not report the interface's device, so that this one cannot be confirmed.
+    #[error(
+        "the kernel does not report its device, so the allocated {0} cannot be confirmed; use Linux \
+         5.14 or later"
+    )]
+    UnknownDevice(String),
     /// The allocated device is bound to another driver than at ADD, or it is gone.
+    #[error("device {device} is {}", rebound(.expected, .found.as_deref()))]
     Driver {
         /// The device.
         device: String,
@@ -50,6 +61,10 @@ pub enum Mismatch {
         found: Option<String>,
     },
     /// The program cannot open the allocated device, because it has no character device.
+    #[error(
+        "device {device} on driver {driver} has no character device; load the driver's module and \
+         check udev"
+    )]
     NoCharacterDevice {
         /// The device.
         device: String,
@@ -57,6 +72,10 @@ pub enum Mismatch {
         driver: String,
     },
     /// A setting on the physical function differs from the definition.
+    #[error(
+        "device {device}: on its physical function {key} is {found} instead of {expected}; make the \
+         delegate set it, or check what changed it since"
+    )]
     Function {
         /// The virtual function.
         device: String,
@@ -68,6 +87,10 @@ pub enum Mismatch {
         found: String,
     },
     /// The settings on the physical function cannot be read.
+    #[error(
+        "device {device}: cannot read its settings on its physical function: {reason}; check them \
+         with ip link"
+    )]
     HiddenFunction {
         /// The virtual function.
         device: String,
@@ -75,16 +98,24 @@ pub enum Mismatch {
         reason: HiddenFunction,
     },
     /// The hardware address differs.
+    #[error(
+        "its hardware address is {}, but {expected} was {origin}; make a plugin of the chain set it",
+        show(.found)
+    )]
     HardwareAddress {
         /// The expected address.
         expected: RequestedMac,
         /// The source of the expected address.
-        source: Source,
+        origin: Source,
         /// The kernel's octets.
         found: Vec<u8>,
     },
     /// The hardware address cannot be checked: a master has changed it, and the kernel reports no
     /// permanent address.
+    #[error(
+        "its hardware address {expected} is hidden below {master:?}; check it on the device's \
+         physical function"
+    )]
     HiddenHardwareAddress {
         /// The expected address.
         expected: RequestedMac,
@@ -92,16 +123,23 @@ pub enum Mismatch {
         master: String,
     },
     /// The hardware address of a result is invalid.
-    BrokenHardwareAddress {
-        /// The text in the result.
-        found: String,
-    },
-    /// The result has no hardware address, and there is no interface to ask.
-    NoHardwareAddress {
-        /// The requested address.
-        expected: RequestedMac,
-    },
+    #[error(
+        "the delegate answered {0:?}, which is not a hardware address; make it answer octets \
+         separated by colons"
+    )]
+    BrokenHardwareAddress(String),
+    /// The result lacks the requested hardware address, and there is no interface to ask.
+    #[error(
+        "hardware address {0} was requested, but the delegate answered none; check it on the \
+         device's physical function"
+    )]
+    NoHardwareAddress(RequestedMac),
     /// The GUID differs, or the interface has none.
+    #[error(
+        "its hardware address is {}, but GUID {expected} was requested; make a plugin of the chain \
+         set it",
+        show(.found)
+    )]
     Guid {
         /// The requested GUID.
         expected: Guid,
@@ -109,6 +147,10 @@ pub enum Mismatch {
         found: Vec<u8>,
     },
     /// The MTU differs.
+    #[error(
+        "its MTU is {found}, but the delegate answered {expected}; configure an MTU that the device \
+         supports"
+    )]
     Mtu {
         /// The answered MTU.
         expected: u32,
@@ -116,47 +158,83 @@ pub enum Mismatch {
         found: u32,
     },
     /// The interface is down.
+    #[error("it is down; make the delegate set it up")]
     Down,
     /// The interface has no carrier.
+    #[error("it has no carrier; check cable, switch and peer")]
     NoCarrier,
     /// An IP address is missing, or its prefix differs.
+    #[error(
+        "IP address {expected} was {origin}, but it has {}; check the IPAM plugin and its range",
+        listed(.found)
+    )]
     Address {
         /// The expected address.
         expected: RequestedIp,
         /// The source of the expected address.
-        source: Source,
+        origin: Source,
         /// The addresses of the interface.
         found: Vec<IpNet>,
     },
     /// Another node uses the address.
-    Duplicate {
-        /// The address.
-        address: IpNet,
-    },
+    #[error(
+        "IP address {0} is in use by another host on that network; free it there or choose another"
+    )]
+    Duplicate(IpNet),
     /// The kernel has not finished the duplicate check of the address.
-    Tentative {
-        /// The address.
-        address: IpNet,
-        /// Whether the interface has the carrier that the check needs.
-        carrier: bool,
-    },
+    #[error(
+        "IP address {0} is still being checked for duplicates; wait longer or disable the check \
+         (accept_dad)"
+    )]
+    Tentative(IpNet),
+    /// The kernel cannot finish the duplicate check of the address, since the interface has no
+    /// carrier.
+    #[error(
+        "IP address {0} cannot be checked for duplicates without a carrier; check cable, switch and \
+         peer"
+    )]
+    TentativeWithoutCarrier(IpNet),
     /// The delegate answered a socket whose directory does not exist.
-    Socket {
-        /// The path of the socket.
-        path: String,
-    },
-    /// An interface has enslaved this one that should not have.
-    Master {
-        /// The master.
-        found: String,
-    },
+    #[error(
+        "the delegate answered socket {0:?}, whose directory is missing; make it answer the \
+         absolute path of a socket"
+    )]
+    Socket(String),
+    /// This interface has enslaved the attachment's, and should not have.
+    #[error("it is enslaved to {0:?}, which is not a later attachment of this pod; release it")]
+    Master(String),
 }
 
 /// Why the settings on a physical function cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HiddenFunction {
     /// The physical function has no interface on the host, or its driver reports no VFs.
+    #[error(
+        "the physical function has no interface on the host, or its driver does not report virtual \
+         functions"
+    )]
     NotReported,
     /// The kernel refused the request, with this error.
+    #[error("{0}")]
     Unreadable(String),
+}
+
+fn rebound(expected: &str, found: Option<&str>) -> String {
+    match found {
+        Some(found) => {
+            format!("bound to driver {found} but was attached on {expected}; bind it to {expected}")
+        }
+        None => format!(
+            "unbound or missing but was attached on driver {expected}; bind it to {expected}, or \
+             recreate the pod"
+        ),
+    }
+}
+
+fn listed(addresses: &[IpNet]) -> String {
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    match addresses.as_slice() {
+        [] => "none".to_owned(),
+        addresses => addresses.join(", "),
+    }
 }

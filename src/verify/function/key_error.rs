@@ -1,7 +1,5 @@
 //! Values that an SR-IOV plugin would misread, in words.
 
-use std::fmt;
-
 use thiserror::Error;
 
 use crate::cni::RawObject;
@@ -28,42 +26,35 @@ impl KeyError {
 }
 
 /// What is wrong with a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum Problem {
     /// It is not a string.
+    #[error("it is not a string")]
     NotText,
     /// It is not a whole number in the key's range.
+    #[error("it is not a number in range")]
     NotInRange,
     /// It is not a hardware address that an interface can have.
+    #[error("an interface cannot have such an address")]
     Mac,
     /// It is not a GUID that a port can have.
+    #[error("a port cannot have such a GUID")]
     Guid,
     /// sriov-cni reads every value except `on` as off.
+    #[error("sriov-cni reads every value except on as off")]
     Switch,
     /// There is no such link state.
+    #[error("there is no such state")]
     LinkState,
     /// There is no such VLAN protocol.
+    #[error("there is no such protocol")]
     VlanProtocol,
     /// The key needs a VLAN.
+    #[error("there is no VLAN")]
     NoVlan,
     /// The minimum rate is above this maximum rate.
+    #[error("max_tx_rate is {0}")]
     AboveMaximum(u32),
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotText => "it is not a string",
-            Self::NotInRange => "it is not a number in range",
-            Self::Mac => "an interface cannot have such an address",
-            Self::Guid => "a port cannot have such a GUID",
-            Self::Switch => "sriov-cni reads every value except on as off",
-            Self::LinkState => "there is no such state",
-            Self::VlanProtocol => "there is no such protocol",
-            Self::NoVlan => "there is no VLAN",
-            Self::AboveMaximum(maximum) => return write!(f, "max_tx_rate is {maximum}"),
-        })
-    }
 }
 
 fn remedy(key: &str, problem: &Problem) -> &'static str {

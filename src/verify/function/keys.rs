@@ -11,58 +11,48 @@ use serde::de::DeserializeOwned;
 
 use super::key_error::{KeyError, Problem};
 use crate::cni::RawObject;
-use crate::kernel::{VfLinkState, VfVlan, VlanProtocol};
+use crate::kernel::{VfVlan, VlanProtocol};
 
 /// The VLAN IDs of a virtual function; 0 is none.
 const VLANS: RangeInclusive<u16> = 0..=4094;
 /// The priorities of a VLAN.
 const PRIORITIES: RangeInclusive<u8> = 0..=7;
 
-/// The settings that one plugin makes, key by key.
-pub(super) struct Keys {
-    pub(super) mac: Read<MacAddr>,
-    pub(super) vlan: Read<VfVlan>,
-    pub(super) spoof_check: Read<bool>,
-    pub(super) trust: Read<bool>,
-    pub(super) link_state: Read<VfLinkState>,
-    pub(super) min_rate: Read<u32>,
-    pub(super) max_rate: Read<u32>,
-    pub(super) guid: Read<Guid>,
-}
-
 /// The value of a key, or [`None`] if the key is absent.
 type Read<T> = Result<Option<T>, KeyError>;
 
-impl Keys {
-    pub(super) fn of(body: &RawObject) -> Keys {
-        Keys {
-            mac: parsed(body, "mac", Problem::Mac),
-            vlan: vlan(body),
-            spoof_check: switch(body, "spoofchk"),
-            trust: switch(body, "trust"),
-            link_state: link_state(body),
-            min_rate: rate(body, "min_tx_rate"),
-            max_rate: rate(body, "max_tx_rate"),
-            guid: parsed(body, "guid", Problem::Guid),
-        }
-    }
+/// Reads the settings that one plugin makes, as the kernel's own values are shown.
+pub(super) fn read(body: &RawObject) -> [(&'static str, Read<String>); 8] {
+    let switch = |key| one_of(body, key, &["on", "off"], Problem::Switch);
+    let link_states = ["auto", "enable", "disable"];
+    let link_state = one_of(body, "link_state", &link_states, Problem::LinkState);
+    let rate = |key| rate(body, key).map(|rate| Some(rate?.to_string()));
+    [
+        ("mac", parsed::<MacAddr>(body, "mac", Problem::Mac)),
+        ("vlan", vlan(body).map(|vlan| Some(vlan?.to_string()))),
+        ("spoofchk", switch("spoofchk")),
+        ("trust", switch("trust")),
+        ("link_state", link_state),
+        ("min_tx_rate", rate("min_tx_rate")),
+        ("max_tx_rate", rate("max_tx_rate")),
+        ("guid", parsed::<Guid>(body, "guid", Problem::Guid)),
+    ]
+}
 
-    /// Returns the first error.
-    pub(super) fn check(self, body: &RawObject) -> Result<(), KeyError> {
-        self.mac?;
-        self.vlan?;
-        self.spoof_check?;
-        self.trust?;
-        self.link_state?;
-        let (min, max) = (self.min_rate?, self.max_rate?);
-        self.guid?;
-        match (min, max) {
-            (Some(min), Some(max)) if max != 0 && min > max => {
-                let problem = Problem::AboveMaximum(max);
-                Err(KeyError::new(body, "min_tx_rate", problem))
-            }
-            _ => Ok(()),
+/// Checks all settings of one plugin.
+///
+/// # Errors
+/// The first value that it would misread or refuse.
+pub(super) fn check(body: &RawObject) -> Result<(), KeyError> {
+    for (_, value) in read(body) {
+        value?;
+    }
+    match (rate(body, "min_tx_rate")?, rate(body, "max_tx_rate")?) {
+        (Some(min), Some(max)) if max != 0 && min > max => {
+            let problem = Problem::AboveMaximum(max);
+            Err(KeyError::new(body, "min_tx_rate", problem))
         }
+        _ => Ok(()),
     }
 }
 
@@ -84,34 +74,27 @@ fn number<T: DeserializeOwned + PartialOrd>(
     }
 }
 
-fn parsed<T: FromStr>(body: &RawObject, key: &'static str, problem: Problem) -> Read<T> {
+fn parsed<T: FromStr + ToString>(
+    body: &RawObject,
+    key: &'static str,
+    problem: Problem,
+) -> Read<String> {
     let Some(text) = text(body, key)? else {
         return Ok(None);
     };
     // The plugins compare this text with the kernel's, which has colons. A pod's request may have
     // dashes or dots.
-    let value = text.parse().ok().filter(|_| !text.contains(['-', '.']));
-    value
-        .map(Some)
-        .ok_or_else(|| KeyError::new(body, key, problem))
-}
-
-fn switch(body: &RawObject, key: &'static str) -> Read<bool> {
-    match text(body, key)?.as_deref() {
-        None => Ok(None),
-        Some("on") => Ok(Some(true)),
-        Some("off") => Ok(Some(false)),
-        Some(_) => Err(KeyError::new(body, key, Problem::Switch)),
+    match text.parse::<T>() {
+        Ok(value) if !text.contains(['-', '.']) => Ok(Some(value.to_string())),
+        _ => Err(KeyError::new(body, key, problem)),
     }
 }
 
-fn link_state(body: &RawObject) -> Read<VfLinkState> {
-    match text(body, "link_state")?.as_deref() {
-        None => Ok(None),
-        Some("auto") => Ok(Some(VfLinkState::Auto)),
-        Some("enable") => Ok(Some(VfLinkState::Enable)),
-        Some("disable") => Ok(Some(VfLinkState::Disable)),
-        Some(_) => Err(KeyError::new(body, "link_state", Problem::LinkState)),
+fn one_of(body: &RawObject, key: &'static str, words: &[&str], problem: Problem) -> Read<String> {
+    let text = text(body, key)?;
+    match text.as_deref() {
+        Some(word) if !words.contains(&word) => Err(KeyError::new(body, key, problem)),
+        _ => Ok(text),
     }
 }
 
@@ -150,9 +133,7 @@ mod tests {
 
     fn check(keys: &str) -> Result<(), String> {
         let body = RawObject::parse(format!(r#"{{"type":"sriov"{keys}}}"#).as_bytes()).unwrap();
-        Keys::of(&body)
-            .check(&body)
-            .map_err(|error| error.to_string())
+        super::check(&body).map_err(|error| error.to_string())
     }
 
     /// Includes keys in another case, which Go accepts.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::kernel::{Address, Link};
+use crate::kernel::Link;
 use crate::npwg::RequestedIp;
 
 use super::Judgement;
@@ -24,12 +24,8 @@ impl Judgement<'_> {
             let asked = |ip: &&RequestedIp| ip.addr() == answered.addr();
             let requested = self.intended.requested.ips.iter().find(asked);
             if !found.all.contains(&answered) && requested.is_none_or(|ip| found.has(ip)) {
-                let mismatch = Mismatch::Address {
-                    expected: answered.into(),
-                    source: Source::Answered,
-                    found: found.listed.clone(),
-                };
-                self.add(weight(Source::Answered), mismatch);
+                let weight = weight(Source::Answered);
+                self.add(weight, found.lacks(answered.into(), Source::Answered));
             }
         }
     }
@@ -37,31 +33,24 @@ impl Judgement<'_> {
     pub(super) fn requested_ips(&mut self, found: &AddressSet, weight: Weight) {
         for expected in &self.intended.requested.ips {
             if !found.has(expected) {
-                let mismatch = Mismatch::Address {
-                    expected: *expected,
-                    source: Source::Requested,
-                    found: found.listed.clone(),
-                };
-                self.add(weight, mismatch);
+                self.add(weight, found.lacks(*expected, Source::Requested));
             }
         }
     }
 
     pub(super) fn duplicates(&mut self, link: &Link, observed: &Observed) {
-        for address in &observed.addresses {
-            if !address.dad_failed && !address.is_pending() {
-                continue;
-            }
-            let Address { address: ip, .. } = *address;
-            let source = self.intended.source_of(ip);
+        let addresses = observed.addresses.iter();
+        for found in addresses.filter(|it| it.dad_failed || it.is_pending()) {
+            let address = found.address;
+            let source = self.intended.source_of(address);
             let weight = source.map_or(Weight::Warning, Weight::from);
-            if address.dad_failed {
-                self.add(weight, Mismatch::Duplicate { address: ip });
-            } else if address.is_pending() && source.is_some() {
-                let carrier = link.up && link.carrier;
-                let weight = if carrier { weight } else { Weight::Warning };
-                let address = ip;
-                self.add(weight, Mismatch::Tentative { address, carrier });
+            if found.dad_failed {
+                self.add(weight, Mismatch::Duplicate(address));
+            } else if source.is_some() && link.up && link.carrier {
+                self.add(weight, Mismatch::Tentative(address));
+            } else if source.is_some() {
+                let mismatch = Mismatch::TentativeWithoutCarrier(address);
+                self.add(Weight::Warning, mismatch);
             }
         }
     }
@@ -84,6 +73,15 @@ impl AddressSet {
         let hosts = listed.iter().map(IpNet::addr).collect();
         listed.truncate(LISTED);
         Self { all, hosts, listed }
+    }
+
+    /// The finding that an address is missing.
+    fn lacks(&self, expected: RequestedIp, origin: Source) -> Mismatch {
+        Mismatch::Address {
+            expected,
+            origin,
+            found: self.listed.clone(),
+        }
     }
 
     /// Returns whether the address is in the set, with its prefix if the request has one.

@@ -10,35 +10,28 @@ use crate::verify::{Mismatch, Observed, Source, Weight};
 
 impl Judgement<'_> {
     pub(super) fn answered_name(&mut self) {
-        let Some(answered) = self.intended.interface() else {
-            return;
-        };
-        if answered.name != self.intended.ifname.as_str() {
-            let found = answered.name.clone();
-            self.add(Weight::Answered, Mismatch::AnsweredName { found });
+        if let Some(answered) = self.intended.interface()
+            && answered.name != self.intended.ifname.as_str()
+        {
+            let mismatch = Mismatch::AnsweredName(answered.name.clone());
+            self.add(Weight::Answered, mismatch);
         }
     }
 
     /// Compares the PCI device that the delegate answered with the allocated one (CNI 1.1.0 §5 Add
     /// Success: `pciID`). For a device in user space this is the only evidence.
     pub(super) fn answered_device(&mut self) {
-        let answered = self
-            .intended
-            .interface()
-            .and_then(|interface| interface.pci_id.as_deref());
+        let answered = self.intended.interface();
+        let answered = answered.and_then(|interface| interface.pci_id.as_deref());
         let (Some(expected), Some(found)) = (self.intended.device, answered) else {
             return;
         };
         let read = |text: &str| text.parse::<PciAddress>().ok();
-        let Some(address) = read(expected) else {
-            return;
-        };
-        if !found.is_empty() && read(found) != Some(address) {
+        let address = read(expected);
+        if address.is_some() && !found.is_empty() && read(found) != address {
             let (expected, found) = (expected.to_owned(), found.to_owned());
-            self.add(
-                Weight::Requested,
-                Mismatch::AnsweredDevice { expected, found },
-            );
+            let mismatch = Mismatch::AnsweredDevice { expected, found };
+            self.add(Weight::Requested, mismatch);
         }
     }
 
@@ -53,7 +46,7 @@ impl Judgement<'_> {
         }
         let expected = expected.to_owned();
         if found.is_empty() {
-            self.add(Weight::Warning, Mismatch::UnknownDevice { expected });
+            self.add(Weight::Warning, Mismatch::UnknownDevice(expected));
         } else {
             let found = found.clone();
             self.add(Weight::Requested, Mismatch::Device { expected, found });
@@ -61,27 +54,28 @@ impl Judgement<'_> {
     }
 
     pub(super) fn hardware_address(&mut self, link: &Link, enslaved: Option<&str>) {
-        for (source, expected) in self.expected_macs() {
-            if hardware::is(&link.address, expected) {
+        let permanent = enslaved.and(link.perm_address.as_ref());
+        for (origin, expected) in self.expected_macs() {
+            let is = |octets: &Vec<u8>| hardware::is(octets, expected);
+            if is(&link.address) || permanent.is_some_and(is) {
                 continue;
             }
-            let found = match (enslaved, &link.perm_address) {
-                (None, _) => &link.address,
-                (Some(_), Some(permanent)) if hardware::is(permanent, expected) => continue,
-                (Some(_), Some(permanent)) => permanent,
+            match (enslaved, permanent) {
                 (Some(master), None) => {
                     let master = master.to_owned();
                     let mismatch = Mismatch::HiddenHardwareAddress { expected, master };
                     self.add(Weight::Warning, mismatch);
-                    continue;
                 }
-            };
-            let mismatch = Mismatch::HardwareAddress {
-                expected,
-                source,
-                found: found.clone(),
-            };
-            self.add(source.into(), mismatch);
+                _ => {
+                    let found = permanent.unwrap_or(&link.address).clone();
+                    let mismatch = Mismatch::HardwareAddress {
+                        expected,
+                        origin,
+                        found,
+                    };
+                    self.add(origin.into(), mismatch);
+                }
+            }
         }
     }
 
@@ -101,20 +95,20 @@ impl Judgement<'_> {
 
     /// Judges by the answer alone. NPWG 1.0 §4.1.2.1.4.2 requires no more.
     pub(super) fn answer_alone(&mut self) {
-        let answered = self.answered_mac();
-        if let Some(expected) = self.intended.requested.mac {
-            match answered {
-                None => self.add(Weight::Warning, Mismatch::NoHardwareAddress { expected }),
-                Some(mac) if hardware::is(&hardware::octets(mac), expected) => {}
-                Some(mac) => {
-                    let mismatch = Mismatch::HardwareAddress {
-                        expected,
-                        source: Source::Requested,
-                        found: hardware::octets(mac),
-                    };
-                    self.add(Weight::Requested, mismatch);
-                }
+        let answered = self.answered_mac().map(hardware::octets);
+        match (self.intended.requested.mac, answered) {
+            (Some(expected), None) => {
+                self.add(Weight::Warning, Mismatch::NoHardwareAddress(expected));
             }
+            (Some(expected), Some(found)) if !hardware::is(&found, expected) => {
+                let mismatch = Mismatch::HardwareAddress {
+                    expected,
+                    origin: Source::Requested,
+                    found,
+                };
+                self.add(Weight::Requested, mismatch);
+            }
+            _ => {}
         }
         let found = AddressSet::new(self.intended.answered_ips());
         self.requested_ips(&found, Weight::Requested);

@@ -84,12 +84,12 @@ impl Asked {
             device: None,
         };
         let intended = Intended {
+            ifname: &ifname,
             requested: &requested,
             answered: self.answer.as_ref(),
             device: self.device,
             in_user_space: self.in_user_space,
             masters: self.later.as_deref().map_or(Masters::Any, Masters::Among),
-            ..Intended::new(&ifname)
         };
         judge(&intended, observed)
     }

@@ -81,8 +81,8 @@ fn is_set_anew(attachment: &Attachment, identity: PodIdentity) -> bool {
     let requested = &attachment.requested;
     let set = IntendedFunction::of(&attachment.config, requested);
     match identity {
-        PodIdentity::Mac => requested.mac.is_some() || set.mac().is_some(),
+        PodIdentity::Mac => requested.mac.is_some() || set.sets("mac"),
         PodIdentity::Guid => requested.guid.is_some(),
-        PodIdentity::Vlan => set.vlan().is_some(),
+        PodIdentity::Vlan => set.sets("vlan"),
     }
 }
