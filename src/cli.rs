@@ -1,6 +1,7 @@
 //! The command line: for people, and for scripts with `-o json`.
 
 mod agent;
+mod call;
 mod devices;
 mod doctor;
 mod error;
@@ -18,17 +19,22 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
-use crate::cni::{ContainerId, InterfaceName};
+use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::console;
 use crate::diagnostic::{self, Problem};
 use crate::npwg::ObjectRef;
 use crate::setup::LINE_PREFIX;
 use error::{ArgumentError, CommandError};
 
-/// Attaches pods to several networks and verifies the result.
+/// Jackfield is a CNI plugin that attaches pods to several networks.
+///
+/// A container runtime calls it with CNI_COMMAND in the environment. The commands below are for
+/// people: attach, detach and check do for one pod what the runtime would do, and gc and status for
+/// the node.
 #[derive(Debug, Parser)]
-#[command(name = "jackfield", version, about, long_about = LONG, after_help = AFTER)]
+#[command(name = "jackfield", version, about, after_help = AFTER)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,11 +42,6 @@ struct Cli {
 
 /// The exit code of wrong usage.
 const USAGE: u8 = 2;
-
-const LONG: &str = "Jackfield is a CNI plugin that attaches pods to several networks.\n\n\
-    A container runtime calls it with CNI_COMMAND in the environment. The commands below are for \
-    people: attach, detach and check do for one pod what the runtime would do, and gc and status \
-    for the node.";
 
 const AFTER: &str = "Examples:\n  \
     jackfield explain --conf 00-jackfield.conflist --pod demo/web\n  \
@@ -52,17 +53,23 @@ const AFTER: &str = "Examples:\n  \
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Attach a pod to its networks (ADD) and show the result
-    Attach(PodArgs),
+    Attach(SandboxArgs),
     /// Detach a pod from all its networks (DEL)
-    Detach(PodArgs),
+    Detach(SandboxArgs),
     /// Check that every attachment of a pod is unchanged (CHECK)
-    Check(PodArgs),
+    Check(SandboxArgs),
     /// Detach every sandbox on record that --keep does not name, and run GC of every network (GC)
-    Gc(GcArgs),
+    Gc {
+        #[command(flatten)]
+        node: NodeArgs,
+        /// An attachment to keep; everything else is detached
+        #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1.., value_parser = node::kept_attachment)]
+        keep: Vec<ValidAttachment>,
+    },
     /// Say whether a pod could be attached now (STATUS)
-    Status(StatusArgs),
+    Status(NodeArgs),
     /// Show what an ADD would do, and every reason why it would fail; execute nothing
-    Explain(ExplainArgs),
+    Explain(PodArgs),
     /// Run the node's agent: answer plugins, and write status and events to the cluster
     Agent(agent::AgentArgs),
     /// Install binary and configuration on this node, in front of the cluster network
@@ -77,9 +84,17 @@ enum Command {
     Capture,
     /// Retry an owed detachment, with the node configuration on stdin
     #[command(hide = true, name = crate::plugin::retry::COMMAND)]
-    Retry(RetryArgs),
+    Retry {
+        /// The runtime's ID of the sandbox
+        container: ContainerId,
+        /// The cluster network's interface in the pod
+        ifname: InterfaceName,
+    },
     /// Print completions for a shell
-    Completions(manual::CompletionsArgs),
+    Completions {
+        /// Shell
+        shell: Shell,
+    },
     /// Print the manual page
     Man,
 }
@@ -89,59 +104,28 @@ enum Command {
 struct PodArgs {
     #[command(flatten)]
     node: NodeArgs,
+    /// The pod
+    #[arg(long, value_name = "NS/NAME", value_parser = pod)]
+    pod: ObjectRef,
+    /// The cluster network's interface in the pod
+    #[arg(long, value_name = "NAME", default_value = "eth0")]
+    ifname: InterfaceName,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+/// A pod that has a network namespace.
+#[derive(Debug, Args)]
+struct SandboxArgs {
+    #[command(flatten)]
+    pod: PodArgs,
     /// The pod's network namespace: /run/netns/NAME or /proc/PID/ns/net
     #[arg(long, value_name = "PATH")]
     netns: PathBuf,
-    /// The pod
-    #[arg(long, value_name = "NS/NAME")]
-    pod: PodRef,
     /// The runtime's ID of the sandbox [default: NS-NAME]
     #[arg(long, value_name = "ID")]
     container_id: Option<ContainerId>,
-    /// The cluster network's interface in the pod
-    #[arg(long, value_name = "NAME", default_value = "eth0")]
-    ifname: InterfaceName,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
-}
-
-#[derive(Debug, Args)]
-struct ExplainArgs {
-    #[command(flatten)]
-    node: NodeArgs,
-    /// The pod
-    #[arg(long, value_name = "NS/NAME")]
-    pod: PodRef,
-    /// The cluster network's interface in the pod
-    #[arg(long, value_name = "NAME", default_value = "eth0")]
-    ifname: InterfaceName,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
-}
-
-#[derive(Debug, Args)]
-struct GcArgs {
-    #[command(flatten)]
-    node: NodeArgs,
-    /// An attachment to keep; everything else is detached
-    #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1..)]
-    keep: Vec<node::KeptAttachment>,
-}
-
-#[derive(Debug, Args)]
-struct RetryArgs {
-    /// The runtime's ID of the sandbox
-    container: ContainerId,
-    /// The cluster network's interface in the pod
-    ifname: InterfaceName,
-}
-
-#[derive(Debug, Args)]
-struct StatusArgs {
-    #[command(flatten)]
-    node: NodeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -162,24 +146,10 @@ enum Output {
     Json,
 }
 
-/// `NS/NAME` of a pod.
-#[derive(Debug, Clone)]
-struct PodRef {
-    namespace: String,
-    name: String,
-}
-
-impl std::str::FromStr for PodRef {
-    type Err = ArgumentError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (namespace, name) = text.split_once('/').ok_or(ArgumentError::PodSyntax)?;
-        ObjectRef::new(namespace, name)?;
-        Ok(PodRef {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        })
-    }
+/// Reads `NS/NAME` of a pod.
+fn pod(text: &str) -> Result<ObjectRef, ArgumentError> {
+    let (namespace, name) = text.split_once('/').ok_or(ArgumentError::PodSyntax)?;
+    Ok(ObjectRef::new(namespace, name)?)
 }
 
 /// Runs the command line.
@@ -188,20 +158,19 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let text = error.render().to_string();
-            let lines = text.lines();
             if error.use_stderr() {
-                lines.for_each(console::say);
-            } else {
-                let _ = print(lines);
+                text.lines().for_each(console::say);
+                return ExitCode::from(USAGE);
             }
-            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+            let _ = print(text.lines());
+            return ExitCode::SUCCESS;
         }
     };
     let outcome = match &cli.command {
         Command::Attach(args) => pod::attach(args),
         Command::Detach(args) => pod::detach(args),
         Command::Check(args) => pod::check(args),
-        Command::Gc(args) => node::gc(args),
+        Command::Gc { node, keep } => node::gc(node, keep),
         Command::Status(args) => node::status(args),
         Command::Explain(args) => explain::explain(args),
         Command::Agent(args) => agent::agent(args),
@@ -210,17 +179,25 @@ pub fn main() -> ExitCode {
         Command::Capture => devices::capture(),
         Command::Install(args) => install::install(args),
         Command::Uninstall(args) => install::uninstall(args),
-        Command::Retry(args) => retry::retry(args),
-        Command::Completions(args) => manual::completions(args, &mut Cli::command()),
+        Command::Retry { container, ifname } => retry::retry(container, ifname),
+        Command::Completions { shell } => manual::completions(*shell, &mut Cli::command()),
         Command::Man => manual::man(Cli::command()),
     };
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            report(&error);
-            ExitCode::FAILURE
-        }
+    let error = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(CommandError::Findings) => return ExitCode::FAILURE,
+        Err(error) => error,
+    };
+    note(&error.to_string());
+    match error {
+        CommandError::NoNodeName | CommandError::NodeName(_) => ExitCode::from(USAGE),
+        _ => ExitCode::FAILURE,
     }
+}
+
+/// The outcome of a command that looks for findings and has printed them.
+fn no_findings(is_fine: bool) -> Result<(), CommandError> {
+    is_fine.then_some(()).ok_or(CommandError::Findings)
 }
 
 /// Prints lines for people.
@@ -262,4 +239,17 @@ fn note(line: &str) {
 /// Writes a problem to stderr.
 fn report(problem: &dyn Problem) {
     note(&diagnostic::line(problem));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        Cli::command().debug_assert();
+        let mut command = Cli::command();
+        let help = command.render_long_help().to_string();
+        assert!(help.starts_with("Jackfield is a CNI plugin that"), "{help}");
+    }
 }

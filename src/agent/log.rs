@@ -11,12 +11,12 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::console;
 
-/// The form of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The form of a line, and the words for it in the agent's help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people.
+    /// For people
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line
     Json,
 }
 

@@ -2,13 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
+use super::CommandError;
 use super::doctor::given_node_name;
 use super::install::absolute;
-use super::{CommandError, USAGE, note};
 use crate::agent::{self, Credentials, LogFormat, Options};
 use crate::npwg::object_ref::is_subdomain;
 
@@ -31,47 +30,25 @@ pub(super) struct AgentArgs {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9321")]
     metrics: SocketAddr,
     /// Log format; the log goes to stderr
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Log::Text)]
-    log: Log,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Log {
-    /// For people
-    Text,
-    /// One JSON object per line
-    Json,
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    log: LogFormat,
 }
 
 /// Runs until a signal ends it.
-pub(super) fn agent(args: &AgentArgs) -> Result<ExitCode, CommandError> {
-    let Some(node) = given_node_name(args.node.as_deref()) else {
-        note("agent: this node's name is unknown; give --node or set NODE_NAME");
-        return Ok(ExitCode::from(USAGE));
-    };
+pub(super) fn agent(args: &AgentArgs) -> Result<(), CommandError> {
+    let node = given_node_name(args.node.as_deref()).ok_or(CommandError::NoNodeName)?;
     if !is_subdomain(&node) {
-        note(&format!(
-            "agent: {node:?} is not a valid name of a node; give --node or set NODE_NAME as \
-             `kubectl get nodes` shows it"
-        ));
-        return Ok(ExitCode::from(USAGE));
+        return Err(CommandError::NodeName(node));
     }
-    let credentials = args
-        .kubeconfig
-        .clone()
-        .map_or(Credentials::InCluster, Credentials::File);
+    let kubeconfig = args.kubeconfig.clone();
+    let credentials = kubeconfig.map_or(Credentials::InCluster, Credentials::File);
     let options = Options {
         node,
         credentials,
         socket: args.socket.clone(),
         journal_dir: args.journal_dir.clone(),
         metrics: args.metrics,
-        log: match args.log {
-            Log::Text => LogFormat::Text,
-            Log::Json => LogFormat::Json,
-        },
+        log: args.log,
     };
-    agent::run(options)
-        .map(|()| ExitCode::SUCCESS)
-        .map_err(|error| CommandError::Agent(Box::new(error)))
+    agent::run(options).map_err(|error| CommandError::Agent(Box::new(error)))
 }

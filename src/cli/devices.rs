@@ -1,13 +1,13 @@
 //! `devices` and `capture`: the node's network hardware, for people and for fixtures.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use device_info::{Capture, Devlink, EswitchMode, Inventory, PciAddress, Sysfs};
+use device_info::{Capture, Devlink, EswitchMode, Function, Inventory, Sysfs};
 use serde::Serialize;
 
-use super::table::table;
+use super::doctor::host_name;
+use super::table::{cell, table};
 use super::{CommandError, note, print, print_document, print_json, report};
 use crate::journal::Journal;
 use crate::kernel::devices_in_all_namespaces;
@@ -48,30 +48,29 @@ struct DevicesDocument<'a> {
     usage: &'a Usage,
 }
 
-pub(super) fn devices(args: &DevicesArgs) -> Result<ExitCode, CommandError> {
+pub(super) fn devices(args: &DevicesArgs) -> Result<(), CommandError> {
     let mut devlink = Devlink::open().ok();
     let mut inventory = Inventory::read(&Sysfs::host(), &mut |device| {
         devlink.as_mut()?.switch(device)
     });
     let table = names::table().unwrap_or_else(|problem| {
-        report(&problem);
+        note(&problem.to_string());
         Vec::new()
     });
     inventory.name(&table);
     inventory.remarks.iter().for_each(|remark| note(remark));
     let usage = usage(&inventory, &Journal::new(&args.journal_dir));
     match args.output {
-        Form::Table => print(for_people(&inventory, &usage))?,
+        Form::Table => print(for_people(&inventory, &usage)),
         Form::Json => {
             let document = DevicesDocument {
                 inventory: &inventory,
                 usage: &usage,
             };
-            print_json(&serde_json::json!(document))?;
+            print_json(&serde_json::json!(document))
         }
-        Form::Svg => print_document(&picture::picture(&node_name(), &inventory, &usage))?,
+        Form::Svg => print_document(&picture::picture(&host_name(), &inventory, &usage)),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The users of the devices. A user who may not read the journal or enter network namespaces still
@@ -96,180 +95,110 @@ fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     }
 }
 
-/// The name of this node.
-fn node_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    match name.trim() {
-        "" => "this node".to_owned(),
-        name => name.to_owned(),
-    }
-}
-
-pub(super) fn capture() -> Result<ExitCode, CommandError> {
+pub(super) fn capture() -> Result<(), CommandError> {
     let mut devlink = Devlink::open().ok();
     let capture = Capture::read(&Sysfs::host(), devlink.as_mut());
-    print_json(&capture.to_json())?;
-    Ok(ExitCode::SUCCESS)
+    print_json(&capture.to_json())
 }
 
 fn for_people(inventory: &Inventory, usage: &Usage) -> Vec<String> {
-    let mut out = Vec::new();
-    section(&mut out, &functions(inventory, usage), &FUNCTIONS);
-    section(
-        &mut out,
-        &subfunctions(inventory, usage),
-        &[
-            "SUBFUNCTION",
-            "SFNUM",
-            "PARENT",
-            "NETDEV",
-            "REPRESENTOR",
-            "POD",
-        ],
-    );
-    section(
-        &mut out,
-        &vdpa(inventory, usage),
-        &["VDPA", "DRIVER", "PATH", "PCI", "POD"],
-    );
-    section(
-        &mut out,
-        &rdma(inventory),
-        &["RDMA", "NODE GUID", "LINK", "PORT GUID", "PCI"],
-    );
-    if out.is_empty() {
-        out.push("no PCI network function, subfunction, vDPA or RDMA device".to_owned());
+    let subfunctions = inventory.subfunctions.iter().map(|entry| {
+        vec![
+            entry.name.clone(),
+            cell(entry.number),
+            cell(entry.parent),
+            cell(&entry.netdev),
+            cell(&entry.representor),
+            Usage::cell(usage.of(&entry.name)),
+        ]
+    });
+    let vdpa = inventory.vdpa.iter().map(|entry| {
+        vec![
+            entry.name.clone(),
+            cell(entry.driver),
+            cell(&entry.path),
+            cell(entry.pci_address),
+            Usage::cell(usage.of(&entry.name)),
+        ]
+    });
+    let rdma_ports = inventory.rdma.iter().flat_map(|entry| {
+        entry.ports.iter().map(|port| {
+            vec![
+                format!("{}/{}", entry.name, port.number),
+                cell(entry.node_guid),
+                cell(&port.link_layer),
+                cell(port.guid),
+                cell(entry.pci_address),
+            ]
+        })
+    });
+    let sections = [
+        table(
+            "DEVICE, KIND, ID, DRIVER, NUMA, NETDEV, REPRESENTOR, USED AS, POD, NAME",
+            functions(inventory, usage),
+        ),
+        table(
+            "SUBFUNCTION, SFNUM, PARENT, NETDEV, REPRESENTOR, POD",
+            subfunctions,
+        ),
+        table("VDPA, DRIVER, PATH, PCI, POD", vdpa),
+        table("RDMA, NODE GUID, LINK, PORT GUID, PCI", rdma_ports),
+    ];
+    let has_rows = |section: &Vec<String>| section.len() > 1;
+    let sections: Vec<Vec<String>> = sections.into_iter().filter(has_rows).collect();
+    if sections.is_empty() {
+        return vec!["no PCI network function, subfunction, vDPA or RDMA device".to_owned()];
     }
-    out
+    sections.join(&String::new())
 }
-
-fn section(out: &mut Vec<String>, rows: &[Vec<String>], header: &[&str]) {
-    if rows.is_empty() {
-        return;
-    }
-    if !out.is_empty() {
-        out.push(String::new());
-    }
-    out.extend(table(header, rows));
-}
-
-const FUNCTIONS: [&str; 10] = [
-    "DEVICE",
-    "KIND",
-    "ID",
-    "DRIVER",
-    "NUMA",
-    "NETDEV",
-    "REPRESENTOR",
-    "USED AS",
-    "POD",
-    "NAME",
-];
 
 /// Physical functions, each followed by its VFs, then the other functions.
 fn functions(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for pf in &inventory.physical_functions {
-        let eswitch = pf
-            .eswitch
-            .map(|mode| format!(", {}", mode_name(mode)))
-            .unwrap_or_default();
-        let kind = format!("PF, {} of {} VFs{eswitch}", pf.vfs.len(), pf.total_vfs);
-        rows.push(row(usage, &pf.function, kind, None));
-        for vf in &pf.vfs {
-            rows.push(row(
-                usage,
-                &vf.function,
-                format!("VF {}", vf.index),
-                vf.representor.as_ref(),
-            ));
+        let mut kind = format!("PF, {} of {} VFs", pf.vfs.len(), pf.total_vfs);
+        if let Some(mode) = pf.eswitch {
+            kind = format!("{kind}, {}", mode_name(mode));
         }
+        rows.push(row(usage, &pf.function, kind, None));
+        rows.extend(pf.vfs.iter().map(|vf| {
+            let kind = format!("VF {}", vf.index);
+            row(usage, &vf.function, kind, vf.representor.as_ref())
+        }));
     }
-    rows.extend(
-        inventory
-            .functions
-            .iter()
-            .map(|function| row(usage, function, "function".to_owned(), None)),
-    );
+    let others = inventory.functions.iter();
+    rows.extend(others.map(|function| row(usage, function, "function".to_owned(), None)));
     rows
 }
 
 fn row(
     usage: &Usage,
-    function: &device_info::Function,
+    function: &Function,
     kind: String,
     representor: Option<&String>,
 ) -> Vec<String> {
-    let id = |number: Option<u16>| number.map_or_else(|| "?".to_owned(), |id| format!("{id:04x}"));
-    let mut uses: Vec<String> = function
-        .rdma
-        .iter()
-        .map(|name| format!("RDMA {name}"))
-        .collect();
-    uses.extend(function.vdpa.iter().map(|name| format!("vDPA {name}")));
+    let rdma = function.rdma.iter().map(|name| format!("RDMA {name}"));
+    let vdpa = function.vdpa.iter().map(|name| format!("vDPA {name}"));
     let vfio = function.vfio.as_ref().and_then(|vfio| vfio.path.as_ref());
-    uses.extend(vfio.map(|path| format!("VFIO {path}")));
+    let vfio = vfio.map(|path| format!("VFIO {path}"));
     vec![
         function.address.to_string(),
         kind,
-        format!("{}:{}", id(function.vendor), id(function.device)),
-        or_dash(function.driver.as_ref()),
-        or_dash(function.numa_node.as_ref()),
-        or_dash(function.netdev.as_ref()),
-        or_dash(representor),
-        if uses.is_empty() {
-            "-".to_owned()
-        } else {
-            uses.join(", ")
-        },
+        pci_id(function),
+        cell(&function.driver),
+        cell(function.numa_node),
+        cell(&function.netdev),
+        cell(representor),
+        cell(rdma.chain(vdpa).chain(vfio)),
         Usage::cell(usage.of_function(function)),
-        or_dash(function.name().as_ref()),
+        cell(function.name()),
     ]
 }
 
-fn subfunctions(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
-    let row = |entry: &device_info::SubfunctionEntry| {
-        vec![
-            entry.name.clone(),
-            or_dash(entry.number.as_ref()),
-            or_dash(entry.parent.as_ref()),
-            or_dash(entry.netdev.as_ref()),
-            or_dash(entry.representor.as_ref()),
-            Usage::cell(usage.of(&entry.name)),
-        ]
-    };
-    inventory.subfunctions.iter().map(row).collect()
-}
-
-fn vdpa(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
-    let row = |entry: &device_info::VdpaEntry| {
-        vec![
-            entry.name.clone(),
-            or_dash(entry.driver.as_ref()),
-            or_dash(entry.path.as_ref()),
-            or_dash(entry.pci_address.as_ref()),
-            Usage::cell(usage.of(&entry.name)),
-        ]
-    };
-    inventory.vdpa.iter().map(row).collect()
-}
-
-/// One row per port.
-fn rdma(inventory: &Inventory) -> Vec<Vec<String>> {
-    let mut rows = Vec::new();
-    for entry in &inventory.rdma {
-        let pci: Option<&PciAddress> = entry.pci_address.as_ref();
-        for port in &entry.ports {
-            rows.push(vec![
-                format!("{}/{}", entry.name, port.number),
-                or_dash(entry.node_guid.as_ref()),
-                or_dash(port.link_layer.as_ref()),
-                or_dash(port.guid.as_ref()),
-                or_dash(pci),
-            ]);
-        }
-    }
-    rows
+/// `8086:10c9`: the numbers of vendor and device.
+fn pci_id(function: &Function) -> String {
+    let id = |number: Option<u16>| number.map_or_else(|| "?".to_owned(), |id| format!("{id:04x}"));
+    format!("{}:{}", id(function.vendor), id(function.device))
 }
 
 /// As `devlink dev eswitch show` writes it.
@@ -278,8 +207,4 @@ fn mode_name(mode: EswitchMode) -> &'static str {
         EswitchMode::Legacy => "legacy",
         EswitchMode::Switchdev => "switchdev",
     }
-}
-
-fn or_dash<T: ToString>(value: Option<&T>) -> String {
-    value.map_or_else(|| "-".to_owned(), T::to_string)
 }

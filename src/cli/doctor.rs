@@ -1,13 +1,12 @@
 //! `doctor`: what is wrong with this node, and a remedy for each finding.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 
 use super::install::{PlaceArgs, programs};
-use super::table::table;
-use super::{CommandError, Output, print, print_json};
+use super::table::{cell, table};
+use super::{CommandError, Output, no_findings, print, print_json};
 use crate::setup::doctor::{self, Diagnosis, ExclusiveUse, Options};
 
 /// Options of the check.
@@ -29,7 +28,7 @@ pub(super) struct DoctorArgs {
     output: Output,
 }
 
-pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, CommandError> {
+pub(super) fn doctor(args: &DoctorArgs) -> Result<(), CommandError> {
     let paths = args.paths.paths(None);
     let options = Options {
         cni_path: programs(&paths, args.cni_path.as_ref()),
@@ -43,45 +42,42 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<ExitCode, CommandError> {
         Output::Table => print(for_people(&diagnosis))?,
         Output::Json => print_json(&serde_json::json!(diagnosis))?,
     }
-    Ok(if diagnosis.findings.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    no_findings(diagnosis.findings.is_empty())
 }
 
 /// This node's name in the cluster, from `--node` or `NODE_NAME`.
 pub(super) fn given_node_name(given: Option<&str>) -> Option<String> {
-    let name = given.map(str::to_owned);
-    let name = name.or_else(|| std::env::var("NODE_NAME").ok());
+    let given = given.map(str::to_owned);
+    let name = given.or_else(|| std::env::var("NODE_NAME").ok());
     name.filter(|name| !name.is_empty())
 }
 
 /// This node's name in the cluster; by default the host's name, as kubelet's.
 pub(super) fn node_name(given: Option<&str>) -> String {
-    given_node_name(given).unwrap_or_else(|| {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        host.trim().to_lowercase()
-    })
+    given_node_name(given).unwrap_or_else(|| host_name().to_lowercase())
+}
+
+/// The name of this host.
+pub(super) fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }
 
 fn for_people(diagnosis: &Diagnosis) -> Vec<String> {
     let mut out = checks(diagnosis);
     if !diagnosis.exclusive_uses.is_empty() {
-        let rows: Vec<Vec<String>> = diagnosis.exclusive_uses.iter().map(row).collect();
-        let header = ["EXCLUSIVE", "ON", "POD", "CONTAINER", "NETWORK"];
         out.push(String::new());
-        out.extend(table(&header, &rows));
+        let rows = diagnosis.exclusive_uses.iter().map(row);
+        out.extend(table("EXCLUSIVE, ON, POD, CONTAINER, NETWORK", rows));
     }
     out
 }
 
 fn row(exclusive: &ExclusiveUse) -> Vec<String> {
-    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     vec![
         exclusive.what.clone(),
-        or_dash(&exclusive.segment),
-        or_dash(&exclusive.pod),
+        cell(&exclusive.segment),
+        cell(&exclusive.pod),
         exclusive.container.clone(),
         format!("{} ({})", exclusive.network, exclusive.interface),
     ]
@@ -91,21 +87,16 @@ fn checks(diagnosis: &Diagnosis) -> Vec<String> {
     if diagnosis.findings.is_empty() {
         let lines = diagnosis.fine.iter();
         let rows = lines.map(|line| vec![line.check.to_string(), line.what.clone()]);
-        let rows: Vec<Vec<String>> = rows.collect();
-        return table(&["CHECK", "FINE"], &rows);
+        return table("CHECK, FINE", rows);
     }
-    let rows: Vec<Vec<String>> = diagnosis
-        .findings
-        .iter()
-        .map(|finding| {
-            let diagnostic = &finding.diagnostic;
-            vec![
-                finding.check.to_string(),
-                diagnostic.place.clone(),
-                diagnostic.problem.words(),
-                diagnostic.remedy().unwrap_or_default(),
-            ]
-        })
-        .collect();
-    table(&["CHECK", "ABOUT", "FINDING", "REMEDY"], &rows)
+    let rows = diagnosis.findings.iter().map(|finding| {
+        let diagnostic = &finding.diagnostic;
+        vec![
+            finding.check.to_string(),
+            diagnostic.place.clone(),
+            diagnostic.problem.words(),
+            diagnostic.remedy().unwrap_or_default(),
+        ]
+    });
+    table("CHECK, ABOUT, FINDING, REMEDY", rows)
 }

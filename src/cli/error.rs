@@ -5,98 +5,60 @@ use std::path::PathBuf;
 
 use crate::agent::AgentError;
 use crate::cni::{JsonError, NameError};
-use crate::diagnostic::Problem;
+use crate::diagnostic::line;
 use crate::npwg::ObjectRefError;
 use crate::operation::Failure;
-use crate::request::{EnvironmentError, RequestError, StdinError};
+use crate::request::RequestError;
 use crate::setup::SetupError;
 
-/// Why a command fails.
-#[derive(Debug)]
+/// Why a command fails, in one line with a remedy.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
+    /// The command has printed findings.
+    #[error("there are findings")]
+    Findings,
     /// Stdout cannot be written.
-    Stdout(io::Error),
+    #[error("stdout: {0}; free space where it leads")]
+    Stdout(#[source] io::Error),
     /// The file of `--conf` cannot be read.
-    ConfFile {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
+    #[error("--conf {file}: {1}; name a readable file", file = .0.display())]
+    ConfFile(PathBuf, #[source] io::Error),
     /// The file of `--conf` is not a JSON object.
-    ConfJson {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        cause: JsonError,
-    },
+    #[error("{file}: {1}; correct it", file = .0.display())]
+    ConfJson(PathBuf, #[source] JsonError),
     /// The file of `--conf` configures another plugin.
+    #[error(
+        "--conf {}: it configures another plugin; give keys of jackfield's configuration",
+        .0.display()
+    )]
     OtherPlugin(PathBuf),
     /// The configuration in the file of `--conf` is invalid.
-    Conf {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        cause: Box<RequestError>,
-    },
-    /// The arguments do not make a valid call.
-    Call(EnvironmentError),
-    /// Stdin cannot be read.
-    Stdin(StdinError),
-    /// The configuration on stdin is not a JSON object.
-    StdinJson(JsonError),
-    /// The configuration on stdin is invalid.
-    StdinConf(Box<RequestError>),
+    #[error("{file}: {1}", file = .0.display())]
+    Conf(PathBuf, #[source] Box<RequestError>),
+    /// The arguments or stdin do not make a valid call.
+    #[error(transparent)]
+    Call(Box<RequestError>),
     /// A verb failed.
-    Verb(Box<Failure>),
+    #[error("{}", .0.in_full())]
+    Verb(#[source] Box<Failure>),
     /// The installation could not be changed.
+    #[error("{}", line(.0.as_ref()))]
     Setup(Box<SetupError>),
     /// A signal ended the installation before there was a cluster network.
+    #[error("a signal ended this before there was a cluster network; nothing was installed")]
     EndedEarly,
+    /// The agent does not know the name of its node.
+    #[error("agent: this node's name is unknown; give --node or set NODE_NAME")]
+    NoNodeName,
+    /// A node cannot have this name.
+    #[error(
+        "agent: {0:?} is not a valid name of a node; give --node or set NODE_NAME as `kubectl get \
+         nodes` shows it"
+    )]
+    NodeName(String),
     /// The agent failed.
-    Agent(Box<AgentError>),
-    /// A document cannot be made.
-    Document(io::Error),
-}
-
-impl Problem for CommandError {
-    fn words(&self) -> String {
-        match self {
-            CommandError::Stdout(cause) => format!("stdout: {cause}"),
-            CommandError::ConfFile { file, cause } => {
-                format!("--conf {}: {cause}", file.display())
-            }
-            CommandError::ConfJson { file, cause } => format!("{}: {cause}", file.display()),
-            CommandError::OtherPlugin(file) => {
-                format!("--conf {}: it configures another plugin", file.display())
-            }
-            CommandError::Conf { file, cause } => format!("{}: {cause}", file.display()),
-            CommandError::Call(cause) => cause.to_string(),
-            CommandError::Stdin(cause) => cause.to_string(),
-            CommandError::StdinJson(cause) => cause.to_string(),
-            CommandError::StdinConf(cause) => cause.to_string(),
-            CommandError::Verb(failure) => failure.in_full(),
-            CommandError::Setup(error) => error.words(),
-            CommandError::EndedEarly => {
-                "a signal ended this before there was a cluster network".to_owned()
-            }
-            CommandError::Agent(cause) => format!("agent: {cause}"),
-            CommandError::Document(cause) => cause.to_string(),
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        let remedy = match self {
-            CommandError::Stdout(_) => "free space where it leads",
-            CommandError::ConfFile { .. } => "name a readable file",
-            CommandError::ConfJson { .. } => "correct it",
-            CommandError::OtherPlugin(_) => "give keys of jackfield's configuration",
-            CommandError::Setup(error) => return error.remedy(),
-            CommandError::EndedEarly => "nothing was installed",
-            _ => return None,
-        };
-        Some(remedy.to_owned())
-    }
+    #[error("agent: {0}")]
+    Agent(#[source] Box<AgentError>),
 }
 
 impl From<Failure> for CommandError {
@@ -108,12 +70,6 @@ impl From<Failure> for CommandError {
 impl From<SetupError> for CommandError {
     fn from(error: SetupError) -> Self {
         CommandError::Setup(Box::new(error))
-    }
-}
-
-impl From<EnvironmentError> for CommandError {
-    fn from(error: EnvironmentError) -> Self {
-        CommandError::Call(error)
     }
 }
 
@@ -137,25 +93,17 @@ pub(super) enum ArgumentError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::line;
 
     #[test]
     fn a_line_names_the_file_and_the_remedy() {
-        let cause = || io::Error::from(io::ErrorKind::NotFound);
         let file = || PathBuf::from("/a");
         for (error, expected) in [
             (
-                CommandError::ConfFile {
-                    file: file(),
-                    cause: cause(),
-                },
+                CommandError::ConfFile(file(), io::ErrorKind::NotFound.into()),
                 "--conf /a: entity not found; name a readable file",
             ),
             (
-                CommandError::ConfJson {
-                    file: file(),
-                    cause: JsonError::Empty,
-                },
+                CommandError::ConfJson(file(), JsonError::Empty),
                 "/a: empty input where a JSON object was expected; correct it",
             ),
             (
@@ -167,7 +115,7 @@ mod tests {
                 "a signal ended this before there was a cluster network; nothing was installed",
             ),
         ] {
-            assert_eq!(line(&error), expected);
+            assert_eq!(error.to_string(), expected);
         }
     }
 }

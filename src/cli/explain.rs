@@ -1,11 +1,10 @@
 //! `explain`: the plan of an ADD, and every reason why it would fail. Runs nothing.
 
-use std::process::ExitCode;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::pod::read_request;
-use super::{CommandError, ExplainArgs, Output, print, print_json};
+use super::{CommandError, Output, PodArgs, no_findings, pod, print, print_json};
 use crate::allocation::Origin;
 use crate::delegate::Binary;
 use crate::kernel::capabilities;
@@ -17,70 +16,45 @@ use crate::plugin::with_host;
 use crate::request::Strictness;
 use crate::verify::IntendedFunction;
 
-pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode, CommandError> {
-    let variables = [
-        ("CNI_COMMAND", "ADD".to_owned()),
-        (
-            "CNI_CONTAINERID",
-            format!("{}-{}", args.pod.namespace, args.pod.name),
-        ),
-        ("CNI_NETNS", "/proc/self/ns/net".to_owned()),
-        ("CNI_IFNAME", args.ifname.to_string()),
-    ];
-    let request = read_request(&args.node, &args.pod, &variables)?;
-    let mut problems = Vec::new();
+pub(super) fn explain(args: &PodArgs) -> Result<(), CommandError> {
+    let request = pod::request("ADD", args, None, Path::new("/proc/self/ns/net"))?;
+    let mut failures = Vec::new();
     let prepared = with_host(&request.config, |host| {
         let of_node = [
             capabilities::require().map_err(Failure::from),
             host.journal.check_writable().map_err(Failure::from),
             readiness_indicator::is_there(request.config.readiness_indicator.as_deref()),
         ];
-        problems.extend(
-            of_node
-                .into_iter()
-                .filter_map(Result::err)
-                .map(|failure| failure.in_full()),
-        );
+        failures.extend(of_node.into_iter().filter_map(Result::err));
         let context = Context::new(host, &request, request.config.deadlines.add);
         let mut prepared = prepare(&context)?;
         let in_use = reserve::foresee(&context, &prepared);
         prepared.problems.extend(in_use);
         Ok(prepared)
     });
+    let prepared = prepared.unwrap_or_else(|failure| {
+        failures.push(failure);
+        Prepared::default()
+    });
     let in_full = |problem: &PlanError| Failure::Plan(problem.clone()).in_full();
-    let mut ignored = Vec::new();
-    let prepared = match prepared {
-        Ok(prepared) => {
-            problems.extend(prepared.problems.iter().map(in_full));
-            ignored.extend(prepared.ignored.iter().map(in_full));
-            Some(prepared)
-        }
-        Err(failure) => {
-            problems.push(failure.in_full());
-            None
-        }
-    };
+    let of_plan = prepared.problems.iter().map(in_full);
+    let problems = failures.iter().map(Failure::in_full).chain(of_plan);
+    let problems: Vec<String> = problems.collect();
+    let ignored: Vec<String> = prepared.ignored.iter().map(in_full).collect();
     match args.output {
         Output::Table => {
             let proves = request.config.verify != Strictness::Off;
-            let mut lines = for_people(prepared.as_ref(), proves);
-            lines.extend(verdict(&problems, &ignored));
-            print(lines)?;
+            let plan = for_people(&prepared, proves);
+            print(plan.into_iter().chain(verdict(&problems, &ignored)))?;
         }
-        Output::Json => print_json(&for_programs(prepared.as_ref(), &problems, &ignored))?,
+        Output::Json => print_json(&for_programs(&prepared, &problems, &ignored))?,
     }
-    Ok(if problems.is_empty() && ignored.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    no_findings(problems.is_empty() && ignored.is_empty())
 }
 
-fn for_people(prepared: Option<&Prepared>, proves: bool) -> Vec<String> {
+fn for_people(prepared: &Prepared, proves: bool) -> Vec<String> {
     let mut out = Vec::new();
-    for (number, (attachment, binaries)) in
-        prepared.iter().flat_map(|it| &it.attachments).enumerate()
-    {
+    for (number, (attachment, binaries)) in prepared.attachments.iter().enumerate() {
         let mark = match attachment {
             it if it.is_cluster => ", the cluster network",
             it if it.is_auxiliary => ", the auxiliary chain: makes no interface",
@@ -92,106 +66,102 @@ fn for_people(prepared: Option<&Prepared>, proves: bool) -> Vec<String> {
             attachment.ifname,
             attachment.label
         ));
+        let mut fact = |kind: &str, text: String| out.push(format!("     {kind:<7} {text}"));
         for binary in binaries.found() {
-            out.push(format!("     run     {}", binary.path().display()));
+            fact("run", binary.path().display().to_string());
         }
         if let Some(device) = &attachment.device {
-            let origin = device.origin.iter();
-            let origin: String = origin.map(|origin| format!(", from {origin}")).collect();
-            out.push(format!(
-                "     device  {} of {}{origin}",
-                device.id, device.resource
-            ));
+            let origin = device.origin.map(|origin| format!(", from {origin}"));
+            let origin = origin.unwrap_or_default();
+            fact(
+                "device",
+                format!("{} of {}{origin}", device.id, device.resource),
+            );
         }
         for (name, value) in attachment.capability_args.iter() {
-            out.push(format!("     pass    {name} = {}", value.get()));
+            fact("pass", format!("{name} = {}", value.get()));
         }
         for (name, value) in attachment.cni_args.iter().flat_map(|args| args.iter()) {
-            out.push(format!("     args    {name} = {}", value.get()));
+            fact("args", format!("{name} = {}", value.get()));
         }
-        for what in proofs(attachment).iter().filter(|_| proves) {
-            out.push(format!("     verify  {what}"));
+        if proves {
+            proofs(attachment).for_each(|what| fact("verify", what));
         }
         if let Some(gateways) = &attachment.default_route {
             let list: Vec<String> = gateways.iter().map(ToString::to_string).collect();
-            out.push(format!("     route   default via [{}]", list.join(", ")));
+            fact("route", format!("default via [{}]", list.join(", ")));
         }
     }
-    for event in prepared.iter().flat_map(|it| &it.events) {
-        out.push(format!("Note: {}", event.message));
-    }
-    for remark in prepared.iter().flat_map(|it| &it.remarks) {
-        out.push(format!("Note: {remark}"));
-    }
+    let notes = notes(prepared);
+    out.extend(notes.iter().map(|note| format!("Note: {note}")));
     out
+}
+
+fn notes(prepared: &Prepared) -> Vec<String> {
+    let events = prepared.events.iter().map(|event| event.message.clone());
+    let remarks = prepared.remarks.iter().map(ToString::to_string);
+    events.chain(remarks).collect()
 }
 
 /// Whether the ADD would succeed, and why not.
 fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
-    let (heading, reasons) = match (problems, ignored) {
-        ([], []) => (
-            "It would succeed, as far as can be known before anything runs.",
-            problems,
-        ),
-        ([], ignored) => (
-            "The pod would start without the networks of an annotation that is invalid and ignored:",
-            ignored,
-        ),
-        (problems, _) => ("It would fail:", problems),
+    let (heading, reasons) = if !problems.is_empty() {
+        ("It would fail:", problems)
+    } else if ignored.is_empty() {
+        let heading = "It would succeed, as far as can be known before anything runs.";
+        (heading, ignored)
+    } else {
+        let heading = "The pod would start without the networks of an annotation that is invalid \
+                       and ignored:";
+        (heading, ignored)
     };
     let reasons = reasons.iter().map(|reason| format!("  - {reason}"));
-    std::iter::once(heading.to_owned()).chain(reasons).collect()
+    [heading.to_owned()].into_iter().chain(reasons).collect()
 }
 
 /// What the verification compares with the kernel.
-fn proofs(attachment: &Attachment) -> Vec<String> {
+fn proofs(attachment: &Attachment) -> impl Iterator<Item = String> {
     let requested = &attachment.requested;
     let ips = requested.ips.iter().map(|ip| format!("address {ip}"));
-    let mac = requested.mac.iter().map(|mac| format!("MAC {mac}"));
-    let guid = requested.guid.iter().map(|guid| format!("GUID {guid}"));
+    let mac = requested.mac.map(|mac| format!("MAC {mac}"));
+    let guid = requested.guid.map(|guid| format!("GUID {guid}"));
     // A device ID in the device plugin's own form has no driver, and cannot be compared.
     let device = attachment.device.iter().filter(|it| it.driver.is_some());
     let device = device.map(|device| format!("that it is device {}", device.id));
-    let set = requested_function(attachment);
-    let function = set.iter().flat_map(IntendedFunction::lines);
-    let function = function.map(|line| format!("{line} on its physical function"));
-    let ips = ips.chain(mac).chain(guid).chain(device);
-    ips.chain(function).collect()
+    let function = IntendedFunction::of(&attachment.config, requested);
+    let is_pci = attachment.device.iter().any(|it| it.pci().is_some());
+    let function: Vec<String> = function.lines().filter(|_| is_pci).collect();
+    let function = function
+        .into_iter()
+        .map(|line| format!("{line} on its physical function"));
+    let of_pod = ips.chain(mac).chain(guid);
+    of_pod.chain(device).chain(function)
 }
 
-/// The settings of the definition for a virtual function.
-fn requested_function(attachment: &Attachment) -> Option<IntendedFunction> {
-    attachment.device.as_ref()?.pci()?;
-    let set = IntendedFunction::of(&attachment.config, &attachment.requested);
-    (!set.is_empty()).then_some(set)
-}
-
-fn for_programs(prepared: Option<&Prepared>, problems: &[String], ignored: &[String]) -> Value {
-    let attachments: Vec<Value> = prepared
-        .iter()
-        .flat_map(|it| &it.attachments)
-        .map(|(attachment, binaries)| {
-            json!({
-                "network": attachment.label,
-                "interface": attachment.ifname,
-                "cluster": attachment.is_cluster,
-                "auxiliary": attachment.is_auxiliary,
-                "plugins": binaries.found().map(Binary::path).collect::<Vec<_>>(),
-                "device": attachment.device.as_ref().map(|device| &device.id),
-                "deviceFrom": attachment.device.as_ref().and_then(|device| device.origin).map(Origin::as_str),
-                "capabilityArgs": attachment.capability_args,
-                "cniArgs": attachment.cni_args,
-                "ips": attachment.requested.ips.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                "mac": attachment.requested.mac.map(|mac| mac.to_string()),
-                "defaultRoute": attachment.default_route,
-            })
+fn for_programs(prepared: &Prepared, problems: &[String], ignored: &[String]) -> Value {
+    let attachments = prepared.attachments.iter();
+    let attachments = attachments.map(|(attachment, binaries)| {
+        let device = attachment.device.as_ref();
+        let ips = attachment.requested.ips.iter();
+        json!({
+            "network": attachment.label,
+            "interface": attachment.ifname,
+            "cluster": attachment.is_cluster,
+            "auxiliary": attachment.is_auxiliary,
+            "plugins": binaries.found().map(Binary::path).collect::<Vec<_>>(),
+            "device": device.map(|device| &device.id),
+            "deviceFrom": device.and_then(|device| device.origin).map(Origin::as_str),
+            "capabilityArgs": attachment.capability_args,
+            "cniArgs": attachment.cni_args,
+            "ips": ips.map(ToString::to_string).collect::<Vec<_>>(),
+            "mac": attachment.requested.mac.map(|mac| mac.to_string()),
+            "defaultRoute": attachment.default_route,
         })
-        .collect();
-    let events = prepared.iter().flat_map(|it| &it.events);
-    let remarks = prepared.iter().flat_map(|it| &it.remarks);
-    let notes: Vec<String> = events
-        .map(|event| event.message.clone())
-        .chain(remarks.map(ToString::to_string))
-        .collect();
-    json!({ "attachments": attachments, "notes": notes, "ignored": ignored, "problems": problems })
+    });
+    json!({
+        "attachments": attachments.collect::<Vec<_>>(),
+        "notes": notes(prepared),
+        "ignored": ignored,
+        "problems": problems,
+    })
 }

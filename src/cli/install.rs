@@ -1,14 +1,14 @@
 //! `install`, `uninstall`.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
+use super::call::read_object;
 use super::doctor::node_name;
-use super::{CommandError, print, report};
+use super::{CommandError, no_findings, print, report};
 use crate::cni::RawObject;
 use crate::diagnostic;
 use crate::setup::conf::OurConf;
@@ -89,13 +89,6 @@ pub(super) struct InstallArgs {
     /// Take over from Multus, with its configuration, if no pod of this node would fail
     #[arg(long)]
     from_multus: bool,
-    #[command(flatten)]
-    multus: MultusArgs,
-}
-
-/// Options of the takeover from Multus.
-#[derive(Debug, Args)]
-struct MultusArgs {
     /// List the pods that would fail and why, and change nothing; exit 1 if there are any
     #[arg(long, requires = "from_multus", conflicts_with = "watch")]
     dry_run: bool,
@@ -132,32 +125,24 @@ pub(super) struct UninstallArgs {
     force: bool,
 }
 
-pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, CommandError> {
+pub(super) fn install(args: &InstallArgs) -> Result<(), CommandError> {
     let paths = args.paths.paths(args.cluster_conf_dir.as_ref());
     let template = args.conf.as_ref().map(|file| {
-        let path = || file.clone();
-        let text = std::fs::read(file).map_err(|cause| CommandError::ConfFile {
-            file: path(),
-            cause,
-        })?;
-        let object = RawObject::parse(&text).map_err(|cause| CommandError::ConfJson {
-            file: path(),
-            cause,
-        })?;
+        let object = read_object(file, RawObject::parse)?;
         let is_of_a_plugin = object.contains("type") || object.contains("plugins");
         if is_of_a_plugin && OurConf::read(&object).is_none() {
-            return Err(CommandError::OtherPlugin(path()));
+            return Err(CommandError::OtherPlugin(file.clone()));
         }
         Ok(object)
     });
     let from_multus = args.from_multus.then(|| FromMultus {
-        dry_run: args.multus.dry_run,
-        force: args.multus.force,
-        pods_alone: args.multus.pods_alone,
-        back: args.multus.back,
-        node: node_name(args.multus.node.as_deref()),
-        cni_path: programs(&paths, args.multus.cni_path.as_ref()),
-        daemon_conf: args.multus.multus_daemon_config.clone(),
+        dry_run: args.dry_run,
+        force: args.force,
+        pods_alone: args.pods_alone,
+        back: args.back,
+        node: node_name(args.node.as_deref()),
+        cni_path: programs(&paths, args.cni_path.as_ref()),
+        daemon_conf: args.multus_daemon_config.clone(),
     });
     let options = Options {
         paths,
@@ -167,27 +152,23 @@ pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, CommandError> {
         from_multus,
     };
     if args.watch {
-        guard::watch(&options, &report)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(guard::watch(&options, &report)?);
     }
     match install::install(&options, &report)? {
-        InstallOutcome::Done => Ok(ExitCode::SUCCESS),
+        InstallOutcome::Done => Ok(()),
         InstallOutcome::Ended => Err(CommandError::EndedEarly),
         InstallOutcome::Rehearsed(rehearsal) => {
             let findings = rehearsal.findings();
             print(findings.iter().map(|finding| diagnostic::line(finding)))?;
-            Ok(if rehearsal.failing.is_empty() {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            })
+            no_findings(rehearsal.failing.is_empty())
         }
     }
 }
 
-pub(super) fn uninstall(args: &UninstallArgs) -> Result<ExitCode, CommandError> {
+pub(super) fn uninstall(args: &UninstallArgs) -> Result<(), CommandError> {
     let paths = args.paths.paths(None);
     let cni_path = programs(&paths, args.cni_path.as_ref());
-    uninstall::uninstall(&paths, &cni_path, args.force, &report)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(uninstall::uninstall(
+        &paths, &cni_path, args.force, &report,
+    )?)
 }

@@ -1,31 +1,18 @@
 //! `completions`, `man`: descriptions of the command line.
 
-use std::process::ExitCode;
-
-use clap::{Args, Command};
+use clap::Command;
 use clap_complete::Shell;
 
 use super::{CommandError, print_document};
 
-/// Options of `completions`.
-#[derive(Debug, Args)]
-pub(super) struct CompletionsArgs {
-    /// Shell
-    shell: Shell,
-}
-
-pub(super) fn completions(
-    args: &CompletionsArgs,
-    command: &mut Command,
-) -> Result<ExitCode, CommandError> {
+pub(super) fn completions(shell: Shell, command: &mut Command) -> Result<(), CommandError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, command, "jackfield", &mut script);
-    print_document(&String::from_utf8_lossy(&script))?;
-    Ok(ExitCode::SUCCESS)
+    clap_complete::generate(shell, command, "jackfield", &mut script);
+    print_document(&String::from_utf8_lossy(&script))
 }
 
 /// One page with every command on it.
-pub(super) fn man(mut command: Command) -> Result<ExitCode, CommandError> {
+pub(super) fn man(mut command: Command) -> Result<(), CommandError> {
     command.build();
     let mut page = Vec::new();
     let render = |page: &mut Vec<u8>| -> std::io::Result<()> {
@@ -42,7 +29,6 @@ pub(super) fn man(mut command: Command) -> Result<ExitCode, CommandError> {
         }
         Ok(())
     };
-    render(&mut page).map_err(CommandError::Document)?;
-    print_document(&String::from_utf8_lossy(&page))?;
-    Ok(ExitCode::SUCCESS)
+    render(&mut page).map_err(CommandError::Stdout)?;
+    print_document(&String::from_utf8_lossy(&page))
 }

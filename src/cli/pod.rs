@@ -1,121 +1,72 @@
 //! `attach`, `detach`, `check`: calls of the runtime about one pod.
 
-use std::process::ExitCode;
+use std::path::Path;
 
+use super::call;
 use super::table::{cell, table};
-use super::{CommandError, NodeArgs, Output, PodArgs, PodRef, note, print, print_json, progress};
+use super::{CommandError, Output, PodArgs, SandboxArgs, print, print_json, progress};
 use crate::npwg::StatusEntry;
-use crate::operation::{self, Context};
-use crate::plugin::with_host;
-use crate::request::{Call, Request};
+use crate::operation;
+use crate::request::Request;
 
-pub(super) fn attach(args: &PodArgs) -> Result<ExitCode, CommandError> {
-    let request = request("ADD", args)?;
-    progress(&format!(
-        "attaching {}/{} …",
-        args.pod.namespace, args.pod.name
-    ));
-    let added = with_host(&request.config, |host| {
-        let context = Context::new(host, &request, request.config.deadlines.add);
-        let added = operation::add::add(&context);
-        context.notes().iter().for_each(|it| note(&it.to_string()));
-        added
-    });
-    show(args.output, &added?.status)?;
-    Ok(ExitCode::SUCCESS)
+pub(super) fn attach(args: &SandboxArgs) -> Result<(), CommandError> {
+    let request = sandbox_request("ADD", args)?;
+    progress(&format!("attaching {} …", args.pod.pod));
+    let added = call::run(&request, request.config.deadlines.add, operation::add::add)?;
+    show(args.pod.output, &added.status)
 }
 
-pub(super) fn detach(args: &PodArgs) -> Result<ExitCode, CommandError> {
-    let request = request("DEL", args)?;
-    progress(&format!(
-        "detaching {}/{} …",
-        args.pod.namespace, args.pod.name
-    ));
-    let outcome = with_host(&request.config, |host| {
-        let context = Context::new(host, &request, request.config.deadlines.del);
-        let outcome = operation::del::del(&context);
-        context.notes().iter().for_each(|it| note(&it.to_string()));
-        outcome
-    });
-    outcome?;
-    show(args.output, &[])?;
-    Ok(ExitCode::SUCCESS)
+pub(super) fn detach(args: &SandboxArgs) -> Result<(), CommandError> {
+    let request = sandbox_request("DEL", args)?;
+    progress(&format!("detaching {} …", args.pod.pod));
+    call::run(&request, request.config.deadlines.del, operation::del::del)?;
+    show(args.pod.output, &[])
 }
 
-pub(super) fn check(args: &PodArgs) -> Result<ExitCode, CommandError> {
-    let request = request("CHECK", args)?;
-    let status = with_host(&request.config, |host| {
-        let context = Context::new(host, &request, request.config.deadlines.check);
-        let status = operation::check::check(&context);
-        context.notes().iter().for_each(|it| note(&it.to_string()));
-        status
-    });
-    show(args.output, &status?)?;
-    Ok(ExitCode::SUCCESS)
+pub(super) fn check(args: &SandboxArgs) -> Result<(), CommandError> {
+    let request = sandbox_request("CHECK", args)?;
+    let deadline = request.config.deadlines.check;
+    let status = call::run(&request, deadline, operation::check::check)?;
+    show(args.pod.output, &status)
 }
 
-/// The request that the runtime would make.
-fn request(verb: &str, args: &PodArgs) -> Result<Request, CommandError> {
-    let PodRef { namespace, name } = &args.pod;
-    let container = args.container_id.as_ref();
-    let container = container.map_or_else(|| format!("{namespace}-{name}"), ToString::to_string);
-    let netns = args.netns.display().to_string();
+fn sandbox_request(verb: &str, args: &SandboxArgs) -> Result<Request, CommandError> {
+    let container = args.container_id.as_ref().map(ToString::to_string);
+    request(verb, &args.pod, container, &args.netns)
+}
+
+/// The request that the runtime would make. The container ID is `NS-NAME` where none is given.
+pub(super) fn request(
+    verb: &str,
+    args: &PodArgs,
+    container: Option<String>,
+    netns: &Path,
+) -> Result<Request, CommandError> {
+    let (namespace, name) = (args.pod.namespace(), args.pod.name());
+    let cni_args = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name}");
     let variables = [
         ("CNI_COMMAND", verb.to_owned()),
-        ("CNI_CONTAINERID", container),
-        ("CNI_NETNS", netns),
+        (
+            "CNI_CONTAINERID",
+            container.unwrap_or_else(|| format!("{namespace}-{name}")),
+        ),
+        ("CNI_NETNS", netns.display().to_string()),
         ("CNI_IFNAME", args.ifname.to_string()),
+        ("CNI_ARGS", cni_args),
     ];
-    read_request(&args.node, &args.pod, &variables)
-}
-
-/// Reads the node configuration as if it came on stdin.
-pub(super) fn read_request(
-    node: &NodeArgs,
-    pod: &PodRef,
-    variables: &[(&str, String)],
-) -> Result<Request, CommandError> {
-    let conf = super::node::read_conf(&node.conf)?;
-    let args = format!(
-        "IgnoreUnknown=1;K8S_POD_NAMESPACE={};K8S_POD_NAME={}",
-        pod.namespace, pod.name
-    );
-    let call = Call::read(|wanted| match wanted {
-        "CNI_PATH" => Some(node.cni_path.clone()),
-        "CNI_ARGS" => Some(args.clone()),
-        _ => variables
-            .iter()
-            .find(|(name, _)| *name == wanted)
-            .map(|(_, value)| value.clone()),
-    })?;
-    let request = Request::new(call, conf).map_err(|cause| CommandError::Conf {
-        file: node.conf.clone(),
-        cause: Box::new(cause),
-    })?;
-    request.config.warnings.iter().for_each(|line| note(line));
-    Ok(request)
+    let conf = call::read_conf(&args.node.conf)?;
+    call::request(&args.node, conf, &variables, Request::new)
 }
 
 fn show(output: Output, status: &[StatusEntry]) -> Result<(), CommandError> {
     match output {
-        Output::Json => print_json(&serde_json::json!(status))?,
-        Output::Table if status.is_empty() => {}
-        Output::Table => {
-            let rows: Vec<Vec<String>> = status.iter().map(row).collect();
-            print(table(
-                &[
-                    "INTERFACE",
-                    "NETWORK",
-                    "ADDRESSES",
-                    "MAC",
-                    "MTU",
-                    "DEFAULT ROUTE",
-                ],
-                &rows,
-            ))?;
-        }
+        Output::Json => print_json(&serde_json::json!(status)),
+        Output::Table if status.is_empty() => Ok(()),
+        Output::Table => print(table(
+            "INTERFACE, NETWORK, ADDRESSES, MAC, MTU, DEFAULT ROUTE",
+            status.iter().map(row),
+        )),
     }
-    Ok(())
 }
 
 fn row(entry: &StatusEntry) -> Vec<String> {
@@ -125,13 +76,11 @@ fn row(entry: &StatusEntry) -> Vec<String> {
         ""
     };
     vec![
-        entry.interface.clone().unwrap_or_else(|| "-".to_owned()),
+        cell(&entry.interface),
         format!("{}{mark}", entry.name),
         cell(&entry.ips),
-        entry.mac.clone().unwrap_or_else(|| "-".to_owned()),
-        entry
-            .mtu
-            .map_or_else(|| "-".to_owned(), |mtu| mtu.to_string()),
-        cell(entry.default_route.as_deref().unwrap_or_default()),
+        cell(&entry.mac),
+        cell(entry.mtu),
+        cell(entry.default_route.iter().flatten()),
     ]
 }

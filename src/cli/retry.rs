@@ -1,45 +1,42 @@
 //! `retry`: retries one owed detachment, for a call of the runtime that starts it and does not wait.
 
 use std::io;
-use std::process::ExitCode;
 
-use super::{CommandError, RetryArgs};
-use crate::cni::RawObject;
+use super::CommandError;
+use crate::cni::{ContainerId, InterfaceName, RawObject};
 use crate::journal::Key;
 use crate::operation::Context;
 use crate::operation::recovery;
 use crate::plugin::with_host;
-use crate::request::{Call, Request, read_stdin};
+use crate::request::{Call, Request, RequestError, read_stdin};
 
-pub(super) fn retry(args: &RetryArgs) -> Result<ExitCode, CommandError> {
-    let stdin = read_stdin(io::stdin().lock()).map_err(CommandError::Stdin)?;
-    let conf = RawObject::parse_stdin(&stdin).map_err(CommandError::StdinJson)?;
+pub(super) fn retry(container: &ContainerId, ifname: &InterfaceName) -> Result<(), CommandError> {
     let key = Key {
-        container: args.container.clone(),
-        ifname: args.ifname.clone(),
+        container: container.clone(),
+        ifname: ifname.clone(),
     };
+    let request = request(&key).map_err(|cause| CommandError::Call(Box::new(cause)))?;
+    let outcome = with_host(&request.config, |host| {
+        let context = Context::new(host, &request, request.config.deadlines.del);
+        recovery::retry::retry(&context, &key);
+        let place = format!("retry of container {container}, interface {ifname}");
+        for note in context.notes().iter() {
+            request.config.log.warn(&place, &note.to_string());
+        }
+        Ok(())
+    });
+    Ok(outcome?)
+}
+
+fn request(key: &Key) -> Result<Request, RequestError> {
+    let stdin = read_stdin(io::stdin().lock())?;
+    let conf = RawObject::parse_stdin(&stdin).map_err(RequestError::of_stdin)?;
     let call = Call::read(|wanted| match wanted {
         "CNI_COMMAND" => Some("DEL".to_owned()),
         "CNI_CONTAINERID" => Some(key.container.to_string()),
         "CNI_IFNAME" => Some(key.ifname.to_string()),
         "CNI_PATH" => std::env::var("CNI_PATH").ok(),
         _ => None,
-    });
-    let request = Request::for_people(call?, conf)
-        .map_err(|cause| CommandError::StdinConf(Box::new(cause)))?;
-    let log = &request.config.log;
-    let outcome = with_host(&request.config, |host| {
-        let context = Context::new(host, &request, request.config.deadlines.del);
-        recovery::retry::retry(&context, &key);
-        let place = format!(
-            "retry of container {}, interface {}",
-            key.container, key.ifname
-        );
-        let notes = context.notes();
-        notes
-            .iter()
-            .for_each(|note| log.warn(&place, &note.to_string()));
-        Ok(ExitCode::SUCCESS)
-    });
-    Ok(outcome?)
+    })?;
+    Request::for_people(call, conf)
 }

@@ -2,46 +2,34 @@
 
 use crate::console;
 
-/// Lines of rows below a header, each column as wide as its widest cell.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> Vec<String> {
-    let rows: Vec<Vec<_>> = rows
-        .iter()
-        .map(|row| row.iter().map(|cell| console::line(cell)).collect())
-        .collect();
-    let width = |column: usize| {
-        let cells = rows
-            .iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count());
-        cells
-            .chain(header.get(column).map(|name| name.len()))
-            .max()
-            .unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded: Vec<String> = cells
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
-        padded.join("  ").trim_end().to_owned()
-    };
-    let mut lines = vec![line(&mut header.iter().copied())];
+/// Lines of rows below a header, each column as wide as its widest cell. Commas separate the names
+/// in the header.
+pub(super) fn table(header: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Vec<String> {
+    let header = header.split(", ").map(str::to_owned).collect();
+    let rows = [header].into_iter().chain(rows);
+    let printable = |row: Vec<String>| row.iter().map(|cell| console::line(cell).into()).collect();
+    let rows: Vec<Vec<String>> = rows.map(printable).collect();
+    let mut widths = Vec::new();
     for row in &rows {
-        lines.push(line(&mut row.iter().map(AsRef::as_ref)));
+        widths.resize(row.len().max(widths.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
     }
-    lines
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:<width$}  "));
+        cells.collect::<String>().trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// A cell's values, or a dash.
-pub(super) fn cell<T: ToString>(values: &[T]) -> String {
-    match values {
+pub(super) fn cell<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
+    let values = values.into_iter().map(|value| value.to_string());
+    match values.collect::<Vec<_>>().as_slice() {
         [] => "-".to_owned(),
-        values => values
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", "),
+        values => values.join(", "),
     }
 }
 
@@ -56,15 +44,12 @@ mod tests {
             vec!["n".to_owned(), "-".to_owned()],
         ];
         assert_eq!(
-            table(&["IF", "NETWORK"], &rows),
+            table("IF, NETWORK", rows),
             ["IF    NETWORK", "eth0  a/b", "n     -"]
         );
         let foreign = [vec!["\u{9b}m\n".to_owned(), "b".to_owned()]];
-        assert_eq!(
-            table(&["A", "B"], &foreign),
-            ["A          B", r"\u{9b}m\n  b"]
-        );
-        assert_eq!(cell::<u8>(&[]), "-");
-        assert_eq!(cell(&[1, 2]), "1, 2");
+        assert_eq!(table("A, B", foreign), ["A          B", r"\u{9b}m\n  b"]);
+        assert_eq!(cell::<u8>([]), "-");
+        assert_eq!(cell([1, 2]), "1, 2");
     }
 }

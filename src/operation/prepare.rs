@@ -19,7 +19,7 @@ use crate::plan::{Attachment, Plan, PlanError, PlanWarning, Reason};
 use crate::verify::IntendedFunction;
 
 /// A plan with the programs of its plugins.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Prepared {
     /// The pod, if the runtime names one.
     pub pod: Option<PodName>,

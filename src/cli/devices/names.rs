@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::diagnostic::Problem;
 use crate::regular_file;
 
 /// The paths of the table in several distributions.
@@ -16,24 +15,12 @@ const PLACES: [&str; 3] = [
 const LARGEST: u64 = 16 << 20;
 
 /// The table cannot be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {cause}; vendors and devices are shown by their numbers", path.display())]
 pub(super) struct UnreadableTable {
     path: PathBuf,
+    #[source]
     cause: io::Error,
-}
-
-impl Problem for UnreadableTable {
-    fn words(&self) -> String {
-        let UnreadableTable { path, cause } = self;
-        format!(
-            "{}: {cause}; vendors and devices are shown by their numbers",
-            path.display()
-        )
-    }
-
-    fn remedy(&self) -> Option<String> {
-        None
-    }
 }
 
 /// The node's table; empty where it has none.
@@ -82,7 +69,7 @@ mod tests {
             "{}: larger than 16777216 bytes; vendors and devices are shown by their numbers",
             large.display()
         );
-        assert_eq!(problem.words(), words);
+        assert_eq!(problem.to_string(), words);
         let problem = first(&[dir.path().to_owned()]).unwrap_err();
         assert_eq!(problem.path, dir.path());
         assert_eq!(problem.cause.to_string(), "not a regular file");

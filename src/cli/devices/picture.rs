@@ -5,12 +5,12 @@ use device_info::Inventory;
 
 use super::usage::{DriverKind, Owner, Usage, User};
 use model::Device;
-use svg::{Area, BOLD, FAINT, HEADING, PLAIN, Svg, TITLE};
+use svg::{BOLD, FAINT, HEADING, PLAIN, Pair, Svg, TITLE};
 
 mod model;
 mod svg;
 
-/// The margin of the picture, in pixels as all lengths.
+/// The margin of the picture, in pixels like all lengths.
 const MARGIN: usize = 40;
 /// The width of a box in the grid.
 const WIDTH: usize = 176;
@@ -35,12 +35,8 @@ pub(super) fn picture(node: &str, inventory: &Inventory, usage: &Usage) -> Strin
     let width = columns * (WIDTH + GAP) - GAP;
     let mut svg = Svg::default();
     svg.text((MARGIN, 62), width, TITLE, &title);
-    svg.text(
-        (MARGIN, 88),
-        width,
-        FAINT,
-        &model::summary(inventory, usage),
-    );
+    let summary = model::summary(inventory, usage);
+    svg.text((MARGIN, 88), width, FAINT, &summary);
     legend(&mut svg);
     let mut y = LEGEND + HEAD;
     for group in &groups {
@@ -81,13 +77,7 @@ fn legend(svg: &mut Svg) {
     ];
     let mut x = MARGIN;
     for (driven, owner, meaning) in meanings {
-        let sample = Area {
-            x,
-            y: LEGEND,
-            width: 30,
-            height: 22,
-        };
-        frame(svg, sample, driven, owner);
+        frame(svg, (x, LEGEND), (30, 22), driven, owner);
         let width = 7 * meaning.len();
         svg.text((x + 38, LEGEND + 16), width, PLAIN, meaning);
         x += 38 + width + 24;
@@ -96,7 +86,7 @@ fn legend(svg: &mut Svg) {
 
 /// Draws the box of a device: what it is, who has it, where the pod or the host sees it, and what
 /// belongs to it. The mouse shows all of it.
-fn draw(svg: &mut Svg, device: &Device<'_>, (x, y): (usize, usize), width: usize) {
+fn draw(svg: &mut Svg, device: &Device<'_>, (x, y): Pair, width: usize) {
     let (owner, used_as) = match device.owner {
         Owner::Pod(user) => {
             let used_as = format!("{} ({})", user.interface, user.network);
@@ -105,24 +95,21 @@ fn draw(svg: &mut Svg, device: &Device<'_>, (x, y): (usize, usize), width: usize
         Owner::Orphan => ("orphan", None),
         Owner::Free => ("free", None),
     };
-    let mut facts = used_as.iter().chain(&device.facts).map(String::as_str);
-    let seen = facts.next().unwrap_or_default();
-    let more = facts.collect::<Vec<_>>().join(" · ");
+    let facts = used_as.iter().chain(&device.facts);
+    let facts: Vec<&str> = facts.map(String::as_str).collect();
+    let mut title = vec![device.label.as_str(), owner];
+    title.extend(facts.iter().chain([&device.name.as_str()]));
+    title.retain(|part| !part.is_empty());
+    svg.open(&device.id, &title.join(" · "));
+    let size = (width, HEIGHT);
+    frame(svg, (x, y), size, device.driven, device.owner);
+    let (seen, more) = facts.split_at(facts.len().min(1));
     let lines = [
         (BOLD, device.label.as_str()),
         (PLAIN, owner),
-        (FAINT, seen),
-        (FAINT, &more),
+        (FAINT, &seen.concat()),
+        (FAINT, &more.join(" · ")),
     ];
-    let title = lines.map(|(_, line)| line).join(" · ");
-    svg.open(&device.id, &format!("{title} · {}", device.name));
-    let area = Area {
-        x,
-        y,
-        width,
-        height: HEIGHT,
-    };
-    frame(svg, area, device.driven, device.owner);
     for (number, (look, line)) in lines.into_iter().enumerate() {
         svg.text((x + 17, y + 19 + number * 17), width - 23, look, line);
     }
@@ -130,7 +117,7 @@ fn draw(svg: &mut Svg, device: &Device<'_>, (x, y): (usize, usize), width: usize
 }
 
 /// Draws the background of a box, and the stripe for the driver.
-fn frame(svg: &mut Svg, area: Area, driven: DriverKind, owner: Owner<'_>) {
+fn frame(svg: &mut Svg, (x, y): Pair, size: Pair, driven: DriverKind, owner: Owner<'_>) {
     let (stripe, fill, line) = match driven {
         DriverKind::Kernel => ("#2563eb", "#dbeafe", "#93b4ec"),
         DriverKind::Program => ("#9333ea", "#f3e8ff", "#cfaaf0"),
@@ -142,14 +129,8 @@ fn frame(svg: &mut Svg, area: Area, driven: DriverKind, owner: Owner<'_>) {
         Owner::Orphan => ("#fee2e2", "#dc2626"),
         Owner::Free => ("#ffffff", "#cbd5e1"),
     };
-    svg.rect(area, fill, line);
-    let stripe_area = Area {
-        x: area.x + 5,
-        y: area.y + 5,
-        width: 5,
-        height: area.height - 10,
-    };
-    svg.rect(stripe_area, stripe, "none");
+    svg.rect((x, y), size, fill, line);
+    svg.rect((x + 5, y + 5), (5, size.1 - 10), stripe, "none");
 }
 
 #[cfg(test)]

@@ -66,24 +66,22 @@ pub(super) enum Owner<'a> {
 impl Usage {
     /// The owner of the device with this name.
     pub(super) fn of(&self, device: &str) -> Owner<'_> {
-        if let Some(user) = self.users.iter().find(|user| user.device == device) {
-            return Owner::Pod(user);
-        }
+        let user = self.users.iter().find(|user| user.device == device);
         let mut orphans = self.orphans.iter();
-        if orphans.any(|orphan| orphan.address.to_string() == device) {
-            return Owner::Orphan;
+        match user {
+            Some(user) => Owner::Pod(user),
+            None if orphans.any(|it| it.address.to_string() == device) => Owner::Orphan,
+            None => Owner::Free,
         }
-        Owner::Free
     }
 
     /// The owner of a function, by its own name or by that of its vDPA devices.
     pub(super) fn of_function(&self, function: &Function) -> Owner<'_> {
-        let own = self.of(&function.address.to_string());
-        let made = function.vdpa.iter().map(|name| self.of(name));
-        made.fold(own, |owner, other| match owner {
-            Owner::Free => other,
-            known => known,
-        })
+        let own = [function.address.to_string()].into_iter();
+        let names = own.chain(function.vdpa.iter().cloned());
+        let mut owners = names.map(|name| self.of(&name));
+        let owner = owners.find(|owner| *owner != Owner::Free);
+        owner.unwrap_or_default()
     }
 
     /// For a cell of a table.
@@ -115,9 +113,7 @@ impl DriverKind {
         match &function.driver {
             None => DriverKind::Nothing,
             Some(_) if !function.vdpa.is_empty() => DriverKind::Vdpa,
-            Some(driver) if driver.contains("vfio") || driver.contains("uio") => {
-                DriverKind::Program
-            }
+            Some(it) if it.contains("vfio") || it.contains("uio") => DriverKind::Program,
             Some(_) => DriverKind::Kernel,
         }
     }

@@ -2,8 +2,8 @@
 
 use device_info::{Function, Inventory, PhysicalFunction, SubfunctionEntry};
 
-use crate::cli::devices::mode_name;
 use crate::cli::devices::usage::{DriverKind, Owner, Usage};
+use crate::cli::devices::{mode_name, pci_id};
 
 /// Devices below a heading.
 #[derive(Default)]
@@ -27,17 +27,16 @@ pub(super) struct Device<'a> {
     /// Where the host sees it: interface, driver or path. Then what belongs to it: representor, RDMA
     /// and vDPA devices.
     pub(super) facts: Vec<String>,
-    /// Its product name; empty if unknown.
+    /// Its product name, or its numbers; empty outside PCI.
     pub(super) name: String,
 }
 
-/// The devices of a node: the physical functions by NUMA node, each with its virtual functions and
-/// subfunctions, then the others by kind.
+/// The devices of a node: the physical functions by NUMA node, each with its virtual functions, then
+/// the others by kind.
 pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'a>> {
     let mut pfs: Vec<&PhysicalFunction> = inventory.physical_functions.iter().collect();
     pfs.sort_by_key(|pf| pf.function.numa_node);
-    let of_pf = |pf: &&PhysicalFunction| Group::of(pf, &inventory.subfunctions, usage);
-    let mut groups: Vec<Group<'a>> = pfs.iter().map(of_pf).collect();
+    let mut groups: Vec<Group<'a>> = pfs.into_iter().map(|pf| Group::of(pf, usage)).collect();
     let mut add = |heading: &str, devices: Vec<Device<'a>>| {
         if !devices.is_empty() {
             groups.push(Group {
@@ -54,25 +53,17 @@ pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'
         device
     });
     add("Other PCI functions", functions.collect());
-    let is_of_pf = |entry: &SubfunctionEntry| {
-        let mut pfs = pfs.iter();
-        pfs.any(|pf| entry.parent == Some(pf.function.address))
-    };
     let subfunctions = inventory.subfunctions.iter();
-    let subfunctions = subfunctions.filter(|entry| !is_of_pf(entry));
     let subfunctions = subfunctions.map(|entry| Device::of_subfunction(entry, usage));
     add("Subfunctions", subfunctions.collect());
     let vdpa = inventory.vdpa.iter();
     let vdpa = vdpa.filter(|entry| entry.pci_address.is_none());
     let vdpa = vdpa.map(|entry| {
         let driver = entry.driver.map(|driver| driver.to_string());
-        let driven = match driver {
-            Some(_) => DriverKind::Vdpa,
-            None => DriverKind::Nothing,
-        };
+        let driven = driver.as_ref().map(|_| DriverKind::Vdpa);
         let facts = [entry.path.clone(), driver];
         Device {
-            driven,
+            driven: driven.unwrap_or(DriverKind::Nothing),
             ..Device::named(&entry.name, facts, usage)
         }
     });
@@ -118,15 +109,12 @@ fn numa_node(function: &Function) -> String {
 }
 
 impl<'a> Group<'a> {
-    fn of(pf: &PhysicalFunction, subfunctions: &[SubfunctionEntry], usage: &'a Usage) -> Self {
+    fn of(pf: &PhysicalFunction, usage: &'a Usage) -> Self {
         let vfs = pf.vfs.iter().map(|vf| Device {
             label: format!("VF {} · {}", vf.index, vf.function.address),
             ..Device::of_function(&vf.function, vf.representor.as_ref(), usage)
         });
-        let own = subfunctions.iter();
-        let own = own.filter(|entry| entry.parent == Some(pf.function.address));
-        let own = own.map(|entry| Device::of_subfunction(entry, usage));
-        let devices: Vec<Device<'a>> = vfs.chain(own).collect();
+        let devices: Vec<Device<'a>> = vfs.collect();
         let in_pods = devices
             .iter()
             .filter(|device| matches!(device.owner, Owner::Pod(_)));
@@ -162,22 +150,21 @@ impl<'a> Device<'a> {
             driven: DriverKind::of(function),
             owner: usage.of_function(function),
             facts: [seen].into_iter().chain(more).collect(),
-            name: function.name().unwrap_or_default(),
+            name: function.name().unwrap_or_else(|| pci_id(function)),
         }
     }
 
     fn of_subfunction(entry: &SubfunctionEntry, usage: &'a Usage) -> Self {
+        let netdev = entry.netdev.clone();
+        let parent = entry.parent.map(|parent| format!("of {parent}"));
         let representor = entry.representor.as_ref().map(|name| format!("⇄ {name}"));
         let rdma = entry.rdma.iter().map(|name| Some(format!("RDMA {name}")));
-        let facts = [entry.netdev.clone(), representor].into_iter().chain(rdma);
-        let device = Device::named(&entry.name, facts, usage);
-        match entry.number {
-            Some(number) => Device {
-                label: format!("SF {number} · {}", entry.name),
-                ..device
-            },
-            None => device,
+        let facts = [netdev, parent, representor].into_iter().chain(rdma);
+        let mut device = Device::named(&entry.name, facts, usage);
+        if let Some(number) = entry.number {
+            device.label = format!("SF {number} · {}", entry.name);
         }
+        device
     }
 
     /// A device outside PCI.

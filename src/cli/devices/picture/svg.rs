@@ -6,14 +6,8 @@ use crate::console;
 /// The width of a letter, in hundredths of its size. Text is cut off by it.
 const LETTER: usize = 57;
 
-/// A rectangle, in pixels.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Area {
-    pub(super) x: usize,
-    pub(super) y: usize,
-    pub(super) width: usize,
-    pub(super) height: usize,
-}
+/// A place, x and y, or a size, width and height; in pixels.
+pub(super) type Pair = (usize, usize);
 
 /// The style of a line of text: size, weight and colour.
 type Look = (usize, usize, &'static str);
@@ -42,13 +36,7 @@ impl Svg {
         self.body += "</g>\n";
     }
 
-    pub(super) fn rect(&mut self, area: Area, fill: &str, line: &str) {
-        let Area {
-            x,
-            y,
-            width,
-            height,
-        } = area;
+    pub(super) fn rect(&mut self, (x, y): Pair, (width, height): Pair, fill: &str, line: &str) {
         self.body += &format!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"3\" \
              fill=\"{fill}\" stroke=\"{line}\"/>\n"
@@ -56,7 +44,7 @@ impl Svg {
     }
 
     /// Text on the base line at `y`, cut off so that it is at most `width` wide.
-    pub(super) fn text(&mut self, (x, y): (usize, usize), width: usize, look: Look, text: &str) {
+    pub(super) fn text(&mut self, (x, y): Pair, width: usize, look: Look, text: &str) {
         let (size, weight, color) = look;
         let text = escaped(&fitting(text, width, size));
         self.body += &format!(

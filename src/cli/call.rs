@@ -1,0 +1,70 @@
+//! A call as the runtime would make it, with the node configuration from a file.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{CommandError, NodeArgs, note};
+use crate::cni::{JsonError, RawObject};
+use crate::operation::{Context, Failure};
+use crate::plugin::with_host;
+use crate::request::{Call, Request, RequestError};
+use crate::setup::conf::OurConf;
+
+/// Reads the file of `--conf`.
+pub(super) fn read_object(
+    file: &Path,
+    parse: impl Fn(&[u8]) -> Result<RawObject, JsonError>,
+) -> Result<RawObject, CommandError> {
+    let text = std::fs::read(file);
+    let text = text.map_err(|cause| CommandError::ConfFile(file.to_owned(), cause))?;
+    parse(&text).map_err(|cause| CommandError::ConfJson(file.to_owned(), cause))
+}
+
+/// What the runtime would pass on stdin: our part of a list that begins with Jackfield, and any other
+/// file as it is.
+pub(super) fn read_conf(file: &Path) -> Result<RawObject, CommandError> {
+    read_object(file, |text| {
+        let list = RawObject::parse_stdin(text).ok();
+        let list = list.filter(|list| list.contains("plugins"));
+        match list.and_then(|list| OurConf::read(&list)) {
+            Some(ours) => RawObject::parse_stdin(ours.on_stdin().to_string().as_bytes()),
+            None => RawObject::parse_stdin(text),
+        }
+    })
+}
+
+/// The request that the runtime would make with these variables.
+pub(super) fn request(
+    node: &NodeArgs,
+    conf: RawObject,
+    variables: &[(&str, String)],
+    combine: impl Fn(Call, RawObject) -> Result<Request, RequestError>,
+) -> Result<Request, CommandError> {
+    let call = Call::read(|wanted| match wanted {
+        "CNI_PATH" => Some(node.cni_path.clone()),
+        _ => {
+            let variable = variables.iter().find(|(name, _)| *name == wanted);
+            variable.map(|(_, value)| value.clone())
+        }
+    });
+    let call = call.map_err(|cause| CommandError::Call(Box::new(cause.into())))?;
+    let request = combine(call, conf)
+        .map_err(|cause| CommandError::Conf(node.conf.clone(), Box::new(cause)))?;
+    request.config.warnings.iter().for_each(|line| note(line));
+    Ok(request)
+}
+
+/// Runs a verb on this node, and prints its notes.
+pub(super) fn run<T>(
+    request: &Request,
+    time: Duration,
+    verb: impl FnOnce(&Context<'_>) -> Result<T, Failure>,
+) -> Result<T, CommandError> {
+    let outcome = with_host(&request.config, |host| {
+        let context = Context::new(host, request, time);
+        let outcome = verb(&context);
+        context.notes().iter().for_each(|it| note(&it.to_string()));
+        outcome
+    });
+    Ok(outcome?)
+}
