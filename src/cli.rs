@@ -25,7 +25,7 @@ use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::console;
 use crate::diagnostic::{self, Problem};
 use crate::npwg::ObjectRef;
-use crate::setup::LINE_PREFIX;
+use crate::setup::NAME;
 use error::{ArgumentError, CommandError};
 
 /// Jackfield is a CNI plugin that attaches pods to several networks.
@@ -233,7 +233,7 @@ fn progress(line: &str) {
 
 /// Writes a line to stderr.
 fn note(line: &str) {
-    console::say(&format!("{LINE_PREFIX}{line}"));
+    console::say(&format!("{NAME}: {line}"));
 }
 
 /// Writes a problem to stderr.

@@ -40,20 +40,11 @@ use crate::diagnostic::Problem;
 /// The name of the binary, of the plugin's type, and of the network.
 pub const NAME: &str = "jackfield";
 
-/// The prefix of a line on the stderr of a command.
-pub const LINE_PREFIX: &str = "jackfield: ";
-
 /// Receives what the installer reports while it works.
 pub type Say<'a> = &'a dyn Fn(&dyn Problem);
 
 /// The version of this release.
 pub fn version() -> semver::Version {
-    let part = |text: &str| text.parse().unwrap_or_default();
-    semver::Version::parse(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| {
-        semver::Version::new(
-            part(env!("CARGO_PKG_VERSION_MAJOR")),
-            part(env!("CARGO_PKG_VERSION_MINOR")),
-            part(env!("CARGO_PKG_VERSION_PATCH")),
-        )
-    })
+    let none = semver::Version::new(0, 0, 0);
+    semver::Version::parse(env!("CARGO_PKG_VERSION")).unwrap_or(none)
 }

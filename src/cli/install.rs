@@ -98,9 +98,6 @@ pub(super) struct InstallArgs {
     /// Give the node back to Multus, and keep running
     #[arg(long, requires_all = ["from_multus", "watch"])]
     back: bool,
-    /// Rehearse only pods
-    #[arg(long, hide = true, requires = "from_multus")]
-    pods_alone: bool,
     /// File with the configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]
     #[arg(long, value_name = "FILE", requires = "from_multus")]
     multus_daemon_config: Option<PathBuf>,
@@ -138,7 +135,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), CommandError> {
     let from_multus = args.from_multus.then(|| FromMultus {
         dry_run: args.dry_run,
         force: args.force,
-        pods_alone: args.pods_alone,
+        pods_alone: false,
         back: args.back,
         node: node_name(args.node.as_deref()),
         cni_path: programs(&paths, args.cni_path.as_ref()),
@@ -158,9 +155,9 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), CommandError> {
         InstallOutcome::Done => Ok(()),
         InstallOutcome::Ended => Err(CommandError::EndedEarly),
         InstallOutcome::Rehearsed(rehearsal) => {
-            let findings = rehearsal.findings();
-            print(findings.iter().map(|finding| diagnostic::line(finding)))?;
-            no_findings(rehearsal.failing.is_empty())
+            let findings = rehearsal.findings.iter();
+            print(findings.map(|finding| diagnostic::line(finding)))?;
+            no_findings(rehearsal.failing == 0)
         }
     }
 }

@@ -9,7 +9,6 @@ use super::{accepted, of_lines, parts, said, settles, text};
 use crate::allocation::Checkpoint;
 use crate::cluster::OwedWrites;
 use crate::cni::RawObject;
-use crate::diagnostic;
 use crate::journal::{Journal, Key, MultusCache, record};
 use crate::setup::conf::OurConf;
 use crate::setup::manifest::Manifest;
@@ -126,7 +125,7 @@ pub(super) fn installation(bytes: &[u8]) -> Option<()> {
     accepted(Manifest::read(&paths));
     if let directory::Kind::Broken(cause) = directory::kind(&dir.path().join("net.d/00-a.conflist"))
     {
-        said(&diagnostic::line(&*cause));
+        said(&cause);
     }
     let from = FromMultus {
         dry_run: true,
@@ -134,7 +133,7 @@ pub(super) fn installation(bytes: &[u8]) -> Option<()> {
     };
     if let Some(takeover) = accepted(takeover::read(&paths, &from, None)) {
         let remarks = takeover.remarks.iter();
-        remarks.for_each(|remark| said(&diagnostic::line(remark)));
+        remarks.for_each(|remark| said(remark));
         written_and_read(&takeover.ours);
     }
     written_and_read(&RawObject::parse_configuration(conf).ok()?);

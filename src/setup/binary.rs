@@ -91,22 +91,18 @@ pub(super) fn wrong_mode(path: &Path) -> Option<(u32, u32)> {
 
 /// How the installed binary differs from the one that was installed.
 pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
-    let path = || installed.binary.clone();
-    let here = paths.here(&installed.binary);
+    let path = installed.binary.clone();
+    let here = paths.here(&path);
     match Content::of(&here) {
         Ok(content) if content == installed.content => {
             let (mode, owner) = wrong_mode(&here)?;
-            Some(Drift::BinaryMode {
-                path: path(),
-                mode,
-                owner,
-            })
+            Some(Drift::BinaryMode { path, mode, owner })
         }
-        Ok(_) => Some(Drift::BinaryReplaced { path: path() }),
-        Err(cause) => Some(Drift::BinaryUnreadable {
-            path: path(),
-            cause: Arc::new(cause),
-        }),
+        Ok(_) => Some(Drift::BinaryReplaced(path)),
+        Err(cause) => {
+            let cause = Arc::new(cause);
+            Some(Drift::BinaryUnreadable { path, cause })
+        }
     }
 }
 

@@ -26,8 +26,7 @@ pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), Setup
     if from == to {
         return Ok(());
     }
-    let survey = Journal::new(&paths.here(&from)).survey();
-    let survey = survey.map_err(SetupError::Journal)?;
+    let survey = Journal::new(&paths.here(&from)).survey()?;
     match survey.records.len() + survey.unknown().len() {
         0 => Ok(()),
         count => Err(SetupError::JournalMoved { from, to, count }),

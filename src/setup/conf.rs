@@ -53,33 +53,32 @@ pub struct OurConf {
 impl OurConf {
     /// Reads a list or a single plugin; `None` when its first plugin is another one.
     pub fn read(object: &RawObject) -> Option<OurConf> {
-        let plugins: Vec<RawObject> = object.read("plugins").ok().flatten().unwrap_or_default();
-        let mut plugins = plugins.into_iter();
-        let ours = match plugins.next() {
-            Some(first) => first,
-            None => object.clone(),
-        };
-        if ours.read::<String>("type").ok().flatten().as_deref() != Some(NAME) {
-            return None;
-        }
-        let (list, of_plugin) = split(object);
-        let is_list = object.contains("plugins");
-        Some(OurConf {
+        let conf = OurConf::parts(object);
+        let name: Option<String> = conf.ours.read("type").ok().flatten();
+        (name.as_deref() == Some(NAME)).then_some(conf)
+    }
+
+    /// The parts of a list, of a single plugin, or of keys without a type.
+    fn parts(object: &RawObject) -> OurConf {
+        let plugins: Option<Vec<RawObject>> = object.read("plugins").ok().flatten();
+        let mut plugins = plugins.unwrap_or_default().into_iter();
+        let (list, single) = split(object);
+        OurConf {
             list,
-            ours: if is_list { ours } else { of_plugin },
+            ours: plugins.next().unwrap_or(single),
             followers: plugins.collect(),
-        })
+        }
     }
 
     /// A configuration with the keys of `template` and the defaults of an installation.
     pub fn from_template(template: &RawObject) -> OurConf {
-        OurConf::written(template).completed()
+        OurConf::parts(template).completed()
     }
 
     /// A configuration with the keys of `base`, replaced by those of `template`. A `null` removes the
     /// base's key. The base's name stays, since the runtime records attachments by it.
     pub fn over(template: &RawObject, base: &RawObject) -> OurConf {
-        let (given, mut conf) = (OurConf::written(template), OurConf::written(base));
+        let (given, mut conf) = (OurConf::parts(template), OurConf::parts(base));
         for (key, excluded) in EXCLUDES {
             if given.ours.get(key).is_some() {
                 conf.ours.remove(excluded);
@@ -99,55 +98,22 @@ impl OurConf {
         conf.completed()
     }
 
-    /// The parts of a list, of a single plugin, or of keys without a type.
-    fn written(template: &RawObject) -> OurConf {
-        OurConf::read(template).unwrap_or_else(|| {
-            let (list, ours) = split(template);
-            OurConf {
-                list,
-                ours,
-                followers: Vec::new(),
-            }
-        })
-    }
-
-    fn completed(self) -> OurConf {
-        let OurConf {
-            mut list,
-            mut ours,
-            followers,
-        } = self;
-        let set = |object: &mut RawObject, key: &str, value: &dyn ErasedValue| {
-            if !object.contains(key)
-                && let Some(value) = value.raw()
-            {
-                object.set(key, value);
-            }
-        };
-        set(&mut list, "cniVersion", &VERSION);
-        set(&mut list, "cniVersions", &VERSIONS);
-        set(&mut list, "name", &NAME);
-        ours.remove("type");
-        let mut typed = RawObject::new();
-        put(&mut typed, "type", &NAME);
-        for (key, value) in ours.iter() {
-            typed.set(key, value.to_owned());
-        }
-        let mut capabilities: RawObject = typed
-            .read("capabilities")
-            .ok()
-            .flatten()
-            .unwrap_or_default();
+    /// The same with the defaults of an installation, `type` first.
+    fn completed(mut self) -> OurConf {
+        put_missing(&mut self.list, "cniVersion", &VERSION);
+        put_missing(&mut self.list, "cniVersions", &VERSIONS);
+        put_missing(&mut self.list, "name", &NAME);
+        self.ours.remove("type");
+        let mut ours = RawObject::new();
+        put(&mut ours, "type", &NAME);
+        ours.overlay(&self.ours);
+        let capabilities: Option<RawObject> = ours.read("capabilities").ok().flatten();
+        let mut capabilities = capabilities.unwrap_or_default();
         for capability in CAPABILITIES {
-            set(&mut capabilities, capability, &true);
+            put_missing(&mut capabilities, capability, &true);
         }
-        typed.remove("capabilities");
-        put(&mut typed, "capabilities", &capabilities);
-        OurConf {
-            list,
-            ours: typed,
-            followers,
-        }
+        put(&mut ours, "capabilities", &capabilities);
+        OurConf { ours, ..self }
     }
 
     /// The same with the plugins that other programs appended to `other`.
@@ -160,14 +126,10 @@ impl OurConf {
     /// The same with this file of the host as the cluster network.
     #[must_use]
     pub fn in_front_of(mut self, file: &Path) -> OurConf {
-        if self
-            .cluster_network()
-            .is_some_and(|named| Path::new(&named) == file)
-        {
-            return self;
+        let named = self.cluster_network();
+        if named.is_none_or(|named| Path::new(&named) != file) {
+            put(&mut self.ours, "clusterNetwork", &file);
         }
-        self.ours.remove("clusterNetwork");
-        put(&mut self.ours, "clusterNetwork", &file);
         self
     }
 
@@ -214,15 +176,10 @@ impl OurConf {
 
     /// The file's text, one key per line. Values stay as they were written.
     pub fn text(&self) -> String {
-        let mut plugins: Vec<String> = vec![lines(&self.ours, "      ", "    ")];
-        plugins.extend(
-            self.followers
-                .iter()
-                .map(|plugin| lines(plugin, "      ", "    ")),
-        );
-        let mut list = self.list.clone();
-        list.remove("plugins");
-        let list = lines(&list, "  ", "");
+        let plugins = std::iter::once(&self.ours).chain(&self.followers);
+        let plugins = plugins.map(|plugin| lines(plugin, "      ", "    "));
+        let plugins: Vec<String> = plugins.collect();
+        let list = lines(&self.list, "  ", "");
         let list = list.strip_suffix("\n}").unwrap_or(&list);
         format!(
             "{list},\n  \"plugins\": [\n    {}\n  ]\n}}\n",
@@ -231,20 +188,18 @@ impl OurConf {
     }
 }
 
-/// A value that can be written into an object.
-trait ErasedValue {
-    fn raw(&self) -> Option<Box<RawValue>>;
-}
-
-impl<T: Serialize> ErasedValue for T {
-    fn raw(&self) -> Option<Box<RawValue>> {
-        to_raw_value(self).ok()
+/// Sets the value of a key, at the end, in place of the key in any spelling.
+pub(super) fn put<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
+    if let Ok(value) = to_raw_value(value) {
+        object.remove(key);
+        object.set(key, value);
     }
 }
 
-pub(super) fn put<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
-    if let Ok(value) = to_raw_value(value) {
-        object.set(key, value);
+/// Sets the value of a key that the object does not have.
+pub(super) fn put_missing<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
+    if !object.contains(key) {
+        put(object, key, value);
     }
 }
 
@@ -257,7 +212,7 @@ fn replace(object: &mut RawObject, key: &str, value: &RawValue) {
 }
 
 /// The keys of a list, and all others.
-fn split(object: &RawObject) -> (RawObject, RawObject) {
+pub(super) fn split(object: &RawObject) -> (RawObject, RawObject) {
     let (mut list, mut plugin) = (RawObject::new(), RawObject::new());
     for (key, value) in object.iter() {
         let of_list = OF_LIST.iter().any(|known| known.eq_ignore_ascii_case(key));

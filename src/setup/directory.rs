@@ -3,14 +3,14 @@
 //! containerd and CRI-O take the first of `*.conf`, `*.conflist` and `*.json` in the order of the
 //! names' bytes; files with other names, and folders, are nothing to them.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::conf::OurConf;
-use super::error::FileAction;
-use super::problem::ConfFileProblem;
+use super::problem::{ConfFileProblem, NoNetwork};
 use super::{HostPaths, NAME, SetupError};
 use crate::cluster::conf_dir;
 use crate::cni::{NetworkConfig, RawObject};
@@ -66,8 +66,8 @@ impl Directory {
     pub fn read(paths: &HostPaths, path: &Path) -> Result<Directory, SetupError> {
         let here = paths.here(path);
         let failed = |cause: io::Error| match cause.kind() {
-            io::ErrorKind::NotFound => SetupError::NoConfDir { dir: here.clone() },
-            _ => SetupError::io(&here, FileAction::Read, cause),
+            io::ErrorKind::NotFound => SetupError::NoConfDir(here.clone()),
+            _ => SetupError::io(&here, "read", cause),
         };
         let mut names: Vec<String> = Vec::new();
         for entry in fs::read_dir(&here).map_err(failed)? {
@@ -105,6 +105,13 @@ impl Directory {
         })
     }
 
+    /// What the file `name` configures, if the runtime reads it.
+    pub fn kind_of(&self, name: &OsStr) -> Option<&Kind> {
+        let mut files = self.files.iter();
+        let file = files.find(|file| OsStr::new(&file.name) == name);
+        file.map(|file| &file.kind)
+    }
+
     /// The first file that has a name of ours and cannot be used, and why.
     pub fn broken_ours(&self) -> Option<(PathBuf, &Arc<ConfFileProblem>)> {
         self.files.iter().find_map(|file| match &file.kind {
@@ -115,43 +122,39 @@ impl Directory {
         })
     }
 
-    /// The first file that is Multus'.
-    pub fn multus(&self) -> Option<&ConfFile> {
-        self.files
-            .iter()
-            .find(|file| matches!(file.kind, Kind::Multus))
+    /// The first file that is Multus', as the host names it.
+    pub fn multus(&self) -> Option<PathBuf> {
+        let mut files = self.files.iter();
+        let multus = files.find(|file| matches!(file.kind, Kind::Multus))?;
+        Some(self.file(&multus.name))
     }
 
     /// The network that the runtime would take without us: the first that is neither ours nor
     /// Multus'. A broken file hides those behind it: its writer may be at work, and the runtime
     /// would not get past it either. A broken file with a name of ours was ours, and hides nothing.
-    pub fn cluster_network(&self) -> Candidate<'_> {
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn cluster_network(&self) -> Result<(&str, &NetworkConfig), NoNetwork> {
         for file in &self.files {
             match &file.kind {
-                Kind::Network(config) => return Candidate::Network(&file.name, config),
-                Kind::Broken(_) if NAMES.contains(&file.name.as_str()) => {}
-                Kind::Broken(cause) => return Candidate::Broken(&file.name, cause),
-                Kind::Ours(_) | Kind::Multus | Kind::Loopback => {}
+                Kind::Network(config) => return Ok((&file.name, config)),
+                Kind::Broken(cause) if !NAMES.contains(&file.name.as_str()) => {
+                    return Err(NoNetwork::BrokenFirst {
+                        name: file.name.clone(),
+                        cause: Arc::clone(cause),
+                    });
+                }
+                Kind::Ours(_) | Kind::Multus | Kind::Loopback | Kind::Broken(_) => {}
             }
         }
-        Candidate::None
+        Err(NoNetwork::Missing)
     }
 
     /// A file of this directory, as the host names it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
-}
-
-/// The cluster network's configuration, or why there is none.
-#[derive(Debug)]
-pub enum Candidate<'a> {
-    /// Its file's name.
-    Network(&'a str, &'a NetworkConfig),
-    /// The name of the first file, which cannot be used, and why.
-    Broken(&'a str, &'a Arc<ConfFileProblem>),
-    /// The directory has no network.
-    None,
 }
 
 /// Whether the runtime reads a file of this name.
@@ -165,23 +168,23 @@ pub fn kind(path: &Path) -> Kind {
     usable_kind(path).unwrap_or_else(|problem| Kind::Broken(Arc::new(problem)))
 }
 
-fn usable_kind(path: &Path) -> Result<Kind, ConfFileProblem> {
+/// The text of a configuration with its sibling plugins.
+pub(super) fn text(path: &Path) -> Result<String, ConfFileProblem> {
     // Reading a pipe would block until another process writes to it.
     if path.exists() && !path.is_file() {
         return Err(ConfFileProblem::NotRegular);
     }
-    let found = conf_dir::read(path).and_then(conf_dir::with_sibling_plugins);
-    let text = found.map_err(ConfFileProblem::Unreadable)?.text;
-    let object = RawObject::parse_stdin(text.as_bytes()).map_err(ConfFileProblem::Json)?;
-    if let Some(conf) = OurConf::read(&object) {
+    Ok(conf_dir::with_sibling_plugins(conf_dir::read(path)?)?.text)
+}
+
+fn usable_kind(path: &Path) -> Result<Kind, ConfFileProblem> {
+    let text = text(path)?;
+    if let Some(conf) = OurConf::read(&RawObject::parse_stdin(text.as_bytes())?) {
         return Ok(Kind::Ours(Box::new(conf)));
     }
-    let config = NetworkConfig::parse(text.as_bytes()).map_err(ConfFileProblem::Network)?;
-    let types: Vec<&str> = config
-        .plugins()
-        .iter()
-        .map(|plugin| plugin.plugin_type().as_str())
-        .collect();
+    let config = NetworkConfig::parse(text.as_bytes())?;
+    let plugins = config.plugins().iter();
+    let types: Vec<&str> = plugins.map(|it| it.plugin_type().as_str()).collect();
     if types.iter().any(|name| MULTUS.contains(name)) {
         return Ok(Kind::Multus);
     }
@@ -222,9 +225,8 @@ mod tests {
 
     fn candidate(files: &[(&str, &str)]) -> String {
         match directory(files).cluster_network() {
-            Candidate::Network(name, _) => name.to_owned(),
-            Candidate::Broken(name, _) => format!("{name} is broken"),
-            Candidate::None => "none".to_owned(),
+            Ok((name, _)) => name.to_owned(),
+            Err(reason) => reason.to_string(),
         }
     }
 
@@ -240,7 +242,7 @@ mod tests {
             ("20-c.conf", BRIDGE),
         ];
         assert_eq!(candidate(&files), "10-b.conf");
-        assert_eq!(candidate(&files[..3]), "none");
+        assert_eq!(candidate(&files[..3]), "there is none");
         let read = directory(&files);
         assert_eq!(read.first().unwrap().name, "00-jackfield.conflist");
         assert_eq!(read.ours().unwrap().0, "00-jackfield.conflist");
@@ -267,7 +269,8 @@ mod tests {
         for (text, is_expected) in is_problem {
             let read = directory(&[("09-a.conflist", text), ("10-b.conf", BRIDGE)]);
             match read.cluster_network() {
-                Candidate::Broken("09-a.conflist", problem) if is_expected(problem) => {}
+                Err(NoNetwork::BrokenFirst { name, cause })
+                    if name == "09-a.conflist" && is_expected(&cause) => {}
                 other => panic!("{text}: {other:?}"),
             }
         }

@@ -20,16 +20,19 @@ mod programs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use finding::{Advised, Findings};
 pub use finding::{Check, Diagnosis, ExclusiveUse, Finding};
 
 use super::HostPaths;
-use crate::diagnostic::Problem;
-use crate::kernel::{KernelError, capabilities};
-use crate::operation::{Context, Failure};
+use crate::kernel::capabilities;
+use crate::operation::Context;
 use crate::plugin::with_host;
 
 /// How long all checks may take together.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// How many pods or namespaces a finding about many of them names.
+const NAMED: usize = 5;
 
 /// What to check.
 #[derive(Debug, Clone)]
@@ -46,64 +49,50 @@ pub struct Options {
     pub is_node_given: bool,
 }
 
-/// Why this process cannot examine a node.
-#[derive(Debug)]
-enum ProcessProblem {
-    /// It lacks capabilities.
-    Capabilities(KernelError),
-    /// It lacks something of its host.
-    Host(Failure),
-}
-
-impl Problem for ProcessProblem {
-    fn words(&self) -> String {
-        match self {
-            ProcessProblem::Capabilities(cause) => cause.to_string(),
-            ProcessProblem::Host(cause) => cause.to_string(),
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        Some("run doctor as root on the node itself".to_owned())
-    }
-}
+/// What helps a process that cannot examine a node.
+const AS_ROOT: &str = "run doctor as root on the node itself";
 
 /// Checks the node.
 pub fn doctor(options: &Options) -> Diagnosis {
     let mut diagnosis = Diagnosis::new(&options.node);
     if let Err(error) = capabilities::require() {
-        let problem = ProcessProblem::Capabilities(error);
-        diagnosis.find(Check::Privileges, "this process", problem);
+        let mut findings = diagnosis.of(Check::Privileges);
+        findings.add("this process", Advised(error, AS_ROOT));
     }
-    let configuration = configuration::read(options, &mut diagnosis);
-    installation::look(options, &mut diagnosis);
+    let configuration = configuration::read(options, diagnosis.of(Check::Configuration));
+    installation::look(options, diagnosis.of(Check::Installation));
     let Some(configuration) = configuration else {
         return diagnosis;
     };
     let request = &configuration.request;
     let outcome = with_host(&request.config, |host| {
         let context = Context::new(host, request, LIMIT);
-        let census = cluster::look(&context, options, &mut diagnosis);
+        let census = cluster::look(&context, options, diagnosis.of(Check::Cluster));
         let networks = if configuration.is_whole {
-            programs::look(&context, census.as_ref(), &mut diagnosis)
+            programs::look(&context, census.as_ref(), diagnosis.of(Check::Programs))
         } else {
             Vec::new()
         };
-        devices::look(&context, &networks, &mut diagnosis);
-        journal::look(
-            &context,
-            &configuration.file,
-            &options.paths,
-            &mut diagnosis,
-        );
-        owed::look(&context, census.as_ref(), &mut diagnosis);
-        multus::look(&context, &mut diagnosis);
+        devices::look(&context, &networks, diagnosis.of(Check::Devices));
+        let (file, paths) = (&configuration.file, &options.paths);
+        journal::look(&context, file, paths, diagnosis.of(Check::Journal));
+        owed::look(&context, census.as_ref(), diagnosis.of(Check::Owed));
+        multus::look(&context, diagnosis.of(Check::Multus));
         host.cluster.examined(diagnosis.examination());
         Ok(())
     });
     if let Err(failure) = outcome {
-        let problem = ProcessProblem::Host(failure);
-        diagnosis.find(Check::Privileges, "this process", problem);
+        let mut findings = diagnosis.of(Check::Privileges);
+        findings.add("this process", Advised(failure, AS_ROOT));
     }
     diagnosis
+}
+
+/// The first of many names, and how many more there are.
+fn first_few(names: &[String]) -> String {
+    let named = names.get(..NAMED).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }

@@ -1,46 +1,47 @@
-//! Why a node could not be set up, kept or cleared, as data.
+//! Why a node could not be set up, kept or cleared.
 
-mod words;
-
-use std::fmt;
 use std::io;
+use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::NAME;
 use super::binary::Machine;
 use super::problem::{Drift, NoNetwork};
 use crate::cluster::conf_dir::ConfDirError;
 use crate::cni::JsonError;
-use crate::diagnostic;
+use crate::diagnostic::Problem;
 use crate::journal::JournalError;
 use crate::operation::Failure;
 use crate::request::{NodeConfigError, RequestError};
 
 /// What stands in the way of a change. The node keeps the network that it had.
 ///
-/// `Display` is one line: the object, what is wrong, and what to do.
-#[derive(Debug)]
+/// `Display` is the object and what is wrong; [`Problem::remedy`] is what to do.
+#[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// An action on a file or directory failed.
+    #[error("{path}: cannot be {action}: {cause}")]
     Io {
         /// The path, as this process sees it.
         path: PathBuf,
-        /// The action.
-        action: FileAction,
+        /// The participle of the action: `read`, `put in place`.
+        action: &'static str,
         /// Why it failed.
+        #[source]
         cause: io::Error,
     },
     /// The runtime's directory does not exist.
-    NoConfDir {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// Another process changes the installation.
-    Busy {
-        /// The directory.
-        dir: PathBuf,
-    },
+    #[error("{0} does not exist")]
+    NoConfDir(PathBuf),
+    /// Another process changes the installation in this directory.
+    #[error("{0}: another {NAME} install or uninstall is at work there")]
+    Busy(PathBuf),
     /// There is no network to stand in front of.
+    #[error(
+        "no configuration of the cluster network in {dir} within {} ({})",
+        humantime::format_duration(*waited), reason
+    )]
     NoClusterNetwork {
         /// The directory.
         dir: PathBuf,
@@ -49,53 +50,54 @@ pub enum SetupError {
         /// Why there is none.
         reason: Box<NoNetwork>,
     },
-    /// The node is Multus', and `--from-multus` is not set.
-    Multus {
-        /// The configuration of Multus.
-        file: PathBuf,
-    },
-    /// There is no Multus to take over from.
-    NoMultus {
-        /// The directory.
-        dir: PathBuf,
-    },
+    /// The node is Multus', by this configuration, and `--from-multus` is not set.
+    #[error("{0} is the configuration of Multus")]
+    Multus(PathBuf),
+    /// The directory has no Multus to take over from.
+    #[error("no configuration of Multus in {0}")]
+    NoMultus(PathBuf),
     /// The runtime takes another network than Multus'.
+    #[error("{first} comes before {multus}, so the runtime does not use Multus")]
     MultusNotFirst {
         /// The file that the runtime takes.
         first: PathBuf,
         /// The configuration of Multus.
         multus: PathBuf,
     },
+    /// The file of Multus' configuration cannot be read.
+    #[error("{}", .0.words())]
+    MultusFile(ConfDirError),
     /// The configuration of Multus cannot be used.
+    #[error("{file}: {cause}")]
     MultusConf {
         /// The file.
         file: PathBuf,
         /// Why.
-        cause: Box<MultusConfError>,
+        #[source]
+        cause: MultusConfError,
     },
-    /// The rehearsal found pods that would fail.
-    PodsWouldFail {
-        /// How many.
-        count: usize,
-    },
+    /// The rehearsal found that so many pods would fail.
+    #[error("{0} of this node's pods would fail with {NAME}, so Multus stays")]
+    PodsWouldFail(usize),
     /// The rehearsal is impossible.
-    NoRehearsal {
-        /// Why.
-        cause: Box<Failure>,
-    },
+    #[error("cannot find out whether pods would fail, so Multus stays: {}", .0.to_cni().msg)]
+    NoRehearsal(#[source] Box<Failure>),
     /// A file of the node sorts before every name that our configuration may have.
-    NotFirst {
-        /// The file.
-        file: PathBuf,
-    },
+    #[error("{0} comes before every name that {NAME}'s configuration may have")]
+    NotFirst(PathBuf),
     /// The configuration to install is invalid.
-    Conf(Box<NodeConfigError>),
+    #[error("the configuration to install: {0}")]
+    Conf(#[source] Box<NodeConfigError>),
     /// The configuration to install delegates to Jackfield.
+    #[error("the configuration to install: {key} is {NAME} itself, which would call itself")]
     CallsItself {
-        /// The value of `clusterNetwork`; `None` where `delegates` does so.
-        cluster_network: Option<String>,
+        /// The key that does so, with its value where that is a name.
+        key: String,
     },
     /// A newer binary is installed.
+    #[error(
+        "{path} is {NAME} {installed} and this is {ours}, an older one that may not read its journal"
+    )]
     Downgrade {
         /// The binary.
         path: PathBuf,
@@ -105,6 +107,7 @@ pub enum SetupError {
         ours: Box<semver::Version>,
     },
     /// This binary is for another machine than the node's plugins.
+    #[error("this {NAME} is for {ours}, and {path} on this node is for {theirs}")]
     OtherMachine {
         /// A plugin of the node.
         path: PathBuf,
@@ -114,27 +117,30 @@ pub enum SetupError {
         ours: Machine,
     },
     /// Another program undoes every repair.
+    #[error("{0}; repaired 3 times within 10 minutes, so {NAME} gives up")]
     GivenUp(Box<Drift>),
     /// The manifest of the installation cannot be read.
+    #[error("{file}: {cause}")]
     Manifest {
         /// The file.
         file: PathBuf,
         /// Why.
-        cause: Box<ManifestError>,
+        #[source]
+        cause: ManifestError,
     },
     /// The manifest of an installation that had replaced a file is missing.
+    #[error("{kept} was replaced by an installation whose manifest is gone")]
     NoManifest {
         /// The only copy of the file.
         kept: PathBuf,
         /// The folder of the manifest.
         folder: PathBuf,
     },
-    /// The manifest of what is installed is missing.
-    ManifestGone {
-        /// The runtime's directory.
-        dir: PathBuf,
-    },
+    /// The manifest of what is installed is missing in the runtime's directory.
+    #[error("{0}: the manifest of what is installed is gone")]
+    ManifestGone(PathBuf),
     /// With another `journalDir`, pods' records would not be found.
+    #[error("journalDir is to be {to}, and {count} sandboxes are on record in {from}")]
     JournalMoved {
         /// The directory that has the records.
         from: PathBuf,
@@ -144,8 +150,10 @@ pub enum SetupError {
         count: usize,
     },
     /// The journal cannot be read.
-    Journal(JournalError),
+    #[error("{}", .0.words())]
+    Journal(#[from] JournalError),
     /// The journal has damaged records, whose pods may still be attached.
+    #[error("{first}: a damaged record, one of {count}, whose pod may still be attached")]
     DamagedRecords {
         /// One of the files.
         first: PathBuf,
@@ -153,8 +161,10 @@ pub enum SetupError {
         count: usize,
     },
     /// The installed configuration is invalid, so the journal cannot be found.
-    InstalledConf(Box<RequestError>),
+    #[error("the installed configuration: {0}")]
+    InstalledConf(#[source] Box<RequestError>),
     /// Sandboxes are on record, and this process runs in a container, where it cannot detach them.
+    #[error("{count} sandboxes are on record in {journal}")]
     InContainer {
         /// How many.
         count: usize,
@@ -164,8 +174,13 @@ pub enum SetupError {
         binary: PathBuf,
     },
     /// The sandboxes on record could not be detached.
-    Retire(Box<Failure>),
+    #[error("{}", .0.to_cni().msg)]
+    Retire(#[source] Box<Failure>),
     /// Some sandboxes could not be detached.
+    #[error(
+        "{} sandboxes could not be detached, so {binary} and the journal stay: {}",
+        failures.len(), lines(failures)
+    )]
     NotDetached {
         /// Why, one failure per sandbox.
         failures: Vec<Failure>,
@@ -173,6 +188,11 @@ pub enum SetupError {
         binary: PathBuf,
     },
     /// Pods that Jackfield attached still run.
+    #[error(
+        "pods that {NAME} attached still run, so {binary} and the journal stay for them, and new \
+         pods get the previous network: {}",
+        names.join(", ")
+    )]
     StillAttached {
         /// The pods, or their containers.
         names: Vec<String>,
@@ -180,43 +200,19 @@ pub enum SetupError {
         binary: PathBuf,
     },
     /// A directory cannot be watched.
+    #[error("watching {dir}: {cause}")]
     Watch {
         /// The directory.
         dir: PathBuf,
         /// Why.
+        #[source]
         cause: io::Error,
     },
-}
-
-/// An action on a file or directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileAction {
-    /// Read it.
-    Read,
-    /// Write it.
-    Write,
-    /// Create it.
-    Create,
-    /// Open it.
-    Open,
-    /// Lock it.
-    Lock,
-    /// Remove it.
-    Remove,
-    /// Rename it into its place.
-    PutInPlace,
-    /// Give it to its user and group.
-    ChangeOwner,
-    /// Start it.
-    Start,
 }
 
 /// Why the configuration of Multus cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MultusConfError {
-    /// The file cannot be read.
-    #[error(transparent)]
-    File(#[from] ConfDirError),
     /// The text is not the expected JSON.
     #[error(transparent)]
     Json(#[from] JsonError),
@@ -246,32 +242,181 @@ pub enum ManifestError {
 
 impl SetupError {
     /// A failure of the file system.
-    pub(super) fn io(path: &Path, action: FileAction, cause: io::Error) -> SetupError {
+    pub(super) fn io(path: &Path, action: &'static str, cause: io::Error) -> SetupError {
+        let path = path.to_owned();
         SetupError::Io {
-            path: path.to_owned(),
+            path,
             action,
             cause,
         }
     }
-}
 
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&diagnostic::line(self))
+    /// A configuration of Multus that cannot be used.
+    pub(super) fn multus(file: &Path, cause: impl Into<MultusConfError>) -> SetupError {
+        SetupError::MultusConf {
+            file: file.to_owned(),
+            cause: cause.into(),
+        }
+    }
+
+    /// A manifest, or the configuration beside it, that cannot be read.
+    pub(super) fn manifest(file: &Path, cause: impl Into<ManifestError>) -> SetupError {
+        SetupError::Manifest {
+            file: file.to_owned(),
+            cause: cause.into(),
+        }
     }
 }
 
-impl std::error::Error for SetupError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            SetupError::Io { cause, .. } | SetupError::Watch { cause, .. } => Some(cause),
-            SetupError::MultusConf { cause, .. } => Some(&**cause),
-            SetupError::NoRehearsal { cause } | SetupError::Retire(cause) => Some(&**cause),
-            SetupError::Conf(cause) => Some(&**cause),
-            SetupError::Manifest { cause, .. } => Some(&**cause),
-            SetupError::Journal(cause) => Some(cause),
-            SetupError::InstalledConf(cause) => Some(&**cause),
-            _ => None,
+fn lines(failures: &[Failure]) -> String {
+    let lines: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    lines.join("; also ")
+}
+
+impl Problem for SetupError {
+    fn words(&self) -> String {
+        self.to_string()
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            SetupError::Io { cause, .. } => match cause.kind() {
+                StorageFull => "nothing was changed: free space there and run it again",
+                ReadOnlyFilesystem | PermissionDenied => {
+                    "nothing was changed: make it writable for this process and run it again"
+                }
+                NotFound => "create it, or name the right directory",
+                _ => "check the file system",
+            },
+            SetupError::NoConfDir(_) => {
+                "name the directory that the container runtime reads with --conf-dir, or create it"
+            }
+            SetupError::Busy(_) => "end it first (install --watch runs as long as its pod)",
+            SetupError::NoClusterNetwork { .. } => {
+                "install the cluster's network, or name its directory with --cluster-conf-dir; \
+                 nothing was written"
+            }
+            SetupError::Multus(_) => "take it over with install --from-multus, or remove it",
+            SetupError::NoMultus(_) => {
+                "leave --from-multus out, or name the directory that the runtime reads with \
+                 --conf-dir"
+            }
+            SetupError::MultusNotFirst { .. } => {
+                "rename or remove the file that is not meant, then run it again"
+            }
+            SetupError::MultusFile(_) | SetupError::MultusConf { .. } => {
+                "correct it; Multus goes on as it is"
+            }
+            SetupError::PodsWouldFail(_) => {
+                "correct what is listed, or take over anyway with --force"
+            }
+            SetupError::NoRehearsal(_) => "or take over anyway with --force",
+            SetupError::NotFirst(_) => {
+                "rename it, or let the runtime read a directory of its own (--conf-dir, \
+                 --cluster-conf-dir)"
+            }
+            SetupError::Conf(_) => "correct it",
+            SetupError::CallsItself { .. } => "correct it: name the cluster network",
+            SetupError::Downgrade { installed, .. } => {
+                return Some(format!(
+                    "use an image of {installed} or newer, or go back with --allow-downgrade"
+                ));
+            }
+            SetupError::OtherMachine { theirs, .. } => {
+                return Some(format!("use the image for {theirs}"));
+            }
+            SetupError::GivenUp(drift) => {
+                return Some(format!("{}, then restart this installer", drift.remedy()));
+            }
+            SetupError::Manifest { .. } => {
+                "put the file back, or put what before/ beside it keeps back where it was and \
+                 remove that folder, then install again"
+            }
+            SetupError::NoManifest { folder, .. } => {
+                return Some(format!(
+                    "put it back where it was and remove {}, then run this again",
+                    folder.display()
+                ));
+            }
+            SetupError::ManifestGone(_) => "install again, then uninstall if that was the aim",
+            SetupError::JournalMoved { .. } => "leave it as it is until their pods are gone",
+            SetupError::Journal(cause) => return cause.remedy(),
+            SetupError::InstalledConf(_) | SetupError::Retire(_) => return None,
+            SetupError::DamagedRecords { .. } => {
+                "delete its pod, whose DEL detaches as much as possible, then run uninstall again, \
+                 or with --force to leave it; nothing was changed"
+            }
+            SetupError::InContainer { binary, .. } => {
+                return Some(format!(
+                    "run {} uninstall on the host itself, where it can detach them",
+                    binary.display()
+                ));
+            }
+            SetupError::NotDetached { .. } => "run uninstall again",
+            SetupError::StillAttached { .. } => {
+                "run uninstall again when they are gone, or with --force to detach them now"
+            }
+            SetupError::Watch { .. } => "raise fs.inotify.max_user_instances and max_user_watches",
+        };
+        Some(remedy.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic;
+
+    #[test]
+    fn a_line_names_object_problem_and_remedy() {
+        let io = |kind| SetupError::io("/a".as_ref(), "written", io::Error::from(kind));
+        let lines = [
+            (
+                io(StorageFull),
+                "/a: cannot be written: no storage space; nothing was changed: free space there \
+                 and run it again",
+            ),
+            (
+                io(NotFound),
+                "/a: cannot be written: entity not found; create it, or name the right directory",
+            ),
+            (
+                SetupError::NoClusterNetwork {
+                    dir: "/a".into(),
+                    waited: Duration::from_secs(5),
+                    reason: Box::new(NoNetwork::Missing),
+                },
+                "no configuration of the cluster network in /a within 5s (there is none); install \
+                 the cluster's network, or name its directory with --cluster-conf-dir; nothing was \
+                 written",
+            ),
+            (
+                SetupError::MultusConf {
+                    file: "/a".into(),
+                    cause: MultusConfError::NotFirstPlugin,
+                },
+                "/a: Multus is not the first plugin of its list; correct it; Multus goes on as it \
+                 is",
+            ),
+            (
+                SetupError::CallsItself {
+                    key: "clusterNetwork /a".to_owned(),
+                },
+                "the configuration to install: clusterNetwork /a is jackfield itself, which would \
+                 call itself; correct it: name the cluster network",
+            ),
+            (
+                SetupError::GivenUp(Box::new(Drift::Renamed {
+                    file: "/a".into(),
+                    to: "a.cilium_bak".to_owned(),
+                })),
+                "/a was renamed to a.cilium_bak; repaired 3 times within 10 minutes, so jackfield \
+                 gives up; set cni.exclusive to false in Cilium's values, then restart this \
+                 installer",
+            ),
+        ];
+        for (error, line) in lines {
+            assert_eq!(diagnostic::line(&error), line);
         }
     }
 }

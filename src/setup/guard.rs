@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use super::binary::{self, Content};
+use super::conf::OurConf;
 use super::install::{self, InstallOutcome, Options};
 use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
@@ -20,11 +21,10 @@ use super::standby::{self, Outcome};
 use super::{HostPaths, Notice, Say, SetupError};
 use crate::cluster::InstallationState;
 use crate::cni::RawObject;
-use crate::diagnostic::{self, Problem};
+use crate::diagnostic::Problem;
 
-/// The most repairs within [`WINDOW`].
+/// The most repairs within ten minutes.
 pub(super) const REPAIRS: usize = 3;
-pub(super) const WINDOW: Duration = Duration::from_secs(600);
 /// How often the guard looks without a reported change.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 const SOON: Duration = Duration::from_secs(1);
@@ -74,13 +74,9 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
         dirs.push(paths.here(&paths.cluster_conf_dir));
     }
     let mut notify = Notify::new(dirs)?;
-    let mut last = LastLine::default();
     let mut last_look = None;
     loop {
-        match look(options, &mut last_look, &mut lock, &mut last, say)? {
-            None => report.send(InstallationState::Installed, &Notice::Well),
-            Some(no_network) => report.send(InstallationState::NoNetwork, &*no_network),
-        }
+        look(options, &mut last_look, &mut lock, report, say)?;
         // The watch does not see that a removed directory is created again.
         let is_gone = !paths.here(&paths.conf_dir).exists();
         if notify.wait(if is_gone { SOON } else { LOOK_EVERY }) == Wake::End {
@@ -97,14 +93,14 @@ struct LastLook {
     network: Option<Content>,
 }
 
-/// Looks once and repairs if necessary. Returns why there is no cluster network, if there is none.
+/// Looks once, repairs if necessary, and reports the state.
 fn look(
     options: &Options,
     last_look: &mut Option<LastLook>,
     lock: &mut InstallLock,
-    last: &mut LastLine,
+    report: &mut Report,
     say: Say<'_>,
-) -> Result<Option<Box<dyn Problem>>, SetupError> {
+) -> Result<(), SetupError> {
     let paths = &options.paths;
     let read = Manifest::read(paths)?;
     let is_there = read.is_some();
@@ -119,35 +115,31 @@ fn look(
         });
     }
     let Some(last_look) = last_look else {
-        let dir = paths.conf_dir.clone();
-        return Err(SetupError::ManifestGone { dir });
+        return Err(SetupError::ManifestGone(paths.conf_dir.clone()));
     };
     let mut installed = last_look.manifest.clone();
-    let directories = match NodeDirectories::look(paths, Some(&installed)) {
+    let mut directories = match NodeDirectories::look(paths, Some(&installed)) {
         Ok(directories) => directories,
         // There is no directory to install into until another program creates it again.
-        Err(error @ SetupError::NoConfDir { .. }) => {
-            last.say(std::slice::from_ref(&error), say);
-            return Ok(Some(Box::new(error)));
+        Err(error @ SetupError::NoConfDir(_)) => {
+            report.tell(InstallationState::NoNetwork, &error, say);
+            return Ok(());
         }
         Err(error) => return Err(error),
     };
-    let directories = match is_there {
-        true => directories,
-        false => {
-            // An uninstall would need the lock, so another program removed the manifest, and the
-            // copies of the replaced files with it.
-            installed.replaced.clear();
-            directories.with_previous(last_look.conf.as_ref())
-        }
-    };
+    if !is_there {
+        // An uninstall would need the lock, so another program removed the manifest, and the copies
+        // of the replaced files with it.
+        installed.replaced.clear();
+        directories.previous = last_look.conf.as_ref().and_then(OurConf::read);
+    }
     let plan = match plan::plan(options.template.as_ref(), Some(&installed), &directories)? {
         Outlook::Ready(plan) => plan,
         Outlook::Waiting(reason) => {
             let dir = paths.cluster_conf_dir.clone();
             let notice = Notice::NetworkGone { dir, reason };
-            last.say(std::slice::from_ref(&notice), say);
-            return Ok(Some(Box::new(notice)));
+            report.tell(InstallationState::NoNetwork, &notice, say);
+            return Ok(());
         }
     };
     let before = std::mem::replace(&mut last_look.network, plan.followed(paths));
@@ -156,19 +148,22 @@ fn look(
         is_there && of_binary.is_none() && plan.is_rename(&directories, before.as_ref());
     let drift = plan.drift.clone().or(of_binary);
     let drift = drift.or_else(|| (!is_there).then_some(Drift::NoManifest));
-    let Some(drift) = drift else {
-        last.say(&remarks(&directories), say);
-        return Ok(None);
-    };
-    lock.renew(paths)?;
-    let installed = if is_rename {
-        say(&Notice::Follows(drift));
-        installed
+    if let Some(drift) = drift {
+        lock.renew(paths)?;
+        let installed = if is_rename {
+            say(&Notice::Follows(drift));
+            installed
+        } else {
+            spend(paths, installed, drift, say)?
+        };
+        install::put(options, &plan, Some(installed), false, say)?;
     } else {
-        spend(paths, installed, drift, say)?
-    };
-    install::put(options, &plan, Some(installed), false, say)?;
-    Ok(None)
+        let remarks = remarks(&directories);
+        let remarks: Vec<&dyn Problem> = remarks.iter().map(|it| it as _).collect();
+        report.log(&remarks, say);
+    }
+    report.send(InstallationState::Installed, &Notice::Well);
+    Ok(())
 }
 
 /// How the node differs from the installed configuration, without regard to a new template.
@@ -192,13 +187,11 @@ fn spend(
     drift: Drift,
     say: Say<'_>,
 ) -> Result<Manifest, SetupError> {
-    let now = manifest::now();
-    let recent = |then: &u64| now.saturating_sub(*then) < WINDOW.as_secs();
-    installed.repairs.retain(recent);
+    installed.repairs = installed.recent_repairs().collect();
     if installed.repairs.len() >= REPAIRS {
         return Err(SetupError::GivenUp(Box::new(drift)));
     }
-    installed.repairs.push(now);
+    installed.repairs.push(manifest::now());
     say(&Notice::Repairs {
         number: installed.repairs.len(),
         most: REPAIRS,
@@ -218,26 +211,6 @@ fn remarks(directories: &NodeDirectories) -> Vec<Notice> {
             remarks.push(Notice::Followed { name, followers });
         }
     }
-    if let Some(multus) = directories.runtime.multus() {
-        remarks.push(Notice::UnusedMultus {
-            file: directories.runtime.file(&multus.name),
-        });
-    }
+    remarks.extend(directories.runtime.multus().map(Notice::UnusedMultus));
     remarks
-}
-
-/// The last lines on the log, which are not repeated.
-#[derive(Default)]
-struct LastLine(String);
-
-impl LastLine {
-    /// Reports `problems` unless they were the last ones.
-    fn say<P: Problem>(&mut self, problems: &[P], say: Say<'_>) {
-        let lines: Vec<String> = problems.iter().map(|it| diagnostic::line(it)).collect();
-        let lines = lines.join("\n");
-        if self.0 != lines {
-            problems.iter().for_each(|problem| say(problem));
-            self.0 = lines;
-        }
-    }
 }

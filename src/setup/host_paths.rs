@@ -22,10 +22,8 @@ pub struct HostPaths {
 impl HostPaths {
     /// The path of this process for a path of the host.
     pub fn here(&self, on_host: &Path) -> PathBuf {
-        match on_host.strip_prefix("/") {
-            Ok(relative) => self.host_root.join(relative),
-            Err(_) => self.host_root.join(on_host),
-        }
+        let below = on_host.strip_prefix("/").unwrap_or(on_host);
+        self.host_root.join(below)
     }
 
     /// Whether the runtime reads another directory than the one to which the cluster network writes.

@@ -8,12 +8,12 @@
 //! every moment, so the node has a network throughout.
 
 use std::fs::File;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::binary::{self, Content, OURSELVES};
 use super::check;
-use super::error::FileAction;
 use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
@@ -50,7 +50,7 @@ pub enum InstallOutcome {
     /// A signal ended this process before there was a cluster network.
     Ended,
     /// A dry run is done.
-    Rehearsed(Box<Rehearsal>),
+    Rehearsed(Rehearsal),
 }
 
 /// Installs, once there is a cluster network.
@@ -71,16 +71,20 @@ pub(super) fn install_locked(
     waiting: &mut dyn FnMut(&Notice),
 ) -> Result<InstallOutcome, SetupError> {
     let multus = takeover(options, say)?;
-    let rehearsed = options.from_multus.as_ref();
-    let rehearsed = rehearsed.filter(|from| multus.is_some() || from.dry_run);
-    let outcome = match wait(options, multus.as_ref(), say, waiting) {
-        Ok(Some((plan, before))) => match rehearsed {
-            Some(from) => put_rehearsed(options, from, &plan, before, lock.made_dir, say),
-            None => put(options, &plan, before, lock.made_dir, say).map(|()| InstallOutcome::Done),
-        },
-        Ok(None) => Ok(InstallOutcome::Ended),
-        Err(error) => Err(error),
-    };
+    let from = options.from_multus.as_ref();
+    let from = from.filter(|from| multus.is_some() || from.dry_run);
+    let outcome = wait(options, multus.as_ref(), say, waiting).and_then(|ready| {
+        let Some((plan, before)) = ready else {
+            return Ok(InstallOutcome::Ended);
+        };
+        if let Some(from) = from
+            && let Some(dry_run) = rehearsed(options, from, &plan, say)?
+        {
+            return Ok(InstallOutcome::Rehearsed(dry_run));
+        }
+        put(options, &plan, before, lock.made_dir, say)?;
+        Ok(InstallOutcome::Done)
+    });
     if !matches!(outcome, Ok(InstallOutcome::Done)) && lock.made_dir {
         let _ = std::fs::remove_dir(options.paths.here(&options.paths.conf_dir));
     }
@@ -98,7 +102,7 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     let takeover = match found {
         Ok(takeover) => takeover,
         // An earlier run took the node over.
-        Err(SetupError::NoMultus { .. } | SetupError::MultusNotFirst { .. })
+        Err(SetupError::NoMultus(_) | SetupError::MultusNotFirst { .. })
             if Manifest::read(paths)?.is_some() =>
         {
             return Ok(None);
@@ -112,34 +116,26 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     Ok(Some(takeover.ours))
 }
 
-/// Puts a plan into effect if no pod would fail, or with `--force`.
-fn put_rehearsed(
+/// Refuses a takeover in which pods would fail, but with `--force`. Returns the rehearsal of a dry run.
+fn rehearsed(
     options: &Options,
     from: &FromMultus,
     plan: &InstallPlan,
-    before: Option<Manifest>,
-    made_dir: bool,
     say: Say<'_>,
-) -> Result<InstallOutcome, SetupError> {
+) -> Result<Option<Rehearsal>, SetupError> {
     check::conf(plan)?;
     match rehearse(&options.paths, &plan.conf, from) {
-        Ok(rehearsal) if from.dry_run => {
-            return Ok(InstallOutcome::Rehearsed(Box::new(rehearsal)));
+        Ok(rehearsal) if from.dry_run => return Ok(Some(rehearsal)),
+        Ok(rehearsal) => {
+            rehearsal.findings.iter().for_each(|finding| say(finding));
+            if rehearsal.failing > 0 && !from.force {
+                return Err(SetupError::PodsWouldFail(rehearsal.failing));
+            }
         }
-        Ok(rehearsal) => accept(&rehearsal, from, say)?,
-        Err(error) if !from.force || from.dry_run => return Err(error),
-        Err(error) => say(&error),
+        Err(error) if from.force && !from.dry_run => say(&error),
+        Err(error) => return Err(error),
     }
-    put(options, plan, before, made_dir, say).map(|()| InstallOutcome::Done)
-}
-
-/// Reports the rehearsal, and refuses the takeover if pods would fail without `--force`.
-fn accept(rehearsal: &Rehearsal, from: &FromMultus, say: Say<'_>) -> Result<(), SetupError> {
-    rehearsal.findings().iter().for_each(|finding| say(finding));
-    match rehearsal.failing.len() {
-        count @ 1.. if !from.force => Err(SetupError::PodsWouldFail { count }),
-        _ => Ok(()),
-    }
+    Ok(None)
 }
 
 /// Waits until there is a network to stand in front of (NPWG 1.3 §6.1, §6.1.1); `None` when a signal
@@ -218,14 +214,13 @@ pub(super) fn put(
     if outcome.is_err() && !was_installed {
         manifest::undo_folder(paths);
     }
-    let conf = paths.conf_dir.join(&plan.name);
-    outcome.inspect(|()| {
-        say(&Notice::Installed {
-            binary: paths.binary(),
-            conf,
-            network: plan.conf.cluster_network(),
-        });
-    })
+    outcome?;
+    say(&Notice::Installed {
+        binary: paths.binary(),
+        conf: paths.conf_dir.join(&plan.name),
+        network: plan.conf.cluster_network(),
+    });
+    Ok(())
 }
 
 fn stage_and_put(
@@ -235,7 +230,7 @@ fn stage_and_put(
     made_dir: bool,
 ) -> Result<(), SetupError> {
     let own = Path::new(OURSELVES);
-    let failed = |cause| SetupError::io(own, FileAction::Read, cause);
+    let failed = |cause| SetupError::io(own, "read", cause);
     let content = Content::of(own).map_err(failed)?;
     let conf = paths.conf_dir.join(&plan.name);
     let mut manifest = Manifest::new(paths, content.clone(), conf.clone(), plan.follows);
@@ -254,37 +249,32 @@ fn stage_and_put(
         // An earlier installation, whose manifest was removed.
         put_by_us = vec![binary.clone(), conf.clone()];
     }
-    let removed: Vec<_> = plan
-        .remove
-        .iter()
-        .map(|name| paths.conf_dir.join(name))
-        .collect();
+    // Another program may have renamed ours.
+    let is_ours = |path: &Path| {
+        put_by_us.iter().any(|ours| {
+            let (path, ours) = (path.as_os_str().as_bytes(), ours.as_os_str().as_bytes());
+            let rest = path.strip_prefix(ours);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
+        })
+    };
+    let removed = plan.remove.iter().map(|name| paths.conf_dir.join(name));
+    let removed: Vec<PathBuf> = removed.collect();
     for path in [&binary, &conf].into_iter().chain(&removed) {
-        let is_ours = put_by_us.contains(path)
-            // Ours, which another program renamed.
-            || put_by_us.iter().any(|ours| path.display().to_string().starts_with(&format!("{}.", ours.display())));
-        if !is_ours {
+        if !is_ours(path) {
             manifest.keep(paths, path)?;
         }
     }
     let stdin = plan.conf.on_stdin().to_string();
     let mut staged = vec![manifest.stage(paths)?, Manifest::stage_conf(paths, &stdin)?];
-    let is_current = Content::of(&paths.here(&binary)).is_ok_and(|found| found == content);
-    if !is_current || binary::wrong_mode(&paths.here(&binary)).is_some() {
-        let mut source = File::open(own).map_err(failed)?;
-        staged.push(StagedFile::copy(
-            &paths.here(&binary),
-            &mut source,
-            binary::MODE,
-        )?);
+    let here = paths.here(&binary);
+    let is_current = Content::of(&here).is_ok_and(|found| found == content);
+    if !is_current || binary::wrong_mode(&here).is_some() {
+        let source = File::open(own).map_err(failed)?;
+        staged.push(StagedFile::new(&here, source, binary::MODE)?);
     }
     if plan.drift.is_some() {
         let text = plan.conf.text();
-        staged.push(StagedFile::text(
-            &paths.here(&conf),
-            text.as_bytes(),
-            0o600,
-        )?);
+        staged.push(StagedFile::new(&paths.here(&conf), text.as_bytes(), 0o600)?);
     }
     for file in staged {
         file.put()?;

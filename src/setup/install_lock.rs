@@ -1,6 +1,6 @@
 //! The lock of a node's installation: one process changes it at a time.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 
-use super::error::FileAction;
 use super::{HostPaths, SetupError, manifest};
 
 /// How long to wait for another process: a pod that is being replaced ends within this time.
@@ -50,9 +49,9 @@ impl InstallLock {
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(PAUSE);
                 }
-                Err(TryLockError::WouldBlock) => return Err(SetupError::Busy { dir }),
+                Err(TryLockError::WouldBlock) => return Err(SetupError::Busy(dir)),
                 Err(TryLockError::Error(cause)) => {
-                    return Err(SetupError::io(&path, FileAction::Lock, cause));
+                    return Err(SetupError::io(&path, "locked", cause));
                 }
             }
         }
@@ -82,27 +81,26 @@ fn make_sure_of(dir: &Path, paths: &HostPaths) -> Result<bool, SetupError> {
         Ok(found) if found.is_dir() => Ok(false),
         Ok(_) => {
             let cause = io::Error::from(io::ErrorKind::NotADirectory);
-            Err(SetupError::io(dir, FileAction::Read, cause))
+            Err(SetupError::io(dir, "read", cause))
         }
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound && paths.is_apart() => {
-            let made = DirBuilder::new().create(dir);
-            made.map_err(|cause| SetupError::io(dir, FileAction::Create, cause))?;
-            Ok(true)
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+            Err(SetupError::io(dir, "read", cause))
         }
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(SetupError::NoConfDir {
-            dir: dir.to_owned(),
-        }),
-        Err(cause) => Err(SetupError::io(dir, FileAction::Read, cause)),
+        Err(_) if !paths.is_apart() => Err(SetupError::NoConfDir(dir.to_owned())),
+        Err(_) => match fs::create_dir(dir) {
+            Ok(()) => Ok(true),
+            Err(cause) => Err(SetupError::io(dir, "created", cause)),
+        },
     }
 }
 
 fn open(path: &Path, paths: &HostPaths) -> Result<File, SetupError> {
-    manifest::make_folder_of(paths)?;
+    manifest::make_folder(&manifest::folder(paths))?;
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     let opened = options.custom_flags(flags.bits()).open(path);
-    opened.map_err(|cause| SetupError::io(path, FileAction::Open, cause))
+    opened.map_err(|cause| SetupError::io(path, "opened", cause))
 }
 
 /// Whether the open file is the one at the path.

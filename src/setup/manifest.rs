@@ -12,7 +12,6 @@
 
 mod folder;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,19 +19,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::binary::Content;
-use super::error::{FileAction, ManifestError};
+use super::error::ManifestError;
 use super::stage::{self, StagedFile};
 use super::{HostPaths, SetupError};
 use crate::cni::RawObject;
 use crate::regular_file;
-use folder::{folder, make_folder, refuse_lost_copies};
-pub(super) use folder::{forget_lock, lock, make_folder_of, undo_folder};
+use folder::refuse_lost_copies;
+pub(super) use folder::{folder, forget_lock, lock, make_folder, undo_folder};
 
 const FILE: &str = "manifest.json";
 const CONF: &str = "conf.json";
 const BEFORE: &str = "before";
 /// The largest of these files that this reads, in bytes.
 const MAX_FILE: u64 = 4 << 20;
+/// How long a repair counts, in seconds.
+const REPAIR_COUNTS: u64 = 600;
 /// The form of the manifest.
 const FORM: u32 = 1;
 
@@ -123,28 +124,18 @@ impl Manifest {
     /// # Errors
     /// [`SetupError::Manifest`], [`SetupError::NoManifest`] and [`SetupError::Io`].
     pub fn read(paths: &HostPaths) -> Result<Option<Manifest>, SetupError> {
-        let file = paths.here(&folder(paths)).join(FILE);
-        let text = match regular_file::read(&file, MAX_FILE) {
-            Ok(text) => text,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-                return refuse_lost_copies(paths).map(|()| None);
-            }
-            Err(cause) => return Err(SetupError::io(&file, FileAction::Read, cause)),
+        let file = folder(paths).join(FILE);
+        let Some(text) = read_if_any(&file)? else {
+            return refuse_lost_copies(paths).map(|()| None);
         };
-        let mut manifest: Manifest =
-            serde_json::from_slice(&text).map_err(|cause| SetupError::Manifest {
-                file: file.clone(),
-                cause: Box::new(cause.into()),
-            })?;
+        let manifest: Result<Manifest, _> = serde_json::from_slice(&text);
+        let mut manifest = manifest.map_err(|cause| SetupError::manifest(&file, cause))?;
         if manifest.form != FORM {
             let cause = ManifestError::Form {
                 found: manifest.form,
                 expected: FORM,
             };
-            return Err(SetupError::Manifest {
-                file,
-                cause: Box::new(cause),
-            });
+            return Err(SetupError::manifest(&file, cause));
         }
         manifest.as_called_in(paths);
         Ok(Some(manifest))
@@ -186,13 +177,22 @@ impl Manifest {
         }
     }
 
+    /// The times of the repairs within the last ten minutes.
+    pub(super) fn recent_repairs(&self) -> impl Iterator<Item = u64> {
+        let since = now().saturating_sub(REPAIR_COUNTS);
+        self.repairs
+            .iter()
+            .copied()
+            .filter(move |then| *then > since)
+    }
+
     /// Stages the manifest.
     pub(super) fn stage(&self, paths: &HostPaths) -> Result<StagedFile, SetupError> {
-        let folder = paths.here(&folder(paths));
+        let folder = folder(paths);
         make_folder(&folder)?;
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
-        StagedFile::text(&folder.join(FILE), text.as_bytes(), 0o600)
+        StagedFile::new(&folder.join(FILE), text.as_bytes(), 0o600)
     }
 
     /// Copies the file at `path` of the host aside, if it exists and has no copy yet.
@@ -202,18 +202,17 @@ impl Manifest {
         if self.replaced.iter().any(|kept| kept.path == path) {
             return Ok(());
         }
-        let mut file = match regular_file::open(&here) {
-            Ok(file) => file,
+        let failed = |cause| SetupError::io(&here, "read", cause);
+        let file = match regular_file::open(&here) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(cause) => return Err(SetupError::io(&here, FileAction::Read, cause)),
+            file => file.map_err(failed)?,
         };
-        let folder = paths.here(&folder(paths)).join(BEFORE);
+        let found = file.metadata().map_err(failed)?;
+        let folder = folder(paths).join(BEFORE);
         make_folder(&folder)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let kept = format!("{}-{name}", self.replaced.len());
-        let found = file.metadata();
-        let found = found.map_err(|cause| SetupError::io(&here, FileAction::Read, cause))?;
-        StagedFile::copy(&folder.join(&kept), &mut file, 0o600)?.put()?;
+        StagedFile::new(&folder.join(&kept), file, 0o600)?.put()?;
         self.replaced.push(ReplacedFile {
             path: path.to_owned(),
             kept,
@@ -230,10 +229,10 @@ impl Manifest {
         let Some(replaced) = self.replaced.iter().find(|kept| kept.path == path) else {
             return Ok(false);
         };
-        let kept = paths.here(&folder(paths)).join(BEFORE).join(&replaced.kept);
-        let mut file = regular_file::open(&kept)
-            .map_err(|cause| SetupError::io(&kept, FileAction::Read, cause))?;
-        let staged = StagedFile::copy(&paths.here(path), &mut file, replaced.mode & 0o777)?;
+        let kept = folder(paths).join(BEFORE).join(&replaced.kept);
+        let file = regular_file::open(&kept);
+        let file = file.map_err(|cause| SetupError::io(&kept, "read", cause))?;
+        let staged = StagedFile::new(&paths.here(path), file, replaced.mode & 0o777)?;
         staged.owned_by(replaced.owner.unwrap_or((0, 0)))?.put()?;
         Ok(true)
     }
@@ -241,38 +240,31 @@ impl Manifest {
     /// Stages a copy of our configuration beside the manifest. Detaching needs its paths, even when
     /// the configuration itself was removed.
     pub(super) fn stage_conf(paths: &HostPaths, text: &str) -> Result<StagedFile, SetupError> {
-        let folder = paths.here(&folder(paths));
+        let folder = folder(paths);
         make_folder(&folder)?;
-        StagedFile::text(&folder.join(CONF), text.as_bytes(), 0o600)
+        StagedFile::new(&folder.join(CONF), text.as_bytes(), 0o600)
     }
 
     /// The configuration beside the manifest.
     pub(super) fn conf(paths: &HostPaths) -> Result<Option<RawObject>, SetupError> {
-        let file = paths.here(&folder(paths)).join(CONF);
-        match regular_file::read(&file, MAX_FILE) {
-            Ok(text) => RawObject::parse(&text)
-                .map(Some)
-                .map_err(|cause| SetupError::Manifest {
-                    file,
-                    cause: Box::new(cause.into()),
-                }),
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(cause) => Err(SetupError::io(&file, FileAction::Read, cause)),
-        }
+        let file = folder(paths).join(CONF);
+        let conf = read_if_any(&file)?.map(|text| RawObject::parse(&text));
+        conf.transpose()
+            .map_err(|cause| SetupError::manifest(&file, cause))
     }
 
     /// Removes the folder with everything in it.
     pub(super) fn forget(paths: &HostPaths) -> Result<(), SetupError> {
-        let folder = paths.here(&folder(paths));
-        match fs::remove_dir_all(&folder) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                Err(SetupError::io(&folder, FileAction::Remove, cause))
-            }
-            _ => {
-                stage::sync_dir_of(&folder);
-                Ok(())
-            }
-        }
+        stage::remove_dir(&folder(paths))
+    }
+}
+
+/// The content of a file, if it exists.
+fn read_if_any(file: &Path) -> Result<Option<Vec<u8>>, SetupError> {
+    match regular_file::read(file, MAX_FILE) {
+        Ok(text) => Ok(Some(text)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(SetupError::io(file, "read", cause)),
     }
 }
 

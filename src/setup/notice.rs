@@ -1,17 +1,23 @@
-//! What the installer reports while it works, as data.
-
-mod words;
+//! What the installer reports while it works.
 
 use std::io;
 use std::path::PathBuf;
 
+use super::NAME;
 use super::problem::{Drift, NoNetwork};
+use crate::diagnostic::Problem;
 use crate::journal::Key;
 
 /// A step of the installer, or something that an administrator should know.
-#[derive(Debug)]
+///
+/// `Display`, which the derive writes, is what happened; [`Problem::remedy`] is what to do.
+#[derive(Debug, thiserror::Error)]
 pub enum Notice {
     /// Binary and configuration are in place.
+    #[error(
+        "installed {binary} and {conf}, in front of {}",
+        network.as_deref().unwrap_or("its delegates")
+    )]
     Installed {
         /// The binary.
         binary: PathBuf,
@@ -21,8 +27,10 @@ pub enum Notice {
         network: Option<String>,
     },
     /// All is well on the node.
+    #[error("{NAME} is the node's network")]
     Well,
     /// The installer waits for the cluster network.
+    #[error("waiting for the cluster network's configuration in {dir}: {reason}")]
     WaitsForNetwork {
         /// The directory.
         dir: PathBuf,
@@ -30,6 +38,9 @@ pub enum Notice {
         reason: NoNetwork,
     },
     /// The cluster network was removed.
+    #[error(
+        "no configuration of the cluster network in {dir}: {reason}; pods wait until it is back"
+    )]
     NetworkGone {
         /// The directory.
         dir: PathBuf,
@@ -37,6 +48,7 @@ pub enum Notice {
         reason: NoNetwork,
     },
     /// The installer makes a repair.
+    #[error("repairing ({number} of {most} within 10 minutes): {drift}")]
     Repairs {
         /// The number of the repair within ten minutes.
         number: usize,
@@ -46,6 +58,7 @@ pub enum Notice {
         drift: Drift,
     },
     /// Other plugins were appended to our list.
+    #[error("{name} is followed by {}, which is accepted", followers.join(", "))]
     Followed {
         /// The name of our configuration.
         name: String,
@@ -53,13 +66,13 @@ pub enum Notice {
         followers: Vec<String>,
     },
     /// The installer follows the cluster network to another file.
+    #[error("{0}")]
     Follows(Drift),
     /// The configuration of Multus is beside ours.
-    UnusedMultus {
-        /// The configuration of Multus.
-        file: PathBuf,
-    },
+    #[error("{0} is there and not used")]
+    UnusedMultus(PathBuf),
     /// A key of Multus' configuration needs attention.
+    #[error("{file}: {remark}")]
     Remark {
         /// The configuration of Multus.
         file: PathBuf,
@@ -67,30 +80,36 @@ pub enum Notice {
         remark: TakeoverRemark,
     },
     /// `--back` finds no installation.
+    #[error("{NAME} is not installed, so the node stays as it is")]
     NotInstalled,
     /// `--back` finds no Multus.
+    #[error("there is no configuration of Multus to go back to, so {NAME} stays")]
     NoMultusToGoBackTo,
-    /// Multus has the node again.
-    MultusIsBack {
-        /// Our binary, which stays.
-        binary: PathBuf,
-    },
-    /// The output of an attempt to take over, which runs in a process of its own.
+    /// Multus has the node again; our binary stays.
+    #[error(
+        "Multus has the node back, and binary and journal stay for the pods that {NAME} attached"
+    )]
+    MultusIsBack(PathBuf),
+    /// A line of an attempt to take over.
+    #[error("{0}")]
     Attempt(String),
-    /// `uninstall` finds no installation.
-    NothingInstalled {
-        /// The directory.
-        dir: PathBuf,
-    },
+    /// `uninstall` finds no installation in the directory.
+    #[error("nothing is installed in {0}")]
+    NothingInstalled(PathBuf),
     /// A file that another program has rewritten since stays.
+    #[error("{0} was rewritten meanwhile and stays")]
     RewrittenStays(PathBuf),
     /// A replaced file is back.
+    #[error("put {0} back as it was")]
     Restored(PathBuf),
     /// A file is removed.
+    #[error("removed {0}")]
     Removed(PathBuf),
     /// A configuration of Multus delegates to ours, which goes.
+    #[error("{0} names our configuration, which goes")]
     MultusNamesOurs(PathBuf),
     /// The cluster network's configuration was copied into the runtime's directory.
+    #[error("put a copy of {file} into {conf_dir}, so that the runtime has a network")]
     NetworkCopied {
         /// The configuration.
         file: PathBuf,
@@ -100,8 +119,13 @@ pub enum Notice {
         cluster_conf_dir: PathBuf,
     },
     /// A binary that another program put in place of ours stays.
+    #[error("{0} was replaced by another program and stays")]
     BinaryStays(PathBuf),
     /// Damaged records stay, by force.
+    #[error(
+        "{first}: a damaged record, one of {count}, whose pod may still be attached; its devices \
+         and addresses stay as they are"
+    )]
     DamagedRecords {
         /// One of the files.
         first: PathBuf,
@@ -109,12 +133,16 @@ pub enum Notice {
         count: usize,
     },
     /// The installed configuration is missing, so the journal is looked for in its default place.
+    #[error(
+        "the configuration that was installed is gone, so the journal is looked for in its default \
+         directory"
+    )]
     DefaultJournal,
-    /// A note of an operation on a sandbox.
-    Operation(String),
     /// A sandbox is detached.
+    #[error("detached {}:{}", .0.container, .0.ifname)]
     Detached(Key),
     /// The containers that were detached are removed from Multus' cache.
+    #[error("cleared {count} detached containers out of Multus' {dir}")]
     MultusCacheCleared {
         /// How many.
         count: usize,
@@ -122,6 +150,7 @@ pub enum Notice {
         dir: PathBuf,
     },
     /// A directory cannot be removed.
+    #[error("{dir} stays: {cause}")]
     DirStays {
         /// The directory.
         dir: PathBuf,
@@ -129,18 +158,126 @@ pub enum Notice {
         cause: io::Error,
     },
     /// Nothing of Jackfield is left on the node.
+    #[error("uninstalled")]
     Uninstalled,
 }
 
 /// What an administrator should know about Multus' configuration before the takeover.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TakeoverRemark {
     /// Neither Multus nor Jackfield has the key.
+    #[error("unknown key {0:?} is not taken along")]
     UnknownKey(String),
     /// Multus has no such log level.
+    #[error("logLevel {0:?}, which Multus does not know either, is not taken along")]
     UnknownLogLevel(String),
     /// `delegates` stands beside `clusterNetwork`, which Multus prefers.
+    #[error("delegates is not taken along, since Multus uses clusterNetwork")]
     IgnoredDelegates,
     /// Multus' DaemonSet maintains the kubeconfig.
+    #[error("Multus' DaemonSet maintains {0}")]
     KubeconfigOfMultus(String),
+}
+
+impl Problem for Notice {
+    fn words(&self) -> String {
+        self.to_string()
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            Notice::UnusedMultus(_) => "remove Multus' DaemonSet when nothing needs it any more",
+            Notice::Remark {
+                remark: TakeoverRemark::KubeconfigOfMultus(_),
+                ..
+            } => {
+                "before you remove it, run jackfield agent and give kubeconfig the value null in \
+                 --conf"
+            }
+            Notice::MultusNamesOurs(_) => "restart Multus' DaemonSet, or correct the file",
+            Notice::MultusIsBack(binary) => {
+                return Some(format!(
+                    "run {} uninstall on the node when they are gone",
+                    binary.display()
+                ));
+            }
+            Notice::NetworkCopied {
+                cluster_conf_dir, ..
+            } => {
+                return Some(format!(
+                    "let it read {} again, then remove the copy",
+                    cluster_conf_dir.display()
+                ));
+            }
+            _ => return None,
+        };
+        Some(remedy.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::line;
+
+    #[test]
+    fn a_notice_is_one_line() {
+        let dir = || "/dir".into();
+        let lines = [
+            (
+                Notice::Installed {
+                    binary: "/bin/jackfield".into(),
+                    conf: "/dir/a".into(),
+                    network: None,
+                },
+                "installed /bin/jackfield and /dir/a, in front of its delegates",
+            ),
+            (
+                Notice::WaitsForNetwork {
+                    dir: dir(),
+                    reason: NoNetwork::Missing,
+                },
+                "waiting for the cluster network's configuration in /dir: there is none",
+            ),
+            (
+                Notice::NetworkGone {
+                    dir: dir(),
+                    reason: NoNetwork::Missing,
+                },
+                "no configuration of the cluster network in /dir: there is none; pods wait until \
+                 it is back",
+            ),
+            (
+                Notice::Repairs {
+                    number: 1,
+                    most: 3,
+                    drift: Drift::NoManifest,
+                },
+                "repairing (1 of 3 within 10 minutes): the manifest of the installation is missing",
+            ),
+            (
+                Notice::Remark {
+                    file: "/m".into(),
+                    remark: TakeoverRemark::UnknownKey("a\"b".to_owned()),
+                },
+                r#"/m: unknown key "a\"b" is not taken along"#,
+            ),
+            (
+                Notice::Remark {
+                    file: "/m".into(),
+                    remark: TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
+                },
+                "/m: Multus' DaemonSet maintains /k; before you remove it, run jackfield agent and \
+                 give kubeconfig the value null in --conf",
+            ),
+            (
+                Notice::MultusIsBack("/bin/jackfield".into()),
+                "Multus has the node back, and binary and journal stay for the pods that jackfield \
+                 attached; run /bin/jackfield uninstall on the node when they are gone",
+            ),
+        ];
+        for (notice, expected) in lines {
+            assert_eq!(line(&notice), expected);
+        }
+    }
 }

@@ -99,8 +99,13 @@ impl Notify {
     /// [`Notify::wait`].
     pub(super) fn is_to_end(&self, limit: Duration) -> bool {
         let mut fds = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        self.is_ended_after(&mut fds, limit)
+    }
+
+    /// Waits for one of `fds`, and returns whether a signal ends this process.
+    fn is_ended_after(&self, fds: &mut [PollFd<'_>], limit: Duration) -> bool {
         let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-        let _ = poll(&mut fds, timeout);
+        let _ = poll(fds, timeout);
         matches!(self.signals.read_signal(), Ok(Some(_)))
     }
 
@@ -109,9 +114,7 @@ impl Notify {
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.inotify.as_fd(), PollFlags::POLLIN),
         ];
-        let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-        let _ = poll(&mut fds, timeout);
-        if let Ok(Some(_)) = self.signals.read_signal() {
+        if self.is_ended_after(&mut fds, limit) {
             return Wake::End;
         }
         match self.inotify.read_events() {

@@ -4,11 +4,10 @@ mod difference;
 mod named;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::binary::Content;
 use super::conf::OurConf;
-use super::directory::{Candidate, Directory, Kind, NAMES};
+use super::directory::{ConfFile, Directory, Kind, NAMES};
 use super::manifest::Manifest;
 use super::problem::{Drift, NoNetwork};
 use super::{HostPaths, SetupError};
@@ -26,7 +25,7 @@ pub(super) struct NodeDirectories {
     /// Our configuration under a name that the runtime does not read.
     pub(super) renamed: Option<(String, OurConf)>,
     /// The configuration that was installed last.
-    previous: Option<OurConf>,
+    pub(super) previous: Option<OurConf>,
 }
 
 impl NodeDirectories {
@@ -60,12 +59,6 @@ impl NodeDirectories {
                 None => None,
             },
         })
-    }
-
-    /// The same, with `conf` as the configuration that was installed last.
-    pub(super) fn with_previous(mut self, conf: Option<&RawObject>) -> NodeDirectories {
-        self.previous = conf.and_then(OurConf::read);
-        self
     }
 
     /// The directory of the cluster network's configuration.
@@ -139,8 +132,12 @@ pub(super) fn plan(
     let runtime = &directories.runtime;
     let current = runtime.ours();
     let is_installed = manifest.is_some_and(|manifest| !manifest.is_leaving);
-    if current.is_none() && !is_installed && directories.takes_over.is_none() {
-        no_multus(runtime)?;
+    if current.is_none()
+        && !is_installed
+        && directories.takes_over.is_none()
+        && let Some(multus) = runtime.multus()
+    {
+        return Err(SetupError::Multus(multus));
     }
     let existing = current
         .map(|(_, conf)| conf)
@@ -168,38 +165,30 @@ pub(super) fn plan(
         }
     } else {
         let cluster = directories.cluster();
-        match (cluster.cluster_network(), existing) {
-            (Candidate::Network(name, network), _) => {
+        let named = existing.and_then(|existing| still_there(existing, cluster));
+        match (cluster.cluster_network(), named) {
+            (Ok((name, network)), _) => {
                 (base.in_front_of(&cluster.file(name)), Some(network.clone()))
             }
-            (other, Some(existing)) => match still_there(existing, cluster) {
-                Some(file) => (base.in_front_of(&file), None),
-                None => return Ok(Outlook::Waiting(no_network(&other))),
-            },
-            (other, None) => return Ok(Outlook::Waiting(no_network(&other))),
+            (Err(_), Some(file)) => (base.in_front_of(&file), None),
+            (Err(reason), None) => return Ok(Outlook::Waiting(reason)),
         }
     };
+    let takes_over = directories.takes_over.is_some();
     let name = match current {
-        Some((name, current)) if runtime.first().is_some_and(|first| first.name == name) => {
-            if *current == conf || name.ends_with(".conflist") {
-                name.to_owned()
-            } else {
-                first_name(runtime, directories.takes_over.is_some())?
-            }
+        Some((name, current))
+            if runtime.first().is_some_and(|first| first.name == name)
+                && (*current == conf || name.ends_with(".conflist")) =>
+        {
+            name.to_owned()
         }
-        _ => first_name(runtime, directories.takes_over.is_some())?,
+        _ => first_name(runtime, takes_over)?,
     };
-    let superseded = runtime.files.iter().filter_map(|file| {
-        let gives_way = match file.kind {
-            Kind::Ours(_) => file.name != name,
-            Kind::Multus => directories.takes_over.is_some(),
-            _ => false,
-        };
-        gives_way.then(|| file.name.clone())
-    });
-    let remove: Vec<String> = superseded
-        .chain(directories.renamed.iter().map(|(name, _)| name.clone()))
-        .collect();
+    let superseded = runtime.files.iter();
+    let superseded = superseded.filter(|file| file.name != name && gives_way(file, takes_over));
+    let renamed = directories.renamed.iter().map(|(name, _)| name);
+    let remove = superseded.map(|file| &file.name).chain(renamed);
+    let remove = remove.cloned().collect();
     let drift = difference::find(manifest, directories, &conf, &name);
     Ok(Outlook::Ready(Box::new(InstallPlan {
         conf,
@@ -226,36 +215,29 @@ fn wanted(
     }
 }
 
+/// Whether a file of the runtime's directory goes when ours comes.
+fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
+    match file.kind {
+        Kind::Ours(_) => true,
+        Kind::Multus => takes_over,
+        _ => false,
+    }
+}
+
 /// A name that sorts before all files that stay and are not ours.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let first = runtime.files.iter().find(|file| {
-        let goes = match file.kind {
-            Kind::Ours(_) => true,
-            Kind::Multus => takes_over,
-            _ => false,
-        };
         // A broken file with our name is copied aside and replaced; a network is the node's.
-        let gives_way = NAMES.contains(&file.name.as_str()) && matches!(file.kind, Kind::Broken(_));
-        !goes && !gives_way
+        let is_broken = matches!(file.kind, Kind::Broken(_));
+        let is_replaced = is_broken && NAMES.contains(&file.name.as_str());
+        !gives_way(file, takes_over) && !is_replaced
     });
     let Some(first) = first else {
         return Ok(NAMES[0].to_owned());
     };
     let free = NAMES.iter().find(|name| **name < first.name.as_str());
     free.map(|name| (*name).to_owned())
-        .ok_or_else(|| SetupError::NotFirst {
-            file: runtime.file(&first.name),
-        })
-}
-
-/// Refuses a node whose network is Multus, which only `--from-multus` takes over.
-fn no_multus(runtime: &Directory) -> Result<(), SetupError> {
-    match runtime.multus() {
-        Some(multus) => Err(SetupError::Multus {
-            file: runtime.file(&multus.name),
-        }),
-        None => Ok(()),
-    }
+        .ok_or_else(|| SetupError::NotFirst(runtime.file(&first.name)))
 }
 
 /// The file of the cluster network that `existing` names, where it still configures a network.
@@ -265,16 +247,6 @@ fn still_there(existing: &OurConf, cluster: &Directory) -> Option<PathBuf> {
     let mut files = cluster.files.iter();
     let is_network = files.any(|file| file.name == name && matches!(file.kind, Kind::Network(_)));
     is_network.then_some(named)
-}
-
-fn no_network(candidate: &Candidate<'_>) -> NoNetwork {
-    match candidate {
-        Candidate::Broken(name, cause) => NoNetwork::BrokenFirst {
-            name: (*name).to_owned(),
-            cause: Arc::clone(cause),
-        },
-        Candidate::None | Candidate::Network(..) => NoNetwork::Missing,
-    }
 }
 
 #[cfg(test)]

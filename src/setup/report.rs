@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use super::Say;
 use super::install::Options;
 use crate::cluster::{Informant, Installation, InstallationState};
 use crate::diagnostic::{self, Problem};
@@ -10,23 +11,24 @@ use crate::diagnostic::{self, Problem};
 /// The default socket of the agent.
 const AGENT: &str = "/run/jackfield/agent/agent.sock";
 
-/// The last state that the agent received.
+/// The last state that the agent received, and the last lines on the log.
 #[derive(Debug)]
 pub(super) struct Report {
     agent: Informant,
     last: Option<(InstallationState, String)>,
+    logged: String,
 }
 
 impl Report {
     /// A report without a state yet.
     pub(super) fn new(options: &Options) -> Report {
-        let socket = options.template.as_ref().and_then(|template| {
-            let named: Option<PathBuf> = template.read("agentSocket").ok().flatten();
-            named
-        });
+        let template = options.template.as_ref();
+        let socket: Option<PathBuf> =
+            template.and_then(|template| template.read("agentSocket").ok().flatten());
         Report {
             agent: Informant::at(&socket.unwrap_or_else(|| AGENT.into())),
             last: None,
+            logged: String::new(),
         }
     }
 
@@ -34,6 +36,27 @@ impl Report {
     pub(super) fn assume(&mut self, state: InstallationState, problem: &dyn Problem) {
         self.last
             .get_or_insert_with(|| (state, diagnostic::line(problem)));
+    }
+
+    /// Whether a problem was the last one on the log.
+    pub(super) fn is_logged(&self, problem: &dyn Problem) -> bool {
+        self.logged == diagnostic::line(problem)
+    }
+
+    /// Logs problems, unless they were the last ones on the log.
+    pub(super) fn log(&mut self, problems: &[&dyn Problem], say: Say<'_>) {
+        let lines: Vec<String> = problems.iter().map(|it| diagnostic::line(*it)).collect();
+        let lines = lines.join("\n");
+        if self.logged != lines {
+            problems.iter().for_each(|problem| say(*problem));
+            self.logged = lines;
+        }
+    }
+
+    /// Logs why the node is in a state, unless that was logged last, and sends the state.
+    pub(super) fn tell(&mut self, state: InstallationState, why: &dyn Problem, say: Say<'_>) {
+        self.log(&[why], say);
+        self.send(state, why);
     }
 
     /// Sends the state, even if the agent received it before, since that agent may have ended.

@@ -6,14 +6,13 @@
 //! one. A binary is not overwritten because the kernel refuses that while plugins run it.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
 use super::SetupError;
-use super::error::FileAction;
 
 /// The name of a staged file.
 const PREFIX: &str = ".jackfield-";
@@ -27,39 +26,26 @@ pub(super) struct StagedFile {
 }
 
 impl StagedFile {
-    /// Writes `bytes` beside `target`.
-    pub(super) fn text(target: &Path, bytes: &[u8], mode: u32) -> Result<StagedFile, SetupError> {
-        StagedFile::with(target, mode, |file| file.write_all(bytes))
-    }
-
-    /// Copies an open file beside `target`.
-    pub(super) fn copy(
+    /// Copies `source` beside `target`.
+    pub(super) fn new(
         target: &Path,
-        source: &mut File,
+        mut source: impl Read,
         mode: u32,
-    ) -> Result<StagedFile, SetupError> {
-        StagedFile::with(target, mode, |file| io::copy(source, file).map(drop))
-    }
-
-    fn with(
-        target: &Path,
-        mode: u32,
-        write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<StagedFile, SetupError> {
         let dir = target.parent().unwrap_or(Path::new("/"));
-        let stage = || -> io::Result<NamedTempFile> {
+        let mut stage = || -> io::Result<NamedTempFile> {
             let mut file = tempfile::Builder::new()
                 .prefix(PREFIX)
                 .suffix(SUFFIX)
                 .tempfile_in(dir)?;
-            write(file.as_file_mut())?;
+            io::copy(&mut source, file.as_file_mut())?;
             file.as_file()
                 .set_permissions(Permissions::from_mode(mode))?;
             file.as_file().sync_all()?;
             Ok(file)
         };
         Ok(StagedFile {
-            file: stage().map_err(|cause| SetupError::io(target, FileAction::Write, cause))?,
+            file: stage().map_err(|cause| SetupError::io(target, "written", cause))?,
             target: target.to_owned(),
         })
     }
@@ -67,7 +53,7 @@ impl StagedFile {
     /// Gives the file to a user and a group.
     pub(super) fn owned_by(self, (user, group): (u32, u32)) -> Result<StagedFile, SetupError> {
         fchown(self.file.as_file(), Some(user), Some(group))
-            .map_err(|cause| SetupError::io(&self.target, FileAction::ChangeOwner, cause))?;
+            .map_err(|cause| SetupError::io(&self.target, "given to its owner", cause))?;
         Ok(self)
     }
 
@@ -75,7 +61,7 @@ impl StagedFile {
     pub(super) fn put(self) -> Result<(), SetupError> {
         let StagedFile { file, target } = self;
         file.persist(&target)
-            .map_err(|error| SetupError::io(&target, FileAction::PutInPlace, error.error))?;
+            .map_err(|error| SetupError::io(&target, "put in place", error.error))?;
         sync_dir_of(&target);
         Ok(())
     }
@@ -83,9 +69,18 @@ impl StagedFile {
 
 /// Removes a file, unless it is gone already.
 pub(super) fn remove(path: &Path) -> Result<(), SetupError> {
-    match fs::remove_file(path) {
+    removed(path, fs::remove_file(path))
+}
+
+/// Removes a directory with everything in it, unless it is gone already.
+pub(super) fn remove_dir(path: &Path) -> Result<(), SetupError> {
+    removed(path, fs::remove_dir_all(path))
+}
+
+fn removed(path: &Path, outcome: io::Result<()>) -> Result<(), SetupError> {
+    match outcome {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-            Err(SetupError::io(path, FileAction::Remove, cause))
+            Err(SetupError::io(path, "removed", cause))
         }
         _ => {
             sync_dir_of(path);
@@ -107,7 +102,7 @@ pub(super) fn sweep(dir: &Path) {
 
 /// Syncs the directory of `path`, so that a change of its name is on disk. If that fails, a power
 /// loss costs the last change, which `--watch` makes again.
-pub(super) fn sync_dir_of(path: &Path) {
+fn sync_dir_of(path: &Path) {
     if let Some(dir) = path.parent() {
         let _ = File::open(dir).and_then(|dir| dir.sync_all());
     }
@@ -121,9 +116,9 @@ mod tests {
     fn a_staged_file_appears_when_it_is_put_in_place_and_else_disappears() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a.conf");
-        drop(StagedFile::text(&target, b"x", 0o600).unwrap());
+        drop(StagedFile::new(&target, &b"x"[..], 0o600).unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        StagedFile::text(&target, b"x", 0o600)
+        StagedFile::new(&target, &b"x"[..], 0o600)
             .unwrap()
             .put()
             .unwrap();
@@ -133,9 +128,9 @@ mod tests {
             0o600
         );
         let missing = dir.path().join("no/a");
-        match StagedFile::text(&missing, b"x", 0o600).unwrap_err() {
+        match StagedFile::new(&missing, &b"x"[..], 0o600).unwrap_err() {
             SetupError::Io { path, action, .. } => {
-                assert_eq!((path, action), (missing, FileAction::Write));
+                assert_eq!((path, action), (missing, "written"));
             }
             error => panic!("{error}"),
         }

@@ -1,25 +1,23 @@
 //! A node whose network is Multus, under an installer that keeps running: it waits, takes over once
 //! no pod would fail, or gives the node back.
 //!
-//! Each attempt to take over is a process of its own, which asks the agent about every pod. This
-//! process goes on, however the attempt ends.
+//! Each attempt to take over is a thread of its own, so that a signal ends the installer at once.
 
-use std::process::{Child, Command, Stdio};
+use std::cell::RefCell;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use super::binary::OURSELVES;
 use super::directory::Directory;
-use super::error::FileAction;
-use super::install::Options;
+use super::install::{self, Options};
 use super::install_lock::InstallLock;
 use super::manifest::Manifest;
 use super::notify::{Notify, Wake};
 use super::report::Report;
 use super::takeover;
 use super::uninstall;
-use super::{HostPaths, LINE_PREFIX, Notice, Say, SetupError};
+use super::{HostPaths, Notice, Say, SetupError};
 use crate::cluster::InstallationState;
-use crate::diagnostic::{self, Problem};
+use crate::diagnostic::{self, Problem, SharedProblem};
 
 /// The first and the longest pause between two attempts while nothing changes.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
@@ -50,8 +48,7 @@ pub(super) fn wait(
 ) -> Result<Outcome, SetupError> {
     let paths = &options.paths;
     let mut notify = None;
-    let mut last = String::new();
-    let mut attempts = Attempts::default();
+    let mut failed: Option<FailedAttempt> = None;
     loop {
         let Some(standing) = of_multus(options, say)? else {
             return Ok(Outcome::GoOn);
@@ -66,66 +63,48 @@ pub(super) fn wait(
             MultusStanding::Stays(reason) => (InstallationState::Multus, reason),
             MultusStanding::Blocked(error) => (InstallationState::MigrationWaits, Box::new(error)),
             MultusStanding::Ready => {
-                if attempts.is_due() {
-                    match attempt(notify, &last, say)? {
-                        Attempt::Done => return Ok(Outcome::TookOver),
-                        Attempt::Ended => return Ok(Outcome::End),
-                        Attempt::Failed(line) => attempts.failed(line),
-                    }
-                }
-                limit = limit.min(attempts.pause());
-                let line = attempts.last_line.clone();
-                (
-                    InstallationState::MigrationWaits,
-                    Box::new(Notice::Attempt(line)),
-                )
+                let failure = match failed.take() {
+                    Some(failure) if Instant::now() < failure.next => failure,
+                    before => match attempt(options, notify, report, say) {
+                        None => return Ok(Outcome::End),
+                        Some(Ok(())) => return Ok(Outcome::TookOver),
+                        Some(Err(error)) => FailedAttempt::new(error, before),
+                    },
+                };
+                let failure = failed.insert(failure);
+                limit = limit.min(failure.next.saturating_duration_since(Instant::now()));
+                let cause = failure.cause.clone();
+                (InstallationState::MigrationWaits, Box::new(cause))
             }
         };
-        let line = diagnostic::line(&*reason);
-        if last != line {
-            say(&*reason);
-            last = line;
-        }
-        report.send(state, &*reason);
-        match notify.wait(limit) {
-            Wake::End => return Ok(Outcome::End),
-            Wake::Changed => attempts.soon(),
-            Wake::Quiet => {}
+        report.tell(state, &*reason, say);
+        match (notify.wait(limit), &mut failed) {
+            (Wake::End, _) => return Ok(Outcome::End),
+            (Wake::Changed, Some(failed)) => {
+                failed.next = failed.next.min(Instant::now() + SOON);
+            }
+            _ => {}
         }
     }
 }
 
-/// When the next attempt begins, and why the last one failed.
-#[derive(Default)]
-struct Attempts {
-    /// The last line of the last attempt.
-    last_line: String,
-    backoff: Option<Duration>,
-    next: Option<Instant>,
+/// An attempt to take over that failed.
+struct FailedAttempt {
+    cause: SharedProblem,
+    /// The pause before the next attempt, while nothing changes.
+    pause: Duration,
+    next: Instant,
 }
 
-impl Attempts {
-    fn pause(&self) -> Duration {
-        let next = self.next.unwrap_or_else(Instant::now);
-        next.saturating_duration_since(Instant::now())
-    }
-
-    fn is_due(&self) -> bool {
-        self.pause().is_zero()
-    }
-
-    fn failed(&mut self, last_line: String) {
-        let pause = self.backoff.map_or(FIRST_PAUSE, |pause| pause * 2);
+impl FailedAttempt {
+    fn new(error: SetupError, before: Option<FailedAttempt>) -> FailedAttempt {
+        let pause = before.map_or(FIRST_PAUSE, |before| before.pause * 2);
         let pause = pause.min(LONGEST_PAUSE);
-        self.backoff = Some(pause);
-        self.next = Some(Instant::now() + pause);
-        self.last_line = last_line;
-    }
-
-    /// Brings the next attempt forward, after a change.
-    fn soon(&mut self) {
-        let soon = Instant::now() + SOON;
-        self.next = self.next.map(|next| next.min(soon));
+        FailedAttempt {
+            cause: SharedProblem::new(error),
+            pause,
+            next: Instant::now() + pause,
+        }
     }
 }
 
@@ -148,7 +127,7 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
     }
     let runtime = match Directory::read(paths, &paths.conf_dir) {
         // The installer creates a directory of its own when it needs it.
-        Err(SetupError::NoConfDir { .. }) if paths.is_apart() => return Ok(None),
+        Err(SetupError::NoConfDir(_)) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };
     let is_ours = runtime.ours().is_some()
@@ -157,9 +136,8 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
         return Ok(None);
     };
     let Some(from) = from else {
-        let file = runtime.file(&multus.name);
-        let reason = SetupError::Multus { file };
-        return Ok(Some(MultusStanding::Stays(Box::new(reason))));
+        let reason = Box::new(SetupError::Multus(multus));
+        return Ok(Some(MultusStanding::Stays(reason)));
     };
     Ok(Some(
         match takeover::read(paths, from, options.template.as_ref()) {
@@ -184,73 +162,42 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, Se
     if !manifest.is_leaving || runtime.ours().is_some() {
         uninstall::give_back(paths, &manifest, say)?;
     }
-    Ok(Some(MultusStanding::Stays(Box::new(
-        Notice::MultusIsBack {
-            binary: manifest.binary,
-        },
-    ))))
+    let reason = Box::new(Notice::MultusIsBack(manifest.binary));
+    Ok(Some(MultusStanding::Stays(reason)))
 }
 
-/// How an attempt ended.
-enum Attempt {
-    /// Jackfield has taken over.
-    Done,
-    /// It has not; this is the last line of the attempt's log.
-    Failed(String),
-    /// A signal ends this process.
-    Ended,
-}
-
-/// Takes over in a process of its own. Passes on the log of an attempt whose last line is not
-/// `last`, the one before.
-fn attempt(notify: &mut Notify, last: &str, say: Say<'_>) -> Result<Attempt, SetupError> {
-    let failed = |cause| SetupError::io(OURSELVES.as_ref(), FileAction::Start, cause);
-    let arguments = std::env::args_os().skip(1).filter(|it| it != "--watch");
-    let mut child = Command::new(OURSELVES)
-        .args(arguments)
-        .args(["--pods-alone", "--wait", "0s"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
-    let lines = child.stderr.take().map(|stderr| {
-        std::thread::spawn(move || std::io::read_to_string(stderr).unwrap_or_default())
-    });
-    let Some(succeeded) = ended(&mut child, notify) else {
-        return Ok(Attempt::Ended);
-    };
-    let text = lines
-        .and_then(|lines| lines.join().ok())
-        .unwrap_or_default();
-    let lines: Vec<&str> = text
-        .lines()
-        .map(|line| line.strip_prefix(LINE_PREFIX).unwrap_or(line))
-        .collect();
-    let last_line = lines.last().copied().unwrap_or("it was ended");
-    if succeeded || last_line != last {
-        // The caller reports the last line of a failure.
-        let before = lines.len() - usize::from(!succeeded && !lines.is_empty());
-        let lines = lines.iter().take(before);
-        lines.for_each(|line| say(&Notice::Attempt((*line).to_owned())));
+/// Takes over, if no pod would fail; `None` when a signal ends this process. Keeps the reports of a
+/// failure back that is the last on the log.
+fn attempt(
+    options: &Options,
+    notify: &Notify,
+    report: &Report,
+    say: Say<'_>,
+) -> Option<Result<(), SetupError>> {
+    let mut options = options.clone();
+    options.wait = Some(Duration::ZERO);
+    if let Some(from) = &mut options.from_multus {
+        from.pods_alone = true;
     }
-    Ok(match succeeded {
-        true => Attempt::Done,
-        false => Attempt::Failed(last_line.to_owned()),
-    })
-}
-
-/// Waits for a process and returns whether it succeeded. When a signal ends this process, kills the
-/// other and returns `None`.
-fn ended(child: &mut Child, notify: &mut Notify) -> Option<bool> {
-    loop {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status.success());
-        }
+    let attempt = thread::spawn(move || {
+        let lines = RefCell::new(Vec::new());
+        let keep = |problem: &dyn Problem| lines.borrow_mut().push(diagnostic::line(problem));
+        let outcome = install::install(&options, &keep);
+        (lines.into_inner(), outcome)
+    });
+    while !attempt.is_finished() {
         if notify.is_to_end(PAUSE) {
-            let _ = child.kill();
-            let _ = child.wait();
             return None;
         }
     }
+    let (lines, outcome) = match attempt.join() {
+        Ok(ended) => ended,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    let is_news = |error: &SetupError| !report.is_logged(error);
+    if outcome.as_ref().err().is_none_or(is_news) {
+        let lines = lines.into_iter();
+        lines.for_each(|line| say(&Notice::Attempt(line)));
+    }
+    Some(outcome.map(drop))
 }

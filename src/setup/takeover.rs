@@ -17,7 +17,6 @@ pub use rehearsal::{Rehearsal, rehearse};
 
 use super::conf::OurConf;
 use super::directory::{Directory, Kind};
-use super::error::MultusConfError;
 use super::notice::TakeoverRemark;
 use super::{HostPaths, SetupError};
 use crate::cluster::conf_dir;
@@ -66,39 +65,26 @@ pub fn read(
     template: Option<&RawObject>,
 ) -> Result<Takeover, SetupError> {
     let runtime = Directory::read(paths, &paths.conf_dir)?;
-    let Some(multus) = runtime.multus() else {
-        return Err(SetupError::NoMultus {
-            dir: paths.here(&paths.conf_dir),
-        });
+    let Some(file) = runtime.multus() else {
+        return Err(SetupError::NoMultus(paths.here(&paths.conf_dir)));
     };
-    let file = runtime.file(&multus.name);
-    let first = runtime
-        .files
-        .iter()
-        .find(|file| !matches!(file.kind, Kind::Loopback));
-    if let Some(first) = first.filter(|first| first.name != multus.name) {
-        return Err(SetupError::MultusNotFirst {
-            first: runtime.file(&first.name),
-            multus: file,
-        });
+    let mut files = runtime.files.iter();
+    let first = files.find(|file| !matches!(file.kind, Kind::Loopback));
+    if let Some(first) = first.map(|first| runtime.file(&first.name))
+        && first != file
+    {
+        let multus = file;
+        return Err(SetupError::MultusNotFirst { first, multus });
     }
     let here = paths.here(&file);
     let conf = object(&here)?;
-    let daemon = match &from.daemon_conf {
-        Some(file) => Some(object(file)?),
-        None => {
-            let usual = paths.here(&paths.conf_dir).join(DAEMON_CONF);
-            match usual.exists() {
-                true => Some(object(&usual)?),
-                false => None,
-            }
-        }
-    };
+    let daemon = from.daemon_conf.clone().or_else(|| {
+        let usual = paths.here(&paths.conf_dir).join(DAEMON_CONF);
+        usual.exists().then_some(usual)
+    });
+    let daemon = daemon.as_deref().map(object).transpose()?;
     let converted = convert::convert(paths, &runtime, &conf, daemon.as_ref());
-    let (ours, mut remarks) = converted.map_err(|cause| SetupError::MultusConf {
-        file: here,
-        cause: Box::new(cause),
-    })?;
+    let (ours, mut remarks) = converted.map_err(|cause| SetupError::multus(&here, cause))?;
     let installed = OurConf::over(template.unwrap_or(&RawObject::new()), &ours).on_stdin();
     if let Some(kubeconfig) = installed.read::<String>("kubeconfig").ok().flatten() {
         remarks.push(TakeoverRemark::KubeconfigOfMultus(kubeconfig));
@@ -112,10 +98,6 @@ pub fn read(
 
 /// The object in a file.
 fn object(path: &Path) -> Result<RawObject, SetupError> {
-    let failed = |cause: MultusConfError| SetupError::MultusConf {
-        file: path.to_owned(),
-        cause: Box::new(cause),
-    };
-    let found = conf_dir::read(path).map_err(|cause| failed(cause.into()))?;
-    RawObject::parse(found.text.as_bytes()).map_err(|cause| failed(cause.into()))
+    let found = conf_dir::read(path).map_err(SetupError::MultusFile)?;
+    RawObject::parse(found.text.as_bytes()).map_err(|cause| SetupError::multus(path, cause))
 }

@@ -15,8 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::binary::Content;
-use super::directory::{Candidate, Directory, Kind, NAMES};
-use super::error::FileAction;
+use super::directory::{Directory, Kind, NAMES};
 use super::install_lock::InstallLock;
 use super::manifest::Manifest;
 use super::stage::{self, StagedFile};
@@ -40,13 +39,11 @@ pub fn uninstall(
     }
     let Some(manifest) = Manifest::read(paths)? else {
         if Manifest::conf(paths)?.is_some() {
-            let dir = paths.here(&paths.conf_dir);
-            return Err(SetupError::ManifestGone { dir });
+            return Err(SetupError::ManifestGone(paths.here(&paths.conf_dir)));
         }
         // The files of an installation that was interrupted early.
         Manifest::forget(paths)?;
-        let dir = paths.here(&paths.conf_dir);
-        say(&Notice::NothingInstalled { dir });
+        say(&Notice::NothingInstalled(paths.here(&paths.conf_dir)));
         return Ok(());
     };
     let paths = &HostPaths {
@@ -88,7 +85,7 @@ fn remove_conf(
 ) -> Result<Option<RawObject>, SetupError> {
     let runtime = match Directory::read(paths, &paths.conf_dir) {
         Ok(runtime) => runtime,
-        Err(SetupError::NoConfDir { .. }) => return Manifest::conf(paths),
+        Err(SetupError::NoConfDir(_)) => return Manifest::conf(paths),
         Err(error) => return Err(error),
     };
     let was_installed = runtime.ours().is_some();
@@ -103,9 +100,8 @@ fn remove_conf(
     let replaced = manifest.replaced.iter().map(|kept| &kept.path);
     for path in replaced.filter(in_conf_dir) {
         // Another program has written the file since: it stays.
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let current = runtime.files.iter().find(|file| *file.name == *name);
-        let is_others = current.is_some_and(|file| !matches!(file.kind, Kind::Ours(_)));
+        let current = runtime.kind_of(path.file_name().unwrap_or_default());
+        let is_others = current.is_some_and(|kind| !matches!(kind, Kind::Ours(_)));
         if was_installed && is_others && !names_ours(paths, path) {
             say(&Notice::RewrittenStays(path.clone()));
             continue;
@@ -119,15 +115,14 @@ fn remove_conf(
     let is_replaced = |path: &PathBuf| manifest.replaced.iter().any(|it| it.path == *path);
     for file in &runtime.files {
         let path = runtime.file(&file.name);
-        if matches!(file.kind, Kind::Multus) && !is_replaced(&path) && names_ours(paths, &path) {
-            say(&Notice::MultusNamesOurs(path));
-        }
-    }
-    for file in &runtime.files {
-        let path = runtime.file(&file.name);
-        if matches!(file.kind, Kind::Ours(_)) && !is_replaced(&path) {
-            stage::remove(&paths.here(&path))?;
-            say(&Notice::Removed(path));
+        match file.kind {
+            _ if is_replaced(&path) => {}
+            Kind::Multus if names_ours(paths, &path) => say(&Notice::MultusNamesOurs(path)),
+            Kind::Ours(_) => {
+                stage::remove(&paths.here(&path))?;
+                say(&Notice::Removed(path));
+            }
+            _ => {}
         }
     }
     Manifest::conf(paths)
@@ -161,13 +156,13 @@ fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Resu
     let Ok(cluster) = Directory::read(paths, &paths.cluster_conf_dir) else {
         return Ok(());
     };
-    let Candidate::Network(name, _) = cluster.cluster_network() else {
+    let Ok((name, _)) = cluster.cluster_network() else {
         return Ok(());
     };
     let from = paths.here(&cluster.file(name));
     let to = paths.here(&runtime.file(name));
-    let text = fs::read(&from).map_err(|cause| SetupError::io(&from, FileAction::Read, cause))?;
-    StagedFile::text(&to, &text, 0o600)?.put()?;
+    let text = fs::read(&from).map_err(|cause| SetupError::io(&from, "read", cause))?;
+    StagedFile::new(&to, &text[..], 0o600)?.put()?;
     say(&Notice::NetworkCopied {
         file: cluster.file(name),
         conf_dir: paths.conf_dir.clone(),

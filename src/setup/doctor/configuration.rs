@@ -1,17 +1,14 @@
 //! Checks the node configuration: its file, its keys and their values.
 
-mod problem;
-
 use std::path::{Path, PathBuf};
 
-use problem::ConfigurationCheckProblem;
-
-use super::{Check, Diagnosis, Options};
+use super::{Advised, Findings, Options};
 use crate::cluster::conf_dir;
 use crate::cni::RawObject;
-use crate::request::Request;
+use crate::diagnostic::Problem;
+use crate::request::{NodeConfigError, Request, RequestError};
 use crate::setup::conf::{OurConf, put};
-use crate::setup::directory::Directory;
+use crate::setup::directory::{Directory, NAMES};
 use crate::setup::manifest::Manifest;
 use crate::setup::request::about_the_node;
 
@@ -39,23 +36,43 @@ pub(super) struct UsableConfiguration {
     pub(super) is_whole: bool,
 }
 
+/// A key or its value is invalid.
+#[derive(Debug)]
+struct Invalid(RequestError);
+
+impl Problem for Invalid {
+    fn words(&self) -> String {
+        match &self.0 {
+            RequestError::Config(NodeConfigError::Value { key, value, .. }) => {
+                format!("key {key} of the node configuration is {value}")
+            }
+            cause => cause.to_string(),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        Some(match &self.0 {
+            // The error keeps this value's remedy apart.
+            RequestError::Config(NodeConfigError::Value { cause, .. }) => cause.to_string(),
+            _ => "correct it".to_owned(),
+        })
+    }
+}
+
 /// Reads the configuration. Falls back to the paths in it or in the installed copy if it is invalid.
-pub(super) fn read(options: &Options, diagnosis: &mut Diagnosis) -> Option<UsableConfiguration> {
-    let (file, conf) = find(options, diagnosis);
+pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {
+    let (file, conf) = find(options, &mut findings);
     if let Some(conf) = &conf {
         match about_the_node(conf.clone(), &options.cni_path) {
             Ok(request) => {
-                warn(&file, &request, diagnosis);
+                warn(&file, &request, &mut findings);
                 return Some(UsableConfiguration {
                     file,
                     request,
                     is_whole: true,
                 });
             }
-            Err(cause) => {
-                let problem = ConfigurationCheckProblem::Invalid(Box::new(cause));
-                diagnosis.find(Check::Configuration, file.display(), problem);
-            }
+            Err(cause) => findings.add(file.display(), Invalid(cause)),
         }
     }
     let installed = Manifest::conf(&options.paths).ok().flatten();
@@ -71,61 +88,64 @@ pub(super) fn read(options: &Options, diagnosis: &mut Diagnosis) -> Option<Usabl
 }
 
 /// The file, and what Jackfield would get of it on stdin.
-fn find(options: &Options, diagnosis: &mut Diagnosis) -> (PathBuf, Option<RawObject>) {
+fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawObject>) {
     let paths = &options.paths;
     if let Some(file) = &options.conf {
-        let read = conf_dir::read(file).map_err(ConfigurationCheckProblem::Unreadable);
-        let read = read.and_then(|found| {
-            RawObject::parse_stdin(found.text.as_bytes()).map_err(ConfigurationCheckProblem::Json)
-        });
-        let conf = match read {
-            Ok(object) => Some(OurConf::read(&object).map_or(object, |conf| conf.on_stdin())),
-            Err(problem) => {
-                diagnosis.find(Check::Configuration, file.display(), problem);
-                None
+        let read = conf_dir::read(file).map(|it| RawObject::parse_stdin(it.text.as_bytes()));
+        match read {
+            Ok(Ok(object)) => {
+                let ours = OurConf::read(&object);
+                return (file.clone(), Some(ours.map_or(object, |it| it.on_stdin())));
             }
-        };
-        return (file.clone(), conf);
-    }
-    let default = paths.conf_dir.join("00-jackfield.conflist");
-    match Directory::read(paths, &paths.conf_dir) {
-        Ok(directory) => match directory.ours() {
-            Some((name, conf)) => (directory.file(name), Some(conf.on_stdin())),
-            None => {
-                let (about, problem) = match directory.broken_ours() {
-                    Some((file, cause)) => (file, ConfigurationCheckProblem::Broken(cause.clone())),
-                    None => (paths.conf_dir.clone(), ConfigurationCheckProblem::Missing),
-                };
-                diagnosis.find(Check::Configuration, about.display(), problem);
-                (default, None)
-            }
-        },
-        Err(error) => {
-            diagnosis.find(Check::Configuration, paths.conf_dir.display(), error);
-            (default, None)
+            Ok(Err(cause)) => findings.add(file.display(), Advised(cause, "correct it")),
+            Err(cause) => findings.add(file.display(), cause),
         }
+        return (file.clone(), None);
     }
+    let default = paths.conf_dir.join(NAMES[0]);
+    let directory = match Directory::read(paths, &paths.conf_dir) {
+        Ok(directory) => directory,
+        Err(error) => {
+            findings.add(paths.conf_dir.display(), error);
+            return (default, None);
+        }
+    };
+    if let Some((name, conf)) = directory.ours() {
+        return (directory.file(name), Some(conf.on_stdin()));
+    }
+    if let Some((file, cause)) = directory.broken_ours() {
+        let remedy = "correct it, or run jackfield install, which writes it again";
+        findings.add(file.display(), Advised(cause.clone(), remedy));
+    } else {
+        let problem = Advised(
+            "there is no configuration of jackfield, so the runtime does not call it",
+            "run jackfield install, or name the runtime's directory with --conf-dir",
+        );
+        findings.add(paths.conf_dir.display(), problem);
+    }
+    (default, None)
 }
 
-fn warn(file: &Path, request: &Request, diagnosis: &mut Diagnosis) {
+fn warn(file: &Path, request: &Request, findings: &mut Findings<'_>) {
     let config = &request.config;
     for warning in &config.warnings {
-        let problem = ConfigurationCheckProblem::Warning(warning.clone());
-        diagnosis.find(Check::Configuration, file.display(), problem);
+        let remedy = "correct the key, or take it out; docs/configuration.md has them all";
+        findings.add(file.display(), Advised(warning.clone(), remedy));
     }
     if let Some(indicator) = &config.readiness_indicator
         && !indicator.exists()
     {
-        let problem = ConfigurationCheckProblem::NoIndicator(indicator.clone());
-        diagnosis.find(Check::Configuration, file.display(), problem);
-    }
-    if diagnosis.is_fine(Check::Configuration) {
-        let name = config.cluster_network.label();
-        diagnosis.fine(
-            Check::Configuration,
-            format!("{}, in front of {name}", file.display()),
+        let problem = Advised(
+            format!(
+                "readinessindicatorfile {} does not exist, so every ADD waits",
+                indicator.display()
+            ),
+            "find out why the cluster network does not start, or correct the key",
         );
+        findings.add(file.display(), problem);
     }
+    let name = config.cluster_network.label();
+    findings.fine(format!("{}, in front of {name}", file.display()));
 }
 
 /// The keys with usable paths.
@@ -149,4 +169,24 @@ fn completed(mut conf: RawObject) -> RawObject {
     put(&mut conf, "name", &crate::setup::NAME);
     put(&mut conf, "clusterNetwork", &"/");
     conf
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::line;
+    use crate::request::ValueError;
+
+    #[test]
+    fn an_invalid_value_has_its_remedy_apart() {
+        let value = NodeConfigError::Value {
+            key: "verify",
+            value: "7".to_owned(),
+            cause: Box::new(ValueError::Choice(vec!["strict", "off"])),
+        };
+        assert_eq!(
+            line(&Invalid(RequestError::Config(value))),
+            "key verify of the node configuration is 7; use one of strict, off"
+        );
+    }
 }

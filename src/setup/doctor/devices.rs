@@ -1,18 +1,17 @@
 //! Checks what devices depend on: kubelet's socket and checkpoint, orphaned virtual functions, and
 //! the mode of RDMA.
 
-mod problem;
-
 use std::fs;
-use std::path::Path;
-
-use problem::DeviceCheckProblem;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use device_info::{Inventory, Sysfs};
 
-use super::{Check, Diagnosis};
+use super::{Advised, Findings};
 use crate::allocation::{Checkpoint, CheckpointError};
-use crate::kernel::devices_in_all_namespaces;
+use crate::cluster::PodName;
+use crate::diagnostic::Problem;
+use crate::kernel::{KernelError, devices_in_all_namespaces};
 use crate::kubelet;
 use crate::operation::Context;
 use crate::operation::devices::orphans::orphans;
@@ -26,32 +25,88 @@ const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 /// The pod and the resource in a question to kubelet: they do not exist, so that the answer is short.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
-/// Checks as much as the networks of this node need.
-pub(super) fn look(context: &Context<'_>, networks: &[Examined], diagnosis: &mut Diagnosis) {
-    // Unknown networks may use devices.
-    let uses_devices =
-        networks.is_empty() || networks.iter().any(|network| network.resource.is_some());
-    let has_plugins = uses_devices && pod_resources(context, diagnosis);
-    checkpoint(context, has_plugins, diagnosis);
-    orphaned(context, diagnosis);
-    unrestored(context, diagnosis);
-    let rdma = networks
-        .iter()
-        .find(|network| network.types.iter().any(|name| name == RDMA));
-    if let Some(network) = rdma {
-        exclusive(context, &network.label, diagnosis);
+/// What is wrong with a device, or with what devices depend on.
+#[derive(Debug, thiserror::Error)]
+enum DeviceCheckProblem {
+    /// The network namespaces cannot be searched for virtual functions.
+    #[error("cannot find out whether its virtual functions are in a network namespace: {0}")]
+    NoNamespaces(KernelError),
+    /// A DEL could not restore the device.
+    #[error(
+        "it is not as it was before {} had it: {}",
+        pod.as_ref().map_or_else(|| "a pod".to_owned(), |pod| format!("pod {pod}")),
+        causes.join(", ")
+    )]
+    Unrestored {
+        /// The pod that had the device, if it is known.
+        pod: Option<PodName>,
+        /// Why, one line per setting.
+        causes: Vec<String>,
+        /// The driver that the device had before.
+        driver: Option<String>,
+    },
+    /// The kernel shares RDMA devices among all network namespaces.
+    #[error(
+        "its plugin rdma needs RDMA's exclusive mode, and the kernel shares RDMA devices among all \
+         network namespaces"
+    )]
+    SharedRdma,
+    /// The kernel has no RDMA.
+    #[error("its plugin rdma needs RDMA, and {file}: {cause}")]
+    NoRdma {
+        /// The file of its mode.
+        file: PathBuf,
+        /// Why the file cannot be read.
+        cause: io::Error,
+    },
+}
+
+impl Problem for DeviceCheckProblem {
+    fn words(&self) -> String {
+        self.to_string()
     }
-    if diagnosis.is_fine(Check::Devices) {
-        let count = networks
-            .iter()
-            .filter(|network| network.resource.is_some())
-            .count();
-        diagnosis.fine(Check::Devices, format!("{count} networks use devices"));
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            DeviceCheckProblem::NoNamespaces(_) => "run it as root on the node itself",
+            DeviceCheckProblem::Unrestored { driver, .. } => {
+                let driver = driver.as_deref().unwrap_or("DRIVER");
+                return Some(format!(
+                    "rebind it through /sys/bus/pci/drivers/{driver}/unbind and bind; the next ADD \
+                     that gets it tries to restore it again"
+                ));
+            }
+            DeviceCheckProblem::SharedRdma => {
+                "put `options ib_core netns_mode=0` into /etc/modprobe.d and reboot, or run `rdma \
+                 system set netns exclusive` while no pod has a network namespace"
+            }
+            DeviceCheckProblem::NoRdma { .. } => {
+                "load the module ib_core with the driver of the device"
+            }
+        };
+        Some(remedy.to_owned())
     }
 }
 
+/// Checks as much as the networks of this node need.
+pub(super) fn look(context: &Context<'_>, networks: &[Examined], mut findings: Findings<'_>) {
+    let with_devices = networks.iter().filter(|network| network.resource.is_some());
+    let with_devices = with_devices.count();
+    // Unknown networks may use devices.
+    let uses_devices = networks.is_empty() || with_devices > 0;
+    let has_plugins = uses_devices && pod_resources(context, &mut findings);
+    checkpoint(context, has_plugins, &mut findings);
+    orphaned(context, &mut findings);
+    unrestored(context, &mut findings);
+    let mut networks = networks.iter();
+    if let Some(network) = networks.find(|network| network.types.iter().any(|name| name == RDMA)) {
+        exclusive(context, &network.label, &mut findings);
+    }
+    findings.fine(format!("{with_devices} networks use devices"));
+}
+
 /// Finds virtual functions that the device plugin goes on giving to pods, and no pod can use.
-fn orphaned(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+fn orphaned(context: &Context<'_>, findings: &mut Findings<'_>) {
     let root = &context.request.config.sysfs_root;
     let dev = root.parent().unwrap_or(Path::new("/")).join("dev");
     let inventory = Inventory::read(&Sysfs::at(root, dev), &mut |_| None);
@@ -62,64 +117,76 @@ fn orphaned(context: &Context<'_>, diagnosis: &mut Diagnosis) {
     match orphans(&inventory, &users, devices_in_all_namespaces) {
         Ok(orphans) => {
             for orphan in orphans {
-                let about = format!("device {}", orphan.address);
-                diagnosis.find(Check::Devices, about, orphan);
+                findings.add(format!("device {}", orphan.address), orphan);
             }
         }
-        Err(error) => {
-            let problem = DeviceCheckProblem::NoNamespaces(error);
-            diagnosis.find(Check::Devices, root.display(), problem);
-        }
+        Err(error) => findings.add(root.display(), DeviceCheckProblem::NoNamespaces(error)),
     }
 }
 
 /// Finds devices that no DEL could restore.
-fn unrestored(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
     for device in otherwise(context) {
         let problem = DeviceCheckProblem::Unrestored {
             pod: device.pod,
             causes: device.causes,
             driver: device.before.driver.clone(),
         };
-        diagnosis.find(Check::Devices, &device.before, problem);
+        findings.add(&device.before, problem);
     }
 }
 
 /// Asks kubelet, and returns whether a device plugin may have devices on this node. DRA drivers need
 /// no device plugin.
-fn pod_resources(context: &Context<'_>, diagnosis: &mut Diagnosis) -> bool {
+fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
     let socket = &context.request.config.pod_resources_socket;
     let (namespace, name, resource) = NO_POD;
     let devices = kubelet::ask(socket, namespace, name, &[resource]);
     if let Some(failure) = devices.failure {
-        let problem = DeviceCheckProblem::PodResources(failure);
-        diagnosis.find(Check::Devices, socket.display(), problem);
+        let remedy =
+            "make kubelet answer at its pod-resources socket, or correct podResourcesSocket";
+        findings.add(socket.display(), Advised(failure, remedy));
     }
     devices.on_node.is_none_or(|names| !names.is_empty())
 }
 
-fn checkpoint(context: &Context<'_>, is_needed: bool, diagnosis: &mut Diagnosis) {
+fn checkpoint(context: &Context<'_>, is_needed: bool, findings: &mut Findings<'_>) {
     let file = &context.request.config.kubelet_checkpoint;
     match Checkpoint::read(file) {
         // Kubelet writes it with the first device of a device plugin.
         Err(CheckpointError::Missing { .. }) if !is_needed => {}
-        Err(error) => {
-            let problem = DeviceCheckProblem::Checkpoint(error);
-            diagnosis.find(Check::Devices, file.display(), problem);
-        }
+        Err(error) => findings.add(file.display(), error),
         Ok(_) => {}
     }
 }
 
-fn exclusive(context: &Context<'_>, label: &str, diagnosis: &mut Diagnosis) {
+fn exclusive(context: &Context<'_>, label: &str, findings: &mut Findings<'_>) {
     let file = context.request.config.sysfs_root.join(RDMA_MODE);
-    let about = format!("network {label}");
-    match fs::read_to_string(&file) {
-        Ok(mode) if mode.trim() == "N" => {}
-        Ok(_) => diagnosis.find(Check::Devices, about, DeviceCheckProblem::SharedRdma),
-        Err(cause) => {
-            let problem = DeviceCheckProblem::NoRdma { file, cause };
-            diagnosis.find(Check::Devices, about, problem);
-        }
+    let problem = match fs::read_to_string(&file) {
+        Ok(mode) if mode.trim() == "N" => return,
+        Ok(_) => DeviceCheckProblem::SharedRdma,
+        Err(cause) => DeviceCheckProblem::NoRdma { file, cause },
+    };
+    findings.add(format!("network {label}"), problem);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::line;
+
+    #[test]
+    fn an_unrestored_device_has_its_words() {
+        let problem = DeviceCheckProblem::Unrestored {
+            pod: None,
+            causes: vec!["a".to_owned(), "b".to_owned()],
+            driver: None,
+        };
+        assert_eq!(
+            line(&problem),
+            "it is not as it was before a pod had it: a, b; rebind it through \
+             /sys/bus/pci/drivers/DRIVER/unbind and bind; the next ADD that gets it tries to \
+             restore it again"
+        );
     }
 }

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::cluster::{CheckFigure, Examination};
 use crate::diagnostic::{Diagnostic, Problem, Severity};
+use crate::journal::{Exclusive, Sandbox};
 
 /// A check of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -45,25 +46,12 @@ impl Check {
         Check::Owed,
         Check::Multus,
     ];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Check::Privileges => "privileges",
-            Check::Configuration => "configuration",
-            Check::Installation => "installation",
-            Check::Cluster => "cluster",
-            Check::Programs => "programs",
-            Check::Devices => "devices",
-            Check::Journal => "journal",
-            Check::Owed => "owed",
-            Check::Multus => "multus",
-        }
-    }
 }
 
+/// Its name.
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        self.serialize(f)
     }
 }
 
@@ -92,17 +80,17 @@ impl Serialize for Finding {
     }
 }
 
-/// Stands for the findings beyond [`MOST`].
+/// A sentence, or what another module says, and what helps.
 #[derive(Debug)]
-struct TooMany;
+pub(super) struct Advised<C>(pub(super) C, pub(super) &'static str);
 
-impl Problem for TooMany {
+impl<C: fmt::Display + fmt::Debug> Problem for Advised<C> {
     fn words(&self) -> String {
-        format!("there are more than {MOST} of these, and the others are left out")
+        self.0.to_string()
     }
 
     fn remedy(&self) -> Option<String> {
-        Some("correct these, then look again".to_owned())
+        Some(self.1.to_owned())
     }
 }
 
@@ -159,47 +147,83 @@ impl Diagnosis {
         }
     }
 
-    /// Adds a finding, as long as the check has fewer than [`MOST`].
-    pub(super) fn find(
-        &mut self,
-        check: Check,
-        place: impl fmt::Display,
-        problem: impl Problem + 'static,
-    ) {
-        let of_check = self.findings.iter().filter(|it| it.check == check);
-        let diagnostic = match of_check.count() {
-            0..MOST => Diagnostic::new(Severity::Warning, place, problem),
-            MOST => Diagnostic::new(Severity::Warning, place, TooMany),
-            _ => return,
-        };
-        self.findings.push(Finding { check, diagnostic });
-    }
-
-    pub(super) fn fine(&mut self, check: Check, what: impl Into<String>) {
-        let what = what.into();
-        self.fine.push(Fine { check, what });
+    /// The findings of one check.
+    pub(super) fn of(&mut self, check: Check) -> Findings<'_> {
+        let diagnosis = self;
+        Findings { check, diagnosis }
     }
 
     /// The number of findings of each check so far.
     pub(super) fn examination(&self) -> Examination {
-        let figure = |check: Check| {
-            let found = self
-                .findings
-                .iter()
-                .filter(|finding| finding.check == check);
-            CheckFigure {
-                check: check.as_str().into(),
-                findings: found.count() as u64,
-            }
+        let figure = |check: Check| CheckFigure {
+            check: check.to_string().into(),
+            findings: self.count(check) as u64,
         };
         Examination {
             checks: Check::ALL.map(figure).into(),
         }
     }
 
-    /// Whether a check has no finding so far.
-    pub(super) fn is_fine(&self, check: Check) -> bool {
-        self.findings.iter().all(|finding| finding.check != check)
+    fn count(&self, check: Check) -> usize {
+        let findings = self.findings.iter();
+        findings.filter(|finding| finding.check == check).count()
+    }
+}
+
+/// The findings of one check.
+pub(super) struct Findings<'a> {
+    check: Check,
+    diagnosis: &'a mut Diagnosis,
+}
+
+impl Findings<'_> {
+    /// Adds a finding, as long as the check has fewer than [`MOST`].
+    pub(super) fn add(&mut self, place: impl fmt::Display, problem: impl Problem + 'static) {
+        let others = "there are more than 1000 of these, and the others are left out";
+        let diagnostic = match self.diagnosis.count(self.check) {
+            0..MOST => Diagnostic::new(Severity::Warning, place, problem),
+            MOST => {
+                let problem = Advised(others, "correct these, then look again");
+                Diagnostic::new(Severity::Warning, place, problem)
+            }
+            _ => return,
+        };
+        let check = self.check;
+        let finding = Finding { check, diagnostic };
+        self.diagnosis.findings.push(finding);
+    }
+
+    /// Notes what is as it should be, unless the check has findings.
+    pub(super) fn fine(&mut self, what: impl Into<String>) {
+        let check = self.check;
+        if self.diagnosis.count(check) == 0 {
+            let what = what.into();
+            self.diagnosis.fine.push(Fine { check, what });
+        }
+    }
+
+    /// Whether another check has findings.
+    pub(super) fn has_any_of(&self, check: Check) -> bool {
+        self.diagnosis.count(check) > 0
+    }
+
+    /// Notes the devices and addresses that belong to one sandbox only. An ADD that is refused one
+    /// of them does not name the pods of other namespaces.
+    pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
+        let header = &sandbox.header;
+        for attachment in &header.attachments {
+            let uses = Exclusive::of(attachment).into_iter();
+            self.diagnosis
+                .exclusive_uses
+                .extend(uses.map(|what| ExclusiveUse {
+                    what: what.to_string(),
+                    segment: what.segment().map(ToString::to_string),
+                    pod: header.pod.as_ref().map(ToString::to_string),
+                    container: header.container.to_string(),
+                    network: attachment.label.clone(),
+                    interface: attachment.ifname.to_string(),
+                }));
+        }
     }
 }
 
@@ -224,34 +248,34 @@ mod tests {
     fn findings_end_with_one_about_the_others() {
         let mut diagnosis = Diagnosis::new("n");
         for _ in 0..1500 {
-            diagnosis.find(Check::Cluster, "a", Full);
+            diagnosis.of(Check::Cluster).add("a", Full);
         }
         assert_eq!(diagnosis.findings.len(), 1001);
         let last = &diagnosis.findings[1000].diagnostic;
         assert!(last.problem.words().contains("left out"));
-        diagnosis.find(Check::Journal, "a", Full);
-        assert!(
-            !diagnosis.is_fine(Check::Journal),
-            "each check has its own count"
-        );
+        diagnosis.of(Check::Journal).add("a", Full);
+        assert_eq!(diagnosis.count(Check::Journal), 1, "each check has its own");
     }
 
     #[test]
     fn a_finding_keeps_its_keys() {
         let mut diagnosis = Diagnosis::new("n");
-        diagnosis.find(Check::Journal, "/a", Full);
+        diagnosis.of(Check::Journal).add("/a", Full);
         assert_eq!(
             serde_json::to_string(&diagnosis.findings).unwrap(),
             r#"[{"check":"journal","about":"/a","finding":"the disk is full; really","remedy":"free space there"}]"#
         );
-        assert!(!diagnosis.is_fine(Check::Journal) && diagnosis.is_fine(Check::Owed));
+        diagnosis.of(Check::Journal).fine("all");
+        diagnosis.of(Check::Owed).fine("nothing");
+        assert_eq!(diagnosis.fine.len(), 1, "the journal has a finding");
+        assert_eq!(diagnosis.fine[0].check, Check::Owed);
     }
 
     #[test]
     fn every_check_counts_its_findings_even_if_there_are_none() {
         let mut diagnosis = Diagnosis::new("n");
-        diagnosis.find(Check::Owed, "/a", Full);
-        diagnosis.find(Check::Owed, "/b", Full);
+        diagnosis.of(Check::Owed).add("/a", Full);
+        diagnosis.of(Check::Owed).add("/b", Full);
         let checks = diagnosis.examination().checks;
         let of = |name: &str| checks.iter().find(|it| it.check == name).unwrap().findings;
         assert_eq!((of("owed"), of("journal"), of("privileges")), (2, 0, 0));

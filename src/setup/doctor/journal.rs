@@ -1,80 +1,174 @@
 //! Checks the journal, and compares its records with the kernel.
 
-mod problem;
+use std::path::{Path, PathBuf};
 
-use std::path::Path;
-
-use problem::DetachCommand;
-pub(super) use problem::JournalProblem;
-
-use super::{Check, Diagnosis, ExclusiveUse, namespaces};
+use super::{Advised, Findings, namespaces};
 use crate::boot::boot_id;
+use crate::cluster::PodName;
+use crate::diagnostic::Problem;
 use crate::journal::survey::{Damaged, Surveyed};
-use crate::journal::{Exclusive, Header, Key, Sandbox};
-use crate::kernel::PodNetns;
+use crate::journal::{Header, Key, Sandbox};
+use crate::kernel::{KernelError, PodNetns};
 use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
 use crate::setup::HostPaths;
 
-/// Checks every record.
+/// A path without a network namespace, for a DEL that must not enter one.
+const NO_NETNS: &str = "/run/netns/gone";
+/// What detaches a sandbox whose pod is unknown.
+const WITHOUT_POD: &str = "let the runtime remove the container, or detach it by jackfield gc";
+
+/// What is wrong with a sandbox on record.
+#[derive(Debug, thiserror::Error)]
+enum RecordProblem {
+    /// Sandboxes are on record from before the node's last boot.
+    #[error(
+        "{} sandboxes were attached before the node's last boot, and the runtime sent no DEL for \
+         them: {}",
+        names.len(), super::first_few(names)
+    )]
+    Rebooted {
+        /// Their names.
+        names: Vec<String>,
+        /// The command that detaches the first, if its pod is known.
+        command: Option<String>,
+    },
+    /// The sandbox's network namespace is gone.
+    #[error(
+        "its network namespace {netns} is gone and {owed} attachments are on record: the runtime \
+         sent no DEL"
+    )]
+    NoNetns {
+        /// The namespace.
+        netns: String,
+        /// How many attachments are on record.
+        owed: usize,
+        /// The command that detaches it, if its pod is known.
+        command: Option<String>,
+    },
+    /// The record ends in half a step.
+    #[error("its record {0} ends in half a step, because of a full disk or a killed process")]
+    Torn(PathBuf),
+    /// The ADD was interrupted.
+    #[error("its ADD ended half way and {owed} attachments are on record: the runtime sent no DEL")]
+    Incomplete {
+        /// How many attachments are on record.
+        owed: usize,
+        /// The command that detaches it, if its pod is known.
+        command: Option<String>,
+    },
+    /// The interfaces of the pod cannot be listed.
+    #[error("its interfaces cannot be listed: {0}")]
+    NoInterfaces(KernelError),
+    /// An interface of the pod is missing.
+    #[error("interface {name} of network {network} is on record and not in the pod")]
+    MissingInterface {
+        /// The interface.
+        name: String,
+        /// Its network.
+        network: String,
+    },
+}
+
+impl Problem for RecordProblem {
+    fn words(&self) -> String {
+        self.to_string()
+    }
+
+    fn remedy(&self) -> Option<String> {
+        Some(match self {
+            RecordProblem::Rebooted { command, .. } => format!(
+                "wait until kubelet has removed them; for each that stays, {}",
+                command.as_deref().unwrap_or(WITHOUT_POD)
+            ),
+            RecordProblem::NoNetns { command, .. } | RecordProblem::Incomplete { command, .. } => {
+                match command {
+                    Some(command) => format!("unless the runtime still does, {command}"),
+                    None => WITHOUT_POD.to_owned(),
+                }
+            }
+            RecordProblem::Torn(_) => {
+                "free space there; its DEL detaches everything that the ADD began".to_owned()
+            }
+            RecordProblem::NoInterfaces(_) | RecordProblem::MissingInterface { .. } => {
+                "recreate the pod; jackfield check tells more about it".to_owned()
+            }
+        })
+    }
+}
+
+/// Checks every record; `conf` is the node configuration, for commands.
 pub(super) fn look(
     context: &Context<'_>,
     conf: &Path,
     paths: &HostPaths,
-    diagnosis: &mut Diagnosis,
+    mut findings: Findings<'_>,
 ) {
     let journal = &context.host.journal;
-    let dir = context.request.config.journal_dir.display().to_string();
+    let dir = context.request.config.journal_dir.display();
     if let Err(error) = journal.check_writable() {
-        diagnosis.find(Check::Journal, &dir, JournalProblem::Unusable(error));
+        findings.add(&dir, error);
     }
     if is_full(&context.request.config.journal_dir) {
-        diagnosis.find(Check::Journal, &dir, JournalProblem::Full);
+        let problem = "its file system is full, so every ADD fails";
+        findings.add(&dir, Advised(problem, "free space there"));
     }
     let survey = match journal.survey() {
         Ok(survey) => survey,
-        Err(error) => {
-            return diagnosis.find(Check::Journal, &dir, JournalProblem::Unusable(error));
-        }
+        Err(error) => return findings.add(&dir, error),
     };
     let is_of_earlier_boot = |record: &&Surveyed| record.sandbox.header.boot != boot_id();
     let (earlier, current): (Vec<&Surveyed>, Vec<&Surveyed>) =
         survey.records.iter().partition(is_of_earlier_boot);
-    rebooted(context, conf, &earlier, diagnosis);
+    rebooted(context, conf, &earlier, &mut findings);
     for record in current {
-        diagnosis
-            .exclusive_uses
-            .extend(exclusive_uses(&record.sandbox));
-        examine(context, conf, record, diagnosis);
+        findings.add_uses(&record.sandbox);
+        examine(context, conf, record, &mut findings);
     }
-    namespaces::look(paths, &survey.records, diagnosis);
+    namespaces::look(paths, &survey.records, &mut findings);
     let at_work = context.request.config.deadlines.add;
     let is_damaged = |it: &&Damaged| !it.may_be_unfinished || it.age > at_work;
     for damaged in survey.damaged.iter().filter(is_damaged) {
-        let problem = JournalProblem::Damaged(damaged.cause.clone());
-        diagnosis.find(Check::Journal, damaged.path.display(), problem);
-    }
-    for aside in &survey.quarantined {
-        let is_settled = aside.is_settled;
-        let problem = JournalProblem::Quarantined { is_settled };
-        diagnosis.find(Check::Journal, aside.path.display(), problem);
-    }
-    for path in journal.half_adopted() {
-        let problem = JournalProblem::HalfAdopted;
-        diagnosis.find(Check::Journal, path.display(), problem);
-    }
-    if diagnosis.is_fine(Check::Journal) {
-        let count = survey.records.len();
-        diagnosis.fine(
-            Check::Journal,
-            format!("{count} sandboxes on record in {dir}"),
+        let remedy = "leave it where it is: the DEL of its pod detaches as much as possible and \
+                      puts it aside";
+        findings.add(
+            damaged.path.display(),
+            Advised(damaged.cause.clone(), remedy),
         );
     }
+    for aside in &survey.quarantined {
+        let problem = if aside.is_settled {
+            Advised(
+                "a damaged record was put aside, and its sandbox is detached",
+                "look for a full disk or a power loss at the time of the file, then remove it",
+            )
+        } else {
+            Advised(
+                "a damaged record was put aside, and its sandbox may still be attached",
+                "delete its pod: that DEL detaches as much as possible; then remove the file",
+            )
+        };
+        findings.add(aside.path.display(), problem);
+    }
+    for path in journal.half_adopted() {
+        let problem = Advised(
+            "taking over a pod of Multus' ended half way",
+            "nothing: the next GC removes the file, and the DEL of the pod starts over",
+        );
+        findings.add(path.display(), problem);
+    }
+    let count = survey.records.len();
+    findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
 /// Reports the sandboxes of an earlier boot in one finding, since the runtime usually sends their DELs
 /// within minutes.
-fn rebooted(context: &Context<'_>, conf: &Path, records: &[&Surveyed], diagnosis: &mut Diagnosis) {
+fn rebooted(
+    context: &Context<'_>,
+    conf: &Path,
+    records: &[&Surveyed],
+    findings: &mut Findings<'_>,
+) {
     let is_owed = |record: &&&Surveyed| {
         let key = record.sandbox.header.key();
         context.host.journal.owed(&key).is_none()
@@ -82,40 +176,20 @@ fn rebooted(context: &Context<'_>, conf: &Path, records: &[&Surveyed], diagnosis
     let records: Vec<&&Surveyed> = records.iter().filter(is_owed).collect();
     let [first, _, ..] = records.as_slice() else {
         for record in records {
-            examine(context, conf, record, diagnosis);
+            examine(context, conf, record, findings);
         }
         return;
     };
     let names = records.iter().map(|record| about(&record.sandbox.header));
-    let problem = JournalProblem::Rebooted {
+    let problem = RecordProblem::Rebooted {
         names: names.collect(),
-        command: DetachCommand::new(conf, &first.sandbox.header),
+        command: detach_command(conf, &first.sandbox.header),
     };
     let dir = &context.request.config.journal_dir;
-    diagnosis.find(Check::Journal, dir.display(), problem);
+    findings.add(dir.display(), problem);
 }
 
-/// The devices and addresses that belong to one sandbox only. An ADD that is refused one of them does
-/// not name the pods of other namespaces.
-fn exclusive_uses(sandbox: &Sandbox) -> Vec<ExclusiveUse> {
-    let header = &sandbox.header;
-    let mut uses = Vec::new();
-    for attachment in &header.attachments {
-        for what in Exclusive::of(attachment) {
-            uses.push(ExclusiveUse {
-                what: what.to_string(),
-                segment: what.segment().map(ToString::to_string),
-                pod: header.pod.as_ref().map(ToString::to_string),
-                container: header.container.to_string(),
-                network: attachment.label.clone(),
-                interface: attachment.ifname.to_string(),
-            });
-        }
-    }
-    uses
-}
-
-fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, diagnosis: &mut Diagnosis) {
+fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut Findings<'_>) {
     let header = &record.sandbox.header;
     let about = about(header);
     // The check of what is owed reports it.
@@ -123,59 +197,73 @@ fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, diagnosis: &mu
         return;
     }
     let owed = record.sandbox.to_detach().len();
+    let command = || detach_command(conf, header);
     if !has_netns(header) {
-        let problem = JournalProblem::NoNetns {
+        let problem = RecordProblem::NoNetns {
             netns: header.netns.clone(),
             owed,
-            command: DetachCommand::new(conf, header),
+            command: command(),
         };
-        diagnosis.find(Check::Journal, about, problem);
-        return;
+        return findings.add(about, problem);
     }
     let is_at_work = record.age <= context.request.config.deadlines.add;
     if record.is_torn && !is_at_work {
-        let problem = JournalProblem::Torn(record.path.clone());
-        diagnosis.find(Check::Journal, &about, problem);
+        findings.add(&about, RecordProblem::Torn(record.path.clone()));
     }
-    if !record.sandbox.complete {
-        if !is_at_work {
-            let command = DetachCommand::new(conf, header);
-            let problem = JournalProblem::Incomplete { owed, command };
-            diagnosis.find(Check::Journal, about, problem);
-        }
-        return;
-    }
-    for problem in missing_interfaces(context, record) {
-        diagnosis.find(Check::Journal, &about, problem);
+    if record.sandbox.complete {
+        missing_interfaces(context, &record.sandbox, &about, findings);
+    } else if !is_at_work {
+        let command = command();
+        findings.add(about, RecordProblem::Incomplete { owed, command });
     }
 }
 
-/// The interfaces that are on record and not in the pod.
-fn missing_interfaces(context: &Context<'_>, record: &Surveyed) -> Vec<JournalProblem> {
-    let sandbox = &record.sandbox;
+/// Finds the interfaces that are on record and not in the pod.
+fn missing_interfaces(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    about: &str,
+    findings: &mut Findings<'_>,
+) {
     let links = PodNetns::open(Path::new(&sandbox.header.netns))
         .map_err(Into::into)
         .and_then(|netns| (context.host.links)(&netns))
         .and_then(|mut links| links.links());
     let links = match links {
         Ok(links) => links,
-        Err(error) => return vec![JournalProblem::NoInterfaces(error)],
+        Err(error) => return findings.add(about, RecordProblem::NoInterfaces(error)),
     };
-    let mut missing = Vec::new();
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
     for (attachment, progress) in attachments.filter(|(_, progress)| progress.is_owed()) {
         let interfaces = progress.result.iter().flat_map(|result| &result.interfaces);
         let in_pod = interfaces.filter(|it| it.sandbox.is_some() && it.socket_path.is_none());
         for interface in in_pod {
             if links.iter().all(|link| link.name != interface.name) {
-                missing.push(JournalProblem::MissingInterface {
+                let problem = RecordProblem::MissingInterface {
                     name: interface.name.clone(),
                     network: attachment.label.clone(),
-                });
+                };
+                findings.add(about, problem);
             }
         }
     }
-    missing
+}
+
+/// The command that does what the runtime should have done, if the pod is known.
+fn detach_command(conf: &Path, header: &Header) -> Option<String> {
+    let PodName {
+        namespace, name, ..
+    } = header.pod.as_ref()?;
+    let Key { container, ifname } = header.key();
+    let netns = match has_netns(header) {
+        true => header.netns.as_str(),
+        false => NO_NETNS,
+    };
+    Some(format!(
+        "run jackfield detach --conf {} --pod {namespace}/{name} --container-id {container} \
+         --ifname {ifname} --netns {netns}",
+        conf.display()
+    ))
 }
 
 fn about(header: &Header) -> String {
@@ -195,4 +283,29 @@ fn is_full(dir: &Path) -> bool {
         // A file system without any blocks, such as /proc, is not full.
         space.blocks() > 0 && (space.blocks_available() == 0 || no_inodes)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::line;
+
+    #[test]
+    fn the_remedy_is_a_command_where_the_pod_is_known() {
+        for (command, expected) in [
+            (
+                Some("run this".to_owned()),
+                "its ADD ended half way and 2 attachments are on record: the runtime sent no DEL; \
+                 unless the runtime still does, run this",
+            ),
+            (
+                None,
+                "its ADD ended half way and 2 attachments are on record: the runtime sent no DEL; \
+                 let the runtime remove the container, or detach it by jackfield gc",
+            ),
+        ] {
+            let problem = RecordProblem::Incomplete { owed: 2, command };
+            assert_eq!(line(&problem), expected);
+        }
+    }
 }

@@ -1,29 +1,16 @@
 //! Checks Multus' cache, which the DEL of the pods that Multus attached needs.
 
-use super::{Check, Diagnosis};
+use super::{Advised, Findings};
 use crate::cni::InterfaceName;
-use crate::diagnostic::Problem;
 use crate::journal::{Key, MultusCache};
 use crate::operation::Context;
 
-/// A file of the cache cannot be read; the journal's description.
-#[derive(Debug)]
-struct Damage(String);
-
-impl Problem for Damage {
-    fn words(&self) -> String {
-        self.0.clone()
-    }
-
-    fn remedy(&self) -> Option<String> {
-        let remedy = "delete its pod while its definitions are in the cluster: the DEL takes from \
-                      them what the file lacks";
-        Some(remedy.to_owned())
-    }
-}
+/// What helps where a file of the cache cannot be read.
+const LACKS: &str = "delete its pod while its definitions are in the cluster: the DEL takes from \
+                     them what the file lacks";
 
 /// Checks whether the cache can be read.
-pub(super) fn look(context: &Context<'_>, diagnosis: &mut Diagnosis) {
+pub(super) fn look(context: &Context<'_>, mut findings: Findings<'_>) {
     let dir = &context.request.config.cni_dir;
     let cache = MultusCache::new(dir);
     let mut count = 0_usize;
@@ -38,13 +25,13 @@ pub(super) fn look(context: &Context<'_>, diagnosis: &mut Diagnosis) {
         count += 1;
         for damage in cache.read(&key).damage {
             let about = format!("container {} of Multus", key.container);
-            diagnosis.find(Check::Multus, about, Damage(damage));
+            findings.add(about, Advised(damage, LACKS));
         }
     }
-    if diagnosis.is_fine(Check::Multus) && count > 0 {
-        diagnosis.fine(
-            Check::Multus,
-            format!("{count} containers of Multus' in {}", dir.display()),
-        );
+    if count > 0 {
+        findings.fine(format!(
+            "{count} containers of Multus' in {}",
+            dir.display()
+        ));
     }
 }

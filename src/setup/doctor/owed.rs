@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Check, Diagnosis};
+use super::{Advised, Findings};
 use crate::cluster::{Census, OwedWrites, PodName};
 use crate::diagnostic::Problem;
 use crate::operation::Context;
@@ -12,9 +12,10 @@ use crate::operation::Context;
 const LATE: Duration = Duration::from_secs(60);
 
 /// What is owed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum OwedProblem {
     /// A sandbox could not be detached.
+    #[error("it could not be detached, {attempts} times so far: {cause}")]
     Detachment {
         /// How often Jackfield tried.
         attempts: u32,
@@ -22,8 +23,10 @@ enum OwedProblem {
         cause: String,
     },
     /// The owed writes cannot be read.
+    #[error("it cannot be read: {0}")]
     Unreadable(io::Error),
     /// Writes wait for the API server.
+    #[error("{count} writes to the API server wait, that of pod {oldest} for {} s", age.as_secs())]
     Writes {
         /// How many.
         count: usize,
@@ -32,23 +35,11 @@ enum OwedProblem {
         /// The age of the oldest.
         age: Duration,
     },
-    /// The file of a write cannot be read.
-    BrokenWrite,
 }
 
 impl Problem for OwedProblem {
     fn words(&self) -> String {
-        match self {
-            OwedProblem::Detachment { attempts, cause } => {
-                format!("it could not be detached, {attempts} times so far: {cause}")
-            }
-            OwedProblem::Unreadable(cause) => format!("it cannot be read: {cause}"),
-            OwedProblem::Writes { count, oldest, age } => format!(
-                "{count} writes to the API server wait, that of pod {oldest} for {} s",
-                age.as_secs()
-            ),
-            OwedProblem::BrokenWrite => "an owed write of a status cannot be read".to_owned(),
-        }
+        self.to_string()
     }
 
     fn remedy(&self) -> Option<String> {
@@ -60,16 +51,13 @@ impl Problem for OwedProblem {
             OwedProblem::Writes { .. } => {
                 "start the agent, or see in its log why the API server refuses them"
             }
-            OwedProblem::BrokenWrite => {
-                "recreate its pod if its network-status is missing, then remove the file"
-            }
         };
         Some(remedy.to_owned())
     }
 }
 
 /// Checks both. While the API server does not answer, every write is late.
-pub(super) fn look(context: &Context<'_>, census: Option<&Census>, diagnosis: &mut Diagnosis) {
+pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings: Findings<'_>) {
     for owed in context.host.journal.all_owed() {
         let key = owed.key();
         let about = format!("container {}:{}", key.container, key.ifname);
@@ -77,40 +65,31 @@ pub(super) fn look(context: &Context<'_>, census: Option<&Census>, diagnosis: &m
             attempts: owed.attempts,
             cause: owed.cause,
         };
-        diagnosis.find(Check::Owed, about, problem);
+        findings.add(about, problem);
     }
     let is_unreachable = census.is_some_and(|census| census.unreachable.is_some());
     let late = if is_unreachable { Duration::ZERO } else { LATE };
-    writes(context, late, diagnosis);
-    if diagnosis.is_fine(Check::Owed) {
-        diagnosis.fine(Check::Owed, "nothing is owed");
-    }
+    writes(context, late, &mut findings);
+    findings.fine("nothing is owed");
 }
 
-fn writes(context: &Context<'_>, late: Duration, diagnosis: &mut Diagnosis) {
+fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
     let writes = OwedWrites::new(&context.request.config.journal_dir);
     let dir = writes.dir().display().to_string();
-    let survey = match writes.survey() {
+    let mut survey = match writes.survey() {
         Ok(survey) => survey,
-        Err(cause) => {
-            diagnosis.find(Check::Owed, dir, OwedProblem::Unreadable(cause));
-            return;
-        }
+        Err(cause) => return findings.add(dir, OwedProblem::Unreadable(cause)),
     };
-    let late: Vec<_> = survey
-        .waiting
-        .iter()
-        .filter(|(_, age)| *age >= late)
-        .collect();
-    if let Some((oldest, age)) = late.iter().max_by_key(|(_, age)| *age) {
-        let problem = OwedProblem::Writes {
-            count: late.len(),
-            oldest: oldest.clone(),
-            age: *age,
-        };
-        diagnosis.find(Check::Owed, &dir, problem);
+    survey.waiting.retain(|(_, age)| *age >= late);
+    let count = survey.waiting.len();
+    if let Some((oldest, age)) = survey.waiting.into_iter().max_by_key(|(_, age)| *age) {
+        findings.add(dir, OwedProblem::Writes { count, oldest, age });
     }
     for file in survey.broken {
-        diagnosis.find(Check::Owed, file.display(), OwedProblem::BrokenWrite);
+        let problem = Advised(
+            "an owed write of a status cannot be read",
+            "recreate its pod if its network-status is missing, then remove the file",
+        );
+        findings.add(file.display(), problem);
     }
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::error::FileAction;
 use super::super::{HostPaths, SetupError};
 use super::{BEFORE, FILE};
+use crate::private_dir;
 
 /// The name of the folder.
 const FOLDER: &str = ".jackfield";
@@ -16,9 +16,9 @@ const LOCK: &str = "lock";
 /// its path. An installation that was interrupted early leaves copies of files that are still in
 /// their places.
 pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
-    let folder = paths.here(&folder(paths));
+    let folder = folder(paths);
     let before = folder.join(BEFORE);
-    let unreadable = |path: &Path, cause| SetupError::io(path, FileAction::Read, cause);
+    let unreadable = |path: &Path, cause| SetupError::io(path, "read", cause);
     let copies = match fs::read_dir(&before) {
         Ok(copies) => copies,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -47,7 +47,7 @@ pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
 
 /// Removes the folder of an installation that failed before it wrote a manifest.
 pub(in crate::setup) fn undo_folder(paths: &HostPaths) {
-    let folder = paths.here(&folder(paths));
+    let folder = folder(paths);
     if !folder.join(FILE).exists() {
         let _ = fs::remove_dir_all(folder);
     }
@@ -55,12 +55,7 @@ pub(in crate::setup) fn undo_folder(paths: &HostPaths) {
 
 /// The file of the installation's lock.
 pub(in crate::setup) fn lock(paths: &HostPaths) -> PathBuf {
-    paths.here(&folder(paths)).join(LOCK)
-}
-
-/// Creates the folder, for root alone.
-pub(in crate::setup) fn make_folder_of(paths: &HostPaths) -> Result<(), SetupError> {
-    make_folder(&paths.here(&folder(paths)))
+    folder(paths).join(LOCK)
 }
 
 /// Removes the lock's file and its folder, where nothing is installed.
@@ -72,16 +67,12 @@ pub(in crate::setup) fn forget_lock(lock: &Path) {
     }
 }
 
-/// The path of the folder on the host.
-pub(super) fn folder(paths: &HostPaths) -> PathBuf {
-    paths.conf_dir.join(FOLDER)
+/// The folder, as this process sees it.
+pub(in crate::setup) fn folder(paths: &HostPaths) -> PathBuf {
+    paths.here(&paths.conf_dir.join(FOLDER))
 }
 
-pub(super) fn make_folder(folder: &Path) -> Result<(), SetupError> {
-    use std::os::unix::fs::DirBuilderExt;
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder
-        .create(folder)
-        .map_err(|cause| SetupError::io(folder, FileAction::Create, cause))
+/// Creates the folder or one in it, for root alone.
+pub(in crate::setup) fn make_folder(folder: &Path) -> Result<(), SetupError> {
+    private_dir::create(folder).map_err(|cause| SetupError::io(folder, "created", cause))
 }

@@ -1,5 +1,7 @@
 //! The record of an installation as it lies on disk.
 
+use std::fs;
+
 use super::*;
 use crate::golden;
 
@@ -53,8 +55,8 @@ fn golden_manifest() {
 fn golden_manifest_of_the_previous_release() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
-    make_folder_of(&place).unwrap();
-    let file = place.here(&folder(&place)).join(FILE);
+    make_folder(&folder(&place)).unwrap();
+    let file = folder(&place).join(FILE);
     fs::write(&file, golden::previous("manifest.json")).unwrap();
     let read = Manifest::read(&place).unwrap().unwrap();
     let mut expected = example(&place);

@@ -18,9 +18,8 @@ pub(super) fn find(
     let runtime = &directories.runtime;
     let Some((current_name, current)) = runtime.ours() else {
         let file = manifest.map_or_else(|| runtime.file(name), |manifest| manifest.conf.clone());
-        let file_name = file.file_name().unwrap_or_default().to_string_lossy();
-        let now = runtime.files.iter().find(|file| file.name == file_name);
-        return Some(match (&directories.renamed, now.map(|file| &file.kind)) {
+        let now = runtime.kind_of(file.file_name().unwrap_or_default());
+        return Some(match (&directories.renamed, now) {
             (Some((to, _)), _) => Drift::Renamed {
                 to: to.clone(),
                 file,
@@ -29,8 +28,8 @@ pub(super) fn find(
                 cause: Arc::clone(cause),
                 file,
             },
-            (None, Some(_)) => Drift::Overwritten { file },
-            (None, None) => Drift::Missing { file },
+            (None, Some(_)) => Drift::Overwritten(file),
+            (None, None) => Drift::Missing(file),
         });
     };
     if current_name != name {
@@ -45,9 +44,7 @@ pub(super) fn find(
     }
     let (wanted, current) = (conf.cluster_network(), current.cluster_network());
     Some(if wanted == current {
-        Drift::OtherContent {
-            file: runtime.file(name),
-        }
+        Drift::OtherContent(runtime.file(name))
     } else {
         Drift::OtherNetwork { wanted, current }
     })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::cluster::conf_dir;
 use crate::cni::{NetworkConfig, RawObject};
 use crate::setup::conf::OurConf;
-use crate::setup::directory::NAMES;
+use crate::setup::directory::{self, NAMES};
 use crate::setup::problem::NoNetwork;
 use crate::setup::{HostPaths, NAME, SetupError};
 
@@ -27,15 +27,11 @@ pub(super) fn network(
     if !named.is_absolute() || !is_mounted || here.is_dir() {
         return Ok(None);
     }
-    if here.exists() && !here.is_file() {
-        return Err(NoNetwork::NamedNotAFile(named));
-    }
-    let found = conf_dir::read(&here).and_then(conf_dir::with_sibling_plugins);
-    let text = found.map_err(NoNetwork::NamedUnreadable)?.text;
-    let network = NetworkConfig::parse(text.as_bytes());
+    let network =
+        directory::text(&here).and_then(|text| Ok(NetworkConfig::parse(text.as_bytes())?));
     network
         .map(Some)
-        .map_err(|cause| NoNetwork::NamedInvalid { file: named, cause })
+        .map_err(|cause| NoNetwork::Named { file: named, cause })
 }
 
 /// Refuses a cluster network that is Jackfield, which would call itself.
@@ -75,7 +71,9 @@ pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), Set
     if !is_ourselves {
         return Ok(());
     }
-    Err(SetupError::CallsItself {
-        cluster_network: named,
-    })
+    let key = named.map_or_else(
+        || "delegates".to_owned(),
+        |network| format!("clusterNetwork {network}"),
+    );
+    Err(SetupError::CallsItself { key })
 }

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::cluster::ConfDirError;
+use crate::setup::problem::ConfFileProblem;
 
 const BRIDGE: &str = r#"{"name":"b","type":"bridge"}"#;
 const MULTUS: &str = r#"{"name":"m","type":"multus"}"#;
@@ -64,7 +65,7 @@ fn ours_gets_a_name_that_comes_first_or_the_error_names_the_first_file() {
         assert_eq!(ready(&[(other, BRIDGE)], None).name, name, "{other}");
     }
     match planned(&[("!a.conf", BRIDGE)], None).unwrap_err() {
-        SetupError::NotFirst { file } => assert_eq!(file, Path::new("/!a.conf")),
+        SetupError::NotFirst(file) => assert_eq!(file, Path::new("/!a.conf")),
         error => panic!("{error}"),
     }
     // Another file came before ours since.
@@ -111,11 +112,17 @@ fn a_named_file_must_hold_a_network() {
     let is_missing = |reason: &NoNetwork| {
         matches!(
             reason,
-            NoNetwork::NamedUnreadable(ConfDirError::Missing { .. })
+            NoNetwork::Named {
+                cause: ConfFileProblem::Unreadable(ConfDirError::Missing(_)),
+                ..
+            }
         )
     };
     let is_invalid = |reason: &NoNetwork| match reason {
-        NoNetwork::NamedInvalid { file, .. } => file == Path::new("/10-b.conf"),
+        NoNetwork::Named {
+            file,
+            cause: ConfFileProblem::Json(_) | ConfFileProblem::Network(_),
+        } => file == Path::new("/10-b.conf"),
         _ => false,
     };
     type IsExpected<'a> = &'a dyn Fn(&NoNetwork) -> bool;

@@ -3,10 +3,8 @@
 
 use std::path::Path;
 
-use serde_json::value::{RawValue, to_raw_value};
-
-use super::super::conf::put;
-use super::super::directory::{Candidate, Directory, MULTUS};
+use super::super::conf::{put, put_missing, split};
+use super::super::directory::{Directory, MULTUS};
 use super::super::{HostPaths, NAME};
 use crate::cni::RawObject;
 use crate::request::log::Level;
@@ -77,15 +75,18 @@ pub(super) fn convert(
         on_host(paths, &mut ours, key, chroot.as_deref());
     }
     log_level(&mut ours, &mut remarks);
-    default(&mut ours, "namespaceIsolation", &false);
-    default(&mut ours, "undeclared", &"args");
-    default(&mut ours, "invalidAnnotation", &"fail");
+    put_missing(&mut ours, "namespaceIsolation", &false);
+    put_missing(&mut ours, "undeclared", &"args");
+    put_missing(&mut ours, "invalidAnnotation", &"fail");
     cluster_network(&mut ours, &mut remarks);
     follow(&mut ours, runtime, paths);
-    if !followers.is_empty() {
-        ours = listed(ours, followers);
+    if followers.is_empty() {
+        return Ok((ours, remarks));
     }
-    Ok((ours, remarks))
+    let (mut list, ours) = split(&ours);
+    let plugins: Vec<RawObject> = std::iter::once(ours).chain(followers).collect();
+    put(&mut list, "plugins", &plugins);
+    Ok((list, remarks))
 }
 
 /// The keys of the list, those of Multus in it, and the plugins after it.
@@ -103,36 +104,8 @@ fn parts(conf: &RawObject) -> Result<(RawObject, RawObject, Vec<RawObject>), Mul
     Ok((conf.clone(), first, plugins.collect()))
 }
 
-/// A list of our plugin and those that other programs appended to Multus.
-fn listed(mut ours: RawObject, followers: Vec<RawObject>) -> RawObject {
-    let mut list = RawObject::new();
-    for key in [
-        "cniVersion",
-        "cniVersions",
-        "name",
-        "disableCheck",
-        "disableGC",
-    ] {
-        if let Some(value) = ours.get(key).map(RawValue::to_owned) {
-            ours.remove(key);
-            list.set(key, value);
-        }
-    }
-    let plugins: Vec<RawObject> = std::iter::once(ours).chain(followers).collect();
-    if let Ok(plugins) = to_raw_value(&plugins) {
-        list.set("plugins", plugins);
-    }
-    list
-}
-
 fn is(key: &str, known: &[&str]) -> bool {
     known.iter().any(|known| known.eq_ignore_ascii_case(key))
-}
-
-fn default<T: serde::Serialize>(object: &mut RawObject, key: &str, value: &T) {
-    if !object.contains(key) {
-        put(object, key, value);
-    }
 }
 
 /// Drops a log level that Multus does not have either: Multus only logs a complaint about it.
@@ -162,9 +135,7 @@ fn on_host(paths: &HostPaths, ours: &mut RawObject, key: &str, chroot: Option<&s
         .filter_map(|root| Path::new(&path).strip_prefix(root).ok())
         .find(|rest| !rest.as_os_str().is_empty());
     if let Some(rest) = stripped {
-        let path = Path::new("/").join(rest);
-        ours.remove(key);
-        put(ours, key, &path);
+        put(ours, key, &Path::new("/").join(rest));
     }
 }
 
@@ -190,7 +161,7 @@ fn named(ours: &RawObject) -> Option<String> {
 /// Follows the first network of the directory if Multus does so.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
-    let Candidate::Network(first, _) = runtime.cluster_network() else {
+    let Ok((first, _)) = runtime.cluster_network() else {
         return;
     };
     if !paths.is_apart() && named.is_some_and(|named| runtime.file(first) == Path::new(&named)) {

@@ -7,7 +7,7 @@ use super::super::conf::OurConf;
 use super::super::request::about_the_node;
 use super::super::{HostPaths, SetupError};
 use super::FromMultus;
-use crate::cluster::{Census, ClusterError, PodName};
+use crate::cluster::{ClusterError, PodName};
 use crate::cni::{InterfaceName, RawObject};
 use crate::diagnostic::Problem;
 use crate::journal::{Key, MultusCache};
@@ -23,30 +23,28 @@ const PER_POD: Duration = Duration::from_secs(5);
 const NETWORKS: Duration = Duration::from_secs(60);
 
 /// The outcome of a rehearsal.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Rehearsal {
-    /// How many pods it prepared.
-    pub pods: usize,
-    /// How many networks it examined.
-    pub networks: usize,
-    /// The pods that would fail, each with every reason.
-    pub failing: Vec<(PodName, Vec<Failure>)>,
-    /// Networks that no pod can be attached to, each with every reason.
-    pub unusable: Vec<(String, Vec<String>)>,
-    /// What cannot be read of Multus' cache.
-    pub damage: Vec<String>,
+    /// How many pods would fail.
+    pub failing: usize,
+    /// All findings, and the total.
+    pub findings: Vec<RehearsalFinding>,
 }
 
 /// A finding of a rehearsal.
-#[derive(Debug)]
-pub enum RehearsalFinding<'a> {
+#[derive(Debug, thiserror::Error)]
+pub enum RehearsalFinding {
     /// A pod would fail.
-    Pod(&'a PodName, &'a Failure),
-    /// No pod can be attached to a network.
-    Network(&'a str, &'a str),
+    #[error("pod {} would fail: {}", .0, .1.in_full())]
+    Pod(PodName, Failure),
+    /// No pod can be attached to a network, for this reason.
+    #[error("network {0} cannot be used: {1}")]
+    Network(String, String),
     /// A file of Multus' cache cannot be read.
-    Cache(&'a str),
+    #[error("cache of Multus: {0}")]
+    Cache(String),
     /// How much was rehearsed.
+    #[error("{pods} pods and {networks} networks were looked at, {failing} pods would fail")]
     Total {
         /// The number of pods.
         pods: usize,
@@ -57,59 +55,14 @@ pub enum RehearsalFinding<'a> {
     },
 }
 
-impl Problem for RehearsalFinding<'_> {
+impl Problem for RehearsalFinding {
     fn words(&self) -> String {
-        match self {
-            RehearsalFinding::Pod(pod, failure) => {
-                format!("pod {pod} would fail: {}", failure.in_full())
-            }
-            RehearsalFinding::Network(network, problem) => {
-                format!("network {network} cannot be used: {problem}")
-            }
-            RehearsalFinding::Cache(damage) => format!("cache of Multus: {damage}"),
-            RehearsalFinding::Total {
-                pods,
-                networks,
-                failing,
-            } => format!(
-                "{pods} pods and {networks} networks were looked at, {failing} pods would fail"
-            ),
-        }
+        self.to_string()
     }
 
     fn remedy(&self) -> Option<String> {
-        match self {
-            RehearsalFinding::Cache(_) => {
-                Some("delete its pod while its definitions are in the cluster".to_owned())
-            }
-            _ => None,
-        }
-    }
-}
-
-impl Rehearsal {
-    /// All findings, and the total.
-    pub fn findings(&self) -> Vec<RehearsalFinding<'_>> {
-        let failing = self.failing.iter().flat_map(|(pod, failures)| {
-            let failures = failures.iter();
-            failures.map(move |failure| RehearsalFinding::Pod(pod, failure))
-        });
-        let unusable = self.unusable.iter().flat_map(|(network, problems)| {
-            let problems = problems.iter();
-            problems.map(move |problem| RehearsalFinding::Network(network, problem))
-        });
-        let damage = self.damage.iter();
-        let damage = damage.map(|damage| RehearsalFinding::Cache(damage));
-        let total = RehearsalFinding::Total {
-            pods: self.pods,
-            networks: self.networks,
-            failing: self.failing.len(),
-        };
-        failing
-            .chain(unusable)
-            .chain(damage)
-            .chain([total])
-            .collect()
+        let remedy = "delete its pod while its definitions are in the cluster";
+        matches!(self, RehearsalFinding::Cache(_)).then(|| remedy.to_owned())
     }
 }
 
@@ -122,45 +75,40 @@ pub fn rehearse(
     conf: &OurConf,
     from: &FromMultus,
 ) -> Result<Rehearsal, SetupError> {
-    let impossible = |failure: Failure| SetupError::NoRehearsal {
-        cause: Box::new(failure),
-    };
+    let impossible = |failure| SetupError::NoRehearsal(Box::new(failure));
     let stdin = conf.on_stdin();
     let request = about_the_node(stdin.clone(), &from.cni_path);
-    let request = request.map_err(|cause| impossible(cause.into()))?;
-    let request = Request {
-        config: with_paths_of_this_process(paths, request.config),
-        ..request
-    };
+    let request = in_this_process(paths, request.map_err(|cause| impossible(cause.into()))?);
     let rehearsal = with_host(&request.config, |host| {
         let context = Context::new(host, &request, NETWORKS);
         let census = host.cluster.census(&from.node, !from.pods_alone)?;
         if census.version.is_some() && !census.listed {
             return Err(ClusterError::NotListed.into());
         }
-        let mut rehearsal = Rehearsal {
-            pods: census.pods.len(),
-            damage: damage(&request.config),
-            ..Rehearsal::default()
-        };
         let networks = match from.pods_alone {
             true => Vec::new(),
             false => every_network(&context, &census.definitions)?,
         };
-        rehearsal.networks = networks.len();
+        let (mut failing, mut findings) = (0, Vec::new());
+        for pod in &census.pods {
+            let failures = of_pod(host, paths, &stdin, &from.cni_path, pod);
+            failing += usize::from(!failures.is_empty());
+            let failures = failures.into_iter();
+            findings.extend(failures.map(|it| RehearsalFinding::Pod(pod.clone(), it)));
+        }
+        let total = RehearsalFinding::Total {
+            pods: census.pods.len(),
+            networks: networks.len(),
+            failing,
+        };
         for network in networks {
-            if !network.problems.is_empty() {
-                rehearsal.unusable.push((network.label, network.problems));
-            }
+            let problems = network.problems.into_iter();
+            findings
+                .extend(problems.map(|it| RehearsalFinding::Network(network.label.clone(), it)));
         }
-        let Census { pods, .. } = census;
-        for pod in pods {
-            let problems = of_pod(host, paths, &stdin, &from.cni_path, &pod);
-            if !problems.is_empty() {
-                rehearsal.failing.push((pod, problems));
-            }
-        }
-        Ok(rehearsal)
+        findings.extend(damage(&request.config));
+        findings.push(total);
+        Ok(Rehearsal { failing, findings })
     });
     rehearsal.map_err(impossible)
 }
@@ -214,19 +162,19 @@ fn add(
             _ => return None,
         })
     })?;
-    let request = Request::for_people(call, stdin.clone())?;
-    Ok(Request {
-        config: with_paths_of_this_process(paths, request.config),
-        ..request
-    })
+    Ok(in_this_process(
+        paths,
+        Request::for_people(call, stdin.clone())?,
+    ))
 }
 
-/// The configuration with paths as this process finds them: in a container the host's directories
-/// are elsewhere. Drops the readiness indicator, which is not about a pod.
-fn with_paths_of_this_process(paths: &HostPaths, mut node: NodeConfig) -> NodeConfig {
+/// The request with paths as this process finds them: in a container the host's directories are
+/// elsewhere. Drops the readiness indicator, which is not about a pod.
+fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
+    let node = &mut request.config;
     node.readiness_indicator = None;
     if paths.is_host() {
-        return node;
+        return request;
     }
     for path in [&mut node.bin_dir, &mut node.conf_dir, &mut node.cni_dir] {
         *path = paths.here(path);
@@ -253,17 +201,16 @@ fn with_paths_of_this_process(paths: &HostPaths, mut node: NodeConfig) -> NodeCo
             kubeconfig.iter_mut().for_each(below_its_root);
         }
     }
-    node
+    request
 }
 
-/// What cannot be read of Multus' cache, one line per file.
-fn damage(config: &NodeConfig) -> Vec<String> {
+/// What cannot be read of Multus' cache.
+fn damage(config: &NodeConfig) -> impl Iterator<Item = RehearsalFinding> {
     let cache = MultusCache::new(&config.cni_dir);
     let containers = cache.containers().into_iter();
-    containers
-        .flat_map(|container| {
-            let ifname = InterfaceName::first();
-            cache.read(&Key { container, ifname }).damage
-        })
-        .collect()
+    let damage = containers.flat_map(move |container| {
+        let ifname = InterfaceName::first();
+        cache.read(&Key { container, ifname }).damage
+    });
+    damage.map(RehearsalFinding::Cache)
 }

@@ -48,8 +48,7 @@ pub(super) fn refuse_damaged_records(
     let Ok(node) = NodeConfig::parse(&conf) else {
         return Ok(());
     };
-    let survey = Journal::new(&paths.here(&node.journal_dir)).survey();
-    let survey = survey.map_err(SetupError::Journal)?;
+    let survey = Journal::new(&paths.here(&node.journal_dir)).survey()?;
     let damaged = survey.unknown();
     let Some(first) = damaged.first() else {
         return Ok(());
@@ -83,7 +82,7 @@ pub(super) fn clear(
         return Ok(());
     }
     let journal = Journal::new(&dir);
-    let on_record = journal.keys().map_err(SetupError::Journal)?;
+    let on_record = journal.keys()?;
     if !on_record.is_empty() {
         if !paths.is_host() {
             return Err(SetupError::InContainer {
@@ -97,7 +96,7 @@ pub(super) fn clear(
             let context = Context::new(host, &request, LIMIT);
             let retired = retire(&context, which);
             let notes = context.notes().into_iter();
-            notes.for_each(|note| say(&Notice::Operation(note.to_string())));
+            notes.for_each(|note| say(&note));
             retired
         });
         let retired = retired.map_err(|failure| SetupError::Retire(Box::new(failure)))?;
