@@ -35,14 +35,13 @@ pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), Setup
 
 /// Refuses to replace a newer binary, whose records an older one may not read.
 pub(super) fn version(options: &Options, before: Option<&Manifest>) -> Result<(), SetupError> {
-    let Some(before) = before else { return Ok(()) };
-    let ours = super::version();
-    if before.version > ours && !options.allow_downgrade {
-        return Err(SetupError::Downgrade {
-            path: options.paths.here(&before.binary),
-            installed: Box::new(before.version.clone()),
-            ours: Box::new(ours),
-        });
+    match before {
+        Some(before) if before.version > super::version() && !options.allow_downgrade => {
+            Err(SetupError::Downgrade {
+                path: options.paths.here(&before.binary),
+                installed: Box::new(before.version.clone()),
+            })
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }

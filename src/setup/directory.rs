@@ -170,10 +170,6 @@ pub fn kind(path: &Path) -> Kind {
 
 /// The text of a configuration with its sibling plugins.
 pub(super) fn text(path: &Path) -> Result<String, ConfFileProblem> {
-    // Reading a pipe would block until another process writes to it.
-    if path.exists() && !path.is_file() {
-        return Err(ConfFileProblem::NotRegular);
-    }
     Ok(conf_dir::with_sibling_plugins(conf_dir::read(path)?)?.text)
 }
 

@@ -20,7 +20,7 @@ mod programs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use finding::{Advised, Findings};
+use finding::Findings;
 pub use finding::{Check, Diagnosis, ExclusiveUse, Finding};
 
 use super::HostPaths;
@@ -57,7 +57,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
     let mut diagnosis = Diagnosis::new(&options.node);
     if let Err(error) = capabilities::require() {
         let mut findings = diagnosis.of(Check::Privileges);
-        findings.add("this process", Advised(error, AS_ROOT));
+        findings.add("this process", error, AS_ROOT);
     }
     let configuration = configuration::read(options, diagnosis.of(Check::Configuration));
     installation::look(options, diagnosis.of(Check::Installation));
@@ -83,7 +83,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
     });
     if let Err(failure) = outcome {
         let mut findings = diagnosis.of(Check::Privileges);
-        findings.add("this process", Advised(failure, AS_ROOT));
+        findings.add("this process", failure, AS_ROOT);
     }
     diagnosis
 }

@@ -5,9 +5,10 @@ use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, Storage
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::NAME;
 use super::binary::Machine;
+use super::manifest::FORM;
 use super::problem::{Drift, NoNetwork};
+use super::{NAME, version};
 use crate::cluster::conf_dir::ConfDirError;
 use crate::cni::JsonError;
 use crate::diagnostic::Problem;
@@ -96,15 +97,14 @@ pub enum SetupError {
     },
     /// A newer binary is installed.
     #[error(
-        "{path} is {NAME} {installed} and this is {ours}, an older one that may not read its journal"
+        "{path} is {NAME} {installed} and this is {}, an older one that may not read its journal",
+        version()
     )]
     Downgrade {
         /// The binary.
         path: PathBuf,
         /// Its version.
         installed: Box<semver::Version>,
-        /// Ours.
-        ours: Box<semver::Version>,
     },
     /// This binary is for another machine than the node's plugins.
     #[error("this {NAME} is for {ours}, and {path} on this node is for {theirs}")]
@@ -231,13 +231,8 @@ pub enum ManifestError {
     #[error(transparent)]
     Conf(#[from] JsonError),
     /// The manifest has another form.
-    #[error("its form is {found}, this version reads {expected}")]
-    Form {
-        /// Its form.
-        found: u32,
-        /// Ours.
-        expected: u32,
-    },
+    #[error("its form is {0}, this version reads {FORM}")]
+    Form(u32),
 }
 
 impl SetupError {

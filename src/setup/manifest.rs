@@ -35,7 +35,7 @@ const MAX_FILE: u64 = 4 << 20;
 /// How long a repair counts, in seconds.
 const REPAIR_COUNTS: u64 = 600;
 /// The form of the manifest.
-const FORM: u32 = 1;
+pub(super) const FORM: u32 = 1;
 
 /// The record of an installation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -131,11 +131,10 @@ impl Manifest {
         let manifest: Result<Manifest, _> = serde_json::from_slice(&text);
         let mut manifest = manifest.map_err(|cause| SetupError::manifest(&file, cause))?;
         if manifest.form != FORM {
-            let cause = ManifestError::Form {
-                found: manifest.form,
-                expected: FORM,
-            };
-            return Err(SetupError::manifest(&file, cause));
+            return Err(SetupError::manifest(
+                &file,
+                ManifestError::Form(manifest.form),
+            ));
         }
         manifest.as_called_in(paths);
         Ok(Some(manifest))

@@ -50,10 +50,7 @@ impl Notify {
     /// they would not end the first process of a container.
     pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, SetupError> {
         let first = dirs.first().cloned().unwrap_or_default();
-        let failed = |cause: nix::Error| SetupError::Watch {
-            dir: first.clone(),
-            cause: cause.into(),
-        };
+        let failed = |cause| not_watched(&first, cause);
         let mut ends = SigSet::empty();
         ends.add(Signal::SIGTERM);
         ends.add(Signal::SIGINT);
@@ -66,10 +63,7 @@ impl Notify {
             dirs,
             watched: HashSet::new(),
         };
-        notify.watch().map_err(|(dir, cause)| SetupError::Watch {
-            dir,
-            cause: cause.into(),
-        })?;
+        notify.watch()?;
         Ok(notify)
     }
 
@@ -124,16 +118,23 @@ impl Notify {
     }
 
     /// Watches the directories that exist, and returns whether one of them is new.
-    fn watch(&mut self) -> Result<bool, (PathBuf, nix::Error)> {
+    fn watch(&mut self) -> Result<bool, SetupError> {
         let mut is_new = false;
         for dir in &self.dirs {
             match self.inotify.add_watch(dir.as_path() as &Path, CHANGES) {
                 Ok(watch) => is_new |= self.watched.insert(watch),
                 Err(nix::Error::ENOENT) => {}
-                Err(cause) => return Err((dir.clone(), cause)),
+                Err(cause) => return Err(not_watched(dir, cause)),
             }
         }
         Ok(is_new)
+    }
+}
+
+fn not_watched(dir: &Path, cause: nix::Error) -> SetupError {
+    SetupError::Watch {
+        dir: dir.to_owned(),
+        cause: cause.into(),
     }
 }
 

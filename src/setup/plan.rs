@@ -34,10 +34,8 @@ impl NodeDirectories {
         manifest: Option<&Manifest>,
     ) -> Result<NodeDirectories, SetupError> {
         let runtime = Directory::read(paths, &paths.conf_dir)?;
-        let apart = match paths.is_apart() {
-            true => Some(Directory::read(paths, &paths.cluster_conf_dir)?),
-            false => None,
-        };
+        let apart = paths.is_apart().then_some(&paths.cluster_conf_dir);
+        let apart = apart.map(|dir| Directory::read(paths, dir)).transpose()?;
         let name = manifest.and_then(|manifest| manifest.conf.file_name()?.to_str());
         let renamed = name.and_then(|name| {
             runtime.aside.iter().find_map(|aside| {
@@ -48,16 +46,14 @@ impl NodeDirectories {
                 }
             })
         });
+        let previous = manifest.map(|_| Manifest::conf(paths)).transpose()?;
         Ok(NodeDirectories {
             paths: paths.clone(),
             runtime,
             apart,
             takes_over: None,
             renamed,
-            previous: match manifest {
-                Some(_) => Manifest::conf(paths)?.as_ref().and_then(OurConf::read),
-                None => None,
-            },
+            previous: previous.flatten().as_ref().and_then(OurConf::read),
         })
     }
 

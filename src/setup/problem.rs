@@ -15,9 +15,6 @@ const CILIUM: &str = ".cilium_bak";
 /// Why a file cannot be used as a CNI configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfFileProblem {
-    /// The file is not a regular file.
-    #[error("it is not a regular file; remove it")]
-    NotRegular,
     /// The file, or a file of its sibling folder, cannot be read.
     #[error(transparent)]
     Unreadable(#[from] ConfDirError),
@@ -155,7 +152,7 @@ mod tests {
 
     #[test]
     fn files_and_networks_have_their_words() {
-        let not_regular = || ConfFileProblem::NotRegular;
+        let no_name = || ConfFileProblem::NoName;
         let lines = [
             (
                 ConfFileProblem::WithinChain.to_string(),
@@ -166,19 +163,18 @@ mod tests {
             (
                 NoNetwork::BrokenFirst {
                     name: "a".to_owned(),
-                    cause: Arc::new(not_regular()),
+                    cause: Arc::new(no_name()),
                 }
                 .to_string(),
-                "a comes first and is not a configuration: it is not a regular file; remove it",
+                "a comes first and is not a configuration: it has no name",
             ),
             (
                 NoNetwork::Named {
                     file: "/a".into(),
-                    cause: not_regular(),
+                    cause: no_name(),
                 }
                 .to_string(),
-                "clusterNetwork names /a, which is not a configuration: it is not a regular file; \
-                 remove it",
+                "clusterNetwork names /a, which is not a configuration: it has no name",
             ),
         ];
         for (words, expected) in lines {

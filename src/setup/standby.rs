@@ -60,8 +60,7 @@ pub(super) fn wait(
         };
         let mut limit = LOOK_EVERY;
         let (state, reason): (_, Box<dyn Problem>) = match standing {
-            MultusStanding::Stays(reason) => (InstallationState::Multus, reason),
-            MultusStanding::Blocked(error) => (InstallationState::MigrationWaits, Box::new(error)),
+            MultusStanding::Waits(state, reason) => (state, reason),
             MultusStanding::Ready => {
                 let failure = match failed.take() {
                     Some(failure) if Instant::now() < failure.next => failure,
@@ -110,12 +109,15 @@ impl FailedAttempt {
 
 /// What is to become of a node whose network is Multus.
 enum MultusStanding {
-    /// Multus stays, for this reason.
-    Stays(Box<dyn Problem>),
+    /// Multus stays, for good or until the takeover is possible, for this reason.
+    Waits(InstallationState, Box<dyn Problem>),
     /// The takeover can be attempted.
     Ready,
-    /// The takeover needs this corrected first.
-    Blocked(SetupError),
+}
+
+/// Multus stays for good, for this reason.
+fn stays(reason: impl Problem + 'static) -> MultusStanding {
+    MultusStanding::Waits(InstallationState::Multus, Box::new(reason))
 }
 
 /// What is to become of the node; `None` where its network is not Multus.
@@ -136,15 +138,13 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
         return Ok(None);
     };
     let Some(from) = from else {
-        let reason = Box::new(SetupError::Multus(multus));
-        return Ok(Some(MultusStanding::Stays(reason)));
+        return Ok(Some(stays(SetupError::Multus(multus))));
     };
-    Ok(Some(
-        match takeover::read(paths, from, options.template.as_ref()) {
-            Ok(_) => MultusStanding::Ready,
-            Err(error) => MultusStanding::Blocked(error),
-        },
-    ))
+    let taken_over = takeover::read(paths, from, options.template.as_ref());
+    Ok(Some(match taken_over {
+        Ok(_) => MultusStanding::Ready,
+        Err(error) => MultusStanding::Waits(InstallationState::MigrationWaits, Box::new(error)),
+    }))
 }
 
 /// Gives the node back to Multus, if the node has a configuration of Multus.
@@ -153,7 +153,7 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, Se
     let runtime = Directory::read(paths, &paths.conf_dir)?;
     let manifest = Manifest::read(paths)?;
     let Some(manifest) = manifest else {
-        return Ok(Some(MultusStanding::Stays(Box::new(Notice::NotInstalled))));
+        return Ok(Some(stays(Notice::NotInstalled)));
     };
     if manifest.taken_over.is_none() && runtime.multus().is_none() {
         say(&Notice::NoMultusToGoBackTo);
@@ -162,8 +162,7 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, Se
     if !manifest.is_leaving || runtime.ours().is_some() {
         uninstall::give_back(paths, &manifest, say)?;
     }
-    let reason = Box::new(Notice::MultusIsBack(manifest.binary));
-    Ok(Some(MultusStanding::Stays(reason)))
+    Ok(Some(stays(Notice::MultusIsBack(manifest.binary))))
 }
 
 /// Takes over, if no pod would fail; `None` when a signal ends this process. Keeps the reports of a

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Advised, Findings, Options};
+use super::{Findings, Options};
 use crate::cluster::conf_dir;
 use crate::cni::RawObject;
 use crate::diagnostic::Problem;
@@ -72,7 +72,7 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
                     is_whole: true,
                 });
             }
-            Err(cause) => findings.add(file.display(), Invalid(cause)),
+            Err(cause) => findings.add_problem(file.display(), Invalid(cause)),
         }
     }
     let installed = Manifest::conf(&options.paths).ok().flatten();
@@ -97,8 +97,8 @@ fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawO
                 let ours = OurConf::read(&object);
                 return (file.clone(), Some(ours.map_or(object, |it| it.on_stdin())));
             }
-            Ok(Err(cause)) => findings.add(file.display(), Advised(cause, "correct it")),
-            Err(cause) => findings.add(file.display(), cause),
+            Ok(Err(cause)) => findings.add(file.display(), cause, "correct it"),
+            Err(cause) => findings.add_problem(file.display(), cause),
         }
         return (file.clone(), None);
     }
@@ -106,7 +106,7 @@ fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawO
     let directory = match Directory::read(paths, &paths.conf_dir) {
         Ok(directory) => directory,
         Err(error) => {
-            findings.add(paths.conf_dir.display(), error);
+            findings.add_problem(paths.conf_dir.display(), error);
             return (default, None);
         }
     };
@@ -115,13 +115,13 @@ fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawO
     }
     if let Some((file, cause)) = directory.broken_ours() {
         let remedy = "correct it, or run jackfield install, which writes it again";
-        findings.add(file.display(), Advised(cause.clone(), remedy));
+        findings.add(file.display(), cause.clone(), remedy);
     } else {
-        let problem = Advised(
+        findings.add(
+            paths.conf_dir.display(),
             "there is no configuration of jackfield, so the runtime does not call it",
             "run jackfield install, or name the runtime's directory with --conf-dir",
         );
-        findings.add(paths.conf_dir.display(), problem);
     }
     (default, None)
 }
@@ -130,19 +130,17 @@ fn warn(file: &Path, request: &Request, findings: &mut Findings<'_>) {
     let config = &request.config;
     for warning in &config.warnings {
         let remedy = "correct the key, or take it out; docs/configuration.md has them all";
-        findings.add(file.display(), Advised(warning.clone(), remedy));
+        findings.add(file.display(), warning.clone(), remedy);
     }
     if let Some(indicator) = &config.readiness_indicator
         && !indicator.exists()
     {
-        let problem = Advised(
-            format!(
-                "readinessindicatorfile {} does not exist, so every ADD waits",
-                indicator.display()
-            ),
+        let path = indicator.display();
+        findings.add(
+            file.display(),
+            format!("readinessindicatorfile {path} does not exist, so every ADD waits"),
             "find out why the cluster network does not start, or correct the key",
         );
-        findings.add(file.display(), problem);
     }
     let name = config.cluster_network.label();
     findings.fine(format!("{}, in front of {name}", file.display()));
@@ -152,12 +150,9 @@ fn warn(file: &Path, request: &Request, findings: &mut Findings<'_>) {
 fn paths_of(conf: &RawObject) -> RawObject {
     let mut paths = RawObject::new();
     for key in PATH_KEYS {
-        let Some(value) = conf.get(key) else { continue };
-        let is_path = conf
-            .read::<String>(key)
-            .is_ok_and(|text| text.is_some_and(|text| text.starts_with('/')));
-        if is_path {
-            paths.set(key, value.to_owned());
+        let path: Option<String> = conf.read(key).ok().flatten();
+        if let Some(path) = path.filter(|path| path.starts_with('/')) {
+            put(&mut paths, key, &path);
         }
     }
     paths

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use device_info::{Inventory, Sysfs};
 
-use super::{Advised, Findings};
+use super::Findings;
 use crate::allocation::{Checkpoint, CheckpointError};
 use crate::cluster::PodName;
-use crate::diagnostic::Problem;
 use crate::kernel::{KernelError, devices_in_all_namespaces};
 use crate::kubelet;
 use crate::operation::Context;
@@ -42,15 +41,7 @@ enum DeviceCheckProblem {
         pod: Option<PodName>,
         /// Why, one line per setting.
         causes: Vec<String>,
-        /// The driver that the device had before.
-        driver: Option<String>,
     },
-    /// The kernel shares RDMA devices among all network namespaces.
-    #[error(
-        "its plugin rdma needs RDMA's exclusive mode, and the kernel shares RDMA devices among all \
-         network namespaces"
-    )]
-    SharedRdma,
     /// The kernel has no RDMA.
     #[error("its plugin rdma needs RDMA, and {file}: {cause}")]
     NoRdma {
@@ -59,33 +50,6 @@ enum DeviceCheckProblem {
         /// Why the file cannot be read.
         cause: io::Error,
     },
-}
-
-impl Problem for DeviceCheckProblem {
-    fn words(&self) -> String {
-        self.to_string()
-    }
-
-    fn remedy(&self) -> Option<String> {
-        let remedy = match self {
-            DeviceCheckProblem::NoNamespaces(_) => "run it as root on the node itself",
-            DeviceCheckProblem::Unrestored { driver, .. } => {
-                let driver = driver.as_deref().unwrap_or("DRIVER");
-                return Some(format!(
-                    "rebind it through /sys/bus/pci/drivers/{driver}/unbind and bind; the next ADD \
-                     that gets it tries to restore it again"
-                ));
-            }
-            DeviceCheckProblem::SharedRdma => {
-                "put `options ib_core netns_mode=0` into /etc/modprobe.d and reboot, or run `rdma \
-                 system set netns exclusive` while no pod has a network namespace"
-            }
-            DeviceCheckProblem::NoRdma { .. } => {
-                "load the module ib_core with the driver of the device"
-            }
-        };
-        Some(remedy.to_owned())
-    }
 }
 
 /// Checks as much as the networks of this node need.
@@ -117,22 +81,27 @@ fn orphaned(context: &Context<'_>, findings: &mut Findings<'_>) {
     match orphans(&inventory, &users, devices_in_all_namespaces) {
         Ok(orphans) => {
             for orphan in orphans {
-                findings.add(format!("device {}", orphan.address), orphan);
+                findings.add_problem(format!("device {}", orphan.address), orphan);
             }
         }
-        Err(error) => findings.add(root.display(), DeviceCheckProblem::NoNamespaces(error)),
+        Err(error) => {
+            let problem = DeviceCheckProblem::NoNamespaces(error);
+            findings.add(root.display(), problem, "run it as root on the node itself");
+        }
     }
 }
 
 /// Finds devices that no DEL could restore.
 fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
     for device in otherwise(context) {
-        let problem = DeviceCheckProblem::Unrestored {
-            pod: device.pod,
-            causes: device.causes,
-            driver: device.before.driver.clone(),
-        };
-        findings.add(&device.before, problem);
+        let (pod, causes) = (device.pod, device.causes);
+        let remedy = format!(
+            "rebind it through /sys/bus/pci/drivers/{}/unbind and bind; the next ADD that gets it \
+             tries to restore it again",
+            device.before.driver.as_deref().unwrap_or("DRIVER")
+        );
+        let problem = DeviceCheckProblem::Unrestored { pod, causes };
+        findings.add(&device.before, problem, remedy);
     }
 }
 
@@ -145,7 +114,7 @@ fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
     if let Some(failure) = devices.failure {
         let remedy =
             "make kubelet answer at its pod-resources socket, or correct podResourcesSocket";
-        findings.add(socket.display(), Advised(failure, remedy));
+        findings.add(socket.display(), failure, remedy);
     }
     devices.on_node.is_none_or(|names| !names.is_empty())
 }
@@ -155,38 +124,43 @@ fn checkpoint(context: &Context<'_>, is_needed: bool, findings: &mut Findings<'_
     match Checkpoint::read(file) {
         // Kubelet writes it with the first device of a device plugin.
         Err(CheckpointError::Missing { .. }) if !is_needed => {}
-        Err(error) => findings.add(file.display(), error),
+        Err(error) => findings.add_problem(file.display(), error),
         Ok(_) => {}
     }
 }
 
 fn exclusive(context: &Context<'_>, label: &str, findings: &mut Findings<'_>) {
     let file = context.request.config.sysfs_root.join(RDMA_MODE);
-    let problem = match fs::read_to_string(&file) {
-        Ok(mode) if mode.trim() == "N" => return,
-        Ok(_) => DeviceCheckProblem::SharedRdma,
-        Err(cause) => DeviceCheckProblem::NoRdma { file, cause },
-    };
-    findings.add(format!("network {label}"), problem);
+    let about = format!("network {label}");
+    match fs::read_to_string(&file) {
+        Ok(mode) if mode.trim() == "N" => {}
+        Ok(_) => findings.add(
+            about,
+            "its plugin rdma needs RDMA's exclusive mode, and the kernel shares RDMA devices among \
+             all network namespaces",
+            "put `options ib_core netns_mode=0` into /etc/modprobe.d and reboot, or run `rdma \
+             system set netns exclusive` while no pod has a network namespace",
+        ),
+        Err(cause) => {
+            let remedy = "load the module ib_core with the driver of the device";
+            findings.add(about, DeviceCheckProblem::NoRdma { file, cause }, remedy);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::line;
 
     #[test]
     fn an_unrestored_device_has_its_words() {
         let problem = DeviceCheckProblem::Unrestored {
             pod: None,
             causes: vec!["a".to_owned(), "b".to_owned()],
-            driver: None,
         };
         assert_eq!(
-            line(&problem),
-            "it is not as it was before a pod had it: a, b; rebind it through \
-             /sys/bus/pci/drivers/DRIVER/unbind and bind; the next ADD that gets it tries to \
-             restore it again"
+            problem.to_string(),
+            "it is not as it was before a pod had it: a, b"
         );
     }
 }

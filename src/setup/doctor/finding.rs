@@ -80,17 +80,17 @@ impl Serialize for Finding {
     }
 }
 
-/// A sentence, or what another module says, and what helps.
+/// What is wrong, and what helps.
 #[derive(Debug)]
-pub(super) struct Advised<C>(pub(super) C, pub(super) &'static str);
+struct Advised<W, R>(W, R);
 
-impl<C: fmt::Display + fmt::Debug> Problem for Advised<C> {
+impl<W: fmt::Debug + fmt::Display, R: fmt::Debug + fmt::Display> Problem for Advised<W, R> {
     fn words(&self) -> String {
         self.0.to_string()
     }
 
     fn remedy(&self) -> Option<String> {
-        Some(self.1.to_owned())
+        Some(self.1.to_string())
     }
 }
 
@@ -177,15 +177,27 @@ pub(super) struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    /// Adds a finding, as long as the check has fewer than [`MOST`].
-    pub(super) fn add(&mut self, place: impl fmt::Display, problem: impl Problem + 'static) {
-        let others = "there are more than 1000 of these, and the others are left out";
+    /// Adds what is wrong at a place, and what helps.
+    pub(super) fn add(
+        &mut self,
+        place: impl fmt::Display,
+        wrong: impl fmt::Debug + fmt::Display + 'static,
+        remedy: impl fmt::Debug + fmt::Display + 'static,
+    ) {
+        self.add_problem(place, Advised(wrong, remedy));
+    }
+
+    /// Adds a problem, as long as the check has fewer than [`MOST`].
+    pub(super) fn add_problem(
+        &mut self,
+        place: impl fmt::Display,
+        problem: impl Problem + 'static,
+    ) {
+        let others = format!("there are more than {MOST} of these, and the others are left out");
+        let others = Advised(others, "correct these, then look again");
         let diagnostic = match self.diagnosis.count(self.check) {
             0..MOST => Diagnostic::new(Severity::Warning, place, problem),
-            MOST => {
-                let problem = Advised(others, "correct these, then look again");
-                Diagnostic::new(Severity::Warning, place, problem)
-            }
+            MOST => Diagnostic::new(Severity::Warning, place, others),
             _ => return,
         };
         let check = self.check;
@@ -248,19 +260,19 @@ mod tests {
     fn findings_end_with_one_about_the_others() {
         let mut diagnosis = Diagnosis::new("n");
         for _ in 0..1500 {
-            diagnosis.of(Check::Cluster).add("a", Full);
+            diagnosis.of(Check::Cluster).add_problem("a", Full);
         }
         assert_eq!(diagnosis.findings.len(), 1001);
         let last = &diagnosis.findings[1000].diagnostic;
         assert!(last.problem.words().contains("left out"));
-        diagnosis.of(Check::Journal).add("a", Full);
+        diagnosis.of(Check::Journal).add_problem("a", Full);
         assert_eq!(diagnosis.count(Check::Journal), 1, "each check has its own");
     }
 
     #[test]
     fn a_finding_keeps_its_keys() {
         let mut diagnosis = Diagnosis::new("n");
-        diagnosis.of(Check::Journal).add("/a", Full);
+        diagnosis.of(Check::Journal).add_problem("/a", Full);
         assert_eq!(
             serde_json::to_string(&diagnosis.findings).unwrap(),
             r#"[{"check":"journal","about":"/a","finding":"the disk is full; really","remedy":"free space there"}]"#
@@ -274,8 +286,8 @@ mod tests {
     #[test]
     fn every_check_counts_its_findings_even_if_there_are_none() {
         let mut diagnosis = Diagnosis::new("n");
-        diagnosis.of(Check::Owed).add("/a", Full);
-        diagnosis.of(Check::Owed).add("/b", Full);
+        diagnosis.of(Check::Owed).add_problem("/a", Full);
+        diagnosis.of(Check::Owed).add_problem("/b", Full);
         let checks = diagnosis.examination().checks;
         let of = |name: &str| checks.iter().find(|it| it.check == name).unwrap().findings;
         assert_eq!((of("owed"), of("journal"), of("privileges")), (2, 0, 0));

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Advised, Findings, namespaces};
+use super::{Findings, namespaces};
 use crate::boot::boot_id;
 use crate::cluster::PodName;
-use crate::diagnostic::Problem;
 use crate::journal::survey::{Damaged, Surveyed};
 use crate::journal::{Header, Key, Sandbox};
 use crate::kernel::{KernelError, PodNetns};
@@ -18,21 +17,19 @@ const NO_NETNS: &str = "/run/netns/gone";
 /// What detaches a sandbox whose pod is unknown.
 const WITHOUT_POD: &str = "let the runtime remove the container, or detach it by jackfield gc";
 
+/// What helps a pod that is not as its record.
+const RECREATE: &str = "recreate the pod; jackfield check tells more about it";
+
 /// What is wrong with a sandbox on record.
 #[derive(Debug, thiserror::Error)]
 enum RecordProblem {
-    /// Sandboxes are on record from before the node's last boot.
+    /// These sandboxes are on record from before the node's last boot.
     #[error(
         "{} sandboxes were attached before the node's last boot, and the runtime sent no DEL for \
          them: {}",
-        names.len(), super::first_few(names)
+        .0.len(), super::first_few(.0)
     )]
-    Rebooted {
-        /// Their names.
-        names: Vec<String>,
-        /// The command that detaches the first, if its pod is known.
-        command: Option<String>,
-    },
+    Rebooted(Vec<String>),
     /// The sandbox's network namespace is gone.
     #[error(
         "its network namespace {netns} is gone and {owed} attachments are on record: the runtime \
@@ -43,8 +40,6 @@ enum RecordProblem {
         netns: String,
         /// How many attachments are on record.
         owed: usize,
-        /// The command that detaches it, if its pod is known.
-        command: Option<String>,
     },
     /// The record ends in half a step.
     #[error("its record {0} ends in half a step, because of a full disk or a killed process")]
@@ -54,8 +49,6 @@ enum RecordProblem {
     Incomplete {
         /// How many attachments are on record.
         owed: usize,
-        /// The command that detaches it, if its pod is known.
-        command: Option<String>,
     },
     /// The interfaces of the pod cannot be listed.
     #[error("its interfaces cannot be listed: {0}")]
@@ -70,33 +63,6 @@ enum RecordProblem {
     },
 }
 
-impl Problem for RecordProblem {
-    fn words(&self) -> String {
-        self.to_string()
-    }
-
-    fn remedy(&self) -> Option<String> {
-        Some(match self {
-            RecordProblem::Rebooted { command, .. } => format!(
-                "wait until kubelet has removed them; for each that stays, {}",
-                command.as_deref().unwrap_or(WITHOUT_POD)
-            ),
-            RecordProblem::NoNetns { command, .. } | RecordProblem::Incomplete { command, .. } => {
-                match command {
-                    Some(command) => format!("unless the runtime still does, {command}"),
-                    None => WITHOUT_POD.to_owned(),
-                }
-            }
-            RecordProblem::Torn(_) => {
-                "free space there; its DEL detaches everything that the ADD began".to_owned()
-            }
-            RecordProblem::NoInterfaces(_) | RecordProblem::MissingInterface { .. } => {
-                "recreate the pod; jackfield check tells more about it".to_owned()
-            }
-        })
-    }
-}
-
 /// Checks every record; `conf` is the node configuration, for commands.
 pub(super) fn look(
     context: &Context<'_>,
@@ -107,15 +73,15 @@ pub(super) fn look(
     let journal = &context.host.journal;
     let dir = context.request.config.journal_dir.display();
     if let Err(error) = journal.check_writable() {
-        findings.add(&dir, error);
+        findings.add_problem(&dir, error);
     }
     if is_full(&context.request.config.journal_dir) {
         let problem = "its file system is full, so every ADD fails";
-        findings.add(&dir, Advised(problem, "free space there"));
+        findings.add(&dir, problem, "free space there");
     }
     let survey = match journal.survey() {
         Ok(survey) => survey,
-        Err(error) => return findings.add(&dir, error),
+        Err(error) => return findings.add_problem(&dir, error),
     };
     let is_of_earlier_boot = |record: &&Surveyed| record.sandbox.header.boot != boot_id();
     let (earlier, current): (Vec<&Surveyed>, Vec<&Surveyed>) =
@@ -131,31 +97,28 @@ pub(super) fn look(
     for damaged in survey.damaged.iter().filter(is_damaged) {
         let remedy = "leave it where it is: the DEL of its pod detaches as much as possible and \
                       puts it aside";
-        findings.add(
-            damaged.path.display(),
-            Advised(damaged.cause.clone(), remedy),
-        );
+        findings.add(damaged.path.display(), damaged.cause.clone(), remedy);
     }
     for aside in &survey.quarantined {
-        let problem = if aside.is_settled {
-            Advised(
+        let (problem, remedy) = if aside.is_settled {
+            (
                 "a damaged record was put aside, and its sandbox is detached",
                 "look for a full disk or a power loss at the time of the file, then remove it",
             )
         } else {
-            Advised(
+            (
                 "a damaged record was put aside, and its sandbox may still be attached",
                 "delete its pod: that DEL detaches as much as possible; then remove the file",
             )
         };
-        findings.add(aside.path.display(), problem);
+        findings.add(aside.path.display(), problem, remedy);
     }
     for path in journal.half_adopted() {
-        let problem = Advised(
+        findings.add(
+            path.display(),
             "taking over a pod of Multus' ended half way",
             "nothing: the next GC removes the file, and the DEL of the pod starts over",
         );
-        findings.add(path.display(), problem);
     }
     let count = survey.records.len();
     findings.fine(format!("{count} sandboxes on record in {dir}"));
@@ -181,12 +144,14 @@ fn rebooted(
         return;
     };
     let names = records.iter().map(|record| about(&record.sandbox.header));
-    let problem = RecordProblem::Rebooted {
-        names: names.collect(),
-        command: detach_command(conf, &first.sandbox.header),
-    };
+    let problem = RecordProblem::Rebooted(names.collect());
+    let command = detach_command(conf, &first.sandbox.header);
+    let remedy = format!(
+        "wait until kubelet has removed them; for each that stays, {}",
+        command.as_deref().unwrap_or(WITHOUT_POD)
+    );
     let dir = &context.request.config.journal_dir;
-    findings.add(dir.display(), problem);
+    findings.add(dir.display(), problem, remedy);
 }
 
 fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut Findings<'_>) {
@@ -197,24 +162,21 @@ fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut
         return;
     }
     let owed = record.sandbox.to_detach().len();
-    let command = || detach_command(conf, header);
+    let remedy = || unless_the_runtime_does(detach_command(conf, header));
     if !has_netns(header) {
-        let problem = RecordProblem::NoNetns {
-            netns: header.netns.clone(),
-            owed,
-            command: command(),
-        };
-        return findings.add(about, problem);
+        let netns = header.netns.clone();
+        return findings.add(about, RecordProblem::NoNetns { netns, owed }, remedy());
     }
     let is_at_work = record.age <= context.request.config.deadlines.add;
     if record.is_torn && !is_at_work {
-        findings.add(&about, RecordProblem::Torn(record.path.clone()));
+        let problem = RecordProblem::Torn(record.path.clone());
+        let remedy = "free space there; its DEL detaches everything that the ADD began";
+        findings.add(&about, problem, remedy);
     }
     if record.sandbox.complete {
         missing_interfaces(context, &record.sandbox, &about, findings);
     } else if !is_at_work {
-        let command = command();
-        findings.add(about, RecordProblem::Incomplete { owed, command });
+        findings.add(about, RecordProblem::Incomplete { owed }, remedy());
     }
 }
 
@@ -231,7 +193,7 @@ fn missing_interfaces(
         .and_then(|mut links| links.links());
     let links = match links {
         Ok(links) => links,
-        Err(error) => return findings.add(about, RecordProblem::NoInterfaces(error)),
+        Err(error) => return findings.add(about, RecordProblem::NoInterfaces(error), RECREATE),
     };
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
     for (attachment, progress) in attachments.filter(|(_, progress)| progress.is_owed()) {
@@ -239,13 +201,19 @@ fn missing_interfaces(
         let in_pod = interfaces.filter(|it| it.sandbox.is_some() && it.socket_path.is_none());
         for interface in in_pod {
             if links.iter().all(|link| link.name != interface.name) {
-                let problem = RecordProblem::MissingInterface {
-                    name: interface.name.clone(),
-                    network: attachment.label.clone(),
-                };
-                findings.add(about, problem);
+                let (name, network) = (interface.name.clone(), attachment.label.clone());
+                let problem = RecordProblem::MissingInterface { name, network };
+                findings.add(about, problem, RECREATE);
             }
         }
+    }
+}
+
+/// What helps a sandbox whose DEL may still come.
+fn unless_the_runtime_does(command: Option<String>) -> String {
+    match command {
+        Some(command) => format!("unless the runtime still does, {command}"),
+        None => WITHOUT_POD.to_owned(),
     }
 }
 
@@ -288,24 +256,20 @@ fn is_full(dir: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::line;
 
     #[test]
     fn the_remedy_is_a_command_where_the_pod_is_known() {
-        for (command, expected) in [
-            (
-                Some("run this".to_owned()),
-                "its ADD ended half way and 2 attachments are on record: the runtime sent no DEL; \
-                 unless the runtime still does, run this",
-            ),
-            (
-                None,
-                "its ADD ended half way and 2 attachments are on record: the runtime sent no DEL; \
-                 let the runtime remove the container, or detach it by jackfield gc",
-            ),
-        ] {
-            let problem = RecordProblem::Incomplete { owed: 2, command };
-            assert_eq!(line(&problem), expected);
-        }
+        assert_eq!(
+            unless_the_runtime_does(Some("run this".to_owned())),
+            "unless the runtime still does, run this"
+        );
+        assert_eq!(
+            unless_the_runtime_does(None),
+            "let the runtime remove the container, or detach it by jackfield gc"
+        );
+        assert_eq!(
+            RecordProblem::Incomplete { owed: 2 }.to_string(),
+            "its ADD ended half way and 2 attachments are on record: the runtime sent no DEL"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Checks Multus' cache, which the DEL of the pods that Multus attached needs.
 
-use super::{Advised, Findings};
+use super::Findings;
 use crate::cni::InterfaceName;
 use crate::journal::{Key, MultusCache};
 use crate::operation::Context;
@@ -25,7 +25,7 @@ pub(super) fn look(context: &Context<'_>, mut findings: Findings<'_>) {
         count += 1;
         for damage in cache.read(&key).damage {
             let about = format!("container {} of Multus", key.container);
-            findings.add(about, Advised(damage, LACKS));
+            findings.add(about, damage, LACKS);
         }
     }
     if count > 0 {

@@ -1,30 +1,19 @@
 //! Finds network namespaces of pods that have interfaces and no record.
 
 use super::Findings;
-use crate::diagnostic::Problem;
 use crate::journal::survey::Surveyed;
 use crate::kernel::{ContainerNetns, container_namespaces};
 use crate::setup::HostPaths;
 use crate::setup::manifest::Manifest;
 
 /// Namespaces without a record, each with its interfaces.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{} network namespaces of pods have interfaces and no record, so the journal was lost or \
+     another program attached them: {}",
+    .0.len(), super::first_few(.0)
+)]
 struct LostNamespaces(Vec<String>);
-
-impl Problem for LostNamespaces {
-    fn words(&self) -> String {
-        format!(
-            "{} network namespaces of pods have interfaces and no record, so the journal was lost \
-             or another program attached them: {}",
-            self.0.len(),
-            super::first_few(&self.0)
-        )
-    }
-
-    fn remedy(&self) -> Option<String> {
-        Some("recreate their pods, and keep the journal's directory".to_owned())
-    }
-}
 
 /// Finds those created since Jackfield was installed. The runtime called it for each of them, so their
 /// records were lost.
@@ -51,23 +40,22 @@ pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findi
     let lost = lost.map(|netns| format!("{} ({})", netns.name, netns.interfaces.join(", ")));
     let lost: Vec<String> = lost.collect();
     if !lost.is_empty() {
-        findings.add("/run/netns", LostNamespaces(lost));
+        let remedy = "recreate their pods, and keep the journal's directory";
+        findings.add("/run/netns", LostNamespaces(lost), remedy);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::line;
 
     #[test]
     fn many_namespaces_are_counted_and_the_first_are_named() {
         let names = (1..=7).map(|number| format!("pod {number}")).collect();
         assert_eq!(
-            line(&LostNamespaces(names)),
+            LostNamespaces(names).to_string(),
             "7 network namespaces of pods have interfaces and no record, so the journal was lost \
-             or another program attached them: pod 1, pod 2, pod 3, pod 4, pod 5 and 2 more; \
-             recreate their pods, and keep the journal's directory"
+             or another program attached them: pod 1, pod 2, pod 3, pod 4, pod 5 and 2 more"
         );
     }
 }

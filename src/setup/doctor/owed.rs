@@ -3,9 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Advised, Findings};
+use super::Findings;
 use crate::cluster::{Census, OwedWrites, PodName};
-use crate::diagnostic::Problem;
 use crate::operation::Context;
 
 /// The age at which a write is late: the agent makes writes at once.
@@ -37,25 +36,6 @@ enum OwedProblem {
     },
 }
 
-impl Problem for OwedProblem {
-    fn words(&self) -> String {
-        self.to_string()
-    }
-
-    fn remedy(&self) -> Option<String> {
-        let remedy = match self {
-            OwedProblem::Detachment { .. } => {
-                "correct the cause; each DEL and STATUS on this node retries it"
-            }
-            OwedProblem::Unreadable(_) => "make it readable for root",
-            OwedProblem::Writes { .. } => {
-                "start the agent, or see in its log why the API server refuses them"
-            }
-        };
-        Some(remedy.to_owned())
-    }
-}
-
 /// Checks both. While the API server does not answer, every write is late.
 pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings: Findings<'_>) {
     for owed in context.host.journal.all_owed() {
@@ -65,7 +45,8 @@ pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings:
             attempts: owed.attempts,
             cause: owed.cause,
         };
-        findings.add(about, problem);
+        let remedy = "correct the cause; each DEL and STATUS on this node retries it";
+        findings.add(about, problem, remedy);
     }
     let is_unreachable = census.is_some_and(|census| census.unreachable.is_some());
     let late = if is_unreachable { Duration::ZERO } else { LATE };
@@ -78,18 +59,22 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
     let dir = writes.dir().display().to_string();
     let mut survey = match writes.survey() {
         Ok(survey) => survey,
-        Err(cause) => return findings.add(dir, OwedProblem::Unreadable(cause)),
+        Err(cause) => {
+            let problem = OwedProblem::Unreadable(cause);
+            return findings.add(dir, problem, "make it readable for root");
+        }
     };
     survey.waiting.retain(|(_, age)| *age >= late);
     let count = survey.waiting.len();
     if let Some((oldest, age)) = survey.waiting.into_iter().max_by_key(|(_, age)| *age) {
-        findings.add(dir, OwedProblem::Writes { count, oldest, age });
+        let remedy = "start the agent, or see in its log why the API server refuses them";
+        findings.add(dir, OwedProblem::Writes { count, oldest, age }, remedy);
     }
     for file in survey.broken {
-        let problem = Advised(
+        findings.add(
+            file.display(),
             "an owed write of a status cannot be read",
             "recreate its pod if its network-status is missing, then remove the file",
         );
-        findings.add(file.display(), problem);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Advised, Check, Findings};
+use super::{Check, Findings};
 use crate::cluster::Census;
 use crate::npwg::ObjectRef;
 use crate::operation::Context;
@@ -22,7 +22,7 @@ pub(super) fn look(
             // The check of the cluster has found this.
             if !findings.has_any_of(Check::Cluster) {
                 let remedy = "start the agent, or correct the node configuration";
-                findings.add("networks", Advised(failure, remedy));
+                findings.add("networks", failure, remedy);
             }
             return Vec::new();
         }
@@ -31,16 +31,13 @@ pub(super) fn look(
         let about = format!("network {}", network.label);
         for problem in &network.problems {
             let remedy = "correct its configuration, or install what it lacks";
-            findings.add(&about, Advised(problem.clone(), remedy));
+            findings.add(&about, problem.clone(), remedy);
         }
         // The examination finds this binary by its file; another copy is as bad.
         let is_circle = network.types.iter().any(|name| name == NAME);
         if is_circle && network.problems.is_empty() {
             let problem = format!("it delegates to {NAME} itself");
-            findings.add(
-                &about,
-                Advised(problem, "name the plugin that makes the network"),
-            );
+            findings.add(&about, problem, "name the plugin that makes the network");
         }
     }
     let types = networks.iter().flat_map(|network| &network.types);

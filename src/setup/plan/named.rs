@@ -53,7 +53,6 @@ pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), Set
             let here = paths.here(file);
             let found = match here.is_dir() {
                 true => conf_dir::first(&here),
-                false if here.exists() && !here.is_file() => return Ok(()),
                 false => conf_dir::read(&here),
             };
             let object = found

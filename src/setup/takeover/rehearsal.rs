@@ -92,6 +92,7 @@ pub fn rehearse(
         let (mut failing, mut findings) = (0, Vec::new());
         for pod in &census.pods {
             let failures = of_pod(host, paths, &stdin, &from.cni_path, pod);
+            let failures = failures.unwrap_or_else(|failure| vec![failure]);
             failing += usize::from(!failures.is_empty());
             let failures = failures.into_iter();
             findings.extend(failures.map(|it| RehearsalFinding::Pod(pod.clone(), it)));
@@ -121,18 +122,11 @@ fn of_pod(
     stdin: &RawObject,
     cni_path: &str,
     pod: &PodName,
-) -> Vec<Failure> {
-    let request = match add(paths, stdin, cni_path, pod) {
-        Ok(request) => request,
-        Err(error) => return vec![error.into()],
-    };
-    match prepare(&Context::new(host, &request, PER_POD)) {
-        Ok(prepared) => {
-            let problems = prepared.ignored.into_iter().chain(prepared.problems);
-            problems.map(Failure::Plan).collect()
-        }
-        Err(failure) => vec![failure],
-    }
+) -> Result<Vec<Failure>, Failure> {
+    let request = add(paths, stdin, cni_path, pod)?;
+    let prepared = prepare(&Context::new(host, &request, PER_POD))?;
+    let problems = prepared.ignored.into_iter().chain(prepared.problems);
+    Ok(problems.map(Failure::Plan).collect())
 }
 
 /// The call that the runtime would make.

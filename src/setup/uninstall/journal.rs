@@ -37,10 +37,8 @@ pub(super) fn refuse_damaged_records(
     force: bool,
     say: Say<'_>,
 ) -> Result<(), SetupError> {
-    let runtime = Directory::read(paths, &paths.conf_dir);
-    let current = runtime
-        .ok()
-        .and_then(|runtime| Some(runtime.ours()?.1.on_stdin()));
+    let runtime = Directory::read(paths, &paths.conf_dir).ok();
+    let current = runtime.and_then(|runtime| Some(runtime.ours()?.1.on_stdin()));
     let conf = match current {
         Some(conf) => conf,
         None => Manifest::conf(paths)?.unwrap_or_else(|| default_conf(paths)),
@@ -95,8 +93,7 @@ pub(super) fn clear(
         let retired = with_host(&request.config, |host| {
             let context = Context::new(host, &request, LIMIT);
             let retired = retire(&context, which);
-            let notes = context.notes().into_iter();
-            notes.for_each(|note| say(&note));
+            context.notes().iter().for_each(|note| say(note));
             retired
         });
         let retired = retired.map_err(|failure| SetupError::Retire(Box::new(failure)))?;
