@@ -24,35 +24,6 @@ pub fn line(problem: &dyn Problem) -> String {
     }
 }
 
-/// The problem of another module as part of one that can be cloned and compared. Only clones are equal.
-#[derive(Debug, Clone)]
-pub struct SharedProblem(Arc<dyn Problem + Send + Sync>);
-
-impl SharedProblem {
-    /// Shares a problem.
-    pub fn new(problem: impl Problem + Send + Sync + 'static) -> SharedProblem {
-        SharedProblem(Arc::new(problem))
-    }
-}
-
-impl Problem for SharedProblem {
-    fn words(&self) -> String {
-        self.0.words()
-    }
-
-    fn remedy(&self) -> Option<String> {
-        self.0.remedy()
-    }
-}
-
-impl PartialEq for SharedProblem {
-    fn eq(&self, other: &SharedProblem) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for SharedProblem {}
-
 /// The error of another module or library as the cause of a problem that can be cloned and compared.
 /// Only clones are equal.
 #[derive(Debug, Clone, thiserror::Error)]

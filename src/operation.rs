@@ -44,12 +44,12 @@ pub use failure::Failure;
 pub use note::Note;
 pub use stopwatch::{Stopwatch, Timed};
 
-use crate::cluster::{Cluster, Phase};
-use crate::cni::ContainerId;
-use crate::delegate::{DelegateExec, Ours};
+use crate::cluster::{Cluster, ClusterError, Event, EventKind, Phase, PodName, Publication};
+use crate::cni::{ContainerId, NetworkConfig};
+use crate::delegate::{Binaries, DelegateExec, Ours};
 use crate::journal::{Journal, Key, Lock, LockError};
 use crate::kernel::{DeviceLinks, KernelError, PodLinks, PodNetns};
-use crate::request::Request;
+use crate::request::{EnvironmentError, Request};
 
 /// Opens the links of a pod.
 pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>;
@@ -116,6 +116,23 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The attachment that the runtime means.
+    fn key(&self) -> Result<Key, EnvironmentError> {
+        let (container, ifname) = self.request.call.attachment()?;
+        Ok(Key { container, ifname })
+    }
+
+    /// The time until the deadline.
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// The part of this call that spares a fraction of the remaining time: half of it if `share` is
+    /// two, a quarter if it is four.
+    fn sparing(&self, share: u32) -> Context<'a> {
+        self.until(self.deadline - self.left() / share)
+    }
+
     /// Takes the lock of a sandbox; waits for it until the deadline.
     fn lock(&self, container: &ContainerId) -> Result<Lock, LockError> {
         let take = || Lock::take(&self.host.lock_dir, container, self.deadline);
@@ -125,6 +142,26 @@ impl<'a> Context<'a> {
     /// Adds a note to the call.
     pub fn note(&self, note: Note) {
         self.notes.borrow_mut().push(note);
+    }
+
+    /// Notes the warnings among events for the pod's owner, so that the caller sees them too.
+    fn note_warnings<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
+        for event in events {
+            if event.kind == EventKind::Warning {
+                self.note(Note::Event(event.message.clone()));
+            }
+        }
+    }
+
+    /// Creates events for the pod's owner, if there are any.
+    fn tell(&self, pod: Option<&PodName>, events: Vec<Event>) -> Result<(), ClusterError> {
+        match pod.filter(|_| !events.is_empty()) {
+            None => Ok(()),
+            Some(pod) => {
+                let publication = Publication::new(pod.clone(), None, events);
+                self.host.cluster.publish(&publication, self.deadline)
+            }
+        }
     }
 
     /// Returns the notes of the call and clears them.
@@ -142,6 +179,11 @@ impl<'a> Context<'a> {
             }
         }
         dirs
+    }
+
+    /// The programs of a network's plugins.
+    fn programs(&self, config: &NetworkConfig) -> Binaries {
+        Binaries::find(&self.search_path(), config, &self.host.ours)
     }
 
     /// The same directories as a `CNI_PATH` for delegates, which look for their IPAM plugins there.

@@ -4,16 +4,15 @@
 mod adding;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 
 use super::detach::{self, Detachment};
 use super::devices::{reserve, restore};
 use super::prepare::{self, Prepared};
-use super::{Context, Failure, Note, readiness_indicator};
+use super::{Context, Failure, readiness_indicator};
 use crate::boot::boot_id;
-use crate::cluster::{Event, EventKind, Phase, Publication};
+use crate::cluster::{Event, Phase};
 use crate::cni::{CniResult, code};
 use crate::journal::{Header, Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
@@ -41,17 +40,15 @@ pub struct Added {
 /// detached stays on record as owed, and the error names it beside its cause.
 pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let call = &context.request.call;
-    let (container, ifname) = call.attachment()?;
-    let key = Key { container, ifname };
+    let key = context.key()?;
     capabilities::require()?;
     let netns = open_netns(context)?;
-    let time = with_time_to_unwind(context);
-    let file = context.request.config.readiness_indicator.as_deref();
-    readiness_indicator::wait(file, time.deadline)?;
+    let time = context.sparing(KEPT_FOR_UNWINDING);
+    readiness_indicator::wait(&time)?;
     let announced = prepare::announce(&time)?;
     let mut links = (context.host.links)(&netns)?;
     let prepared = announced.prepare()?;
-    note_warnings(context, &prepared.events);
+    context.note_warnings(&prepared.events);
     if let Some(problem) = prepared.problems.first() {
         if let Some(place) = &problem.place {
             let stopwatch = context.host.stopwatch;
@@ -71,11 +68,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
         netns.id().to_string(),
         call.args.to_string(),
         prepared.pod.clone(),
-        prepared
-            .attachments
-            .iter()
-            .map(|(attachment, _)| attachment.clone())
-            .collect(),
+        prepared.attachments().cloned().collect(),
     );
     let stopwatch = context.host.stopwatch;
     let entry = stopwatch.during(Phase::Journal, || context.host.journal.begin(&header))?;
@@ -110,13 +103,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
 fn never_begun(context: &Context<'_>, header: &Header, cause: Failure) -> Failure {
     let journal = &context.host.journal;
     journal.give_back(header);
-    match journal.forget(&header.key()) {
-        Ok(()) => cause,
-        Err(cleanup) => Failure::Unwinding {
-            cause: Box::new(cause),
-            cleanup: Box::new(cleanup.into()),
-        },
-    }
+    cause.after_cleanup(journal.forget(&header.key()))
 }
 
 fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
@@ -133,31 +120,11 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
 /// event reason that Multus uses. The runtime gets the error in any case, so a failure to create
 /// the events is ignored.
 fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
-    let Some(pod) = &prepared.pod else { return };
     let missing = |problem: &&PlanError| problem.code() == code::NETWORK;
     let problems = prepared.problems.iter().filter(missing);
     let told = problems.map(|problem| Event::warning("NoNetworkFound", problem.to_string()));
-    let events: Vec<Event> = prepared.events.iter().cloned().chain(told).collect();
-    if !events.is_empty() {
-        let publication = Publication::new(pod.clone(), None, events);
-        let _ = context.host.cluster.publish(&publication, context.deadline);
-    }
-}
-
-/// Notes the warnings for the pod's owner, so that the caller sees them too.
-fn note_warnings(context: &Context<'_>, events: &[Event]) {
-    for event in events {
-        if event.kind == EventKind::Warning {
-            context.note(Note::Event(event.message.clone()));
-        }
-    }
-}
-
-/// Limits the call to the time in which it may still attach something.
-fn with_time_to_unwind<'a>(context: &Context<'a>) -> Context<'a> {
-    let left = context.deadline.saturating_duration_since(Instant::now());
-    let kept: Duration = left / KEPT_FOR_UNWINDING;
-    context.until(context.deadline - kept)
+    let events = prepared.events.iter().cloned().chain(told).collect();
+    let _ = context.tell(prepared.pod.as_ref(), events);
 }
 
 /// Detaches what an earlier ADD of the same name left behind and what a DEL could not detach.
@@ -173,15 +140,11 @@ fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         Lookup::Absent | Lookup::Quarantined { .. } => return Ok(()),
     };
     let header = &sandbox.header;
-    let there = PodNetns::open(Path::new(&header.netns));
-    let is_alive = there.is_ok_and(|netns| netns.id().to_string() == header.netns_id);
+    let is_alive = detach::recorded_netns(header, Path::new(&header.netns)).is_some();
     let is_owed = context.host.journal.owed(key).is_some()
         || sandbox.progress.iter().any(|attached| attached.detached);
     if sandbox.complete && !is_owed && header.boot == boot_id() && is_alive {
-        return Err(Failure::AlreadyAttached {
-            container: key.container.to_string(),
-            ifname: key.ifname.to_string(),
-        });
+        return Err(Failure::AlreadyAttached(key.clone()));
     }
     detach::detach(context, *sandbox, Detachment::Earlier)
 }
@@ -207,7 +170,7 @@ fn check_free(
     previous: Option<&CniResult>,
     links: &mut dyn PodLinks,
 ) -> Result<(), Failure> {
-    for (attachment, _) in &prepared.attachments {
+    for attachment in prepared.attachments() {
         let may_be_there = attachment.is_cluster && previous.is_some();
         if !may_be_there && links.link(&attachment.ifname)?.is_some() {
             return Err(attachment.interface_exists().into());

@@ -7,9 +7,8 @@ use super::devices::functions;
 use super::proof::{self, Proof};
 use super::recovery;
 use super::{Context, Failure, Note, default_route, network_status};
-use crate::cluster::{Event, Phase, Publication};
+use crate::cluster::{Event, Phase};
 use crate::cni::{CniArgs, CniResult, InterfaceName};
-use crate::delegate::Binaries;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns};
 use crate::npwg::StatusEntry;
@@ -24,17 +23,14 @@ use crate::verify::Masters;
 /// The first attachment that differs.
 pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;
-    let (container, ifname) = call.attachment()?;
-    let key = Key { container, ifname };
+    let key = context.key()?;
     let path = call.netns.as_deref().unwrap_or_else(|| Path::new(""));
     let netns = PodNetns::open(path)?;
     let _lock = context.lock(&key.container)?;
     let mut links = (context.host.links)(&netns)?;
     let sandbox = on_record(context, &key, links.as_mut())?;
     if !sandbox.complete {
-        return Err(Failure::Incomplete {
-            container: key.container.to_string(),
-        });
+        return Err(Failure::Incomplete(key.container));
     }
     let mut shown = Vec::with_capacity(sandbox.progress.len());
     let mut outvoted = Vec::new();
@@ -47,16 +43,18 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         let stopwatch = context.host.stopwatch;
         stopwatch.attachment(&attachment.label, checked.is_ok());
         let (proof, refusal) = checked?;
-        for warning in proof.warnings.iter().chain(&refusal) {
-            context.note(Note::Event(warning.message.clone()));
-        }
+        context.note_warnings(proof.warnings.iter().chain(&refusal));
         outvoted.extend(refusal);
         shown.push(proof.shown);
     }
-    for warning in functions::prove(context, sandbox.header.attachments.iter())? {
-        context.note(Note::Event(warning.message));
+    context.note_warnings(&functions::prove(
+        context,
+        sandbox.header.attachments.iter(),
+    )?);
+    // The CHECK has succeeded, so it does not fail without the events.
+    if let Err(untold) = context.tell(sandbox.header.pod.as_ref(), outvoted) {
+        context.note(Note::Tolerated(untold.into()));
     }
-    tell(context, &sandbox, outvoted);
     let addresses = context.request.config.status_addresses;
     Ok(network_status::entries(
         &sandbox, &results, &shown, addresses,
@@ -91,19 +89,8 @@ fn weigh(
     }
 }
 
-/// Publishes the events to the pod's owner. The CHECK has succeeded, so a failure to publish is
-/// only noted.
-fn tell(context: &Context<'_>, sandbox: &Sandbox, events: Vec<Event>) {
-    let Some(pod) = sandbox.header.pod.clone().filter(|_| !events.is_empty()) else {
-        return;
-    };
-    let publication = Publication::new(pod, None, events);
-    if let Err(untold) = context.host.cluster.publish(&publication, context.deadline) {
-        context.note(Note::Unpublished(untold));
-    }
-}
-
-/// Verifies one attachment and its default routes in the kernel.
+/// Verifies one attachment in the kernel, with the default routes that the pod requested (NPWG 1.3
+/// §4.1.2.1.9).
 fn prove_one(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -112,19 +99,23 @@ fn prove_one(
     links: &mut dyn PodLinks,
 ) -> Result<Proof, Failure> {
     let attachment = &sandbox.header.attachments[index];
-    let later = later(sandbox, index);
-    let prove = || {
-        proof::prove(
-            &context.request.config,
-            attachment,
-            result,
-            Masters::Among(&later),
-            links,
-            context.deadline,
-        )
-    };
+    // One of the later ones may have enslaved its interface.
+    let later = sandbox.header.attachments.iter().skip(index + 1);
+    let later: Vec<InterfaceName> = later.map(|later| later.ifname.clone()).collect();
+    let (config, masters) = (&context.request.config, Masters::Among(&later));
+    let until = context.deadline;
+    let prove = || proof::prove(config, attachment, result, masters, links, until);
     let proof = context.host.stopwatch.during(Phase::Verify, prove)?;
-    check_routes(context, sandbox, index, links)?;
+    let strictness = config.verify;
+    if attachment.default_route.is_none() || strictness == Strictness::Off {
+        return Ok(proof);
+    }
+    match default_route::prove(&sandbox.progress[index].routes, attachment, links) {
+        Err(failure @ Failure::Route { .. }) if strictness == Strictness::Warn => {
+            context.note(Note::Tolerated(failure));
+        }
+        outcome => outcome?,
+    }
     Ok(proof)
 }
 
@@ -134,13 +125,8 @@ fn on_record(
     key: &Key,
     links: &mut dyn PodLinks,
 ) -> Result<Sandbox, Failure> {
-    let not_on_record = || Failure::NotOnRecord {
-        container: key.container.to_string(),
-        ifname: key.ifname.to_string(),
-    };
-    let record_lost = || Failure::RecordLost {
-        container: key.container.to_string(),
-    };
+    let not_on_record = || Failure::NotOnRecord(key.clone());
+    let record_lost = || Failure::RecordLost(key.container.clone());
     match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => return Ok(*sandbox),
         Lookup::Absent if !context.host.journal.is_lost(key) => {}
@@ -156,41 +142,16 @@ fn on_record(
             // A runtime may send `prevResult` even after a DEL: the interface that it names must
             // exist in the pod (CNI 1.1.0 §2 CHECK).
             let answered = unrecorded.sandbox.progress.iter();
-            let mut answered = answered.filter_map(|attached| attached.result.as_ref());
-            let is_named = answered.any(|result| names(result, &key.ifname));
+            let results = answered.filter_map(|attached| attached.result.as_ref());
+            let mut interfaces = results.flat_map(|result| &result.interfaces);
+            let is_named =
+                interfaces.any(|it| it.sandbox.is_some() && it.name == key.ifname.as_str());
             if !unrecorded.is_of_multus && is_named && links.link(&key.ifname)?.is_none() {
                 return Err(not_on_record());
             }
             Ok(unrecorded.sandbox)
         }
         _ => Err(not_on_record()),
-    }
-}
-
-/// Whether a result has an interface of this name in the pod.
-fn names(result: &CniResult, ifname: &InterfaceName) -> bool {
-    let mut interfaces = result.interfaces.iter();
-    interfaces.any(|it| it.sandbox.is_some() && it.name == ifname.as_str())
-}
-
-/// Checks the default routes that the pod requested (NPWG 1.3 §4.1.2.1.9).
-fn check_routes(
-    context: &Context<'_>,
-    sandbox: &Sandbox,
-    index: usize,
-    links: &mut dyn PodLinks,
-) -> Result<(), Failure> {
-    let attachment = &sandbox.header.attachments[index];
-    let strictness = context.request.config.verify;
-    if attachment.default_route.is_none() || strictness == Strictness::Off {
-        return Ok(());
-    }
-    match default_route::prove(&sandbox.progress[index].routes, attachment, links) {
-        Err(failure @ Failure::Route { .. }) if strictness == Strictness::Warn => {
-            context.note(Note::Tolerated(failure));
-            Ok(())
-        }
-        outcome => outcome,
     }
 }
 
@@ -202,11 +163,7 @@ fn ask_delegates(
     attachment: &Attachment,
     result: Option<&CniResult>,
 ) -> Result<(), Failure> {
-    let binaries = Binaries::find(
-        &context.search_path(),
-        &attachment.config,
-        &context.host.ours,
-    );
+    let binaries = context.programs(&attachment.config);
     let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
     let container = &sandbox.header.container;
     let netns = netns_for_delegates(context, sandbox);
@@ -223,15 +180,4 @@ fn netns_for_delegates<'a>(context: &'a Context<'_>, sandbox: &'a Sandbox) -> Op
         return Some(attached);
     }
     Some(given)
-}
-
-/// The interfaces of later attachments, one of which may have enslaved this one.
-fn later(sandbox: &Sandbox, index: usize) -> Vec<InterfaceName> {
-    sandbox
-        .header
-        .attachments
-        .iter()
-        .skip(index + 1)
-        .map(|later| later.ifname.clone())
-        .collect()
 }

@@ -27,14 +27,8 @@ pub fn plan(
     ifname: &InterfaceName,
     links: &mut dyn PodLinks,
 ) -> Result<RouteChange, KernelError> {
-    let concerned = |family: Family| {
-        gateways.is_empty()
-            || gateways
-                .iter()
-                .any(|gateway| Family::of(*gateway) == family)
-    };
     let mut removed = links.default_routes()?;
-    removed.retain(|route| concerned(route.family));
+    removed.retain(|route| takes(gateways, route.family));
     let mut added = Vec::with_capacity(gateways.len());
     for family in [Family::V4, Family::V6] {
         let of_family = gateways
@@ -42,14 +36,19 @@ pub fn plan(
             .filter(|gateway| Family::of(**gateway) == family);
         let several = of_family.clone().count() > 1;
         for (metric, gateway) in (FIRST_METRIC..).zip(of_family) {
-            added.push(DefaultRoute::via(
-                *gateway,
-                ifname.as_str(),
-                several.then_some(metric),
-            ));
+            let metric = several.then_some(metric);
+            added.push(DefaultRoute::via(*gateway, ifname.as_str(), metric));
         }
     }
     Ok(RouteChange { removed, added })
+}
+
+/// Whether `gateways` take over the default routes of a family; an empty list clears both.
+fn takes(gateways: &[IpAddr], family: Family) -> bool {
+    gateways.is_empty()
+        || gateways
+            .iter()
+            .any(|gateway| Family::of(*gateway) == family)
 }
 
 /// Applies the change.
@@ -65,13 +64,9 @@ pub fn apply(
         links.remove_default_route(route)?;
     }
     for route in &change.added {
-        links
-            .add_default_route(route)
-            .map_err(|cause| Failure::Gateway {
-                place: attachment.place(),
-                route: route.to_string(),
-                cause: Box::new(cause),
-            })?;
+        links.add_default_route(route).map_err(|cause| {
+            Failure::Gateway(attachment.place(), route.to_string(), Box::new(cause))
+        })?;
     }
     Ok(())
 }
@@ -96,12 +91,8 @@ pub fn prove(
         return Err(finding(gone, "was requested and is missing"));
     }
     let replaced = |route: &&DefaultRoute| !change.added.iter().any(|added| same(added, route));
-    match change
-        .removed
-        .iter()
-        .filter(replaced)
-        .find(|it| is_there(it))
-    {
+    let mut removed = change.removed.iter().filter(replaced);
+    match removed.find(|route| is_there(route)) {
         Some(back) => Err(finding(back, "was removed and is back")),
         None => Ok(()),
     }
@@ -115,19 +106,14 @@ fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
             .collect()
     };
     wanted.family == found.family
-        && wanted
-            .metric
-            .is_none_or(|metric| found.metric == Some(metric))
+        && (wanted.metric.is_none() || wanted.metric == found.metric)
         && way(wanted) == way(found)
 }
 
 /// Undoes the change as far as its interfaces still exist: the kernel removed the routes of missing
 /// interfaces.
 pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) {
-    let Ok(mut links) = PodNetns::open(netns)
-        .map_err(drop)
-        .and_then(|netns| open(&netns).map_err(drop))
-    else {
+    let Some(mut links) = PodNetns::open(netns).ok().and_then(|it| open(&it).ok()) else {
         return;
     };
     for route in &change.added {
@@ -141,26 +127,14 @@ pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) {
 /// The results of all attachments, without the default routes that another attachment took over:
 /// "the default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9).
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
-    let mut results: Vec<Option<CniResult>> = sandbox
-        .progress
-        .iter()
-        .map(|attached| attached.result.clone())
-        .collect();
-    let taker = sandbox
-        .header
-        .attachments
-        .iter()
-        .position(|attachment| attachment.default_route.is_some());
-    let Some(taker) = taker else { return results };
-    let Some(gateways) = &sandbox.header.attachments[taker].default_route else {
+    let results = sandbox.progress.iter().map(|it| it.result.clone());
+    let mut results: Vec<Option<CniResult>> = results.collect();
+    let mut attachments = sandbox.header.attachments.iter().enumerate();
+    let taker = attachments.find_map(|(index, it)| Some((index, it.default_route.as_ref()?)));
+    let Some((taker, gateways)) = taker else {
         return results;
     };
-    let taken = |address: IpAddr| {
-        gateways.is_empty()
-            || gateways
-                .iter()
-                .any(|gateway| Family::of(*gateway) == Family::of(address))
-    };
+    let taken = |address: IpAddr| takes(gateways, Family::of(address));
     for (index, result) in results.iter_mut().enumerate() {
         let Some(result) = result else { continue };
         result
@@ -184,11 +158,9 @@ pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
         let (Some(gateways), Some(result)) = (&attachment.default_route, result) else {
             continue;
         };
-        let family = |address| gateways.iter().filter(move |it| it.is_ipv4() == address);
         for ip in &mut result.ips {
-            let mut own = family(ip.address.addr().is_ipv4()).peekable();
-            if gateways.is_empty() || own.peek().is_some() {
-                ip.gateway = own.find(|it| ip.address.contains(*it)).copied();
+            if takes(gateways, Family::of(ip.address.addr())) {
+                ip.gateway = gateways.iter().find(|it| ip.address.contains(*it)).copied();
             }
         }
         let added = attached.routes.added.iter();

@@ -1,7 +1,5 @@
 //! DEL: detach what is on record, using only the record.
 
-use std::time::Instant;
-
 use super::detach::{self, Detachment};
 use super::recovery::retire::has_netns;
 use super::{Context, Failure, Note, readiness_indicator, recovery};
@@ -17,8 +15,7 @@ const KEPT_FOR_DETACHING: u32 = 2;
 /// # Errors
 /// [`Failure::Owed`] (code 106) if something is still attached; it stays on record.
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
-    let (container, ifname) = context.request.call.attachment()?;
-    let key = Key { container, ifname };
+    let key = context.key()?;
     let outcome = locked(context, &key);
     recovery::begin_retry(context, Some(&key));
     outcome
@@ -40,15 +37,13 @@ fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
 
 fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let _lock = context.lock(&key.container)?;
-    match context.host.journal.find(key)? {
+    let journal = &context.host.journal;
+    match journal.find(key)? {
         Lookup::Found(sandbox) => recorded(context, key, *sandbox),
-        Lookup::Absent => {
-            let lost = context.host.journal.is_lost(key);
-            without_record(context, key, lost)
-        }
+        Lookup::Absent => without_record(context, key, journal.is_lost(key)),
         Lookup::CutOff => {
             without_record(context, key, true)?;
-            Ok(context.host.journal.forget(key)?)
+            Ok(journal.forget(key)?)
         }
         Lookup::Quarantined { file, cause } => {
             context.note(Note::DelOfDamagedRecord {
@@ -67,10 +62,7 @@ fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Fa
     if has_netns(&sandbox.header) {
         refuse_own_netns(context)?;
     }
-    let file = context.request.config.readiness_indicator.as_deref();
-    let left = context.deadline.saturating_duration_since(Instant::now());
-    let until = context.deadline - left / KEPT_FOR_DETACHING;
-    if let Err(failure) = readiness_indicator::wait(file, until) {
+    if let Err(failure) = readiness_indicator::wait(&context.sparing(KEPT_FOR_DETACHING)) {
         let owed = Failure::Owed(vec![failure]);
         return Err(detach::owe(context, key, owed));
     }

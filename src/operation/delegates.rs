@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Context, Failure, Note};
 use crate::cni::{CniArgs, CniResult, ContainerId};
-use crate::delegate::{Binaries, Chain, Parameters, Ran, Time};
+use crate::delegate::{Binaries, Chain, DelegateError, Parameters, Ran, Time};
 use crate::journal::Attached;
 use crate::plan::Attachment;
 
@@ -29,17 +29,14 @@ impl<'a> Delegates<'a> {
         netns: Option<&'a Path>,
         runtime: &CniArgs,
     ) -> Result<Delegates<'a>, Failure> {
-        let args = attachment.args(runtime).map_err(Failure::Args)?;
-        let netns = netns.and_then(Path::to_str);
-        let cni_path = context.cni_path();
         Ok(Delegates {
             context,
             attachment,
             binaries,
             container,
-            netns,
-            args,
-            cni_path,
+            netns: netns.and_then(Path::to_str),
+            args: attachment.args(runtime).map_err(Failure::Args)?,
+            cni_path: context.cni_path(),
         })
     }
 
@@ -54,31 +51,23 @@ impl<'a> Delegates<'a> {
     /// reach; their failures do not fail the DEL.
     pub(super) fn del(&self, progress: &Attached) -> Result<(), Failure> {
         let result = progress.result.as_ref();
-        let deleted = self
-            .chain()
-            .del(self.context.host.exec, &self.parameters(), result);
+        let exec = self.context.host.exec;
+        let deleted = self.chain().del(exec, &self.parameters(), result);
         let deleted = match progress.failed_at {
             Some(place) => deleted.or_else(|errors| errors.up_to(place)),
             None => deleted,
         };
-        deleted.map_err(|errors| Failure::Delegates {
-            place: self.attachment.place(),
-            causes: errors,
-        })
+        deleted.map_err(|errors| Failure::Delegates(self.attachment.place(), errors))
     }
 
     /// CHECK of the whole chain. A plugin without CHECK is no failure, but is noted.
     pub(super) fn check(&self, result: Option<&CniResult>) -> Result<(), Failure> {
-        match self
-            .chain()
-            .check(self.context.host.exec, &self.parameters(), result)
-        {
+        let exec = self.context.host.exec;
+        match self.chain().check(exec, &self.parameters(), result) {
             Ok(Ran::All | Ran::None) => Ok(()),
             Err(error) if has_no_check(&error.cause) => {
-                self.context.note(Note::NoCheck {
-                    place: self.attachment.place(),
-                    answer: Box::new(error),
-                });
+                let place = self.attachment.place();
+                self.context.note(Note::NoCheck(place, Box::new(error)));
                 Ok(())
             }
             Err(error) => Err(Failure::delegate(self.attachment, error)),
@@ -112,17 +101,15 @@ impl<'a> Delegates<'a> {
 }
 
 /// Whether a plugin rejects CHECK in words instead of not declaring it, as whereabouts does.
-fn has_no_check(cause: &crate::delegate::DelegateError) -> bool {
-    let Some(error) = cause.delegate_error() else {
-        return false;
-    };
-    let text = format!("{} {}", error.msg, error.details).to_ascii_lowercase();
-    [
+fn has_no_check(cause: &DelegateError) -> bool {
+    const WORDS: [&str; 4] = [
         "not implemented",
         "not supported",
         "unimplemented",
         "unknown cni_command",
-    ]
-    .iter()
-    .any(|words| text.contains(words))
+    ];
+    cause.delegate_error().is_some_and(|error| {
+        let text = format!("{} {}", error.msg, error.details).to_ascii_lowercase();
+        WORDS.iter().any(|words| text.contains(words))
+    })
 }

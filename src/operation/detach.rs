@@ -1,15 +1,13 @@
 //! Detaches attachments: for DEL, for a failed ADD, for owed detachments and for GC.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use super::delegates::Delegates;
 use super::devices::{hardware::Hardware, restore};
 use super::{Context, Failure, default_route, recovery};
 use crate::cluster::identity::is_of_static_form;
 use crate::cni::CniArgs;
-use crate::delegate::Binaries;
-use crate::journal::{Attached, Key, Sandbox, Step};
+use crate::journal::{Attached, Header, Key, RouteChange, Sandbox, Step};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
 
@@ -74,13 +72,8 @@ fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
 /// fails.
 pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
     context.host.stopwatch.wrote(key);
-    match context.host.journal.owe(key, &owed.to_string()) {
-        Ok(_) => owed,
-        Err(journal) => Failure::Unwinding {
-            cause: Box::new(owed),
-            cleanup: Box::new(journal.into()),
-        },
-    }
+    let recorded = context.host.journal.owe(key, &owed.to_string());
+    owed.after_cleanup(recorded.map(drop))
 }
 
 /// Detaches what it can, last attachment first, without writing to the record. Returns the indices
@@ -95,8 +88,12 @@ pub(super) fn attempt(
     let mut debts = Vec::new();
     let to_detach = sandbox.to_detach();
     for (place, index) in to_detach.iter().copied().enumerate() {
-        let waiting = to_detach.len() - place - 1;
-        let own = with_time_for_others(context, waiting);
+        // A plugin that hangs must not keep the others attached, now and on each retry (NPWG 1.3
+        // §7.2).
+        let own = match to_detach.len() - place - 1 {
+            0 => context.until(context.deadline),
+            _ => context.sparing(2),
+        };
         let attachment = &sandbox.header.attachments[index];
         let progress = &sandbox.progress[index];
         let netns = netns.as_deref();
@@ -118,33 +115,27 @@ pub(super) fn attempt(
     (detached, debts)
 }
 
-/// Limits one attachment to half of the remaining time while others wait: a plugin that hangs must
-/// not keep the others attached, now and on each retry (NPWG 1.3 §7.2).
-fn with_time_for_others<'a>(context: &Context<'a>, waiting: usize) -> Context<'a> {
-    let left = context.deadline.saturating_duration_since(Instant::now());
-    let kept = if waiting > 0 {
-        left / 2
-    } else {
-        Duration::ZERO
-    };
-    context.until(context.deadline - kept)
-}
-
 /// The network namespace to pass to delegates: on a DEL of the runtime the one that it names,
 /// otherwise the one on record, if the path still leads to it. A runtime may name none while the
 /// pod still exists (CNI 1.1.0 §2 DEL). A path that now leads to another namespace may be that of
 /// another pod.
 fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<PathBuf> {
-    let id = |path: &Path| PodNetns::open(path).map(|netns| netns.id().to_string());
-    let recorded = &sandbox.header.netns_id;
+    let header = &sandbox.header;
     if why == Detachment::Runtime
         && let Some(given) = context.request.call.netns.clone()
-        && (recorded.is_empty() || id(&given).is_ok_and(|id| id == *recorded))
+        && (header.netns_id.is_empty() || recorded_netns(header, &given).is_some())
     {
         return Some(given);
     }
-    let path = PathBuf::from(&sandbox.header.netns);
-    id(&path).is_ok_and(|id| id == *recorded).then_some(path)
+    let path = PathBuf::from(&header.netns);
+    recorded_netns(header, &path).map(|_| path)
+}
+
+/// Opens the network namespace at `path` if it is the one on record. A record without an identity
+/// matches none.
+pub(super) fn recorded_netns(header: &Header, path: &Path) -> Option<PodNetns> {
+    let netns = PodNetns::open(path).ok()?;
+    (netns.id().to_string() == header.netns_id).then_some(netns)
 }
 
 /// Detaches `attachment`, which is an attachment of `sandbox` or the current form of one.
@@ -156,15 +147,11 @@ pub(super) fn detach_one(
     netns: Option<&Path>,
 ) -> Result<(), Failure> {
     let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
-    let binaries = Binaries::find(
-        &context.search_path(),
-        &attachment.config,
-        &context.host.ours,
-    );
+    let binaries = context.programs(&attachment.config);
     let container = &sandbox.header.container;
     let outcome =
         Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.del(progress);
-    if progress.routes != crate::journal::RouteChange::default()
+    if progress.routes != RouteChange::default()
         && let Some(netns) = netns
     {
         default_route::undo(&progress.routes, netns, context.host.links);

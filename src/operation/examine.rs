@@ -1,7 +1,7 @@
 //! Examines networks without a pod: what is wrong with their configurations and programs.
 
-use super::{Context, Failure, inquiry, networks};
-use crate::cluster::{Catalog, Network, NetworkError, Question, administrators_definitions};
+use super::{Context, Failure, networks};
+use crate::cluster::{Catalog, Network, NetworkError};
 use crate::npwg::ObjectRef;
 use crate::plan;
 use crate::verify::IntendedFunction;
@@ -32,67 +32,32 @@ pub fn every_network(
     context: &Context<'_>,
     definitions: &[ObjectRef],
 ) -> Result<Vec<Examined>, Failure> {
-    let mut examined = administrators(context)?;
+    let answer = networks::answer(context, context.deadline)?;
+    let (cluster, others) = networks::named(context, &answer);
+    let named = std::iter::once(cluster).chain(others);
+    let mut examined: Vec<Examined> = named
+        .map(|named| examine(context, named.label, true, named.found))
+        .collect();
     for some in definitions.chunks(AT_ONCE) {
-        let answer = context
-            .host
-            .cluster
-            .ask(&question(context, some.to_vec()), context.deadline)?;
+        let question = networks::definitions(context, some.to_vec());
+        let answer = context.host.cluster.ask(&question, context.deadline)?;
         let catalog = Catalog::build(&context.request.config, &answer);
         for object in some {
             let found = catalog.selected(object).cloned();
-            examined.push(examine(context, &object.to_string(), false, found));
+            examined.push(examine(context, object.to_string(), false, found));
         }
     }
     Ok(examined)
 }
 
-/// The networks that the node configuration names. Asks the cluster only if it has to.
-fn administrators(context: &Context<'_>) -> Result<Vec<Examined>, Failure> {
-    let config = &context.request.config;
-    let named = administrators_definitions(config);
-    let answer =
-        if inquiry::is_on_disk(&config.cluster_network) && config.default_networks.is_empty() {
-            crate::cluster::Answer::default()
-        } else {
-            context
-                .host
-                .cluster
-                .ask(&question(context, named), context.deadline)?
-        };
-    let catalog = Catalog::build(config, &answer);
-    let label = config.cluster_network.label();
-    let mut examined = vec![examine(context, label, true, catalog.cluster)];
-    for network in catalog.further {
-        examined.push(examine(context, &network.place(), true, Ok(network)));
-    }
-    for (name, found) in catalog.defaults {
-        examined.push(examine(context, &name, true, found));
-    }
-    if let Some(found) = catalog.auxiliary {
-        examined.push(examine(context, "auxiliaryCNIChainName", true, found));
-    }
-    Ok(examined)
-}
-
-fn question(context: &Context<'_>, networks: Vec<ObjectRef>) -> Question {
-    let config = &context.request.config;
-    Question {
-        networks,
-        multus_namespace: config.multus_namespace.clone(),
-        dialect: config.dialect,
-        ..Question::default()
-    }
-}
-
 fn examine(
     context: &Context<'_>,
-    label: &str,
+    label: String,
     is_administrators: bool,
     found: Result<Network, NetworkError>,
 ) -> Examined {
     let mut examined = Examined {
-        label: label.to_owned(),
+        label,
         is_administrators,
         resource: None,
         types: Vec::new(),
@@ -115,12 +80,11 @@ fn examine(
                 let types = std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type());
                 examined.types.extend(types.map(ToString::to_string));
             }
-            let missing = networks::missing_programs(context, &config);
-            examined.problems = missing.iter().map(ToString::to_string).collect();
+            let (_, missing) = networks::programs(context, &context.search_path(), &config);
+            let missing = missing.iter().map(ToString::to_string);
             let misread = IntendedFunction::check(&config).err();
-            examined
-                .problems
-                .extend(misread.map(|error| error.to_string()));
+            let misread = misread.map(|error| error.to_string());
+            examined.problems = missing.chain(misread).collect();
         }
         Err(cause) => examined.problems.push(cause),
     }

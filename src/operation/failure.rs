@@ -2,15 +2,17 @@
 
 mod answer;
 
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 
 use super::devices::{InfoFileError, RestoreError};
 use crate::cluster::ClusterError;
-use crate::cni;
+use crate::cni::{self, ContainerId};
 use crate::delegate::{ChainError, ChainErrors, DepthError};
-use crate::journal::{JournalError, LockError};
+use crate::journal::{JournalError, Key, LockError};
 use crate::kernel::{KernelError, NetnsError};
+use crate::npwg::ObjectRefError;
 use crate::plan::{Attachment, NetworkPlace, PlanError};
 use crate::request::{EnvironmentError, RequestError};
 use crate::verify::Finding;
@@ -29,7 +31,7 @@ pub enum Failure {
     Request(#[from] RequestError),
     /// CNI_ARGS name a pod that cannot exist.
     #[error("CNI_ARGS: pod {0}")]
-    PodName(#[source] crate::npwg::ObjectRefError),
+    PodName(#[source] ObjectRefError),
     /// `runtimeConfig` is wrong.
     #[error("runtimeConfig: {0}; the runtime must hand over an object")]
     RuntimeConfig(#[source] cni::JsonError),
@@ -78,85 +80,43 @@ pub enum Failure {
     JournalStep(#[source] io::Error),
     /// The same sandbox is attached already.
     #[error(
-        "container {container}, interface {ifname} is attached already; the runtime must send DEL first"
+        "container {}, interface {} is attached already; the runtime must send DEL first",
+        .0.container, .0.ifname
     )]
-    AlreadyAttached {
-        /// Its container ID.
-        container: String,
-        /// Its interface.
-        ifname: String,
-    },
+    AlreadyAttached(Key),
     /// CHECK of a container that was never attached here.
-    #[error("container {container}, interface {ifname} is not on record; ADD it first")]
-    NotOnRecord {
-        /// Its container ID.
-        container: String,
-        /// Its interface.
-        ifname: String,
-    },
+    #[error("container {}, interface {} is not on record; ADD it first", .0.container, .0.ifname)]
+    NotOnRecord(Key),
     /// CHECK of a container whose record was damaged.
     #[error(
-        "container {container}: its record was damaged, so what is attached is unknown; \
+        "container {0}: its record was damaged, so what is attached is unknown; \
          delete the pod, whose DEL detaches what it can find"
     )]
-    RecordLost {
-        /// Its container ID.
-        container: String,
-    },
+    RecordLost(ContainerId),
     /// CHECK of a container whose ADD was interrupted.
-    #[error("container {container}: its ADD was interrupted; DEL it and ADD it again")]
-    Incomplete {
-        /// Its container ID.
-        container: String,
-    },
-    /// A plugin failed.
-    #[error("{place}: {cause}")]
-    Delegate {
-        /// The network.
-        place: NetworkPlace,
-        /// The error of the plugin.
-        cause: Box<ChainError>,
-    },
+    #[error("container {0}: its ADD was interrupted; DEL it and ADD it again")]
+    Incomplete(ContainerId),
+    /// A plugin of a network failed.
+    #[error("{0}: {1}")]
+    Delegate(NetworkPlace, Box<ChainError>),
     /// Plugins failed to detach their network.
-    #[error("{place}: {causes}")]
-    Delegates {
-        /// The network.
-        place: NetworkPlace,
-        /// The errors of the plugins.
-        causes: ChainErrors,
-    },
+    #[error("{0}: {1}")]
+    Delegates(NetworkPlace, ChainErrors),
     /// The arguments that the pod requests cannot be written as CNI_ARGS.
     #[error(transparent)]
-    Args(crate::cni::ArgsError),
+    Args(cni::ArgsError),
     /// The result cannot be expressed in the CNI version of the runtime.
     #[error("result of the cluster network: {0} in the node configuration")]
-    Result(#[from] crate::cni::ResultError),
-    /// The kernel does not show what was requested or reported.
-    #[error("{place}: {}", lines(findings))]
-    Verification {
-        /// The network.
-        place: NetworkPlace,
-        /// The differences.
-        findings: Vec<Finding>,
-    },
-    /// The device-info of a device cannot be published.
-    #[error("{place}: {cause}")]
-    DeviceInfo {
-        /// The network.
-        place: NetworkPlace,
-        /// The reason, with the remedy.
-        #[source]
-        cause: Box<InfoFileError>,
-    },
-    /// The device-info file cannot be written or removed.
-    #[error("{place}: {cause}")]
-    DeviceFile {
-        /// The network.
-        place: NetworkPlace,
-        /// The reason, with the remedy.
-        #[source]
-        cause: Box<device_info::StoreError>,
-    },
+    Result(#[from] cni::ResultError),
+    /// The kernel does not show what a network requested or reported.
+    #[error("{0}: {findings}", findings = joined(.1, ", "))]
+    Verification(NetworkPlace, Vec<Finding>),
+    /// The device-info of a network's device cannot be published.
+    #[error("{0}: {1}")]
+    DeviceInfo(NetworkPlace, #[source] InfoFileError),
+    /// The device-info file of a network cannot be written or removed.
+    #[error("{0}: {1}")]
+    DeviceFile(NetworkPlace, #[source] Box<device_info::StoreError>),
     /// A device could not be restored.
     #[error("{device}: {what} could not be restored: {cause}")]
     Restoring {
@@ -168,19 +128,9 @@ pub enum Failure {
         #[source]
         cause: RestoreError,
     },
-    /// The kernel refused a gateway.
-    #[error(
-        "{place}: default-route {route}: {cause}; name a gateway within reach of the interface"
-    )]
-    Gateway {
-        /// The network.
-        place: NetworkPlace,
-        /// The route.
-        route: String,
-        /// The kernel's reason.
-        #[source]
-        cause: Box<KernelError>,
-    },
+    /// The kernel refused the gateway of this route.
+    #[error("{0}: default-route {1}: {2}; name a gateway within reach of the interface")]
+    Gateway(NetworkPlace, String, #[source] Box<KernelError>),
     /// A default route is not as the attachment set it.
     #[error(
         "{place}: default-route {route} {problem}; find out who changed it, or recreate the pod"
@@ -203,10 +153,10 @@ pub enum Failure {
     #[error("{0}")]
     NotAvailable(Box<Failure>),
     /// Several independent steps failed; all were tried.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; also "))]
+    #[error("{}", joined(.0, "; also "))]
     Several(Vec<Failure>),
     /// Something is still attached.
-    #[error("{}", teardown(&.0.iter().map(ToString::to_string).collect::<Vec<_>>()))]
+    #[error("{}", teardown(.0))]
     Owed(Vec<Failure>),
     /// A failure whose clean-up failed too.
     #[error("{cause} (and then: {})", after(.cause, .cleanup))]
@@ -227,9 +177,17 @@ impl From<EnvironmentError> for Failure {
 impl Failure {
     /// The failure of a plugin of `attachment`.
     pub fn delegate(attachment: &Attachment, cause: ChainError) -> Failure {
-        Failure::Delegate {
-            place: attachment.place(),
-            cause: Box::new(cause),
+        Failure::Delegate(attachment.place(), Box::new(cause))
+    }
+
+    /// This failure, with that of the clean-up after it if the clean-up failed too.
+    pub(super) fn after_cleanup(self, cleanup: Result<(), impl Into<Failure>>) -> Failure {
+        match cleanup {
+            Ok(()) => self,
+            Err(cleanup) => Failure::Unwinding {
+                cause: Box::new(self),
+                cleanup: Box::new(cleanup.into()),
+            },
         }
     }
 
@@ -250,7 +208,7 @@ impl Failure {
 /// ADD also refuses it on DEL; its answer is not repeated.
 fn after(first: &Failure, cleanup: &Failure) -> String {
     match (first, cleanup) {
-        (Failure::Delegate { cause, .. }, Failure::Owed(debts)) => {
+        (Failure::Delegate(_, cause), Failure::Owed(debts)) => {
             let debts = debts.iter().map(|debt| debt.beside(cause));
             teardown(&debts.collect::<Vec<_>>())
         }
@@ -261,7 +219,7 @@ fn after(first: &Failure, cleanup: &Failure) -> String {
 impl Failure {
     /// The failure in words for people who have just read `first`.
     fn beside(&self, first: &ChainError) -> String {
-        let Failure::Delegates { place, causes } = self else {
+        let Failure::Delegates(place, causes) = self else {
             return self.to_string();
         };
         let answer = first.cause.delegate_error();
@@ -277,16 +235,13 @@ impl Failure {
     }
 }
 
-fn teardown(debts: &[String]) -> String {
-    format!("teardown incomplete, still owed: {}", debts.join(", "))
+fn teardown(debts: &[impl Display]) -> String {
+    format!("teardown incomplete, still owed: {}", joined(debts, ", "))
 }
 
-fn lines(findings: &[Finding]) -> String {
-    findings
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+fn joined(all: &[impl Display], separator: &str) -> String {
+    let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+    all.join(separator)
 }
 
 #[cfg(test)]
@@ -308,15 +263,12 @@ mod tests {
     fn rolled_back(on_del: &str) -> String {
         let network = Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"macvlan"}"#);
         let debts = ChainErrors::of([refused(Verb::Del, on_del)].into_iter());
-        let cleanup = Failure::Owed(vec![Failure::Delegates {
-            place: network.place(),
-            causes: debts.unwrap_err(),
-        }]);
-        let failure = Failure::Unwinding {
-            cause: Box::new(Failure::delegate(&network, refused(Verb::Add, "bad mode"))),
-            cleanup: Box::new(cleanup),
-        };
-        failure.to_string()
+        let cleanup = Failure::Owed(vec![Failure::Delegates(
+            network.place(),
+            debts.unwrap_err(),
+        )]);
+        let failure = Failure::delegate(&network, refused(Verb::Add, "bad mode"));
+        failure.after_cleanup(Err(cleanup)).to_string()
     }
 
     #[test]

@@ -15,9 +15,9 @@ use attached::LiveAttachments;
 use networks::Networks;
 
 use super::detach::{self, Detachment};
-use super::networks::KnownNetwork;
 use super::{Context, Failure, Note};
-use crate::cni::{InterfaceName, ValidAttachment};
+use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
+use crate::delegate::Ran;
 use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
 
 /// How long to wait for another process that works on a sandbox.
@@ -47,106 +47,137 @@ pub struct Collected {
 /// All failures, after everything was tried.
 pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let named = ValidAttachment::read_list(&context.request.stdin);
-    let mut collected = Collected::default();
     let Some(named) = named.map_err(Failure::ValidAttachments)? else {
         context.note(Note::NoValidAttachments);
-        return Ok(collected);
+        return Ok(Collected::default());
     };
-    let valid: HashSet<&ValidAttachment> = named.iter().collect();
-    let mut failures = Vec::new();
-    let mut attached = LiveAttachments::default();
-    let mut networks = Networks::default();
-    // GC asks the cluster later, so that a missing answer does not delay detaching.
-    let until = context.deadline - left(context) / KEPT;
-    let collecting = context.until(until);
-    let keys = keys(context)?;
-    let mut waiting = keys.iter().filter(|key| !is_named(&valid, key)).count();
-    for key in keys {
-        // Reads one record at a time, since a record holds the configurations of its networks.
-        let Some(sandbox) = on_record(context, &key)? else {
-            continue;
-        };
-        networks.add_recorded(&sandbox);
-        if is_named(&valid, &key) {
-            attached.keep(&sandbox);
-            continue;
-        }
-        waiting -= 1;
-        match collect(&collecting, &key, &sandbox, waiting > 0) {
-            Ok(Fate::Detached) => collected.sandboxes.push(key),
-            Ok(Fate::Gone) => {}
-            Ok(Fate::Alive) => attached.keep(&sandbox),
-            Ok(Fate::NoTime) => {
-                // The plugins of its networks must not free what it still has.
-                attached.keep(&sandbox);
-                collected.left += 1;
-            }
-            Err(failure) => {
-                if matches!(failure, Failure::Lock(LockError::Busy { .. })) {
-                    // Another process works on it, so it is alive.
-                    attached.keep(&sandbox);
-                }
-                failures.push(failure);
-            }
-        }
-    }
-    if collected.left > 0 {
-        context.note(Note::GcOutOfTime {
-            left: collected.left,
-        });
-    }
-    tell_networks(
+    let mut gc = Gc {
         context,
-        &named,
-        networks,
-        attached,
-        &mut collected,
-        &mut failures,
-    );
-    Failure::of(failures)?;
-    Ok(collected)
+        collected: Collected::default(),
+        failures: Vec::new(),
+        attached: LiveAttachments::default(),
+        networks: Networks::default(),
+    };
+    gc.detach_all_but(&named)?;
+    if gc.collected.left > 0 {
+        context.note(Note::GcOutOfTime(gc.collected.left));
+    }
+    gc.tell_networks(&named);
+    Failure::of(gc.failures)?;
+    Ok(gc.collected)
 }
 
-/// Runs the GC of every network, unless a live container is unknown.
-fn tell_networks(
-    context: &Context<'_>,
-    named: &[ValidAttachment],
-    mut networks: Networks,
-    mut attached: LiveAttachments,
-    collected: &mut Collected,
-    failures: &mut Vec<Failure>,
-) {
-    let cache = MultusCache::new(&context.request.config.cni_dir);
-    context.host.journal.prune_adopted(&cache);
-    let first = InterfaceName::first();
-    attached.keep_cached(&cache, &context.host.journal, &first);
-    match attached.unknown(named) {
-        Some(unknown) => context.note(Note::UnrecordedContainer(unknown.clone())),
-        None => {
-            networks.add_administrators(context, Instant::now() + left(context) / ASKING, failures);
-            networks.note_left_out(context);
-            forward(context, &networks.known, &attached, collected, failures);
+/// A GC in progress.
+struct Gc<'a> {
+    context: &'a Context<'a>,
+    collected: Collected,
+    failures: Vec<Failure>,
+    /// What is still attached.
+    attached: LiveAttachments,
+    networks: Networks,
+}
+
+impl Gc<'_> {
+    /// Detaches the sandboxes on record that are not `named`.
+    fn detach_all_but(&mut self, named: &[ValidAttachment]) -> Result<(), Failure> {
+        let named = named.iter().map(|it| (&it.container_id, &it.ifname));
+        let named: HashSet<(&ContainerId, &InterfaceName)> = named.collect();
+        let is_named = |key: &Key| named.contains(&(&key.container, &key.ifname));
+        // GC asks the cluster later, so that a missing answer does not delay detaching.
+        let context = self.context.sparing(KEPT);
+        let (keys, damaged) = context.host.journal.keys_and_damaged()?;
+        for line in damaged {
+            context.note(Note::DamagedRecord(line));
+        }
+        let mut waiting = keys.iter().filter(|key| !is_named(key)).count();
+        for key in keys {
+            // Reads one record at a time, since a record holds the configurations of its networks.
+            let Some(sandbox) = on_record(&context, &key)? else {
+                continue;
+            };
+            self.networks.add_recorded(&sandbox);
+            if is_named(&key) {
+                self.attached.keep(&sandbox);
+                continue;
+            }
+            waiting -= 1;
+            if let Err(failure) = self.collect(&context, key, &sandbox, waiting > 0) {
+                self.failures.push(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Detaches one sandbox, which was `seen` before and which the runtime does not list. Takes at
+    /// most half of the remaining time if others wait.
+    fn collect(
+        &mut self,
+        context: &Context<'_>,
+        key: Key,
+        seen: &Sandbox,
+        others_wait: bool,
+    ) -> Result<(), Failure> {
+        if context.left() < LEAST {
+            // Without an attempt it is not owed. The plugins of its networks must not free what it
+            // still has.
+            self.attached.keep(seen);
+            self.collected.left += 1;
+            return Ok(());
+        }
+        let until = context.deadline.min(Instant::now() + BUSY);
+        let lock = Lock::take(&context.host.lock_dir, &key.container, until);
+        if let Err(LockError::Busy { .. }) = lock {
+            // Another process works on it, so it is alive.
+            self.attached.keep(seen);
+        }
+        let _lock = lock?;
+        let Lookup::Found(sandbox) = context.host.journal.find(&key)? else {
+            // Another call detached it.
+            return Ok(());
+        };
+        if sandbox.complete && !seen.complete {
+            // Its ADD has completed in the meantime; the runtime could not list it yet.
+            self.attached.keep(seen);
+            return Ok(());
+        }
+        let own = match others_wait {
+            true => context.sparing(2),
+            false => context.until(context.deadline),
+        };
+        detach::detach(&own, *sandbox, Detachment::Earlier)?;
+        self.collected.sandboxes.push(key);
+        Ok(())
+    }
+
+    /// Runs the GC of every network with its remaining attachments, each within its share of the
+    /// time, unless a live container is unknown.
+    fn tell_networks(&mut self, named: &[ValidAttachment]) {
+        let context = self.context;
+        let cache = MultusCache::new(&context.request.config.cni_dir);
+        context.host.journal.prune_adopted(&cache);
+        self.attached.keep_cached(&cache, &context.host.journal);
+        if let Some(unknown) = self.attached.unknown(named) {
+            context.note(Note::UnrecordedContainer(unknown.clone()));
+            return;
+        }
+        let until = Instant::now() + context.left() / ASKING;
+        let networks = &mut self.networks;
+        networks.add_administrators(context, until, &mut self.failures);
+        networks.note_left_out(context);
+        for (index, network) in networks.known.iter().enumerate() {
+            let left = u32::try_from(networks.known.len() - index).unwrap_or(u32::MAX);
+            let until = Instant::now() + context.left() / left;
+            let valid = self.attached.to(&network.name);
+            match network.gc(context, &valid, until) {
+                Ok(Ran::All) => {
+                    let told = (network.label.clone(), valid.len());
+                    self.collected.networks.push(told);
+                }
+                Ok(Ran::None) => {}
+                Err(failure) => self.failures.push(failure),
+            }
         }
     }
-}
-
-/// The remaining time.
-fn left(context: &Context<'_>) -> Duration {
-    context.deadline.saturating_duration_since(Instant::now())
-}
-
-fn is_named(named: &HashSet<&ValidAttachment>, key: &Key) -> bool {
-    named.contains(&ValidAttachment {
-        container_id: key.container.clone(),
-        ifname: key.ifname.clone(),
-    })
-}
-
-fn keys(context: &Context<'_>) -> Result<Vec<Key>, Failure> {
-    let (keys, damaged) = context.host.journal.keys_and_damaged()?;
-    let damaged = damaged.into_iter();
-    damaged.for_each(|line| context.note(Note::DamagedRecord(line)));
-    Ok(keys)
 }
 
 fn on_record(context: &Context<'_>, key: &Key) -> Result<Option<Box<Sandbox>>, Failure> {
@@ -159,66 +190,4 @@ fn on_record(context: &Context<'_>, key: &Key) -> Result<Option<Box<Sandbox>>, F
             None
         }
     })
-}
-
-/// The outcome for a sandbox that the runtime does not list.
-enum Fate {
-    Detached,
-    /// Another call detached it.
-    Gone,
-    /// Its ADD has completed in the meantime; the runtime could not list it yet.
-    Alive,
-    /// Not tried: otherwise it would be owed without an attempt.
-    NoTime,
-}
-
-/// Detaches one sandbox, which was `seen` before. Takes at most half of the remaining time if
-/// others wait.
-fn collect(
-    context: &Context<'_>,
-    key: &Key,
-    seen: &Sandbox,
-    others_wait: bool,
-) -> Result<Fate, Failure> {
-    let left = left(context);
-    if left < LEAST {
-        return Ok(Fate::NoTime);
-    }
-    let until = context.deadline.min(Instant::now() + BUSY);
-    let _lock = Lock::take(&context.host.lock_dir, &key.container, until)?;
-    match context.host.journal.find(key)? {
-        Lookup::Found(sandbox) if sandbox.complete && !seen.complete => Ok(Fate::Alive),
-        Lookup::Found(sandbox) => {
-            let kept = Some(left / 2).filter(|_| others_wait).unwrap_or_default();
-            let own = context.until(context.deadline - kept);
-            let detached = detach::detach(&own, *sandbox, Detachment::Earlier);
-            detached?;
-            Ok(Fate::Detached)
-        }
-        Lookup::Absent | Lookup::CutOff | Lookup::Quarantined { .. } => Ok(Fate::Gone),
-    }
-}
-
-/// Runs GC of every network with its remaining attachments, each within its share of the time.
-fn forward(
-    context: &Context<'_>,
-    networks: &[KnownNetwork],
-    attached: &LiveAttachments,
-    collected: &mut Collected,
-    failures: &mut Vec<Failure>,
-) {
-    use crate::delegate::Ran;
-    for (index, network) in networks.iter().enumerate() {
-        let now = Instant::now();
-        let left = u32::try_from(networks.len() - index).unwrap_or(u32::MAX);
-        let until = now + context.deadline.saturating_duration_since(now) / left;
-        let valid = attached.to(&network.name);
-        match network.gc(context, &valid, until) {
-            Ok(Ran::All) => collected
-                .networks
-                .push((network.label.clone(), valid.len())),
-            Ok(Ran::None) => {}
-            Err(failure) => failures.push(failure),
-        }
-    }
 }

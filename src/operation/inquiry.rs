@@ -11,7 +11,7 @@ use crate::cluster::{
 use crate::cni::json::POD_ANNOTATIONS;
 use crate::cni::{CapabilityArgs, RawObject};
 use crate::npwg::ObjectRef;
-use crate::request::ClusterNetwork;
+use crate::request::{ClusterNetwork, NodeConfig};
 
 /// What the runtime says about the pod; the default is a call that names no pod.
 #[derive(Debug, Default)]
@@ -54,10 +54,7 @@ impl Inquiry {
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
         let config = &context.request.config;
         let selects_nothing = self.annotations == Some(PodAnnotations::default());
-        if is_on_disk(&config.cluster_network)
-            && (self.pod.is_none() || selects_nothing)
-            && config.default_networks.is_empty()
-        {
+        if are_on_disk(config) && (self.pod.is_none() || selects_nothing) {
             return None;
         }
         Some(Question {
@@ -79,13 +76,14 @@ impl Inquiry {
     /// # Errors
     /// If the UIDs differ.
     pub(super) fn check_identity(&self, answer: &Answer) -> Result<(), Failure> {
-        let asked = self.pod.as_ref().and_then(|pod| pod.uid.as_deref());
-        let known = answer.pod.as_ref().and_then(|pod| pod.uid.as_deref());
-        match (&self.pod, asked, known) {
-            (Some(pod), Some(asked), Some(known)) if asked != known => Err(Failure::OtherPod {
+        let (Some(pod), Some(clusters)) = (&self.pod, &answer.pod) else {
+            return Ok(());
+        };
+        match (&pod.uid, &clusters.uid) {
+            (Some(asked), Some(known)) if asked != known => Err(Failure::OtherPod {
                 pod: format!("{}/{}", pod.namespace, pod.name),
-                asked: asked.to_owned(),
-                known: known.to_owned(),
+                asked: asked.clone(),
+                known: known.clone(),
             }),
             _ => Ok(()),
         }
@@ -149,6 +147,11 @@ fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
     object
         .map(Option::unwrap_or_default)
         .map_err(Failure::RuntimeConfig)
+}
+
+/// Whether all networks that the configuration names can be found without asking the cluster.
+pub(super) fn are_on_disk(config: &NodeConfig) -> bool {
+    is_on_disk(&config.cluster_network) && config.default_networks.is_empty()
 }
 
 /// Whether the cluster network can be found on this node, without asking the cluster.

@@ -14,7 +14,12 @@ pub(super) fn entries(
     shown: &[Shown],
     addresses: StatusAddresses,
 ) -> Vec<StatusEntry> {
-    let entry = |((attachment, result), shown): ((&Attachment, &Option<CniResult>), &Shown)| {
+    let mut entries = Vec::with_capacity(results.len());
+    let attachments = sandbox.header.attachments.iter().zip(results);
+    for ((attachment, result), shown) in attachments.zip(shown) {
+        if attachment.is_auxiliary {
+            continue;
+        }
         let mut entry = StatusEntry::from_result(StatusSource {
             name: &attachment.label,
             is_default: attachment.is_cluster,
@@ -28,17 +33,8 @@ pub(super) fn entries(
             entry.mtu = entry.mtu.or(shown.mtu);
             entry.mac = entry.mac.or_else(|| shown.mac.clone());
         }
-        entry
-    };
-    let mut entries: Vec<StatusEntry> = sandbox
-        .header
-        .attachments
-        .iter()
-        .zip(results)
-        .zip(shown)
-        .filter(|((attachment, _), _)| !attachment.is_auxiliary)
-        .map(entry)
-        .collect();
+        entries.push(entry);
+    }
     StatusEntry::sign(&mut entries);
     entries
 }
@@ -48,17 +44,11 @@ pub(super) fn added(sandbox: &Sandbox) -> Event {
     let part = |(attachment, attached): (&Attachment, &Attached)| {
         let ips = attached.result.iter().flat_map(|result| &result.ips);
         let ips: Vec<String> = ips.map(|ip| ip.address.to_string()).collect();
-        format!(
-            "Add {} [{}] from {}",
-            attachment.ifname,
-            ips.join(" "),
-            attachment.label
-        )
+        let (ips, ifname, label) = (ips.join(" "), &attachment.ifname, &attachment.label);
+        format!("Add {ifname} [{ips}] from {label}")
     };
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
     let attachments = attachments.filter(|(attachment, _)| !attachment.is_auxiliary);
-    Event::normal(
-        "AddedInterface",
-        attachments.map(part).collect::<Vec<_>>().join("; "),
-    )
+    let parts: Vec<String> = attachments.map(part).collect();
+    Event::normal("AddedInterface", parts.join("; "))
 }

@@ -8,7 +8,7 @@ use crate::cluster::{
     Answer, Catalog, ClusterError, Network, NetworkError, PodName, Question,
     administrators_definitions,
 };
-use crate::cni::{NetworkConfig, NetworkName, ValidAttachment};
+use crate::cni::{NetworkConfig, NetworkName, PluginConfig, ValidAttachment};
 use crate::delegate::{Binaries, Chain, FindError, Ran, Time};
 use crate::diagnostic::SharedError;
 use crate::npwg::ObjectRef;
@@ -25,92 +25,81 @@ pub(super) struct KnownNetwork {
     pub(super) config: NetworkConfig,
 }
 
-/// The networks of the node configuration, as found now.
-#[derive(Debug)]
-pub(super) struct Administrators {
-    /// `clusterNetwork`.
-    pub(super) cluster: Result<KnownNetwork, Failure>,
-    /// The `delegates` after the first, `defaultNetworks`, and the auxiliary chain.
-    pub(super) others: Vec<Result<KnownNetwork, Failure>>,
+/// A network that the node configuration names.
+pub(super) struct Named {
+    /// Its name for people while it is not found.
+    pub(super) label: String,
+    /// The network, or why it is not found.
+    pub(super) found: Result<Network, NetworkError>,
+    named_in: NamedIn,
 }
 
-/// Finds the administrator's networks.
+/// The networks that the node configuration names, as `answer` knows them: `clusterNetwork`, and
+/// the others, which are the `delegates` after the first, `defaultNetworks`, and the auxiliary
+/// chain.
+pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named>) {
+    let config = &context.request.config;
+    let catalog = Catalog::build(config, answer);
+    let named = |label: String, found, named_in| Named {
+        label,
+        found,
+        named_in,
+    };
+    let label = config.cluster_network.label().to_owned();
+    let further = catalog.further.into_iter();
+    let further = further.map(|it| named(it.place(), Ok(it), NamedIn::ClusterNetwork));
+    let defaults = catalog.defaults.into_iter();
+    let defaults = defaults.map(|(name, found)| named(name, found, NamedIn::DefaultNetworks));
+    let auxiliary = catalog.auxiliary.into_iter();
+    let auxiliary = auxiliary.map(|found| {
+        named(
+            "auxiliaryCNIChainName".to_owned(),
+            found,
+            NamedIn::AuxiliaryChain,
+        )
+    });
+    let others = further.chain(defaults).chain(auxiliary).collect();
+    let cluster = named(label, catalog.cluster, NamedIn::ClusterNetwork);
+    (cluster, others)
+}
+
+/// The cluster's answer about the networks that the node configuration names. Asks only if one of
+/// them has to come from the cluster.
 ///
 /// # Errors
-/// If a definition has to come from the cluster and the cluster does not answer by `until`.
-pub(super) fn administrators(
-    context: &Context<'_>,
-    until: Instant,
-) -> Result<Administrators, Failure> {
-    let answer = match question(context) {
-        None => Answer::default(),
-        Some(question) => context.host.cluster.ask(&question, until)?,
-    };
-    Ok(in_answer(context, &answer))
+/// If the cluster does not answer by `until`.
+pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, ClusterError> {
+    match question(context) {
+        None => Ok(Answer::default()),
+        Some(question) => context.host.cluster.ask(&question, until),
+    }
 }
 
-/// Asks the cluster for the definitions of the administrator's networks; if they need none, asks
-/// whether the cluster answers. Waits until `until`.
+/// As [`answer`]; without a question asks whether the cluster answers.
 ///
 /// # Errors
 /// If the cluster does not answer.
 pub(super) fn ask(context: &Context<'_>, until: Instant) -> Result<Answer, ClusterError> {
-    let cluster = context.host.cluster;
-    match question(context) {
-        None => cluster.ready(until).map(|()| Answer::default()),
-        Some(question) => cluster.ask(&question, until),
+    if question(context).is_none() {
+        context.host.cluster.ready(until)?;
     }
+    answer(context, until)
 }
 
 fn question(context: &Context<'_>) -> Option<Question> {
     let config = &context.request.config;
-    if inquiry::is_on_disk(&config.cluster_network) && config.default_networks.is_empty() {
-        return None;
-    }
-    Some(Question {
-        networks: administrators_definitions(config),
+    let is_needed = !inquiry::are_on_disk(config);
+    is_needed.then(|| definitions(context, administrators_definitions(config)))
+}
+
+/// The question for definitions without a pod.
+pub(super) fn definitions(context: &Context<'_>, networks: Vec<ObjectRef>) -> Question {
+    let config = &context.request.config;
+    Question {
+        networks,
         multus_namespace: config.multus_namespace.clone(),
         dialect: config.dialect,
         ..Question::default()
-    })
-}
-
-/// The administrator's networks according to `answer`.
-pub(super) fn in_answer(context: &Context<'_>, answer: &Answer) -> Administrators {
-    let config = &context.request.config;
-    let Catalog {
-        cluster,
-        further,
-        defaults,
-        auxiliary,
-        ..
-    } = Catalog::build(config, answer);
-    let unknown = |label: &str, error: NetworkError, named_in| {
-        let report = error.to_string();
-        let problem = ConfigurationProblem::NotFound { report, named_in };
-        Reason::from(problem).at(label, None).into()
-    };
-    let administrators = |network: &Network| {
-        let in_time = Instant::now() < context.deadline;
-        let read = in_time.then(|| plan::read_administrators(config, network));
-        KnownNetwork::read(network, read.unwrap_or(Err(Reason::NoTime)))
-    };
-    let mut others: Vec<_> = further.iter().map(administrators).collect();
-    others.extend(defaults.into_iter().map(|(name, found)| {
-        let network = found.map_err(|report| unknown(&name, report, NamedIn::DefaultNetworks))?;
-        administrators(&network)
-    }));
-    others.extend(auxiliary.map(|found| {
-        let network = found
-            .map_err(|report| unknown("auxiliaryCNIChainName", report, NamedIn::AuxiliaryChain))?;
-        administrators(&network)
-    }));
-    let label = config.cluster_network.label();
-    Administrators {
-        cluster: cluster
-            .map_err(|report| unknown(label, report, NamedIn::ClusterNetwork))
-            .and_then(|network| administrators(&network)),
-        others,
     }
 }
 
@@ -125,18 +114,14 @@ pub(super) fn find(
     let config = &context.request.config;
     // A pod may have selected another cluster network.
     if attachment.is_cluster
-        && let Ok(cluster) = administrators(context, until).ok()?.cluster
+        && let (cluster, _) = named(context, &answer(context, until).ok()?)
+        && let Ok(cluster) = cluster.read(context)
         && cluster.label == attachment.label
     {
         return Some(cluster);
     }
     let object: ObjectRef = attachment.label.parse().ok()?;
-    let question = Question {
-        networks: vec![object.clone()],
-        multus_namespace: config.multus_namespace.clone(),
-        dialect: config.dialect,
-        ..Question::default()
-    };
+    let question = definitions(context, vec![object.clone()]);
     let answer = context.host.cluster.ask(&question, until).ok()?;
     let catalog = Catalog::build(config, &answer);
     let network = catalog.selected(&object).ok()?;
@@ -148,6 +133,21 @@ pub(super) fn find(
         None => plan::read(network),
     };
     KnownNetwork::read(network, read).ok()
+}
+
+impl Named {
+    /// Reads the network's configuration.
+    pub(super) fn read(self, context: &Context<'_>) -> Result<KnownNetwork, Failure> {
+        let (label, named_in) = (self.label, self.named_in);
+        let network = self.found.map_err(|error| {
+            let report = error.to_string();
+            let problem = ConfigurationProblem::NotFound { report, named_in };
+            Reason::from(problem).at(&label, None)
+        })?;
+        let in_time = Instant::now() < context.deadline;
+        let read = in_time.then(|| plan::read_administrators(&context.request.config, &network));
+        KnownNetwork::read(&network, read.unwrap_or(Err(Reason::NoTime)))
+    }
 }
 
 impl KnownNetwork {
@@ -166,13 +166,6 @@ impl KnownNetwork {
         })
     }
 
-    fn place(&self) -> NetworkPlace {
-        NetworkPlace {
-            label: self.label.clone(),
-            ifname: None,
-        }
-    }
-
     /// Calls GC of its plugins, if their version has it and the configuration does not disable it.
     pub(super) fn gc(
         &self,
@@ -180,72 +173,68 @@ impl KnownNetwork {
         valid: &[ValidAttachment],
         until: Instant,
     ) -> Result<Ran, Failure> {
-        let (binaries, cni_path) = self.programs(context);
-        let chain = self.chain(context, &binaries, &cni_path, until);
-        let collected = chain.gc(context.host.exec, valid);
-        let stopwatch = context.host.stopwatch;
-        stopwatch.attachment(&self.label, collected.is_ok());
-        collected.map_err(|causes| Failure::Delegates {
-            place: self.place(),
-            causes,
-        })
+        let gc = |chain: &Chain<'_>| chain.gc(context.host.exec, valid);
+        let collected = self.call(context, until, gc);
+        collected.map_err(|causes| Failure::Delegates(self.place(), causes))
     }
 
     /// Calls STATUS of its plugins, if their version has it.
     pub(super) fn status(&self, context: &Context<'_>) -> Result<Ran, Failure> {
-        let (binaries, cni_path) = self.programs(context);
-        let chain = self.chain(context, &binaries, &cni_path, context.deadline);
-        let ready = chain.status(context.host.exec);
-        let stopwatch = context.host.stopwatch;
-        stopwatch.attachment(&self.label, ready.is_ok());
-        ready.map_err(|cause| Failure::Delegate {
-            place: self.place(),
-            cause: Box::new(cause),
-        })
+        let status = |chain: &Chain<'_>| chain.status(context.host.exec);
+        let ready = self.call(context, context.deadline, status);
+        ready.map_err(|cause| Failure::Delegate(self.place(), Box::new(cause)))
     }
 
-    /// Checks that every program which an ADD would run exists, including IPAM plugins.
-    pub(super) fn check_programs(&self, context: &Context<'_>) -> Result<(), Failure> {
-        let missing = missing_programs(context, &self.config).into_iter().next();
-        missing.map_or(Ok(()), |missing| {
-            let reason = Reason::Network(SharedError::new(missing));
-            Err(reason.at(&self.label, None).into())
-        })
+    fn place(&self) -> NetworkPlace {
+        NetworkPlace {
+            label: self.label.clone(),
+            ifname: None,
+        }
     }
 
-    fn programs(&self, context: &Context<'_>) -> (Binaries, String) {
-        let dirs: Vec<PathBuf> = context.search_path();
-        let binaries = Binaries::find(&dirs, &self.config, &context.host.ours);
-        (binaries, context.cni_path())
-    }
-
-    fn chain<'a>(
-        &'a self,
+    fn call<E>(
+        &self,
         context: &Context<'_>,
-        binaries: &'a Binaries,
-        cni_path: &'a str,
         until: Instant,
-    ) -> Chain<'a> {
-        Chain {
+        call: impl FnOnce(&Chain<'_>) -> Result<Ran, E>,
+    ) -> Result<Ran, E> {
+        let called = call(&Chain {
             config: &self.config,
             name: &self.name,
-            binaries,
-            cni_path,
+            binaries: &context.programs(&self.config),
+            cni_path: &context.cni_path(),
             time: Time {
                 until,
                 per_call: context.request.config.deadlines.delegate,
             },
-        }
+        });
+        let stopwatch = context.host.stopwatch;
+        stopwatch.attachment(&self.label, called.is_ok());
+        called
+    }
+
+    /// Checks that every program which an ADD would run exists, including IPAM plugins.
+    pub(super) fn check_programs(&self, context: &Context<'_>) -> Result<(), Failure> {
+        let (_, missing) = programs(context, &context.search_path(), &self.config);
+        missing.into_iter().next().map_or(Ok(()), |missing| {
+            let reason = Reason::Network(SharedError::new(missing));
+            Err(reason.at(&self.label, None).into())
+        })
     }
 }
 
-/// The missing programs of a network.
-pub(super) fn missing_programs(context: &Context<'_>, config: &NetworkConfig) -> Vec<FindError> {
-    let dirs = context.search_path();
-    let plugins = config.plugins().iter();
-    let types =
-        plugins.flat_map(|plugin| std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type()));
-    types
-        .filter_map(|name| crate::delegate::find(&dirs, name, &context.host.ours).err())
-        .collect()
+/// The programs of a network's plugins in `dirs`, and why others, including those of IPAM plugins,
+/// cannot be run.
+pub(super) fn programs(
+    context: &Context<'_>,
+    dirs: &[PathBuf],
+    config: &NetworkConfig,
+) -> (Binaries, Vec<FindError>) {
+    let ours = &context.host.ours;
+    let binaries = Binaries::find(dirs, config, ours);
+    let ipam = config.plugins().iter().filter_map(PluginConfig::ipam_type);
+    let ipam = ipam.filter_map(|ipam| crate::delegate::find(dirs, ipam, ours).err());
+    let missing = binaries.missing().map(|(_, problem)| problem.clone());
+    let missing = missing.chain(ipam).collect();
+    (binaries, missing)
 }

@@ -8,10 +8,9 @@ use device_info::PciAddress;
 use super::devices::hardware::{Claimant, Hardware, HostLinks};
 use super::inquiry::{self, Inquiry};
 use super::pod_facts::PodFacts;
-use super::{Context, Failure};
+use super::{Context, Failure, networks};
 use crate::cluster::{self, Event, Phase, PodName, Question};
-use crate::cni::PluginConfig;
-use crate::delegate::{self, Binaries};
+use crate::delegate::Binaries;
 use crate::diagnostic::{Diagnostic, Severity, SharedError};
 use crate::journal::Key;
 use crate::npwg::DEFAULT_NETWORK_ANNOTATION;
@@ -59,8 +58,8 @@ pub(super) struct Announced<'a> {
 /// As [`prepare`].
 pub(super) fn announce<'a>(context: &'a Context<'a>) -> Result<Announced<'a>, Failure> {
     let inquiry = Inquiry::of(context)?;
-    let left = context.deadline.saturating_duration_since(Instant::now());
-    let question = inquiry.question(context, cluster::AGENT_WAIT.min(left / 2));
+    let patience = cluster::AGENT_WAIT.min(context.left() / 2);
+    let question = inquiry.question(context, patience);
     if let Some(question) = &question {
         context.host.cluster.announce(question);
     }
@@ -77,18 +76,13 @@ impl Announced<'_> {
     /// # Errors
     /// As [`prepare`].
     pub(super) fn prepare(self) -> Result<Prepared, Failure> {
-        let Announced {
-            context,
-            inquiry,
-            question,
-        } = self;
-        let (container, ifname) = context.request.call.attachment()?;
-        let key = Key { container, ifname };
-        let answer = inquiry::ask(context, question.as_ref(), context.deadline)?;
-        inquiry.check_identity(&answer)?;
-        let facts = PodFacts::of(context, inquiry, answer);
+        let context = self.context;
+        let key = context.key()?;
+        let answer = inquiry::ask(context, self.question.as_ref(), context.deadline)?;
+        self.inquiry.check_identity(&answer)?;
+        let facts = PodFacts::of(context, self.inquiry, answer);
         let asked = Instant::now();
-        let allocation = facts.allocation(context, question);
+        let allocation = facts.allocation(context, self.question);
         context.host.stopwatch.spent(Phase::Devices, asked);
         let allocated = Instant::now();
         let runtime_config = inquiry::runtime_config(context)?;
@@ -176,26 +170,19 @@ fn find_segments(context: &Context<'_>, attachments: &mut [Attachment]) {
 }
 
 impl Prepared {
+    /// The attachments in order.
+    pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.attachments.iter().map(|(attachment, _)| attachment)
+    }
+
     /// Finds the programs of all plugins, including IPAM plugins, before any of them runs.
     fn find_programs(&mut self, context: &Context<'_>, attachments: Vec<Attachment>) {
         let dirs = context.search_path();
-        let ours = &context.host.ours;
         for attachment in attachments {
-            let binaries = Binaries::find(&dirs, &attachment.config, ours);
-            let ipam = attachment
-                .config
-                .plugins()
-                .iter()
-                .filter_map(PluginConfig::ipam_type);
-            let missing = ipam.filter_map(|ipam| delegate::find(&dirs, ipam, ours).err());
-            for problem in binaries
-                .missing()
-                .map(|(_, problem)| problem.clone())
-                .chain(missing)
-            {
-                self.problems
-                    .push(attachment.problem(Reason::Network(SharedError::new(problem))));
-            }
+            let (binaries, missing) = networks::programs(context, &dirs, &attachment.config);
+            let missing = missing.into_iter().map(SharedError::new);
+            let problems = missing.map(|error| attachment.problem(Reason::Network(error)));
+            self.problems.extend(problems);
             self.attachments.push((attachment, binaries));
         }
     }

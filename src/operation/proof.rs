@@ -87,7 +87,11 @@ pub fn prove(
     let mut observed = verify::observe(links, &intended, until)?;
     let mut findings = lost_sockets(attachment, result);
     if let Some(hardware) = &hardware {
-        findings.extend(hardware.findings(attachment));
+        findings.extend(hardware.mismatch(attachment).map(|mismatch| Finding {
+            interface: attachment.ifname.clone(),
+            mismatch,
+            weight: Weight::Requested,
+        }));
         if let Some(link) = observed.link.as_ref().filter(|_| intended.device.is_some()) {
             observed.device = hardware.names(link, links);
         }
@@ -96,11 +100,32 @@ pub fn prove(
     if !intended.in_user_space {
         findings.extend(lost_others(attachment, result, links)?);
     }
+    let warnings = tolerated(attachment, findings, config.verify, answered)?;
+    if let Some(link) = &observed.link {
+        shown.mtu = Some(link.mtu);
+        let answered = result.and_then(CniResult::sandbox_interface);
+        let is_told = answered.is_some_and(|(_, interface)| interface.mac.is_some());
+        shown.mac = (!is_told).then(|| hardware_address(link)).flatten();
+    }
+    Ok(Proof { warnings, shown })
+}
+
+/// The findings that are allowed, as warnings. `requested` and `answered` say how strictly findings
+/// count that contradict the request, and findings that contradict only the answer of a delegate.
+///
+/// # Errors
+/// [`Failure::Verification`] with every finding that is not allowed.
+pub(super) fn tolerated(
+    attachment: &Attachment,
+    findings: Vec<Finding>,
+    requested: Strictness,
+    answered: Strictness,
+) -> Result<Vec<Event>, Failure> {
     let mut grave = Vec::new();
     let mut warnings = Vec::new();
     for finding in findings {
         let strictness = match finding.weight {
-            Weight::Requested => config.verify,
+            Weight::Requested => requested,
             Weight::Answered => answered,
             Weight::Warning if answered == Strictness::Off => Strictness::Off,
             Weight::Warning => Strictness::Warn,
@@ -114,20 +139,10 @@ pub fn prove(
             Strictness::Off => {}
         }
     }
-    if grave.is_empty() {
-        if let Some(link) = &observed.link {
-            shown.mtu = Some(link.mtu);
-            let answered = result.and_then(CniResult::sandbox_interface);
-            let is_told = answered.is_some_and(|(_, interface)| interface.mac.is_some());
-            shown.mac = (!is_told).then(|| hardware_address(link)).flatten();
-        }
-        return Ok(Proof { warnings, shown });
+    match grave.is_empty() {
+        true => Ok(warnings),
+        false => Err(Failure::Verification(attachment.place(), grave)),
     }
-    let place = attachment.place();
-    Err(Failure::Verification {
-        place,
-        findings: grave,
-    })
 }
 
 /// The Ethernet or IPoIB address of a link. The addresses of other kinds of links mean nothing

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::Failure;
+use super::{Context, Failure};
 
 /// How long ADD and DEL wait for the file.
 const WAIT: Duration = Duration::from_secs(45);
@@ -26,10 +26,10 @@ pub fn is_there(indicator: Option<&Path>) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`is_there`], after 45 seconds or at the deadline.
-pub(super) fn wait(indicator: Option<&Path>, deadline: Instant) -> Result<(), Failure> {
-    let until = deadline.min(Instant::now() + WAIT);
+pub(super) fn wait(context: &Context<'_>) -> Result<(), Failure> {
+    let until = context.deadline.min(Instant::now() + WAIT);
     loop {
-        let is_there = is_there(indicator);
+        let is_there = is_there(context.request.config.readiness_indicator.as_deref());
         let left = until.saturating_duration_since(Instant::now());
         if is_there.is_ok() || left.is_zero() {
             return is_there;

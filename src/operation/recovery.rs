@@ -36,9 +36,14 @@ pub(super) fn del_without_record(
         return Ok(());
     };
     if unrecorded.is_attached {
-        unrecorded.adopt(&context.host.journal, key)?;
+        // A failed DEL then leaves a debt like any other.
+        let journal = &context.host.journal;
+        journal.adopt(&unrecorded.sandbox)?;
+        if unrecorded.is_of_multus {
+            journal.mark_adopted(key)?;
+        }
         if is_lost {
-            context.host.journal.settle_lost(key);
+            journal.settle_lost(key);
         }
         return detach::detach(context, unrecorded.sandbox, Detachment::Runtime);
     }

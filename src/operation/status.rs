@@ -62,7 +62,8 @@ fn look(context: &Context<'_>) -> Result<Ready, Failure> {
 fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failure> {
     let answer = ask(context)?;
     let known = answer.is_some() || inquiry::is_on_disk(&context.request.config.cluster_network);
-    match networks::in_answer(context, &answer.unwrap_or_default()).cluster {
+    let (cluster, _) = networks::named(context, &answer.unwrap_or_default());
+    match cluster.read(context) {
         // Without an answer it may still be in `confDir`.
         Err(_) if !known => Ok(None),
         found => found.map(Some),
@@ -76,8 +77,7 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
         return Ok(Some(networks::ask(context, context.deadline)?));
     }
     // A cluster that hangs must leave time for the plugins.
-    let left = context.deadline.saturating_duration_since(Instant::now());
-    match networks::ask(context, Instant::now() + left / 4) {
+    match networks::ask(context, Instant::now() + context.left() / 4) {
         Ok(answer) => {
             context.host.stopwatch.agent_answered(true);
             let config = &context.request.config;

@@ -63,20 +63,20 @@ impl Stopwatch {
 
     /// Records whether an attachment to `network`, or the network itself, succeeded.
     pub fn attachment(&self, network: &str, done: bool) {
-        self.figures.borrow_mut().networks.push(NetworkFigure {
-            network: network.to_owned(),
-            is_unknown: false,
-            done,
-        });
+        self.network(network, true, done);
     }
 
     /// Records that no attachment to `network` could be planned, and whether a network of that name
     /// is known.
     pub fn unplanned(&self, network: &str, is_known: bool) {
+        self.network(network, is_known, false);
+    }
+
+    fn network(&self, network: &str, is_known: bool, done: bool) {
         self.figures.borrow_mut().networks.push(NetworkFigure {
             network: network.to_owned(),
             is_unknown: !is_known,
-            done: false,
+            done,
         });
     }
 

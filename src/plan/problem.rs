@@ -9,7 +9,7 @@ use crate::allocation::AssignError;
 use crate::cni::{
     InterfaceName, JsonError, NameError, NetworkConfigError, NetworkName, PluginType, code,
 };
-use crate::diagnostic::{self, SharedError, SharedProblem};
+use crate::diagnostic::{self, SharedError};
 use crate::npwg::{ObjectRef, SelectionError};
 use crate::request::RuleName;
 
@@ -64,11 +64,11 @@ pub enum Reason {
     /// A later check found a program missing or the configuration invalid.
     Network(#[source] SharedError),
     /// A later check found that a device cannot be used.
-    UnusableDevice(SharedProblem),
+    UnusableDevice(#[source] SharedError),
     /// Device-info contradicts the device or cannot be trusted.
     DeviceInfo(#[source] SharedError),
     /// Another sandbox has the same MAC or GUID.
-    AddressUsed(SharedProblem),
+    AddressUsed(#[source] SharedError),
 }
 
 /// What is wrong with the configuration of a network.

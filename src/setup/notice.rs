@@ -7,6 +7,7 @@ use super::NAME;
 use super::problem::{Drift, NoNetwork};
 use crate::diagnostic::Problem;
 use crate::journal::Key;
+use crate::operation::Note;
 
 /// A step of the installer, or something that an administrator should know.
 ///
@@ -90,6 +91,9 @@ pub enum Notice {
         "Multus has the node back, and binary and journal stay for the pods that {NAME} attached"
     )]
     MultusIsBack(PathBuf),
+    /// A note of a DEL.
+    #[error("{0}")]
+    OfCall(Note),
     /// A line of an attempt to take over.
     #[error("{0}")]
     Attempt(String),

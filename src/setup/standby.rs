@@ -4,6 +4,7 @@
 //! Each attempt to take over is a thread of its own, so that a signal ends the installer at once.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use super::takeover;
 use super::uninstall;
 use super::{HostPaths, Notice, Say, SetupError};
 use crate::cluster::InstallationState;
-use crate::diagnostic::{self, Problem, SharedProblem};
+use crate::diagnostic::{self, Problem};
 
 /// The first and the longest pause between two attempts while nothing changes.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
@@ -59,7 +60,7 @@ pub(super) fn wait(
             continue;
         };
         let mut limit = LOOK_EVERY;
-        let (state, reason): (_, Box<dyn Problem>) = match standing {
+        let (state, reason) = match standing {
             MultusStanding::Waits(state, reason) => (state, reason),
             MultusStanding::Ready => {
                 let failure = match failed.take() {
@@ -72,8 +73,8 @@ pub(super) fn wait(
                 };
                 let failure = failed.insert(failure);
                 limit = limit.min(failure.next.saturating_duration_since(Instant::now()));
-                let cause = failure.cause.clone();
-                (InstallationState::MigrationWaits, Box::new(cause))
+                let cause = Rc::clone(&failure.cause);
+                (InstallationState::MigrationWaits, cause)
             }
         };
         report.tell(state, &*reason, say);
@@ -89,7 +90,7 @@ pub(super) fn wait(
 
 /// An attempt to take over that failed.
 struct FailedAttempt {
-    cause: SharedProblem,
+    cause: Rc<dyn Problem>,
     /// The pause before the next attempt, while nothing changes.
     pause: Duration,
     next: Instant,
@@ -100,7 +101,7 @@ impl FailedAttempt {
         let pause = before.map_or(FIRST_PAUSE, |before| before.pause * 2);
         let pause = pause.min(LONGEST_PAUSE);
         FailedAttempt {
-            cause: SharedProblem::new(error),
+            cause: Rc::new(error),
             pause,
             next: Instant::now() + pause,
         }
@@ -110,14 +111,14 @@ impl FailedAttempt {
 /// What is to become of a node whose network is Multus.
 enum MultusStanding {
     /// Multus stays, for good or until the takeover is possible, for this reason.
-    Waits(InstallationState, Box<dyn Problem>),
+    Waits(InstallationState, Rc<dyn Problem>),
     /// The takeover can be attempted.
     Ready,
 }
 
 /// Multus stays for good, for this reason.
 fn stays(reason: impl Problem + 'static) -> MultusStanding {
-    MultusStanding::Waits(InstallationState::Multus, Box::new(reason))
+    MultusStanding::Waits(InstallationState::Multus, Rc::new(reason))
 }
 
 /// What is to become of the node; `None` where its network is not Multus.
@@ -143,7 +144,7 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
     let taken_over = takeover::read(paths, from, options.template.as_ref());
     Ok(Some(match taken_over {
         Ok(_) => MultusStanding::Ready,
-        Err(error) => MultusStanding::Waits(InstallationState::MigrationWaits, Box::new(error)),
+        Err(error) => MultusStanding::Waits(InstallationState::MigrationWaits, Rc::new(error)),
     }))
 }
 

@@ -112,11 +112,7 @@ fn a_plugin_that_hangs_makes_no_runtime_wait() {
     with_script(&lab, "1.1.0", "[ $CNI_COMMAND = STATUS ] && sleep 60");
     let outcome = status(&lab);
     outcome.fails(50, &["bridge-rec", "no answer within"]);
-    assert!(
-        outcome.took < Duration::from_secs(30),
-        "{:?}",
-        outcome.took
-    );
+    assert!(outcome.took < Duration::from_secs(30), "{:?}", outcome.took);
 }
 
 /// The lab's cluster is behind an agent's socket of this name.

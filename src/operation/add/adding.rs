@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::{Added, note_warnings, with_time_to_unwind};
+use super::{Added, KEPT_FOR_UNWINDING};
 use crate::cluster::{ClusterError, Event, Phase, Publication};
 use crate::cni::CniResult;
 use crate::delegate::Binaries;
@@ -43,9 +43,10 @@ impl Adding<'_> {
     /// At the first failure; the caller then has to [unwind](Adding::unwind) what was started.
     pub(super) fn attach_all(&mut self, prepared: &Prepared) -> Result<Added, Failure> {
         if !self.sandbox.baseline.is_empty() {
-            write(&mut self.entry, &[Step::Baseline(&self.sandbox.baseline)])?;
+            let step = Step::Baseline(&self.sandbox.baseline);
+            self.entry.write(&[step]).map_err(Failure::JournalStep)?;
         }
-        let time = with_time_to_unwind(self.context);
+        let time = self.context.sparing(KEPT_FOR_UNWINDING);
         for (index, (attachment, binaries)) in prepared.attachments.iter().enumerate() {
             self.step(&[Step::Started(index)])?;
             self.sandbox.progress[index].started = true;
@@ -54,10 +55,12 @@ impl Adding<'_> {
             stopwatch.attachment(&attachment.label, attached.is_ok());
             attached?;
         }
-        self.prove_functions(prepared)?;
+        // Once for all attachments: a physical function reports all of its VFs.
+        let warnings = functions::prove(self.context, prepared.attachments())?;
+        self.warn(warnings);
         // Comes last, since a later network may bring default routes of its own, which have to go
         // too.
-        for (index, (attachment, _)) in prepared.attachments.iter().enumerate() {
+        for (index, attachment) in prepared.attachments().enumerate() {
             self.route(index, attachment)?;
         }
         let mut results = default_route::answered(&self.sandbox);
@@ -85,9 +88,18 @@ impl Adding<'_> {
         if attachment.device_info_file.is_some() {
             Hardware::of(&self.context.request.config).write_file(attachment)?;
         }
-        let previous = self.previous(attachment);
-        let added = self.delegates(time, attachment, binaries)?.add(previous);
-        if let Err(Failure::Delegate { cause, .. }) = &added {
+        let previous = match attachment.is_cluster {
+            // That of the plugins which the runtime called before Jackfield (CNI 1.1.0 §2 ADD).
+            true => self.previous.clone(),
+            // Plugins that are meant for chaining need a previous result.
+            false => attachment.is_auxiliary.then(CniResult::default),
+        };
+        let container = &self.sandbox.header.container;
+        let runtime = &self.context.request.call.args;
+        let netns = Some(self.netns.path());
+        let delegates = Delegates::new(time, attachment, binaries, container, netns, runtime)?;
+        let added = delegates.add(previous);
+        if let Err(Failure::Delegate(_, cause)) = &added {
             self.sandbox.progress[index].failed_at = Some(cause.index);
         }
         let result = added?;
@@ -100,28 +112,6 @@ impl Adding<'_> {
         stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
-    /// The previous result for an attachment's first plugin: for the cluster network that of the
-    /// plugins which the runtime called before Jackfield (CNI 1.1.0 §2 ADD).
-    fn previous(&self, attachment: &Attachment) -> Option<CniResult> {
-        if attachment.is_cluster {
-            return self.previous.clone();
-        }
-        // Plugins that are meant for chaining need a previous result.
-        attachment.is_auxiliary.then(CniResult::default)
-    }
-
-    fn delegates<'b>(
-        &'b self,
-        time: &'b Context<'b>,
-        attachment: &'b Attachment,
-        binaries: &'b Binaries,
-    ) -> Result<Delegates<'b>, Failure> {
-        let container = &self.sandbox.header.container;
-        let runtime = &self.context.request.call.args;
-        let netns = Some(self.netns.path());
-        Delegates::new(time, attachment, binaries, container, netns, runtime)
-    }
-
     /// Verifies the attachment before the next one is made, because a later one may enslave its
     /// interface.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
@@ -129,22 +119,14 @@ impl Adding<'_> {
         let config = &self.context.request.config;
         let until = self.context.deadline;
         let proof = proof::prove(config, attachment, result, Masters::Any, self.links, until)?;
-        note_warnings(self.context, &proof.warnings);
-        self.events.extend(proof.warnings);
+        self.warn(proof.warnings);
         self.shown.push(proof.shown);
         Ok(())
     }
 
-    /// Verifies the settings on physical functions, once for all attachments.
-    fn prove_functions(&mut self, prepared: &Prepared) -> Result<(), Failure> {
-        let attachments = prepared
-            .attachments
-            .iter()
-            .map(|(attachment, _)| attachment);
-        let warnings = functions::prove(self.context, attachments)?;
-        note_warnings(self.context, &warnings);
+    fn warn(&mut self, warnings: Vec<Event>) {
+        self.context.note_warnings(&warnings);
         self.events.extend(warnings);
-        Ok(())
     }
 
     fn route(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
@@ -169,10 +151,10 @@ impl Adding<'_> {
         let events = std::mem::take(&mut self.events);
         let publication = Publication::new(pod.clone(), status, events);
         let host = self.context.host;
-        let until = with_time_to_unwind(self.context).deadline;
+        let until = self.context.sparing(KEPT_FOR_UNWINDING).deadline;
         let publish = || host.cluster.publish(&publication, until);
         match host.stopwatch.during(Phase::Publish, publish) {
-            Err(error @ ClusterError::Event(_)) => self.context.note(Note::Unpublished(error)),
+            Err(error @ ClusterError::Event(_)) => self.context.note(Note::Tolerated(error.into())),
             published => published?,
         }
         Ok(())
@@ -180,21 +162,13 @@ impl Adding<'_> {
 
     fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {
         let stopwatch = self.context.host.stopwatch;
-        stopwatch.during(Phase::Journal, || write(&mut self.entry, steps))
+        let written = stopwatch.during(Phase::Journal, || self.entry.write(steps));
+        written.map_err(Failure::JournalStep)
     }
 
     /// Detaches everything that was started. Adds to the cause what could not be detached.
     pub(super) fn unwind(self, cause: Failure) -> Failure {
-        match detach::detach(self.context, self.sandbox, Detachment::Unwinding) {
-            Ok(()) => cause,
-            Err(cleanup) => Failure::Unwinding {
-                cause: Box::new(cause),
-                cleanup: Box::new(cleanup),
-            },
-        }
+        let detached = detach::detach(self.context, self.sandbox, Detachment::Unwinding);
+        cause.after_cleanup(detached)
     }
-}
-
-fn write(entry: &mut Entry, steps: &[Step<'_>]) -> Result<(), Failure> {
-    entry.write(steps).map_err(Failure::JournalStep)
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::boot::boot_id;

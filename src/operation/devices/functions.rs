@@ -2,12 +2,11 @@
 //! ADD reads the physical functions once for all attachments of a pod, after the last one is
 //! attached; CHECK reads them too.
 
-use std::collections::BTreeMap;
-
 use device_info::PciAddress;
 
 use super::hardware::Hardware;
 use crate::cluster::Event;
+use crate::operation::proof::tolerated;
 use crate::operation::{Context, Failure};
 use crate::plan::Attachment;
 use crate::request::Strictness;
@@ -42,12 +41,10 @@ pub(in crate::operation) fn prove<'a>(
     let addresses: Vec<PciAddress> = set.iter().map(|(_, address, _)| *address).collect();
     let mut links = (context.host.devices)(None)?;
     let states = hardware.states(&addresses, links.as_mut())?;
-    let known: BTreeMap<PciAddress, _> = states.devices.iter().map(|it| (it.device, it)).collect();
     let mut warnings = Vec::new();
     for (attachment, address, set) in set {
         let device = address.to_string();
-        let function = known.get(&address).and_then(|state| state.function);
-        let found = match function {
+        let found = match states.of(address).and_then(|state| state.function) {
             Some(function) => set.judge(&device, &function),
             None => {
                 let error = states.unreadable.first().map(ToString::to_string);
@@ -63,20 +60,13 @@ pub(in crate::operation) fn prove<'a>(
             },
             mismatch,
         });
-        let is_grave = |finding: &Finding| {
-            finding.weight == Weight::Requested && config.verify == Strictness::Strict
-        };
-        let (grave, allowed): (Vec<Finding>, Vec<Finding>) = findings.partition(is_grave);
-        if !grave.is_empty() {
-            return Err(Failure::Verification {
-                place: attachment.place(),
-                findings: grave,
-            });
-        }
-        warnings.extend(allowed.iter().map(|finding| {
-            let message = format!("{}: {finding}", attachment.place());
-            Event::warning("VerificationFinding", message)
-        }));
+        let findings = findings.collect();
+        warnings.extend(tolerated(
+            attachment,
+            findings,
+            config.verify,
+            config.verify,
+        )?);
     }
     Ok(warnings)
 }

@@ -17,13 +17,13 @@ pub use state::FunctionError;
 pub(in crate::operation) use state::States;
 pub(in crate::operation) use uplink::HostLinks;
 
-use device_info::{Device, Facts, PciAddress, Sysfs, VdpaDriver};
+use device_info::{Device, Facts, PciAddress, Sysfs, VdpaDevice, VdpaDriver};
 
 use super::problem::{DeviceProblem, GroupMember};
 use crate::allocation::AllocatedDevice;
 use crate::plan::{Attachment, Reason};
 use crate::request::NodeConfig;
-use crate::verify::{Finding, Mismatch, Weight};
+use crate::verify::Mismatch;
 
 /// The node's devices.
 pub(in crate::operation) struct Hardware<'a> {
@@ -51,33 +51,21 @@ impl<'a> Hardware<'a> {
         let Some(device) = &mut attachment.device else {
             return Ok(());
         };
-        let id = &device.id;
         let sysfs = || self.config.sysfs_root.clone();
-        let Some(found) = self.sysfs.device(id) else {
+        let Some(found) = self.sysfs.device(&device.id) else {
             if device.pci().is_none() {
                 // Only the device plugin understands an identifier in a form of its own.
-                let device = device.clone();
-                return self.of_device_plugin(&device).map(drop);
+                return self.check_device_plugin(device);
             }
-            return Err(DeviceProblem::Missing {
-                device: device.clone(),
-                sysfs: sysfs(),
-            }
-            .into());
+            return Err(DeviceProblem::Missing(device.clone(), sysfs()).into());
         };
-        let (driver, wanted) = match &found {
-            Device::Pci(function) => (function.driver(), function.driver_override()),
-            Device::Vdpa(vdpa) => (vdpa.driver().map(|driver| driver.to_string()), None),
-            Device::Subfunction(subfunction) => (subfunction.driver(), None),
+        let Some(driver) = driver(&found) else {
+            return Err(DeviceProblem::Unbound(device.clone(), sysfs()).into());
         };
-        let Some(driver) = driver else {
-            return Err(DeviceProblem::Unbound {
-                device: device.clone(),
-                sysfs: sysfs(),
-            }
-            .into());
-        };
-        if let Some(wanted) = wanted.filter(|wanted| *wanted != driver) {
+        if let Device::Pci(function) = &found
+            && let Some(wanted) = function.driver_override()
+            && wanted != driver
+        {
             return Err(DeviceProblem::OtherDriver {
                 device: device.clone(),
                 driver,
@@ -87,8 +75,7 @@ impl<'a> Hardware<'a> {
             .into());
         }
         device.driver = Some(driver);
-        let device = device.clone();
-        self.of_device_plugin(&device).map(drop)
+        self.check_device_plugin(device)
     }
 
     /// Whether `address` is a virtual function.
@@ -101,76 +88,54 @@ impl<'a> Hardware<'a> {
         match self.sysfs.device(&device.id) {
             Some(Device::Vdpa(vdpa)) => vdpa.driver() == Some(VdpaDriver::Vhost),
             Some(Device::Pci(function)) => {
-                let facts = || Facts::read(&self.sysfs, &device.id, &mut |_| None);
+                let driver = function.driver();
                 let is_vhost = || {
-                    let vdpa = facts().and_then(|facts| facts.vdpa);
+                    let facts = Facts::read(&self.sysfs, &device.id, &mut |_| None);
+                    let vdpa = facts.and_then(|facts| facts.vdpa);
                     vdpa.is_some_and(|vdpa| vdpa.driver == Some(VdpaDriver::Vhost))
                 };
-                function
-                    .driver()
-                    .is_some_and(|driver| drives_user_space(&driver))
-                    || is_vhost()
+                driver.is_some_and(|driver| drives_user_space(&driver)) || is_vhost()
             }
             Some(Device::Subfunction(_)) | None => false,
         }
     }
 
-    /// The findings on the device itself: whether it is still bound to the same driver, and whether
-    /// a program can open it if one drives it.
-    pub(in crate::operation) fn findings(&self, attachment: &Attachment) -> Vec<Finding> {
-        let Some(device) = &attachment.device else {
-            return Vec::new();
-        };
-        let Some(expected) = &device.driver else {
-            return Vec::new();
-        };
-        let id = device.id.clone();
-        let (found, can_be_opened) = match self.sysfs.device(&id) {
-            None => (None, true),
-            Some(Device::Pci(function)) => {
-                let vfio = function.vfio();
-                let opened = |vfio: device_info::Vfio| vfio.path.or(vfio.device_path).is_some();
-                let by_vfio = vfio.is_none_or(opened);
-                (
-                    function.driver(),
-                    by_vfio && self.vhost_can_be_opened(function.address()),
-                )
-            }
-            Some(Device::Vdpa(vdpa)) => {
-                let driver = vdpa.driver();
-                let opened = driver != Some(VdpaDriver::Vhost) || vdpa.path().is_some();
-                (driver.map(|driver| driver.to_string()), opened)
-            }
-            Some(Device::Subfunction(subfunction)) => (subfunction.driver(), true),
-        };
-        let mismatch = if found.as_ref() != Some(expected) {
-            Mismatch::Driver {
-                device: id,
+    /// What is wrong with the device itself: it is no longer bound to the same driver, or the
+    /// program that drives it cannot open it.
+    pub(in crate::operation) fn mismatch(&self, attachment: &Attachment) -> Option<Mismatch> {
+        let device = attachment.device.as_ref()?;
+        let expected = device.driver.as_ref()?;
+        let current = self.sysfs.device(&device.id);
+        let found = current.as_ref().and_then(driver);
+        if found.as_ref() != Some(expected) {
+            return Some(Mismatch::Driver {
+                device: device.id.clone(),
                 expected: expected.clone(),
                 found,
-            }
-        } else if !can_be_opened {
-            Mismatch::NoCharacterDevice {
-                device: id,
-                driver: expected.clone(),
-            }
-        } else {
-            return Vec::new();
-        };
-        vec![Finding {
-            interface: attachment.ifname.clone(),
-            mismatch,
-            weight: Weight::Requested,
-        }]
+            });
+        }
+        let is_closed = current.is_some_and(|current| !self.can_be_opened(&current));
+        is_closed.then(|| Mismatch::NoCharacterDevice {
+            device: device.id.clone(),
+            driver: expected.clone(),
+        })
     }
 
-    /// Whether programs can open the vhost-vdpa devices of a function.
-    fn vhost_can_be_opened(&self, address: PciAddress) -> bool {
-        let devices = self.sysfs.vdpa_devices();
-        let mut own = devices
-            .iter()
-            .filter(|it| it.pci_address() == Some(address));
-        own.all(|it| it.driver() != Some(VdpaDriver::Vhost) || it.path().is_some())
+    /// Whether programs can open a device that is meant for them.
+    fn can_be_opened(&self, device: &Device) -> bool {
+        let is_vhost = |vdpa: &VdpaDevice| vdpa.driver() == Some(VdpaDriver::Vhost);
+        let opens = |vdpa: &VdpaDevice| !is_vhost(vdpa) || vdpa.path().is_some();
+        match device {
+            Device::Pci(function) => {
+                let vfio = function.vfio();
+                let is_open = vfio.is_none_or(|vfio| vfio.path.or(vfio.device_path).is_some());
+                let (vdpa, own) = (self.sysfs.vdpa_devices(), Some(function.address()));
+                let mut own = vdpa.iter().filter(|vdpa| vdpa.pci_address() == own);
+                is_open && own.all(opens)
+            }
+            Device::Vdpa(vdpa) => opens(vdpa),
+            Device::Subfunction(_) => true,
+        }
     }
 
     /// The device that the interface of an attachment has to be. `None` if the identifier is in a
@@ -181,7 +146,22 @@ impl<'a> Hardware<'a> {
     }
 }
 
-pub(in crate::operation) fn drives_user_space(driver: &str) -> bool {
+/// The driver that a device is bound to.
+fn driver(device: &Device) -> Option<String> {
+    match device {
+        Device::Pci(function) => function.driver(),
+        Device::Vdpa(vdpa) => vdpa.driver().map(|driver| driver.to_string()),
+        Device::Subfunction(subfunction) => subfunction.driver(),
+    }
+}
+
+/// Whether a driver creates interfaces, unlike drivers that hand the device to a user-space
+/// program.
+pub(in crate::operation) fn creates_interfaces(driver: &str) -> bool {
+    !drives_user_space(driver) && !driver.contains("stub")
+}
+
+fn drives_user_space(driver: &str) -> bool {
     driver.contains("vfio") || driver.contains("uio")
 }
 

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use device_info::{Inventory, PciAddress};
 use serde::Serialize;
 
+use super::hardware::creates_interfaces;
 use crate::diagnostic::Problem;
 use crate::journal::DeviceUser;
 
@@ -61,39 +62,32 @@ pub fn orphans<E>(
     elsewhere: impl FnOnce() -> Result<BTreeSet<String>, E>,
 ) -> Result<Vec<Orphan>, E> {
     let used: BTreeSet<PciAddress> = users.iter().filter_map(DeviceUser::pci).collect();
-    let mut missing: Vec<Orphan> = inventory
-        .physical_functions
-        .iter()
-        .flat_map(|physical| physical.vfs.iter().map(move |vf| (physical, vf)))
-        .filter_map(|(physical, vf)| {
+    let mut missing = Vec::new();
+    for physical in &inventory.physical_functions {
+        for vf in &physical.vfs {
             let function = &vf.function;
-            let driver = function
-                .driver
-                .as_deref()
-                .filter(|driver| is_of_kernel(driver))?;
             let is_used = used.contains(&function.address)
                 || function.netdev.is_some()
                 || !function.vdpa.is_empty();
-            (!is_used).then(|| Orphan {
-                address: function.address,
-                physical: physical.function.address,
-                index: vf.index,
-                driver: driver.to_owned(),
-            })
-        })
-        .collect();
+            if let Some(driver) = &function.driver
+                && creates_interfaces(driver)
+                && !is_used
+            {
+                missing.push(Orphan {
+                    address: function.address,
+                    physical: physical.function.address,
+                    index: vf.index,
+                    driver: driver.clone(),
+                });
+            }
+        }
+    }
     if missing.is_empty() {
         return Ok(missing);
     }
     let elsewhere = elsewhere()?;
     missing.retain(|orphan| !elsewhere.contains(&orphan.address.to_string()));
     Ok(missing)
-}
-
-/// Whether a driver creates interfaces, unlike drivers that hand the device to a user-space
-/// program.
-fn is_of_kernel(driver: &str) -> bool {
-    !super::hardware::drives_user_space(driver) && !driver.contains("stub")
 }
 
 #[cfg(test)]

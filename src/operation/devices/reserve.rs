@@ -36,12 +36,10 @@ pub(in crate::operation) fn take(context: &Context<'_>, header: &Header) -> Resu
 
 /// Returns the refusals that an ADD would meet, without reserving anything.
 pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
-    let Ok((container, ifname)) = context.request.call.attachment() else {
+    let Ok(key) = context.key() else {
         return Vec::new();
     };
-    let key = Key { container, ifname };
-    let attachments = prepared.attachments.iter();
-    let attachments = attachments.map(|(attachment, _)| attachment.clone());
+    let attachments = prepared.attachments().cloned().collect();
     let (unknown, pod) = (String::new, prepared.pod.clone());
     let header = Header::new(
         boot_id(),
@@ -50,7 +48,7 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
         unknown(),
         unknown(),
         pod,
-        attachments.collect(),
+        attachments,
     );
     let mut refusals = Vec::new();
     let mut free = Vec::new();
@@ -71,22 +69,17 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
             free.push(attachment);
         }
     }
-    refusals.extend(foresee_devices(context, &free).err());
-    refusals
-}
-
-/// Checks that plugins would find the devices of attachments that no other sandbox holds.
-fn foresee_devices(context: &Context<'_>, free: &[&Attachment]) -> Result<(), PlanError> {
+    // Plugins must find the devices that no other sandbox holds. If the kernel does not answer, the
+    // ADD itself reports it.
     let devices = free.iter().filter_map(|it| it.device.as_ref()?.pci());
     let addresses: Vec<PciAddress> = devices.collect();
     let hardware = Hardware::of(&context.request.config);
     let states = (context.host.devices)(None)
         .and_then(|mut links| hardware.states(&addresses, links.as_mut()));
-    match states {
-        Ok(states) => hardware.are_at_home(free.iter().copied(), &states.devices),
-        // If the kernel does not answer, the ADD itself reports it.
-        Err(_) => Ok(()),
+    if let Ok(states) = states {
+        refusals.extend(hardware.are_at_home(free, &states).err());
     }
+    refusals
 }
 
 /// Whether both sandboxes belong to the same pod. Compares UIDs only if both are known.
@@ -119,18 +112,13 @@ fn take_one(
     if !is_over(context, header, &holder, what) {
         return Err(refused(header, attachment, what, &holder).into());
     }
-    if let Err(cause) = settle(context, &holder.header.key()) {
-        return Err(match (what, cause) {
-            (Exclusive::Device(_), cause @ Failure::Owed(_)) => {
-                let problem = DeviceProblem::EarlierSandbox {
-                    device: what.to_string(),
-                    cause: Box::new(cause),
-                };
-                attachment.problem(problem.into()).into()
-            }
-            (_, cause) => cause,
-        });
-    }
+    settle(context, &holder.header.key()).map_err(|cause| match (what, cause) {
+        (Exclusive::Device(_), cause @ Failure::Owed(_)) => {
+            let problem = DeviceProblem::EarlierSandbox(what.to_string(), Box::new(cause));
+            attachment.problem(problem.into()).into()
+        }
+        (_, cause) => cause,
+    })?;
     match take()? {
         None => Ok(()),
         Some(holder) => Err(refused(header, attachment, what, &holder).into()),
@@ -200,17 +188,15 @@ fn refused(
     what: &Exclusive,
     holder: &Sandbox,
 ) -> PlanError {
-    let named = holder.header.named_for(header.pod.as_ref());
-    let whose = match &named {
-        Some(name) => {
-            let of_holder = holder.header.attachments.iter();
-            let mut of_holder = of_holder.filter(|other| {
-                let has = Exclusive::of(other);
-                has.contains(what) || what.without_segment().is_some_and(|it| has.contains(&it))
-            });
-            let place = of_holder.next().map(|other| other.place().to_string());
-            place.map_or_else(|| name.clone(), |place| format!("{name}, {place}"))
-        }
+    let has_it = |other: &&Attachment| {
+        let has = Exclusive::of(other);
+        has.contains(what) || what.without_segment().is_some_and(|it| has.contains(&it))
+    };
+    let whose = match holder.header.named_for(header.pod.as_ref()) {
+        Some(name) => match holder.header.attachments.iter().find(has_it) {
+            Some(other) => format!("{name}, {}", other.place()),
+            None => name,
+        },
         None => "a pod of another namespace".to_owned(),
     };
     let problem = match what {

@@ -11,7 +11,6 @@ mod again;
 mod home;
 mod left;
 mod rebind;
-mod refused;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,9 +25,7 @@ use crate::journal::{Exclusive, Header, Sandbox, Unrestored};
 use crate::kernel::{DeviceLinks, KernelError, LinkChange};
 use crate::operation::{Context, Failure, Note};
 use crate::verify::sriov_plugins;
-use home::bring_home;
-use left::Left;
-use refused::{Refused, forgive, open};
+use left::{Left, Refused, forgive, open};
 
 /// How many rounds of repairs a device gets. Setting one value makes some drivers change another:
 /// igb reports an address that a VF sets for itself as if the administrator had set it.
@@ -61,10 +58,10 @@ pub(in crate::operation) fn baseline(
         states = hardware.states(&addresses, links.as_mut())?;
         again::settle(context, header, &mut states.devices)?;
     }
-    for error in states.unreadable {
-        context.note(Note::UnknownFunction(error));
+    for error in &states.unreadable {
+        context.note(Note::UnknownFunction(Arc::clone(error)));
     }
-    hardware.are_at_home(&header.attachments, &states.devices)?;
+    hardware.are_at_home(&header.attachments, &states)?;
     Ok(states.devices)
 }
 
@@ -83,20 +80,17 @@ pub(in crate::operation) fn restore(
         let progress = sandbox.progress.get(index);
         detached.contains(&index) || progress.is_none_or(|progress| !progress.is_owed())
     };
-    let key = header.key();
-    let is_ours =
-        |address: &PciAddress| context.host.journal.has(&key, &Exclusive::Device(*address));
-    let free: Vec<PciAddress> = addresses(header, is_free)
-        .into_iter()
-        .filter(is_ours)
-        .collect();
+    let (key, journal) = (header.key(), &context.host.journal);
+    let free = addresses(header, is_free);
+    let is_ours = |device: PciAddress| journal.has(&key, &Exclusive::Device(device));
     let before = sandbox.baseline.iter();
-    let before: Vec<&DeviceState> = before.filter(|it| free.contains(&it.device)).collect();
+    let before: Vec<&DeviceState> = before
+        .filter(|it| free.contains(&it.device) && is_ours(it.device))
+        .collect();
     if before.is_empty() {
         return Vec::new();
     }
-    let restoring = Restoring::new(context, header, before.clone());
-    match restoring.run() {
+    match Restoring::new(context, header, before.clone()).run() {
         Ok(left) => keep(context, header, &before, left),
         Err(cause) => vec![cause.into()],
     }
@@ -113,10 +107,7 @@ fn keep(
     let journal = &context.host.journal;
     let mut owed = std::mem::take(&mut left.owed);
     for &device in before {
-        let causes: Vec<String> = left.lines_on(device).map(str::to_owned).collect();
-        for line in &causes {
-            context.note(Note::unrestored(device, line));
-        }
+        let causes = left.note_causes(context, device);
         if causes.is_empty() {
             journal.forget_unrestored(device.device);
             continue;
@@ -157,7 +148,7 @@ impl<'a> Restoring<'a> {
 
     fn run(self) -> Result<Left<'a>, KernelError> {
         let mut links = (self.context.host.devices)(None)?;
-        let owed = bring_home(self.context, &self.hardware, self.header, &self.before);
+        let owed = self.bring_home();
         let until = self.context.deadline.min(Instant::now() + PATIENCE);
         let mut now = self.settled(links.as_mut(), until)?;
         let mut refused: Vec<Refused<'a>> = Vec::new();
@@ -171,10 +162,7 @@ impl<'a> Restoring<'a> {
                 continue;
             }
             if open.is_empty() || rounds == ROUNDS {
-                let mut left = Left::of(&compared, &refused, &now);
-                left.owed.splice(0..0, owed);
-                left.tell_unknown(self.context, &self.before, &now);
-                return Ok(left);
+                return Ok(Left::of(self.context, owed, &compared, &refused, &now));
             }
             let before = refused.len();
             let tried = open.len();
@@ -203,29 +191,24 @@ impl<'a> Restoring<'a> {
     /// Reads the devices after the kernel has moved back those from deleted namespaces, or at
     /// `until`.
     fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
-        loop {
-            let is_late = Instant::now() >= until;
-            if is_late || !self.before.iter().any(|it| self.hardware.is_away(it)) {
-                return self.read(links);
-            }
+        while Instant::now() < until && self.before.iter().any(|it| self.hardware.is_away(it)) {
             std::thread::sleep(PAUSE);
         }
+        self.read(links)
     }
 
     fn compare(&self, now: &States) -> Vec<(&'a DeviceState, Comparison)> {
-        let mut compared = Vec::new();
-        for &before in &self.before {
-            let is = now.devices.iter().find(|is| is.device == before.device);
-            let comparison = match is {
+        let compared = self.before.iter().map(|&before| {
+            let comparison = match now.of(before.device) {
                 Some(is) => compare(before, is),
                 None => Comparison {
                     replacement: Some(Replacement::Missing),
                     ..Comparison::default()
                 },
             };
-            compared.push((before, comparison));
-        }
-        compared
+            (before, comparison)
+        });
+        compared.collect()
     }
 
     fn apply(

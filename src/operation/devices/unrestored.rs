@@ -18,9 +18,7 @@ pub fn otherwise(context: &Context<'_>) -> Vec<Unrestored> {
         .and_then(|mut links| hardware.states(&addresses, links.as_mut()));
     if let Ok(states) = states {
         kept.retain(|kept| {
-            let mut now = states.devices.iter();
-            let now = now.find(|now| now.device == kept.before.device);
-            now.is_some_and(|now| {
+            states.of(kept.before.device).is_some_and(|now| {
                 kept.is_about(now) && compare(&kept.before, now) != Comparison::default()
             })
         });

@@ -3,7 +3,7 @@
 
 use super::Failure;
 use crate::cni::{self, code};
-use crate::delegate::DelegateError;
+use crate::delegate::{ChainError, DelegateError};
 use crate::journal::LockError;
 
 impl Failure {
@@ -15,8 +15,8 @@ impl Failure {
                 code::INVALID_NETWORK_CONFIG
             }
             Failure::PrevResult(_) => code::DECODING_FAILURE,
-            Failure::NotAvailable(cause) => match cause.delegates_code() {
-                Some(passed @ (code::TRY_AGAIN_LATER | code::LIMITED_CONNECTIVITY)) => passed,
+            Failure::NotAvailable(cause) => match cause.codes()[..] {
+                [passed @ (code::TRY_AGAIN_LATER | code::LIMITED_CONNECTIVITY)] => passed,
                 _ => code::NOT_AVAILABLE,
             },
             Failure::Several(causes) => causes.first().map_or(code::DELEGATE, Failure::code),
@@ -26,32 +26,28 @@ impl Failure {
             Failure::Cluster(error) if error.is_transient() => code::TRY_AGAIN_LATER,
             Failure::Cluster(_) | Failure::OtherPod { .. } => code::CLUSTER,
             Failure::Plan(error) => error.code(),
-            Failure::AlreadyAttached { .. } => code::SELECTION,
+            Failure::AlreadyAttached(_) => code::SELECTION,
             Failure::Lock(LockError::Io { .. })
             | Failure::Journal(_)
             | Failure::JournalStep(_)
-            | Failure::NotOnRecord { .. }
-            | Failure::RecordLost { .. }
-            | Failure::Incomplete { .. } => code::JOURNAL,
-            Failure::Delegates { .. } => code::DELEGATE,
+            | Failure::NotOnRecord(_)
+            | Failure::RecordLost(_)
+            | Failure::Incomplete(_) => code::JOURNAL,
+            Failure::Delegates(..) => code::DELEGATE,
             Failure::Result(_) => code::INCOMPATIBLE_VERSION,
-            Failure::Delegate { cause, .. } if matches!(cause.cause, DelegateError::NoResult) => {
-                code::JOURNAL
-            }
-            Failure::Delegate { cause, .. }
-                if matches!(cause.cause, DelegateError::NoRoom { .. }) =>
-            {
-                code::TRY_AGAIN_LATER
-            }
-            Failure::Delegate { .. } => match self.delegates_code() {
-                Some(code::TRY_AGAIN_LATER) => code::TRY_AGAIN_LATER,
-                _ => code::DELEGATE,
+            Failure::Delegate(_, error) => match &error.cause {
+                DelegateError::NoResult => code::JOURNAL,
+                DelegateError::NoRoom { .. } => code::TRY_AGAIN_LATER,
+                cause => match cause.delegate_error() {
+                    Some(answer) if answer.code == code::TRY_AGAIN_LATER => answer.code,
+                    _ => code::DELEGATE,
+                },
             },
-            Failure::Verification { .. }
-            | Failure::DeviceInfo { .. }
-            | Failure::Gateway { .. }
+            Failure::Verification(..)
+            | Failure::DeviceInfo(..)
+            | Failure::Gateway(..)
             | Failure::Route { .. } => code::VERIFICATION,
-            Failure::Kernel(_) | Failure::Ourselves(_) | Failure::DeviceFile { .. } => {
+            Failure::Kernel(_) | Failure::Ourselves(_) | Failure::DeviceFile(..) => {
                 code::IO_FAILURE
             }
             Failure::Owed(_) | Failure::Restoring { .. } => code::TEARDOWN_INCOMPLETE,
@@ -83,34 +79,17 @@ impl Failure {
         }
     }
 
-    /// The code of the plugin that failed, if there is one.
-    fn delegates_code(&self) -> Option<u32> {
-        match self {
-            Failure::Delegate { cause, .. } => cause.cause.delegate_error().map(|error| error.code),
-            _ => None,
-        }
-    }
-
     /// The codes of the plugins; their messages are in the message.
     fn details(&self) -> String {
-        let codes: Vec<String> = self
-            .codes()
-            .iter()
-            .map(|code| format!("code {code}"))
-            .collect();
-        codes.join("; also ")
+        let codes = self.codes().into_iter().map(|code| format!("code {code}"));
+        codes.collect::<Vec<_>>().join("; also ")
     }
 
     fn codes(&self) -> Vec<u32> {
+        let code = |error: &ChainError| Some(error.cause.delegate_error()?.code);
         match self {
-            Failure::Delegate { cause, .. } => {
-                let error = cause.cause.delegate_error();
-                error.map(|error| error.code).into_iter().collect()
-            }
-            Failure::Delegates { causes, .. } => {
-                let errors = causes.iter().filter_map(|it| it.cause.delegate_error());
-                errors.map(|error| error.code).collect()
-            }
+            Failure::Delegate(_, error) => code(error).into_iter().collect(),
+            Failure::Delegates(_, errors) => errors.iter().filter_map(code).collect(),
             Failure::Several(causes) | Failure::Owed(causes) => {
                 causes.iter().flat_map(Failure::codes).collect()
             }

@@ -32,20 +32,15 @@ impl LiveAttachments {
 
     /// Adds everything that Multus attached and that has not been detached since. The runtime may
     /// know these sandboxes under the network of Multus and not list them here, so all of them
-    /// count as alive. `ifname` is the name of their first interface.
-    pub(super) fn keep_cached(
-        &mut self,
-        cache: &MultusCache<'_>,
-        journal: &Journal,
-        ifname: &InterfaceName,
-    ) {
+    /// count as alive.
+    pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         for container in cache.containers() {
             if journal.has_adopted(&container) {
                 continue;
             }
             let key = Key {
                 container: container.clone(),
-                ifname: ifname.clone(),
+                ifname: InterfaceName::first(),
             };
             let cached = cache.read(&key);
             if !cached.damage.is_empty() {

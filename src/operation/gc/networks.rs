@@ -43,16 +43,16 @@ impl Networks {
         until: Instant,
         failures: &mut Vec<Failure>,
     ) {
-        match networks::administrators(context, until) {
-            Ok(found) => {
-                for network in std::iter::once(found.cluster).chain(found.others) {
-                    match network {
-                        Ok(network) => self.add(network),
-                        Err(failure) => failures.push(failure),
-                    }
-                }
+        let answer = match networks::answer(context, until) {
+            Ok(answer) => answer,
+            Err(failure) => return failures.push(failure.into()),
+        };
+        let (cluster, others) = networks::named(context, &answer);
+        for named in std::iter::once(cluster).chain(others) {
+            match named.read(context) {
+                Ok(network) => self.add(network),
+                Err(failure) => failures.push(failure),
             }
-            Err(failure) => failures.push(failure),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::boot::boot_id;
 use crate::journal::{Header, Key, Lock, Lookup};
 use crate::kernel::PodNetns;
-use crate::operation::detach::{self, Detachment};
+use crate::operation::detach::{self, Detachment, recorded_netns};
 use crate::operation::{Context, Failure};
 
 /// The time limit for one sandbox.
@@ -36,9 +36,12 @@ pub struct Retired {
 /// Whether the network namespace of a record still exists. The path alone does not show it: paths
 /// are reused, and a reboot ends every namespace.
 pub fn has_netns(header: &Header) -> bool {
-    let same =
-        |netns: PodNetns| header.netns_id.is_empty() || netns.id().to_string() == header.netns_id;
-    header.boot == boot_id() && PodNetns::open(Path::new(&header.netns)).is_ok_and(same)
+    let path = Path::new(&header.netns);
+    header.boot == boot_id()
+        && match header.netns_id.is_empty() {
+            true => PodNetns::open(path).is_ok(),
+            false => recorded_netns(header, path).is_some(),
+        }
 }
 
 /// Detaches sandboxes on record. Each has its own time limit; the deadline of `context` bounds them
@@ -52,33 +55,31 @@ pub fn retire(context: &Context<'_>, which: Which) -> Result<Retired, Failure> {
     for key in journal.keys()? {
         let until = context.deadline.min(Instant::now() + PER_SANDBOX);
         let one = context.until(until);
-        match one_sandbox(&one, &key, which) {
-            Ok(Outcome::Detached) => retired.detached.push(key),
-            Ok(Outcome::Attached(pod)) => retired.attached.push((key, pod)),
-            Ok(Outcome::Nothing) => {}
-            Err(failure) => retired.failed.push(failure),
+        if let Err(failure) = retire_one(&one, key, which, &mut retired) {
+            retired.failed.push(failure);
         }
     }
     Ok(retired)
 }
 
-enum Outcome {
-    Detached,
-    Attached(Option<String>),
-    Nothing,
-}
-
-fn one_sandbox(context: &Context<'_>, key: &Key, which: Which) -> Result<Outcome, Failure> {
+fn retire_one(
+    context: &Context<'_>,
+    key: Key,
+    which: Which,
+    retired: &mut Retired,
+) -> Result<(), Failure> {
     let _lock = Lock::take(&context.host.lock_dir, &key.container, context.deadline)?;
-    let Lookup::Found(sandbox) = context.host.journal.find(key)? else {
-        return Ok(Outcome::Nothing);
+    let Lookup::Found(sandbox) = context.host.journal.find(&key)? else {
+        return Ok(());
     };
     // No pod needs an owed sandbox: its runtime has sent a DEL.
-    let is_owed = context.host.journal.owed(key).is_some();
+    let is_owed = context.host.journal.owed(&key).is_some();
     if which == Which::Gone && !is_owed && has_netns(&sandbox.header) {
         let pod = sandbox.header.pod.as_ref().map(ToString::to_string);
-        return Ok(Outcome::Attached(pod));
+        retired.attached.push((key, pod));
+    } else {
+        detach::detach(context, *sandbox, Detachment::Earlier)?;
+        retired.detached.push(key);
     }
-    detach::detach(context, *sandbox, Detachment::Earlier)?;
-    Ok(Outcome::Detached)
+    Ok(())
 }

@@ -65,7 +65,7 @@ pub(in crate::operation) fn settle(
 
 /// Whether every failed plugin has answered with a refusal or cannot be started at all.
 fn is_refusal(debt: &Failure) -> bool {
-    let Failure::Delegates { causes, .. } = debt else {
+    let Failure::Delegates(_, causes) = debt else {
         return false;
     };
     let mut causes = causes.iter();
@@ -82,9 +82,8 @@ fn of_today(
     attachment: &Attachment,
     pod: Option<&PodName>,
 ) -> Option<Attachment> {
-    let left = context.deadline.saturating_duration_since(Instant::now());
     let until = Instant::now() + ANSWERS_WITHIN;
-    if left < ANSWERS_WITHIN || context.host.cluster.ready(until).is_err() {
+    if context.left() < ANSWERS_WITHIN || context.host.cluster.ready(until).is_err() {
         return None;
     }
     let network = networks::find(context, attachment, pod, until)?;

@@ -7,13 +7,15 @@
 //!                         interface is still in the pod)
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
 
 use crate::boot::boot_id;
 use crate::cluster::{Answer, Question};
-use crate::cni::CniResult;
-use crate::journal::{Attached, CachedSandbox, Header, Journal, Key, MultusCache, Sandbox};
+use crate::cni::{CniArgs, CniResult};
+use crate::journal::{Attached, CachedSandbox, Header, Key, MultusCache, Sandbox};
 use crate::kernel::PodNetns;
 use crate::operation::inquiry::{self, Inquiry};
 use crate::operation::pod_facts::PodFacts;
@@ -67,20 +69,22 @@ pub(in crate::operation) fn find(
         }));
     }
     let lost = lost || of_multus;
-    let (given, result) = prev_result(context);
+    let given = context.request.stdin.get("prevResult");
+    let given = given.map(RawValue::get).filter(|text| *text != "null");
     let version = context.request.config.version;
+    let result = given.and_then(|text| CniResult::parse(text.as_bytes(), version).ok());
     let is_attached = lost
-        || given
+        || given.is_some()
         || (!version.passes_prev_result_on_del() && context.request.call.netns.is_some());
     if !is_attached && !inquiry::is_on_disk(&context.request.config.cluster_network) {
         return Ok(None);
     }
     let others = match is_attached {
-        _ if lost => Others::All,
-        true => Others::There(interfaces(context, key)),
-        false => Others::There(Vec::new()),
+        _ if lost => None,
+        true => Some(interfaces(context, key)),
+        false => Some(Vec::new()),
     };
-    let attachments = match probable(context, key, &others) {
+    let attachments = match probable(context, key, others.as_deref()) {
         Ok(attachments) => attachments,
         Err(failure) if is_attached => return Err(failure),
         Err(failure) => {
@@ -88,60 +92,24 @@ pub(in crate::operation) fn find(
             return Ok(None);
         }
     };
-    let results = attachments.iter().map(|attachment| {
-        let cluster = attachment.is_cluster;
-        result.clone().filter(|_| cluster)
+    let attachments = attachments.into_iter().map(|attachment| {
+        let is_cluster = attachment.is_cluster;
+        (attachment, result.clone().filter(|_| is_cluster))
     });
-    let results = results.collect();
     let args = context.request.call.args.to_string();
     Ok(Some(Unrecorded {
-        sandbox: sandbox(context, key, None, args, attachments, results),
+        sandbox: sandbox(context, key, None, args, attachments),
         is_attached,
         is_of_multus: of_multus,
     }))
-}
-
-impl Unrecorded {
-    /// Writes a record for the sandbox, so that a failed DEL leaves a debt like any other.
-    pub(in crate::operation) fn adopt(&self, journal: &Journal, key: &Key) -> Result<(), Failure> {
-        journal.adopt(&self.sandbox)?;
-        if self.is_of_multus {
-            journal.mark_adopted(key)?;
-        }
-        Ok(())
-    }
-}
-
-/// The attachments that a sandbox without a record may have in addition to the cluster network.
-enum Others {
-    /// All networks that its pod selects.
-    All,
-    /// Only the networks with one of these interfaces.
-    There(Vec<String>),
-}
-
-impl Others {
-    fn may_be(&self) -> bool {
-        matches!(self, Others::All) || matches!(self, Others::There(names) if !names.is_empty())
-    }
-
-    fn have(&self, attachment: &Attachment) -> bool {
-        match self {
-            Others::All => true,
-            Others::There(names) => names.iter().any(|name| name == attachment.ifname.as_str()),
-        }
-    }
 }
 
 /// The interfaces in the pod that no record accounts for: the journal may have been removed.
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());
-    let is_on_record = |netns: &PodNetns| {
-        let id = netns.id().to_string();
-        !context.host.journal.containers_in(&id).is_empty()
-    };
-    let netns = netns.filter(|netns| !is_on_record(netns));
+    let journal = &context.host.journal;
+    let netns = netns.filter(|it| journal.containers_in(&it.id().to_string()).is_empty());
     let links = netns.and_then(|netns| (context.host.links)(&netns).ok()?.links().ok());
     let names = links.unwrap_or_default().into_iter().map(|link| link.name);
     names
@@ -150,13 +118,18 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
 }
 
 /// The attachments that a sandbox without a record may have: the cluster network, and the networks
-/// in `others` that its pod selects and the cluster still knows. There is no better source.
+/// at the interfaces `others` that its pod selects and the cluster still knows; without `others` all
+/// that the pod selects. There is no better source.
 ///
 /// # Errors
 /// If even the configuration of the cluster network is not found.
-fn probable(context: &Context<'_>, key: &Key, others: &Others) -> Result<Vec<Attachment>, Failure> {
+fn probable(
+    context: &Context<'_>,
+    key: &Key,
+    others: Option<&[String]>,
+) -> Result<Vec<Attachment>, Failure> {
     let mut inquiry = Inquiry::legible(context);
-    let all = others.may_be();
+    let all = others.is_none_or(|names| !names.is_empty());
     let answer = all.then(|| answer_at_once(context, &inquiry)).flatten();
     let facts = match answer {
         Some(answer) => PodFacts::of(context, inquiry, answer),
@@ -170,7 +143,10 @@ fn probable(context: &Context<'_>, key: &Key, others: &Others) -> Result<Vec<Att
     let runtime_config = inquiry::runtime_config(context).unwrap_or_default();
     let plan = facts.plan(context, key, &allocation, runtime_config);
     let mut attachments = plan.attachments;
-    attachments.retain(|attachment| attachment.is_cluster || others.have(attachment));
+    let is_among_others = |it: &Attachment| {
+        others.is_none_or(|names| names.iter().any(|name| name == it.ifname.as_str()))
+    };
+    attachments.retain(|attachment| attachment.is_cluster || is_among_others(attachment));
     if !attachments.iter().any(|attachment| attachment.is_cluster)
         && let Some(problem) = plan.problems.into_iter().next()
     {
@@ -186,7 +162,8 @@ fn probable(context: &Context<'_>, key: &Key, others: &Others) -> Result<Vec<Att
 /// If the cluster does not answer.
 fn cluster_network(context: &Context<'_>) -> Result<Answer, Failure> {
     let nothing = Answer::default();
-    if networks::in_answer(context, &nothing).cluster.is_ok() {
+    let (cluster, _) = networks::named(context, &nothing);
+    if cluster.read(context).is_ok() {
         return Ok(nothing);
     }
     let question = Inquiry::default().question(context, Duration::ZERO);
@@ -215,17 +192,14 @@ fn from_cache(context: &Context<'_>, key: &Key, cached: CachedSandbox) -> Sandbo
         .find(|args| !args.is_empty())
         .cloned()
         .unwrap_or(now);
-    let mut attachments = Vec::with_capacity(cached.attachments.len());
-    let mut results = Vec::with_capacity(cached.attachments.len());
-    for mut one in cached.attachments {
-        if let Ok(own) = crate::cni::CniArgs::parse(&one.args) {
+    let attachments = cached.attachments.into_iter().map(|mut one| {
+        if let Ok(own) = CniArgs::parse(&one.args) {
             let own = own.iter().map(|(key, value)| (key.into(), value.into()));
             one.attachment.extra_args.extend(own);
         }
-        attachments.push(one.attachment);
-        results.push(one.result);
-    }
-    sandbox(context, key, cached.netns, args, attachments, results)
+        (one.attachment, one.result)
+    });
+    sandbox(context, key, cached.netns, args, attachments)
 }
 
 fn sandbox(
@@ -233,22 +207,20 @@ fn sandbox(
     key: &Key,
     cached_netns: Option<String>,
     args: String,
-    attachments: Vec<Attachment>,
-    results: Vec<Option<CniResult>>,
+    attachments: impl Iterator<Item = (Attachment, Option<CniResult>)>,
 ) -> Sandbox {
+    let (attachments, results): (Vec<_>, Vec<_>) = attachments.unzip();
     let given = context.request.call.netns.clone();
     // A cached path does not show which namespace it led to, so only the path of this call has an
     // identity.
-    let identity = given.as_deref().map_or_else(String::new, identity);
+    let opened = given.as_deref().and_then(|path| PodNetns::open(path).ok());
+    let identity = opened.map_or_else(String::new, |netns| netns.id().to_string());
     let there = context.host.journal.containers_in(&identity);
     let is_anothers = there.iter().any(|container| *container != key.container);
     let (netns, identity) = match given {
         Some(_) if is_anothers => (PathBuf::new(), NO_NETNS.to_owned()),
         Some(path) => (path, identity),
-        None => (
-            cached_netns.map(PathBuf::from).unwrap_or_default(),
-            identity,
-        ),
+        None => (cached_netns.unwrap_or_default().into(), identity),
     };
     let header = Header::new(
         boot_id(),
@@ -259,30 +231,14 @@ fn sandbox(
         inquiry::pod_name(context).ok().flatten(),
         attachments,
     );
-    let mut sandbox = Sandbox::planned(header);
-    sandbox.complete = true;
-    sandbox.progress = results
-        .into_iter()
-        .map(|result| Attached {
-            started: true,
-            result,
-            ..Attached::default()
-        })
-        .collect();
-    sandbox
-}
-
-/// The identity of the network namespace at `path`; empty if there is none.
-fn identity(path: &Path) -> String {
-    PodNetns::open(path).map_or_else(|_| String::new(), |netns| netns.id().to_string())
-}
-
-/// Whether the runtime sent a result of the ADD, and that result if it can be read.
-fn prev_result(context: &Context<'_>) -> (bool, Option<CniResult>) {
-    let raw = context.request.stdin.get("prevResult");
-    let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
-        return (false, None);
-    };
-    let version = context.request.config.version;
-    (true, CniResult::parse(raw.get().as_bytes(), version).ok())
+    let progress = results.into_iter().map(|result| Attached {
+        started: true,
+        result,
+        ..Attached::default()
+    });
+    Sandbox {
+        complete: true,
+        progress: progress.collect(),
+        ..Sandbox::planned(header)
+    }
 }

@@ -40,10 +40,11 @@ impl Problem for Reason {
             }
             Self::NoTime => "the plan is not ready by the deadline".to_owned(),
             Self::Device(error) => error.words(),
-            Self::DeviceInfoName(error) | Self::Network(error) | Self::DeviceInfo(error) => {
-                error.to_string()
-            }
-            Self::UnusableDevice(problem) | Self::AddressUsed(problem) => problem.words(),
+            Self::DeviceInfoName(error)
+            | Self::Network(error)
+            | Self::DeviceInfo(error)
+            | Self::UnusableDevice(error)
+            | Self::AddressUsed(error) => error.to_string(),
             Self::DeviceInfoDir(dir) => format!("devInfoDir {} is not UTF-8", dir.display()),
             Self::Restricted(restriction) => restriction.words(),
         }
@@ -68,8 +69,9 @@ impl Problem for Reason {
             Self::Annotation { .. }
             | Self::DeviceInfoName(_)
             | Self::Network(_)
-            | Self::DeviceInfo(_) => return None,
-            Self::UnusableDevice(problem) | Self::AddressUsed(problem) => return problem.remedy(),
+            | Self::DeviceInfo(_)
+            | Self::UnusableDevice(_)
+            | Self::AddressUsed(_) => return None,
         })
     }
 }

@@ -93,7 +93,9 @@ pub(super) fn clear(
         let retired = with_host(&request.config, |host| {
             let context = Context::new(host, &request, LIMIT);
             let retired = retire(&context, which);
-            context.notes().iter().for_each(|note| say(note));
+            for note in context.notes() {
+                say(&Notice::OfCall(note));
+            }
             retired
         });
         let retired = retired.map_err(|failure| SetupError::Retire(Box::new(failure)))?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use device_info::PciAddress;
 
-use super::{DeviceProblem, Hardware, drives_user_space};
+use super::{DeviceProblem, Hardware, States, creates_interfaces};
 use crate::baseline::DeviceState;
 use crate::kernel::placed_devices;
 use crate::plan::{Attachment, PlanError, Reason};
@@ -24,11 +24,11 @@ impl Hardware<'_> {
     pub(in crate::operation) fn are_at_home<'a>(
         &self,
         attachments: impl IntoIterator<Item = &'a Attachment>,
-        states: &[DeviceState],
+        states: &States,
     ) -> Result<(), PlanError> {
         for attachment in attachments {
             let of_pod = attachment.device.as_ref().and_then(|device| device.pci());
-            let state = of_pod.and_then(|pci| states.iter().find(|state| state.device == pci));
+            let state = of_pod.and_then(|pci| states.of(pci));
             let checked = self
                 .is_virtual(attachment, state)
                 .and_then(|()| state.map_or(Ok(()), |state| self.is_at_home(attachment, state)));
@@ -48,26 +48,21 @@ impl Hardware<'_> {
             return Ok(());
         };
         let address = match state {
-            Some(state) if state.physical.is_some() => return Ok(()),
-            Some(state) => state.device,
+            Some(state) if state.physical.is_some() => None,
+            Some(state) => Some(state.device),
             // The definition names the same function for all its pods.
             None if attachment.device.is_none() => {
                 let named = plugin.body().read::<String>("deviceID").ok().flatten();
-                let Some(address) = named.and_then(|id| id.parse::<PciAddress>().ok()) else {
-                    return Ok(());
-                };
-                address
+                named.and_then(|id| id.parse::<PciAddress>().ok())
             }
-            None => return Ok(()),
+            None => None,
         };
-        let Some(function) = self.sysfs.pci_function(address) else {
+        let function = address.and_then(|address| self.sysfs.pci_function(address));
+        let Some(function) = function.filter(|it| it.physfn().is_none()) else {
             return Ok(());
         };
-        if function.physfn().is_some() {
-            return Ok(());
-        }
         Err(DeviceProblem::NotVirtual {
-            device: address,
+            device: function.address(),
             is_physical: function.total_vfs().is_some(),
             plugin: plugin.plugin_type().clone(),
             sysfs: self.sysfs.root().to_owned(),
@@ -77,9 +72,11 @@ impl Hardware<'_> {
 
     /// Checks that the interface which a kernel driver created has not been moved away.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
-        let driver = state.driver.as_deref().unwrap_or("stub");
-        let makes_one = !drives_user_space(driver) && !driver.contains("stub");
-        if state.netdev.is_some() || state.physical.is_none() || !makes_one {
+        let driver = state.driver.as_deref();
+        let Some(driver) = driver.filter(|driver| creates_interfaces(driver)) else {
+            return Ok(());
+        };
+        if state.netdev.is_some() || state.physical.is_none() {
             return Ok(());
         }
         let until = Instant::now() + COMES_HOME_WITHIN;
@@ -88,18 +85,15 @@ impl Hardware<'_> {
             let Some(function) = self.sysfs.pci_function(state.device) else {
                 return Ok(());
             };
-            let has_another_use = self.is_in_use_otherwise(state.device);
-            if !function.netdevs().is_empty() || has_another_use {
+            let vdpa = self.sysfs.vdpa_devices();
+            let is_vdpa = vdpa.iter().any(|it| it.pci_address() == Some(state.device));
+            if !function.netdevs().is_empty() || is_vdpa {
                 return Ok(());
             }
             let placed = placed_devices().unwrap_or_default();
             let mut placed = placed.into_iter();
             if let Some(placed) = placed.find(|it| it.device == state.device.to_string()) {
-                return Err(DeviceProblem::Elsewhere {
-                    device: state.to_string(),
-                    placed,
-                }
-                .into());
+                return Err(DeviceProblem::Elsewhere(state.to_string(), placed).into());
             }
             if !is_sriov {
                 return Ok(());
@@ -113,12 +107,6 @@ impl Hardware<'_> {
             }
             std::thread::sleep(PAUSE);
         }
-    }
-
-    /// Whether the function has a vDPA device instead of an interface.
-    fn is_in_use_otherwise(&self, address: PciAddress) -> bool {
-        let mut devices = self.sysfs.vdpa_devices().into_iter();
-        devices.any(|it| it.pci_address() == Some(address))
     }
 }
 
@@ -169,7 +157,7 @@ mod tests {
         };
         let mut links = std::rc::Rc::new(std::cell::RefCell::new(kernel));
         let links: &mut dyn DeviceLinks = &mut links;
-        let states = hardware.states(&addresses, links).unwrap().devices;
+        let states = hardware.states(&addresses, links).unwrap();
         let checked = hardware.are_at_home([&attachment], &states);
         checked.err().map(|it| it.to_string()).unwrap_or_default()
     }

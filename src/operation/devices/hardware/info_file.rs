@@ -2,10 +2,11 @@
 //! they report it. Jackfield writes the file before the plugins run, reads it afterwards, and
 //! removes it with the attachment (DEVINFO 1.1.0 §4.2, §5.1, §6.1).
 
+use std::error::Error;
 use std::path::Path;
 
 use device_info::{
-    CompletionError, DeviceInfo, DeviceInfoDir, DeviceKind, Devlink, Facts, SocketError,
+    CniFileName, CompletionError, DeviceInfo, DeviceInfoDir, DeviceKind, Devlink, Facts,
     StoreError, WireDeviceInfo, complete,
 };
 use serde_json::Value;
@@ -16,6 +17,10 @@ use crate::diagnostic::SharedError;
 use crate::operation::Failure;
 use crate::plan::{Attachment, Reason};
 
+/// Why the device-info of a device cannot be published: its file cannot be read, it contradicts the
+/// machine, or its socket is missing.
+pub type InfoFileError = Box<dyn Error + Send + Sync>;
+
 /// What the device-info file says about an attachment's device after its plugins have run.
 #[derive(Debug, Default)]
 pub(in crate::operation) struct Told {
@@ -25,33 +30,12 @@ pub(in crate::operation) struct Told {
     pub(in crate::operation) in_user_space: bool,
 }
 
-/// Why the device-info of a device cannot be published.
-#[derive(Debug, thiserror::Error)]
-pub enum InfoFileError {
-    /// The file cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The file contradicts the machine.
-    #[error(transparent)]
-    Completion(#[from] CompletionError),
-    /// The socket that the file names is missing.
-    #[error(transparent)]
-    Socket(#[from] SocketError),
-    /// The device-info cannot be written as JSON.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-}
-
 impl Hardware<'_> {
-    /// The device-info that the device plugin wrote, completed from the machine and compared with
-    /// it.
-    pub(super) fn of_device_plugin(
-        &self,
-        device: &AllocatedDevice,
-    ) -> Result<Option<DeviceInfo>, Reason> {
+    /// Checks that the device-info that the device plugin wrote does not contradict the machine.
+    pub(super) fn check_device_plugin(&self, device: &AllocatedDevice) -> Result<(), Reason> {
         let given = self.device_plugins_file(device)?;
-        self.completed(given, Some(device))
-            .map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
+        let completed = self.completed(given, Some(device)).map(drop);
+        completed.map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
     }
 
     /// The device-info for the plugins: the unchanged file of the device plugin, since DEVINFO
@@ -94,21 +78,15 @@ impl Hardware<'_> {
     /// Writes the device-info of the device to the path where the plugins look for it, right before
     /// they run. Some plugins fail on a path without a file (DEVINFO 1.1.0 §4.2.1, §5.1.1).
     pub(in crate::operation) fn write_file(&self, attachment: &Attachment) -> Result<(), Failure> {
-        let Some(path) = &attachment.device_info_file else {
+        let failed = |cause| Failure::DeviceFile(attachment.place(), Box::new(cause));
+        let Some((files, name)) = file_of(attachment).map_err(failed)? else {
             return Ok(());
         };
-        let failed = |cause| Failure::DeviceFile {
-            place: attachment.place(),
-            cause: Box::new(cause),
-        };
-        let files = files_of(path);
-        let name = files.cni_name(path).map_err(failed)?;
         let info = match &attachment.device {
-            None => None,
-            Some(device) => self
-                .for_plugins(device)
-                .map_err(|reason| attachment.problem(reason))?,
+            None => Ok(None),
+            Some(device) => self.for_plugins(device),
         };
+        let info = info.map_err(|reason| attachment.problem(reason))?;
         match info {
             Some(info) => files.write_cni(&name, &info),
             // A file that a crash left here is stale.
@@ -119,41 +97,28 @@ impl Hardware<'_> {
 
     /// Removes the attachment's file (DEVINFO 1.1.0 §4.2.1: when DELETE is called).
     pub(in crate::operation) fn remove_file(attachment: &Attachment) -> Result<(), Failure> {
-        let Some(path) = &attachment.device_info_file else {
-            return Ok(());
-        };
-        let files = files_of(path);
-        let removed = files
-            .cni_name(path)
-            .and_then(|name| files.remove_cni(&name));
-        removed.map_err(|cause| Failure::DeviceFile {
-            place: attachment.place(),
-            cause: Box::new(cause),
-        })
+        let removed = file_of(attachment).and_then(|file| match file {
+            Some((files, name)) => files.remove_cni(&name),
+            None => Ok(()),
+        });
+        removed.map_err(|cause| Failure::DeviceFile(attachment.place(), Box::new(cause)))
     }
 
     /// Reads the attachment's file, completes it from the machine and compares it with the machine.
     /// Only this may be published about a device (DEVINFO 1.1.0 §6.1.1).
     pub(in crate::operation) fn told(&self, attachment: &Attachment) -> Result<Told, Failure> {
-        let Some(path) = &attachment.device_info_file else {
-            return Ok(Told::default());
-        };
-        self.read_info(path, attachment)
-            .map_err(|cause| Failure::DeviceInfo {
-                place: attachment.place(),
-                cause: Box::new(cause),
-            })
+        self.read_info(attachment)
+            .map_err(|cause| Failure::DeviceInfo(attachment.place(), cause))
     }
 
-    fn read_info(&self, path: &Path, attachment: &Attachment) -> Result<Told, InfoFileError> {
-        let files = files_of(path);
-        let name = files.cni_name(path)?;
-        let info = self.completed(files.read_cni(&name)?, attachment.device.as_ref())?;
+    fn read_info(&self, attachment: &Attachment) -> Result<Told, InfoFileError> {
+        let Some((files, name)) = file_of(attachment)? else {
+            return Ok(Told::default());
+        };
+        let device = attachment.device.as_ref();
+        let info = self.completed(files.read_cni(&name)?, device)?;
         let mut told = Told {
-            in_user_space: attachment
-                .device
-                .as_ref()
-                .is_some_and(|device| self.is_in_user_space(device)),
+            in_user_space: device.is_some_and(|device| self.is_in_user_space(device)),
             device_info: None,
         };
         if let Some(info) = info {
@@ -170,9 +135,14 @@ impl Hardware<'_> {
     }
 }
 
-/// The device-info directories of a file on record, even if the configuration has changed them
-/// since.
-fn files_of(path: &Path) -> DeviceInfoDir {
+/// The device-info directories of an attachment with a file, even if the configuration has changed
+/// them since, and the name of the file.
+fn file_of(attachment: &Attachment) -> Result<Option<(DeviceInfoDir, CniFileName)>, StoreError> {
+    let Some(path) = &attachment.device_info_file else {
+        return Ok(None);
+    };
     let base = path.parent().and_then(Path::parent);
-    DeviceInfoDir::at(base.unwrap_or(Path::new("/")))
+    let files = DeviceInfoDir::at(base.unwrap_or(Path::new("/")));
+    let name = files.cni_name(path)?;
+    Ok(Some((files, name)))
 }

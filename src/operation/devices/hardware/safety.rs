@@ -8,7 +8,6 @@ use super::{DeviceProblem, GroupMember, Hardware, HostLinks, drives_user_space};
 use crate::allocation::AllocatedDevice;
 use crate::cluster::PodName;
 use crate::journal::{Exclusive, Journal, Key};
-use crate::kernel::KernelError;
 use crate::plan::{Attachment, Reason};
 
 /// Whether ib_core shares RDMA devices among network namespaces.
@@ -46,29 +45,16 @@ impl Hardware<'_> {
         let Some(function) = function else {
             return Ok(());
         };
-        if let Ok(Some(carried)) = self.carried_by_function(function.address(), host) {
-            return Err(DeviceProblem::CutsNodeOff {
-                device: device.clone(),
-                carried,
-            }
-            .into());
+        let own = host
+            .links()
+            .and_then(|links| self.interface_of(function.address(), links));
+        if let Ok(Some(own)) = own
+            && let Ok(Some(carried)) = host.carried(own.index)
+        {
+            return Err(DeviceProblem::CutsNodeOff(device.clone(), carried).into());
         }
-        match self.shares_group(device, &function, claim) {
-            Some(problem) => Err(problem.into()),
-            None => Ok(()),
-        }
-    }
-
-    /// The traffic of the node that a function's interface carries.
-    fn carried_by_function(
-        &self,
-        address: PciAddress,
-        host: &mut HostLinks<'_>,
-    ) -> Result<Option<String>, KernelError> {
-        match self.interface_of(address, host.links()?)? {
-            Some(own) => host.carried(own.index),
-            None => Ok(None),
-        }
+        let shared = self.shares_group(device, &function, claim);
+        shared.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
     /// Why a function cannot be driven by a program: others of its IOMMU group are in use.
@@ -90,31 +76,25 @@ impl Hardware<'_> {
                 address,
                 directory: directory.clone(),
             };
-            let other = self.sysfs.pci_function(address);
-            let Some(other) = other.filter(|_| !claim.devices.contains(&address)) else {
+            if claim.devices.contains(&address) {
                 continue;
-            };
+            }
             // A bridge may have its own driver, and any function may have no driver.
-            let is_bridge = other.class().is_some_and(|class| class >> 16 == 0x06);
-            let driver = other.driver().filter(|_| !is_bridge);
+            let is_bridge = |it: &PciFunction| it.class().is_some_and(|class| class >> 16 == 0x06);
+            let other = self.sysfs.pci_function(address);
+            let driver = other.filter(|it| !is_bridge(it)).and_then(|it| it.driver());
             let Some(driver) = driver else { continue };
             let is_idle = drives_user_space(&driver) || driver == "pci-stub";
             if !is_idle {
-                return Some(DeviceProblem::GroupInUse {
-                    device: device.clone(),
-                    group: member(),
-                    driver,
-                });
+                let problem = DeviceProblem::GroupInUse(device.clone(), member(), driver);
+                return Some(problem);
             }
             let what = Exclusive::Device(address);
             if let Ok(Some(holder)) = claim.journal.other_holder(claim.key, &what) {
                 let holder = holder.header.named_for(claim.pod);
                 let holder = holder.unwrap_or_else(|| "a pod of another namespace".to_owned());
-                return Some(DeviceProblem::GroupHeld {
-                    device: device.clone(),
-                    group: member(),
-                    holder,
-                });
+                let problem = DeviceProblem::GroupHeld(device.clone(), member(), holder);
+                return Some(problem);
             }
         }
         None

@@ -32,6 +32,13 @@ pub struct FunctionError {
     cause: KernelError,
 }
 
+impl States {
+    /// The state of one device, if it exists.
+    pub(in crate::operation) fn of(&self, device: PciAddress) -> Option<&DeviceState> {
+        self.devices.iter().find(|state| state.device == device)
+    }
+}
+
 impl Hardware<'_> {
     /// Reads the state of devices. Asks each physical function once, however many of its VFs are in
     /// `addresses`.
@@ -50,25 +57,23 @@ impl Hardware<'_> {
                 device: address,
                 generation: self.generation(address),
                 driver: function.driver(),
-                netdev: self.interface_of(address, links)?.map(netdev),
+                netdev: self.interface_of(address, links)?.map(|link| NetdevState {
+                    name: link.name,
+                    address: link.address,
+                    mtu: link.mtu,
+                }),
                 physical: function.physfn(),
                 function: None,
             };
             if let (Some(pf), Some(index)) = (state.physical, function.vf_index()) {
-                let answer = physical
-                    .entry(pf)
-                    .or_insert_with(|| self.virtual_functions(pf, links).map_err(Arc::new));
-                match answer {
-                    Ok(functions) => {
-                        let mut functions = functions.iter();
-                        state.function = functions.find(|vf| vf.index == index).copied();
-                    }
-                    Err(error) => {
-                        if !states.unreadable.iter().any(|it| Arc::ptr_eq(it, error)) {
-                            states.unreadable.push(Arc::clone(error));
-                        }
-                    }
-                }
+                let functions = physical.entry(pf).or_insert_with(|| {
+                    self.virtual_functions(pf, links).unwrap_or_else(|error| {
+                        states.unreadable.push(Arc::new(error));
+                        Vec::new()
+                    })
+                });
+                let mut functions = functions.iter();
+                state.function = functions.find(|vf| vf.index == index).copied();
             }
             states.devices.push(state);
         }
@@ -133,13 +138,5 @@ impl Hardware<'_> {
         let devices = self.sysfs.root().join("bus/pci/devices");
         let metadata = std::fs::metadata(devices.join(address.to_string()));
         metadata.ok().map(|metadata| metadata.ino())
-    }
-}
-
-fn netdev(link: Link) -> NetdevState {
-    NetdevState {
-        name: link.name,
-        address: link.address,
-        mtu: link.mtu,
     }
 }

@@ -181,8 +181,8 @@ fn findings(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Vec<Stri
     let hardware = Hardware::of(&node);
     hardware.inspect(&mut attachment).unwrap();
     change(dir.path());
-    let findings = hardware.findings(&attachment);
-    findings.iter().map(ToString::to_string).collect()
+    let mismatch = hardware.mismatch(&attachment);
+    mismatch.iter().map(ToString::to_string).collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use named::{Named, named};
+use named::named;
 
 use super::{DeviceProblem, Hardware};
 use crate::kernel::{DeviceLinks, KernelError, Link};
@@ -22,15 +22,13 @@ const BUSES: [&str; 3] = ["pci", "auxiliary", "virtio"];
 /// Kinds of links whose lower link is their peer.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 
-/// The interfaces that carry a default route or an address of the node, and the interfaces below
-/// them through which their packets leave; each with a description of what it carries.
-struct Uplinks(Vec<(Link, String)>);
-
 /// The links of the host and its uplinks, each read on first use.
 pub(in crate::operation) struct HostLinks<'a> {
     open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     links: Option<Box<dyn DeviceLinks>>,
-    uplinks: Option<Uplinks>,
+    /// The interfaces that carry a default route or an address of the node, and the interfaces below
+    /// them through which their packets leave; each with a description of what it carries.
+    uplinks: Option<Vec<(Link, String)>>,
 }
 
 impl<'a> HostLinks<'a> {
@@ -54,75 +52,69 @@ impl<'a> HostLinks<'a> {
         Ok(self.links.insert(links).as_mut())
     }
 
-    fn uplinks(&mut self) -> Result<&Uplinks, KernelError> {
-        let uplinks = match self.uplinks.take() {
-            Some(uplinks) => uplinks,
-            None => Uplinks::read(self.links()?)?,
-        };
-        Ok(self.uplinks.insert(uplinks))
-    }
-
     /// Describes what the link with this index carries; `None` if it is no uplink.
     pub(super) fn carried(&mut self, index: u32) -> Result<Option<String>, KernelError> {
-        Ok(self.uplinks()?.find(|link| link.index == index))
-    }
-}
-
-impl Uplinks {
-    fn read(links: &mut dyn DeviceLinks) -> Result<Uplinks, KernelError> {
-        let all = links.device_links()?;
-        let by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
-        let mut members: HashMap<u32, Vec<u32>> = HashMap::new();
-        let mut ports = Vec::new();
-        for link in &all {
-            let Some(master) = link.master else { continue };
-            members.entry(master).or_default().push(link.index);
-            let kind = by_index.get(&master).and_then(|link| link.kind.as_deref());
-            ports.extend((kind == Some(OPENVSWITCH)).then_some(link.index));
-        }
-        let mut queue = VecDeque::new();
-        for name in links.uplinks()? {
-            let carried = format!("this node's default route (interface {name})");
-            let link = all.iter().find(|link| link.name == name);
-            queue.extend(link.map(|link| (link.index, carried)));
-        }
-        for index in links.addressed()? {
-            if let Some(link) = by_index.get(&index) {
-                let carried = format!("an address of this node (interface {})", link.name);
-                queue.push_back((index, carried));
-            }
-        }
-        let mut carried: BTreeMap<u32, (Link, String)> = BTreeMap::new();
-        while let Some((index, what)) = queue.pop_front() {
-            let link = by_index.get(&index).copied();
-            let Some(link) = link.filter(|_| !carried.contains_key(&index)) else {
-                continue;
-            };
-            let kind = link.kind.as_deref().unwrap_or_default();
-            let lower = link.lower.filter(|_| link.lower_netns.is_none());
-            let mut below: Vec<u32> = lower
-                .filter(|_| !PAIRS.contains(&kind))
-                .into_iter()
-                .collect();
-            if MASTERS.contains(&kind) {
-                below.extend(members.remove(&index).unwrap_or_default());
-            }
-            if kind == OPENVSWITCH {
-                // The ports of an Open vSwitch bridge are members of another link, which all its
-                // bridges share.
-                below.append(&mut ports);
-            }
-            queue.extend(below.into_iter().map(|below| (below, what.clone())));
-            carried.insert(index, (link.clone(), what));
-        }
-        Ok(Uplinks(carried.into_values().collect()))
+        self.find(|link| link.index == index)
     }
 
     /// Describes what the first uplink carries that `is_meant` accepts.
-    fn find(&self, mut is_meant: impl FnMut(&Link) -> bool) -> Option<String> {
-        let found = self.0.iter().find(|(link, _)| is_meant(link));
-        found.map(|(_, carried)| carried.clone())
+    fn find(&mut self, is_meant: impl Fn(&Link) -> bool) -> Result<Option<String>, KernelError> {
+        let uplinks = match self.uplinks.take() {
+            Some(uplinks) => uplinks,
+            None => uplinks(self.links()?)?,
+        };
+        let uplinks = self.uplinks.insert(uplinks).iter();
+        let mut meant = uplinks.filter(|(link, _)| is_meant(link));
+        Ok(meant.next().map(|(_, carried)| carried.clone()))
     }
+}
+
+/// The uplinks of the host, as in [`HostLinks::uplinks`].
+fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelError> {
+    let all = links.device_links()?;
+    let by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
+    let mut members: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut ports = Vec::new();
+    for link in &all {
+        let Some(master) = link.master else { continue };
+        members.entry(master).or_default().push(link.index);
+        let kind = by_index.get(&master).and_then(|link| link.kind.as_deref());
+        ports.extend((kind == Some(OPENVSWITCH)).then_some(link.index));
+    }
+    let mut queue = VecDeque::new();
+    for name in links.uplinks()? {
+        let carried = format!("this node's default route (interface {name})");
+        let link = all.iter().find(|link| link.name == name);
+        queue.extend(link.map(|link| (link.index, carried)));
+    }
+    for index in links.addressed()? {
+        if let Some(link) = by_index.get(&index) {
+            let carried = format!("an address of this node (interface {})", link.name);
+            queue.push_back((index, carried));
+        }
+    }
+    let mut carried: BTreeMap<u32, (Link, String)> = BTreeMap::new();
+    while let Some((index, what)) = queue.pop_front() {
+        let link = by_index.get(&index).copied();
+        let Some(link) = link.filter(|_| !carried.contains_key(&index)) else {
+            continue;
+        };
+        let kind = link.kind.as_deref().unwrap_or_default();
+        let is_below = link.lower_netns.is_none() && !PAIRS.contains(&kind);
+        let lower = link.lower.filter(|_| is_below);
+        let mut below: Vec<u32> = lower.into_iter().collect();
+        if MASTERS.contains(&kind) {
+            below.extend(members.remove(&index).unwrap_or_default());
+        }
+        if kind == OPENVSWITCH {
+            // The ports of an Open vSwitch bridge are members of another link, which all its
+            // bridges share.
+            below.append(&mut ports);
+        }
+        queue.extend(below.into_iter().map(|below| (below, what.clone())));
+        carried.insert(index, (link.clone(), what));
+    }
+    Ok(carried.into_values().collect())
 }
 
 impl Hardware<'_> {
@@ -138,27 +130,20 @@ impl Hardware<'_> {
         host: &mut HostLinks<'_>,
         until: Instant,
     ) -> Result<(), Reason> {
-        for Named { key, value } in named(attachment)? {
+        for named in named(attachment)? {
             if Instant::now() >= until {
                 return Err(Reason::NoTime);
             }
-            if value.is_empty() {
-                return Err(DeviceProblem::DefaultRoute { key }.into());
+            if named.value.is_empty() {
+                return Err(DeviceProblem::DefaultRoute(named.key).into());
             }
-            if is_pattern(&value) {
-                return Err(DeviceProblem::Pattern { key, value }.into());
+            if is_pattern(&named.value) {
+                return Err(DeviceProblem::Pattern(named).into());
             }
-            match self.carried_by(&value, host) {
+            match self.carried_by(&named.value, host) {
                 Ok(None) => {}
-                Ok(Some(carried)) => {
-                    return Err(DeviceProblem::Uplink {
-                        key,
-                        value,
-                        carried,
-                    }
-                    .into());
-                }
-                Err(error) => return Err(DeviceProblem::UnknownUplink { key, value, error }.into()),
+                Ok(Some(carried)) => return Err(DeviceProblem::Uplink(named, carried).into()),
+                Err(error) => return Err(DeviceProblem::UnknownUplink(named, error).into()),
             }
         }
         Ok(())
@@ -174,15 +159,14 @@ impl Hardware<'_> {
     ) -> Result<Option<String>, KernelError> {
         let address = hardware_address(value);
         let below = self.interfaces_below(value);
-        let uplinks = host.uplinks()?;
-        let found = uplinks.find(|link| {
+        let found = host.find(|link| {
             link.name == value
                 || below.contains(&link.name)
                 || link.parent_name.as_deref() == Some(value)
                 || address.as_ref().is_some_and(|address| {
                     link.address == *address || link.perm_address.as_ref() == Some(address)
                 })
-        });
+        })?;
         if found.is_some() || value.contains('/') || value.len() > LONGEST_NAME {
             return Ok(found);
         }
@@ -206,9 +190,8 @@ impl Hardware<'_> {
         let mut interfaces = Vec::new();
         for directory in directories {
             interfaces.extend(names(&directory.join("net")));
-            let virtio = names(&directory)
-                .into_iter()
-                .filter(|name| name.starts_with("virtio"));
+            let inside = names(&directory).into_iter();
+            let virtio = inside.filter(|name| name.starts_with("virtio"));
             interfaces.extend(virtio.flat_map(|name| names(&directory.join(name).join("net"))));
         }
         interfaces
@@ -234,16 +217,12 @@ fn is_pattern(value: &str) -> bool {
 
 /// Reads a hardware address as Go's `net.ParseMAC` does.
 fn hardware_address(value: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u32> = value
-        .chars()
-        .filter(|letter| !matches!(letter, ':' | '-' | '.'))
-        .map(|letter| letter.to_digit(16))
-        .collect::<Option<_>>()?;
+    let digits = value.chars().filter(|it| !matches!(it, ':' | '-' | '.'));
+    let digits: Vec<u32> = digits.map(|it| it.to_digit(16)).collect::<Option<_>>()?;
     let octets = digits.chunks_exact(2);
     let octets = octets.map(|pair| u8::try_from(pair[0] << 4 | pair[1]).ok());
-    octets
-        .collect::<Option<_>>()
-        .filter(|octets: &Vec<u8>| octets.len() >= 6)
+    let octets: Vec<u8> = octets.collect::<Option<_>>()?;
+    Some(octets).filter(|octets| octets.len() >= 6)
 }
 
 #[cfg(test)]

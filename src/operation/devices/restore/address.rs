@@ -39,12 +39,13 @@ impl Restoring<'_> {
         address: &[u8],
         links: &mut dyn DeviceLinks,
     ) -> Result<(), KernelError> {
-        let function = match (before.physical, &before.function) {
-            (Some(physical), Some(vf)) => {
+        let vf = before.function.as_ref();
+        let function = match before.physical.zip(vf) {
+            Some((physical, vf)) => {
                 let pf = self.hardware.interface_of(physical, links)?;
                 pf.map(|pf| (pf.index, vf.index))
             }
-            _ => None,
+            None => None,
         };
         let mut place = Place {
             links,
@@ -56,8 +57,8 @@ impl Restoring<'_> {
         if place.is_right()? {
             return Ok(());
         }
-        let trust = before.function.and_then(|vf| vf.trust);
-        let mac = before.function.and_then(|vf| vf.mac);
+        let trust = vf.and_then(|vf| vf.trust);
+        let has_mac = vf.is_some_and(|vf| vf.mac.is_some());
         // A driver that refuses one way may accept another.
         if let Some(trust) = trust
             && place.trusted(trust).is_ok()
@@ -65,11 +66,13 @@ impl Restoring<'_> {
         {
             return Ok(());
         }
-        if mac.is_some() && place.without_administrators().is_ok() && place.is_right()? {
-            return Ok(());
-        }
-        if mac.is_some() && place.by_administrator().is_ok() && place.is_right()? {
-            return Ok(());
+        if has_mac {
+            let ways = [Place::without_administrators, Place::by_administrator];
+            for way in ways {
+                if way(&mut place).is_ok() && place.is_right()? {
+                    return Ok(());
+                }
+            }
         }
         refused
     }

@@ -6,7 +6,7 @@ use super::left::Left;
 use crate::baseline::{DeviceState, PodIdentity};
 use crate::journal::Header;
 use crate::operation::devices::problem::DeviceProblem;
-use crate::operation::{Context, Failure, Note};
+use crate::operation::{Context, Failure};
 use crate::plan::{Attachment, PlanError};
 use crate::verify::IntendedFunction;
 
@@ -37,10 +37,7 @@ pub(super) fn settle(
         }
         let left = Restoring::new(context, header, vec![&kept.before]).run()?;
         refuse_anothers(header, &left)?;
-        let causes: Vec<String> = left.lines_on(&kept.before).map(str::to_owned).collect();
-        for line in &causes {
-            context.note(Note::unrestored(&kept.before, line));
-        }
+        let causes = left.note_causes(context, &kept.before);
         *state = kept.before.clone();
         if !causes.is_empty() {
             kept.causes = causes;

@@ -1,10 +1,13 @@
-//! What could not be restored: some of it is owed, the rest is recorded with the device.
+//! What could not be restored: some of it is owed, the rest is recorded with the device. And which
+//! refused repairs are worth another try.
 
 use std::sync::Arc;
 
-use super::refused::{Refused, may_work_later};
+use nix::libc;
+
 use super::{RestoreError, failure};
-use crate::baseline::{Comparison, DeviceState, PodIdentity};
+use crate::baseline::{Comparison, DeviceState, PodIdentity, Repair};
+use crate::kernel::{KernelError, NetlinkError};
 use crate::operation::devices::hardware::States;
 use crate::operation::{Context, Failure, Note};
 
@@ -17,25 +20,34 @@ pub(super) struct Left<'a> {
     /// Leftovers by which others would mistake the next pod for the previous one, and why they
     /// stay.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
-    /// Remarks for the log only.
-    remarks: Vec<String>,
 }
 
 impl<'a> Left<'a> {
-    /// Collects what is left once no repair is open.
+    /// Collects what is left once no repair is open, in addition to what is `owed`. Notes which
+    /// devices were not compared.
     pub(super) fn of(
+        context: &Context<'_>,
+        owed: Vec<Failure>,
         compared: &[(&'a DeviceState, Comparison)],
         refused: &[Refused<'_>],
         now: &States,
     ) -> Left<'a> {
         let mut left = Left {
-            owed: Vec::new(),
+            owed,
             wrong: Vec::new(),
             identities: Vec::new(),
-            remarks: Vec::new(),
         };
         for (before, comparison) in compared {
-            left.add(before, comparison, refused, now);
+            if let Some(remark) = comparison.replacement {
+                context.note(Note::Device(format!("{before}: {remark}")));
+            }
+            let is = now.of(before.device);
+            left.add(before, comparison, refused, is);
+            let is_unknown =
+                is.is_some_and(|is| is.function.is_none() && is.generation == before.generation);
+            if before.function.is_some() && is_unknown {
+                left.add_unknown(context, before, now);
+            }
         }
         left
     }
@@ -45,20 +57,16 @@ impl<'a> Left<'a> {
         before: &'a DeviceState,
         comparison: &Comparison,
         refused: &[Refused<'_>],
-        now: &States,
+        is: Option<&DeviceState>,
     ) {
-        let another = comparison.replacement;
-        let remark = another.map(|remark| format!("{before}: {remark}"));
-        self.remarks.extend(remark);
         let remarks = comparison.remarks.iter().map(ToString::to_string);
         self.wrong.extend(remarks.map(|remark| (before, remark)));
         if comparison.lacks_interface {
             let name = before.netdev.as_ref().map_or("", |netdev| &netdev.name);
             let what = format!("interface {name}");
-            self.owed
-                .push(failure(before, what, RestoreError::NoNamespace));
+            let owed = failure(before, what, RestoreError::NoNamespace);
+            self.owed.push(owed);
         }
-        let is = now.devices.iter().find(|is| is.device == before.device);
         for repair in &comparison.repairs {
             let mut causes = refused.iter();
             let cause = causes.find(|it| it.device == before && it.repair == *repair);
@@ -81,41 +89,85 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Reports the settings on a physical function that could be read before ADD and cannot be read
+    /// Adds that the settings on a physical function could be read before ADD and cannot be read
     /// now.
-    pub(super) fn tell_unknown(
-        &mut self,
-        context: &Context<'_>,
-        before: &[&DeviceState],
-        now: &States,
-    ) {
-        for before in before {
-            let is = now.devices.iter().find(|is| is.device == before.device);
-            let is_unknown =
-                is.is_some_and(|is| is.function.is_none() && is.generation == before.generation);
-            if before.function.is_none() || !is_unknown {
-                continue;
-            }
-            match now.unreadable.first() {
-                Some(error) => {
-                    let what = "its settings on the physical function";
-                    self.owed
-                        .push(failure(before, what, Arc::clone(error).into()));
-                }
-                None => self.remarks.push(format!(
-                    "{before}: its physical function no longer reports it, so its settings there \
-                     are not restored"
-                )),
-            }
+    fn add_unknown(&mut self, context: &Context<'_>, before: &DeviceState, now: &States) {
+        if let Some(error) = now.unreadable.first() {
+            let what = "its settings on the physical function";
+            let cause = Arc::clone(error).into();
+            self.owed.push(failure(before, what, cause));
+            return;
         }
-        let remarks = std::mem::take(&mut self.remarks).into_iter();
-        remarks.for_each(|remark| context.note(Note::Uncompared(remark)));
+        context.note(Note::Device(format!(
+            "{before}: its physical function no longer reports it, so its settings there are not \
+             restored"
+        )));
     }
 
-    /// The lines about settings of `device` that cannot be restored.
-    pub(super) fn lines_on(&self, device: &DeviceState) -> impl Iterator<Item = &str> {
-        let of_device = move |it: &&(&DeviceState, String)| it.0.device == device.device;
-        let wrong = self.wrong.iter().filter(of_device);
-        wrong.map(|(_, line)| line.as_str())
+    /// Notes the settings of `device` that cannot be restored, and returns one line for each.
+    pub(super) fn note_causes(&self, context: &Context<'_>, device: &DeviceState) -> Vec<String> {
+        let wrong = self
+            .wrong
+            .iter()
+            .filter(|(of, _)| of.device == device.device);
+        let causes: Vec<String> = wrong.map(|(_, line)| line.clone()).collect();
+        for line in &causes {
+            context.note(Note::Device(format!("{device}: {line}")));
+        }
+        causes
+    }
+}
+
+/// A repair that was refused, kept so that it is not tried again in the same run.
+pub(super) struct Refused<'a> {
+    pub(super) device: &'a DeviceState,
+    pub(super) repair: Repair,
+    pub(super) cause: Arc<KernelError>,
+}
+
+/// The repairs that are still open and were not refused.
+pub(super) fn open<'a>(
+    left: &[(&'a DeviceState, Comparison)],
+    refused: &[Refused<'a>],
+) -> Vec<(&'a DeviceState, Repair)> {
+    let all = left.iter().flat_map(|(before, comparison)| {
+        let repairs = comparison.repairs.iter().cloned();
+        repairs.map(|repair| (*before, repair))
+    });
+    let is_open = |(before, repair): &(&DeviceState, Repair)| {
+        let is_it = |it: &Refused<'_>| it.device == *before && it.repair == *repair;
+        !refused.iter().any(is_it)
+    };
+    all.filter(is_open).collect()
+}
+
+/// Drops refusals worth retrying and returns whether it dropped any.
+pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
+    let before = refused.len();
+    refused.retain(|it| !may_work_later(&it.cause));
+    refused.len() < before
+}
+
+/// Whether a retry can help: not if the kernel refuses the change for good.
+fn may_work_later(cause: &KernelError) -> bool {
+    match cause {
+        KernelError::Request {
+            source: NetlinkError::Refused { source, .. },
+            ..
+        } => matches!(
+            source.raw_os_error(),
+            Some(
+                libc::EBUSY
+                    | libc::EAGAIN
+                    | libc::EINTR
+                    | libc::ENOMEM
+                    | libc::ENOBUFS
+                    | libc::EIO
+                    | libc::ETIMEDOUT
+                    | libc::ENETDOWN
+                    | libc::ENODEV
+            )
+        ),
+        _ => true,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::cni::json::{Key, each_key, same_key};
-use crate::operation::devices::problem::DeviceProblem;
+use crate::operation::devices::problem::{DeviceProblem, NamedInterface};
 use crate::plan::{Attachment, Reason};
 
 /// Keys by which host-device, sriov and similar plugins take a host interface.
@@ -11,20 +11,13 @@ const KEYS: [&str; 5] = ["device", "hwaddr", "pciBusID", "kernelpath", "deviceID
 /// How many interfaces one network may name. Each one costs a look into sysfs and a kernel request.
 const MOST: usize = 256;
 
-/// A host interface that a plugin may take.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) key: String,
-    pub(super) value: String,
-}
-
 /// The host interfaces that plugins may take, without duplicates. They are named by the
 /// configuration at any depth, by the pod's `cni-args`, by capability arguments, and by the keys
 /// that Jackfield injects into the configuration.
 ///
 /// # Errors
 /// If the attachment names more than [`MOST`] interfaces.
-pub(super) fn named(attachment: &Attachment) -> Result<Vec<Named>, Reason> {
+pub(super) fn named(attachment: &Attachment) -> Result<Vec<NamedInterface>, Reason> {
     let mut found = Found::default();
     found.read(attachment.config.raw());
     if let Some(args) = &attachment.cni_args {
@@ -43,7 +36,7 @@ pub(super) fn named(attachment: &Attachment) -> Result<Vec<Named>, Reason> {
         });
     }
     if found.is_too_many {
-        return Err(DeviceProblem::TooManyInterfaces { limit: MOST }.into());
+        return Err(DeviceProblem::TooManyInterfaces(MOST).into());
     }
     Ok(found.named)
 }
@@ -56,7 +49,7 @@ fn by_key(key: &Key<'_, '_>) -> Option<String> {
 
 #[derive(Default)]
 struct Found {
-    named: Vec<Named>,
+    named: Vec<NamedInterface>,
     values: HashSet<String>,
     is_too_many: bool,
 }
@@ -72,7 +65,7 @@ impl Found {
         }
         self.values.insert(value.clone());
         let key = key.to_owned();
-        self.named.push(Named { key, value });
+        self.named.push(NamedInterface { key, value });
     }
 
     fn read(&mut self, text: &str) {

@@ -3,7 +3,6 @@ use std::path::PathBuf;
 use device_info::PciAddress;
 
 use super::*;
-use crate::diagnostic::line;
 use crate::kernel::PlacedDevice;
 
 const ID: &str = "0000:01:10.2";
@@ -37,19 +36,13 @@ fn group() -> GroupMember {
 fn problems_of_an_allocated_device() {
     for (problem, words) in [
         (
-            DeviceProblem::Missing {
-                device: device(),
-                sysfs: sysfs(),
-            },
+            DeviceProblem::Missing(device(), sysfs()),
             "device 0000:01:10.2 of resource r is missing: /sys/bus/pci/devices has no \
              0000:01:10.2, because its PF was reset or the device was removed; restart the device \
               plugin and recreate the pod",
         ),
         (
-            DeviceProblem::Unbound {
-                device: device(),
-                sysfs: sysfs(),
-            },
+            DeviceProblem::Unbound(device(), sysfs()),
             "device 0000:01:10.2 of resource r is bound to no driver: \
              /sys/bus/pci/devices/0000:01:10.2 has no link driver; bind it to the driver that its \
               device plugin expects and recreate the pod",
@@ -66,30 +59,22 @@ fn problems_of_an_allocated_device() {
               and recreate the pod",
         ),
         (
-            DeviceProblem::CutsNodeOff {
-                device: device(),
-                carried: "this node's default route (interface eth0)".to_owned(),
-            },
+            DeviceProblem::CutsNodeOff(
+                device(),
+                "this node's default route (interface eth0)".to_owned(),
+            ),
             "device 0000:01:10.2 of resource r carries this node's default route (interface \
              eth0): a pod that has it cuts the node off; exclude it from the device plugin's \
              selectors",
         ),
         (
-            DeviceProblem::GroupInUse {
-                device: device(),
-                group: group(),
-                driver: "igbvf".to_owned(),
-            },
+            DeviceProblem::GroupInUse(device(), group(), "igbvf".to_owned()),
             "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3, which is \
              bound to driver igbvf (/sys/kernel/iommu_groups/7/devices); bind the whole group to \
              vfio-pci, or use a slot that isolates its functions (ACS)",
         ),
         (
-            DeviceProblem::GroupHeld {
-                device: device(),
-                group: group(),
-                holder: "pod demo/web".to_owned(),
-            },
+            DeviceProblem::GroupHeld(device(), group(), "pod demo/web".to_owned()),
             "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3, which pod \
              demo/web has (/sys/kernel/iommu_groups/7/devices): only one program can open the \
              group; use a slot that isolates its functions (ACS)",
@@ -122,7 +107,7 @@ fn problems_of_an_allocated_device() {
              another",
         ),
     ] {
-        assert_eq!(line(&problem), words);
+        assert_eq!(problem.to_string(), words);
     }
 }
 
@@ -131,29 +116,31 @@ fn problems_of_a_definitions_device_or_interface() {
     let (key, value) = (|| "master".to_owned(), || "eth0".to_owned());
     for (problem, words) in [
         (
-            DeviceProblem::DefaultRoute { key: key() },
+            DeviceProblem::DefaultRoute(key()),
             "mode is passthru and key master is missing, so the plugin takes the interface of the \
               default route; name another interface",
         ),
         (
-            DeviceProblem::Pattern {
+            DeviceProblem::Pattern(NamedInterface {
                 key: key(),
                 value: "eth*".to_owned(),
-            },
+            }),
             "key master is \"eth*\", which may lead to another device; write the address or the \
              name of one device",
         ),
         (
-            DeviceProblem::Uplink {
-                key: key(),
-                value: value(),
-                carried: "an address of this node (interface eth0)".to_owned(),
-            },
+            DeviceProblem::Uplink(
+                NamedInterface {
+                    key: key(),
+                    value: value(),
+                },
+                "an address of this node (interface eth0)".to_owned(),
+            ),
             "key master names eth0, which carries an address of this node (interface eth0): a pod \
              that has it cuts the node off; name another interface",
         ),
         (
-            DeviceProblem::TooManyInterfaces { limit: 64 },
+            DeviceProblem::TooManyInterfaces(64),
             "the configuration names more than 64 interfaces of the host; name fewer",
         ),
         (
@@ -188,14 +175,14 @@ fn problems_of_a_definitions_device_or_interface() {
              /sys/bus/pci/drivers/igbvf/unbind and bind",
         ),
         (
-            DeviceProblem::Elsewhere {
-                device: "device d".to_owned(),
-                placed: PlacedDevice {
+            DeviceProblem::Elsewhere(
+                "device d".to_owned(),
+                PlacedDevice {
                     device: "d".to_owned(),
                     interface: "eth7".to_owned(),
                     netns: PathBuf::from("/run/netns/n"),
                 },
-            },
+            ),
             "device d: its interface eth7 is in network namespace /run/netns/n, and no pod on \
              record has it; move it back from there with ip link set eth7 netns 1, or end the \
              process that keeps the namespace",
@@ -211,6 +198,6 @@ fn problems_of_a_definitions_device_or_interface() {
              exclusive), and for good with options ib_core netns_mode=0 in /etc/modprobe.d",
         ),
     ] {
-        assert_eq!(line(&problem), words);
+        assert_eq!(problem.to_string(), words);
     }
 }
