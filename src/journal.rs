@@ -33,7 +33,7 @@ pub mod steps;
 pub mod survey;
 pub mod unrestored;
 pub mod users;
-pub(crate) mod wire;
+mod wire;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use device_info::PciAddress;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A device of a pod, which belongs to one attachment for its whole life. The journal keeps it, so that
 /// CHECK and DEL act on the same device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocatedDevice {
     /// The identifier that kubelet allocated: a PCI address, a vDPA device, a subfunction, or an
     /// identifier of the device plugin's own form.
@@ -24,7 +24,7 @@ pub struct AllocatedDevice {
 }
 
 /// The source that names a device as the pod's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The pod's manifest, in the embedded cluster.

@@ -36,7 +36,7 @@ fn key() -> Option<Key> {
 /// A record as it lies there, and once more with every line as a record whose checksum is right: what
 /// replays is written as it was read.
 pub(super) fn journal(bytes: &[u8]) -> Option<()> {
-    for text in [bytes.to_vec(), of_lines(bytes, record::write)] {
+    for text in [bytes.to_vec(), of_lines(bytes, record::append_json)] {
         let dir = dir_with(&[("sandboxes/c@eth0", &text), ("owed/c@eth0", bytes)])?;
         let journal = Journal::new(dir.path());
         journal.all_owed();

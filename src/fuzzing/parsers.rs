@@ -81,6 +81,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/journal/survey.rs", "owners", No(WRITES)),
     ("src/journal/steps.rs", "replay", By("journal")),
     ("src/journal/unrestored.rs", "unrestored", No(WRITES)),
+    ("src/journal/wire.rs", "deserialize read", By("journal")),
     ("src/journal/wire/attachment.rs", "deserialize serialize", By("journal")),
     ("src/kernel/default_route/raw_attribute.rs", "parse", By("netlink")),
     ("src/kernel/netlink.rs", "read_links read_one", No(ASKS)),

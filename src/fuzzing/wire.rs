@@ -10,8 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::{accepted, said, settles};
 use crate::cluster::frame::{self, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
-use crate::journal::wire::Route;
-use crate::kernel::DefaultRoute;
+use crate::journal::RouteChange;
 
 /// What plugin and agent say to each other: as a whole frame, and as the JSON of one.
 pub(super) fn frames(bytes: &[u8]) -> Option<()> {
@@ -43,12 +42,14 @@ pub(super) fn pod_resources(bytes: &[u8]) -> Option<()> {
 /// A piece of rtnetlink's answer. Default routes go into the journal and back.
 pub(super) fn netlink(bytes: &[u8]) -> Option<()> {
     let answers = crate::kernel::default_routes_in(bytes).into_iter();
-    for route in answers.filter_map(accepted).flatten() {
-        let written = serde_json::to_string(&Route::from(&route)).unwrap_or_default();
-        let again = serde_json::from_str::<Route<'_>>(&written).ok();
-        let again = again.map(DefaultRoute::from);
-        assert_eq!(again.as_ref(), Some(&route));
-        said(&route);
+    for routes in answers.filter_map(accepted) {
+        routes.iter().for_each(|route| said(route));
+        let change = RouteChange {
+            removed: routes,
+            ..RouteChange::default()
+        };
+        let written = serde_json::to_string(&change).unwrap_or_default();
+        assert_eq!(serde_json::from_str(&written).ok(), Some(change));
     }
     Some(())
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 
+use super::record;
 use super::steps::{Header, Step};
-use super::{record, wire};
 
 /// A sandbox's record, open for its next step.
 #[derive(Debug)]
@@ -23,10 +23,7 @@ impl Entry {
     /// Those of the file system, also if a record of this name exists.
     pub(super) fn create(path: &Path, header: &Header) -> io::Result<Entry> {
         let mut bytes = Vec::with_capacity(4 << 10);
-        record::write(
-            &mut bytes,
-            &serde_json::to_vec(&wire::Header::from(header))?,
-        );
+        record::append(&mut bytes, header)?;
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
@@ -57,7 +54,7 @@ impl Entry {
     pub fn write(&mut self, steps: &[Step<'_>]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(1 << 10);
         for step in steps {
-            record::write(&mut bytes, &serde_json::to_vec(&wire::Step::from(step))?);
+            record::append(&mut bytes, step)?;
         }
         self.append(&bytes)
     }

@@ -4,11 +4,22 @@
 //! <length, 8 hex digits> <crc32, 8 hex digits> <JSON of that length>\n
 //! ```
 
+use serde::Serialize;
+
 /// The number of bytes before a record's JSON.
 const FRONT: usize = 8 + 1 + 8 + 1;
 
-/// Appends one record to `out`.
-pub fn write(out: &mut Vec<u8>, json: &[u8]) {
+/// Appends `value` as one record to `out`.
+///
+/// # Errors
+/// If the value cannot be written as JSON.
+pub fn append(out: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
+    append_json(out, &serde_json::to_vec(value)?);
+    Ok(())
+}
+
+/// Appends one record with this JSON to `out`.
+pub fn append_json(out: &mut Vec<u8>, json: &[u8]) {
     let sum = crc32fast::hash(json);
     out.reserve(FRONT + json.len() + 1);
     out.extend_from_slice(format!("{:08x} {sum:08x} ", json.len()).as_bytes());
@@ -65,7 +76,9 @@ mod tests {
 
     fn file(records: &[Vec<u8>]) -> Vec<u8> {
         let mut out = Vec::new();
-        records.iter().for_each(|record| write(&mut out, record));
+        records
+            .iter()
+            .for_each(|record| append_json(&mut out, record));
         out
     }
 

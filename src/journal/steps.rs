@@ -1,10 +1,16 @@
 //! The content of a record: a header with every intent, then what was done, step by step.
 
-use super::{Key, record, wire};
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::wire::{self, List};
+use super::{Key, record};
 use crate::baseline::DeviceState;
 use crate::boot::boot_id;
 use crate::cluster::PodName;
 use crate::cni::{CniResult, ContainerId, InterfaceName};
+use crate::kernel::DefaultRoute;
 use crate::plan::Attachment;
 
 /// The current format. The previous format, which has no baseline, is still read. It is still
@@ -12,7 +18,7 @@ use crate::plan::Attachment;
 const FORMAT: u32 = 2;
 
 /// The first record: the sandbox, and everything that will be attempted, in order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Header {
     pub(super) format: u32,
     /// The ID of the boot in which this was written. In another boot every network namespace of
@@ -31,6 +37,7 @@ pub struct Header {
     /// The pod, if the runtime names one.
     pub pod: Option<PodName>,
     /// Every attachment, in the order of attaching.
+    #[serde(with = "List::<wire::Attachment>")]
     pub attachments: Vec<Attachment>,
 }
 
@@ -86,19 +93,20 @@ impl Header {
 }
 
 /// One step, written before the act that it announces or right after the act that it reports.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Step<'a> {
     /// The state of the devices before any delegate ran.
-    Baseline(&'a [DeviceState]),
+    Baseline(#[serde(with = "List::<wire::Device>")] Cow<'a, [DeviceState]>),
     /// The delegates of this attachment are about to run.
     Started(usize),
     /// The delegates of this attachment have succeeded.
-    Attached(usize, &'a CniResult),
+    Attached(usize, Cow<'a, CniResult>),
     /// The delegate at this position in the chain of this attachment has failed, and none after it
     /// ran.
     Failed(usize, usize),
     /// Routes are about to change for this attachment.
-    Routes(usize, &'a RouteChange),
+    Routes(usize, Cow<'a, RouteChange>),
     /// Every attachment was attached, verified and published.
     Complete,
     /// This attachment is detached, for good.
@@ -106,12 +114,14 @@ pub enum Step<'a> {
 }
 
 /// The default routes that an attachment removes and adds.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RouteChange {
     /// The removed routes.
-    pub removed: Vec<crate::kernel::DefaultRoute>,
+    #[serde(with = "List::<wire::Route>")]
+    pub removed: Vec<DefaultRoute>,
     /// The added routes.
-    pub added: Vec<crate::kernel::DefaultRoute>,
+    #[serde(with = "List::<wire::Route>")]
+    pub added: Vec<DefaultRoute>,
 }
 
 /// The progress of one attachment.
@@ -161,17 +171,13 @@ impl Sandbox {
         } else {
             ReplayError::Damaged
         })?;
-        let header = Header::from(serde_json::from_slice::<wire::Header<'_>>(first)?);
+        let header: Header = serde_json::from_slice(first)?;
         if !(FORMAT - 1..=FORMAT).contains(&header.format) {
             return Err(ReplayError::Format(header.format));
         }
-        let progress = vec![Attached::default(); header.attachments.len()];
         let mut sandbox = Sandbox {
-            header,
-            progress,
-            baseline: Vec::new(),
-            complete: false,
             is_torn: !record::is_whole(bytes),
+            ..Sandbox::planned(header)
         };
         for record in records {
             sandbox.apply(serde_json::from_slice(record)?);
@@ -180,25 +186,17 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    fn apply(&mut self, step: wire::Step<'_>) {
+    fn apply(&mut self, step: Step<'_>) {
         match step {
-            wire::Step::Baseline(devices) => {
-                self.baseline = devices.into_iter().map(Into::into).collect();
+            Step::Baseline(devices) => self.baseline = devices.into_owned(),
+            Step::Complete => self.complete = true,
+            Step::Started(index) => self.at(index, |it| it.started = true),
+            Step::Attached(index, result) => {
+                self.at(index, |it| it.result = Some(result.into_owned()));
             }
-            wire::Step::Complete => self.complete = true,
-            wire::Step::Started(index) => self.at(index, |attached| attached.started = true),
-            wire::Step::Attached(index, result) => {
-                self.at(index, |attached| {
-                    attached.result = Some(result.into_owned())
-                });
-            }
-            wire::Step::Failed(index, place) => {
-                self.at(index, |attached| attached.failed_at = Some(place));
-            }
-            wire::Step::Routes(index, routes) => {
-                self.at(index, |attached| attached.routes = routes.into());
-            }
-            wire::Step::Detached(index) => self.at(index, |attached| attached.detached = true),
+            Step::Failed(index, place) => self.at(index, |it| it.failed_at = Some(place)),
+            Step::Routes(index, routes) => self.at(index, |it| it.routes = routes.into_owned()),
+            Step::Detached(index) => self.at(index, |it| it.detached = true),
         }
     }
 
@@ -223,27 +221,23 @@ impl Sandbox {
     /// The record as if it had been written step by step.
     pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(4 << 10);
-        let header = wire::Header::from(&self.header);
-        record::write(&mut bytes, &serde_json::to_vec(&header)?);
-        let mut write = |step: Step<'_>| -> serde_json::Result<()> {
-            record::write(&mut bytes, &serde_json::to_vec(&wire::Step::from(&step))?);
-            Ok(())
-        };
+        record::append(&mut bytes, &self.header)?;
+        let mut write = |step: Step<'_>| record::append(&mut bytes, &step);
         if !self.baseline.is_empty() {
-            write(Step::Baseline(&self.baseline))?;
+            write(Step::Baseline(Cow::Borrowed(&self.baseline)))?;
         }
         for (index, attached) in self.progress.iter().enumerate() {
             if attached.started {
                 write(Step::Started(index))?;
             }
             if let Some(result) = &attached.result {
-                write(Step::Attached(index, result))?;
+                write(Step::Attached(index, Cow::Borrowed(result)))?;
             }
             if let Some(place) = attached.failed_at {
                 write(Step::Failed(index, place))?;
             }
             if attached.routes != RouteChange::default() {
-                write(Step::Routes(index, &attached.routes))?;
+                write(Step::Routes(index, Cow::Borrowed(&attached.routes)))?;
             }
             if attached.detached {
                 write(Step::Detached(index))?;
@@ -258,11 +252,10 @@ impl Sandbox {
     /// The attachments that a DEL has to detach, last first. A DEL of an attachment that was never
     /// started does no harm (CNI 1.1.0 §2 DEL).
     pub fn to_detach(&self) -> Vec<usize> {
-        let is_owed =
-            |attached: &Attached| attached.is_owed() || (self.is_torn && !attached.detached);
-        (0..self.progress.len())
-            .rev()
-            .filter(|index| is_owed(&self.progress[*index]))
+        let attached = self.progress.iter().enumerate().rev();
+        attached
+            .filter(|(_, it)| it.is_owed() || (self.is_torn && !it.detached))
+            .map(|(index, _)| index)
             .collect()
     }
 }

@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use serde::Deserialize;
+
 use super::adopted::ADOPTING;
 use super::quarantine::SETTLED;
 use super::steps::ReplayError;
-use super::wire::Owner;
 use super::{Journal, JournalError, Sandbox, record};
 use crate::boot::boot_id;
 use crate::cluster::PodName;
@@ -59,6 +60,17 @@ pub struct Damaged {
     pub age: Duration,
     /// Whether its writer may still be working.
     pub may_be_unfinished: bool,
+}
+
+/// The part of a [`Header`](super::Header) that says whose the record is, without the attachments,
+/// whose configurations may be long.
+#[derive(Deserialize)]
+struct Owner {
+    boot: String,
+    container: ContainerId,
+    netns: String,
+    netns_id: String,
+    pod: Option<PodName>,
 }
 
 /// A file in quarantine.
@@ -122,7 +134,7 @@ impl Journal {
 
     /// Whether a sandbox of `pod` is on record.
     pub fn has_pod(&self, pod: &PodName) -> bool {
-        self.owners().any(|owner| owner.is(pod))
+        self.owners().any(|owner| owner.pod.as_ref() == Some(pod))
     }
 
     /// The owners of the records, read one at a time.

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use device_info::PciAddress;
+use serde::{Deserialize, Serialize};
 
 use super::{Journal, JournalError, wire};
 use crate::baseline::DeviceState;
@@ -19,10 +20,11 @@ use crate::cluster::PodName;
 use crate::private_dir;
 
 /// A device that could not be restored.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unrestored {
     pub(super) boot: String,
     /// Its state before the pod had it.
+    #[serde(with = "wire::Device")]
     pub before: DeviceState,
     /// The pod, if the runtime named one.
     pub pod: Option<PodName>,
@@ -60,10 +62,7 @@ impl Journal {
             private_dir::create(&self.dir.join("unrestored"))?;
             // No address begins with a period.
             let temporary = path.with_file_name(format!(".{}", device.before.device));
-            fs::write(
-                &temporary,
-                serde_json::to_vec(&wire::Unrestored::from(device))?,
-            )?;
+            fs::write(&temporary, serde_json::to_vec(device)?)?;
             fs::rename(&temporary, &path)
         };
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
@@ -72,8 +71,7 @@ impl Journal {
     /// The record of a device if it is unrestored.
     pub fn unrestored(&self, address: PciAddress) -> Option<Unrestored> {
         let text = super::read(&self.unrestored_path(address)).ok()?;
-        let read: wire::Unrestored<'_> = serde_json::from_slice(&text).ok()?;
-        Some(read.into())
+        serde_json::from_slice(&text).ok()
     }
 
     /// Every unrestored device, by address.

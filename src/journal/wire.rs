@@ -1,178 +1,113 @@
-//! The JSON of the journal's records: every key, in the order in which it is written.
+//! The JSON of other modules' types in the journal: every key, in the order in which it is written.
 //!
-//! Only these types name the keys, so renaming a field of a plan, a device or a route changes no
-//! record. `tests/golden` pins the result.
+//! Each type here is the form of a type of another module, field by field (`#[serde(remote)]`). Only
+//! these types name the keys, so renaming a field of a plan, a device or a route changes no record.
+//! `tests/golden` pins the result.
 //!
-//! A pod waits while its record is written, so writing borrows: it copies no configuration and no
-//! result. Values with one text form (addresses, GUIDs, interface names, CNI results and arguments)
-//! keep their own serialization.
+//! Values with one text form (addresses, GUIDs, interface names, CNI results and arguments) keep
+//! their own serialization. So do pods and allocated devices, whose keys other interfaces pin too.
 
 mod attachment;
 mod device;
 mod route;
 
-use std::borrow::Cow;
+use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{steps, unrestored};
-use crate::cluster::PodName;
-use crate::cni::{CniResult, ContainerId, InterfaceName};
-use attachment::Attachment;
-use device::Device;
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use route::Route;
-use route::RouteChange;
+use device::{Function, LinkState, Netdev, Rates, Vlan};
+use route::NextHop;
 
-/// The first record of a sandbox: [`steps::Header`].
-#[derive(Serialize, Deserialize)]
-pub(super) struct Header<'a> {
-    format: u32,
-    boot: Cow<'a, str>,
-    container: Cow<'a, ContainerId>,
-    ifname: Cow<'a, InterfaceName>,
-    netns: Cow<'a, str>,
-    netns_id: Cow<'a, str>,
-    args: Cow<'a, str>,
-    pod: Option<Pod<'a>>,
-    attachments: Vec<Attachment<'a>>,
+pub(super) use attachment::Attachment;
+pub(super) use device::Device;
+pub(super) use route::Route;
+
+/// The JSON form of a type of another module.
+pub(super) trait Form {
+    /// That type.
+    type Of;
+
+    fn write<S: Serializer>(value: &Self::Of, out: S) -> Result<S::Ok, S::Error>;
+
+    fn read<'de, D: Deserializer<'de>>(input: D) -> Result<Self::Of, D::Error>;
 }
 
-impl<'a> From<&'a steps::Header> for Header<'a> {
-    fn from(header: &'a steps::Header) -> Header<'a> {
-        Header {
-            format: header.format,
-            boot: Cow::Borrowed(&header.boot),
-            container: Cow::Borrowed(&header.container),
-            ifname: Cow::Borrowed(&header.ifname),
-            netns: Cow::Borrowed(&header.netns),
-            netns_id: Cow::Borrowed(&header.netns_id),
-            args: Cow::Borrowed(&header.args),
-            pod: header.pod.as_ref().map(Pod::from),
-            attachments: header.attachments.iter().map(Attachment::from).collect(),
-        }
-    }
-}
+/// Implements [`Form`] by the functions that `#[serde(remote)]` derives.
+macro_rules! forms {
+    ($($form:ident of $of:ty,)*) => {$(
+        impl Form for $form {
+            type Of = $of;
 
-impl From<Header<'_>> for steps::Header {
-    fn from(header: Header<'_>) -> steps::Header {
-        steps::Header {
-            format: header.format,
-            boot: header.boot.into_owned(),
-            container: header.container.into_owned(),
-            ifname: header.ifname.into_owned(),
-            netns: header.netns.into_owned(),
-            netns_id: header.netns_id.into_owned(),
-            args: header.args.into_owned(),
-            pod: header.pod.map(PodName::from),
-            attachments: header.attachments.into_iter().map(Into::into).collect(),
-        }
-    }
-}
-
-/// The part of a [`Header`] that says whose the record is, without the attachments, whose
-/// configurations may be long.
-#[derive(Debug, Deserialize)]
-pub(super) struct Owner {
-    pub(super) boot: String,
-    pub(super) container: ContainerId,
-    pub(super) netns: String,
-    pub(super) netns_id: String,
-    pod: Option<Pod<'static>>,
-}
-
-impl Owner {
-    /// Whether the record is that of `pod`.
-    pub(super) fn is(&self, pod: &PodName) -> bool {
-        self.pod.as_ref().is_some_and(|own| *own == Pod::from(pod))
-    }
-}
-
-/// A pod: [`PodName`].
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Pod<'a> {
-    namespace: Cow<'a, str>,
-    name: Cow<'a, str>,
-    uid: Option<Cow<'a, str>>,
-}
-
-impl<'a> From<&'a PodName> for Pod<'a> {
-    fn from(pod: &'a PodName) -> Pod<'a> {
-        Pod {
-            namespace: Cow::Borrowed(&pod.namespace),
-            name: Cow::Borrowed(&pod.name),
-            uid: pod.uid.as_deref().map(Cow::Borrowed),
-        }
-    }
-}
-
-impl From<Pod<'_>> for PodName {
-    fn from(pod: Pod<'_>) -> PodName {
-        PodName {
-            namespace: pod.namespace.into_owned(),
-            name: pod.name.into_owned(),
-            uid: pod.uid.map(Cow::into_owned),
-        }
-    }
-}
-
-/// A record after the first: [`steps::Step`].
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Step<'a> {
-    Baseline(Vec<Device<'a>>),
-    Started(usize),
-    Attached(usize, Cow<'a, CniResult>),
-    Failed(usize, usize),
-    Routes(usize, RouteChange<'a>),
-    Complete,
-    Detached(usize),
-}
-
-impl<'a> From<&steps::Step<'a>> for Step<'a> {
-    fn from(step: &steps::Step<'a>) -> Step<'a> {
-        match *step {
-            steps::Step::Baseline(devices) => {
-                Step::Baseline(devices.iter().map(Device::from).collect())
+            fn write<S: Serializer>(value: &$of, out: S) -> Result<S::Ok, S::Error> {
+                $form::serialize(value, out)
             }
-            steps::Step::Started(index) => Step::Started(index),
-            steps::Step::Attached(index, result) => Step::Attached(index, Cow::Borrowed(result)),
-            steps::Step::Failed(index, place) => Step::Failed(index, place),
-            steps::Step::Routes(index, change) => Step::Routes(index, change.into()),
-            steps::Step::Complete => Step::Complete,
-            steps::Step::Detached(index) => Step::Detached(index),
+
+            fn read<'de, D: Deserializer<'de>>(input: D) -> Result<$of, D::Error> {
+                $form::deserialize(input)
+            }
         }
+    )*};
+}
+
+forms! {
+    Attachment of crate::plan::Attachment,
+    Device of crate::baseline::DeviceState,
+    Netdev of crate::baseline::NetdevState,
+    Function of crate::kernel::VfState,
+    Vlan of crate::kernel::VfVlan,
+    LinkState of crate::kernel::VfLinkState,
+    Rates of crate::kernel::VfRates,
+    Route of crate::kernel::DefaultRoute,
+    NextHop of crate::kernel::NextHop,
+}
+
+/// A value that is written in the form `F`.
+struct Written<'a, F: Form>(&'a F::Of);
+
+impl<F: Form> Serialize for Written<'_, F> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        F::write(self.0, out)
     }
 }
 
-/// An entry below `unrestored/`: [`unrestored::Unrestored`].
-#[derive(Serialize, Deserialize)]
-pub(super) struct Unrestored<'a> {
-    boot: Cow<'a, str>,
-    before: Device<'a>,
-    pod: Option<Pod<'a>>,
-    causes: Cow<'a, [String]>,
-}
+/// A value that was read in the form `F`.
+struct Read<F: Form>(F::Of);
 
-impl<'a> From<&'a unrestored::Unrestored> for Unrestored<'a> {
-    fn from(device: &'a unrestored::Unrestored) -> Unrestored<'a> {
-        Unrestored {
-            boot: Cow::Borrowed(&device.boot),
-            before: Device::from(&device.before),
-            pod: device.pod.as_ref().map(Pod::from),
-            causes: Cow::Borrowed(&device.causes),
-        }
+impl<'de, F: Form> Deserialize<'de> for Read<F> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        F::read(input).map(Read)
     }
 }
 
-impl From<Unrestored<'_>> for unrestored::Unrestored {
-    fn from(device: Unrestored<'_>) -> unrestored::Unrestored {
-        unrestored::Unrestored {
-            boot: device.boot.into_owned(),
-            before: device.before.into(),
-            pod: device.pod.map(PodName::from),
-            causes: device.causes.into_owned(),
-        }
+/// A list of values in the form `F`, for `#[serde(with)]`.
+pub(super) struct List<F>(PhantomData<F>);
+
+impl<F: Form> List<F> {
+    pub(super) fn serialize<S: Serializer>(list: &[F::Of], out: S) -> Result<S::Ok, S::Error> {
+        out.collect_seq(list.iter().map(Written::<F>))
+    }
+
+    pub(super) fn deserialize<'de, D, L>(input: D) -> Result<L, D::Error>
+    where
+        D: Deserializer<'de>,
+        L: From<Vec<F::Of>>,
+    {
+        let list = Vec::<Read<F>>::deserialize(input)?;
+        let list: Vec<F::Of> = list.into_iter().map(|read| read.0).collect();
+        Ok(list.into())
+    }
+}
+
+/// A value in the form `F`, or none, for `#[serde(with)]`.
+struct Maybe<F>(PhantomData<F>);
+
+impl<F: Form> Maybe<F> {
+    fn serialize<S: Serializer>(value: &Option<F::Of>, out: S) -> Result<S::Ok, S::Error> {
+        value.as_ref().map(Written::<F>).serialize(out)
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<F::Of>, D::Error> {
+        Ok(Option::<Read<F>>::deserialize(input)?.map(|read| read.0))
     }
 }
 

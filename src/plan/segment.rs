@@ -3,6 +3,7 @@
 use std::fmt;
 
 use device_info::PciAddress;
+use serde::{Deserialize, Serialize};
 
 use super::Attachment;
 use crate::cni::{InterfaceName, PluginConfig, RawObject};
@@ -11,7 +12,7 @@ use crate::cni::{InterfaceName, PluginConfig, RawObject};
 const DEFAULT_BRIDGE: &str = "cni0";
 
 /// A layer-2 network of the node, by its unique name: `bridge br0 VLAN 7`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment(String);
 
 /// What an attachment's plugins connect the pod to.
@@ -145,11 +146,6 @@ impl Segment {
     /// so definitions of other namespaces are other networks, whatever their names.
     pub fn network(label: &str) -> Segment {
         Segment(format!("network {label}"))
-    }
-
-    /// The segment with this name in a record, which [`Segment::as_str`] gave it.
-    pub fn recorded(name: String) -> Segment {
-        Segment(name)
     }
 
     /// One VLAN of the segment; the VLAN 0 is the whole segment.

@@ -9,8 +9,7 @@ use crate::cni::{CapabilityArgs, NetworkConfig, RawObject, Version};
 use crate::golden;
 use crate::journal::Journal;
 use crate::kernel::{
-    DefaultRoute, Family, NextHop, RawAttribute, VfLinkState, VfRates, VfState, VfVlan,
-    VlanProtocol,
+    Family, NextHop, RawAttribute, VfLinkState, VfRates, VfState, VfVlan, VlanProtocol,
 };
 use crate::npwg::{Dialect, RequestedMac};
 use crate::plan::{Requested, Segment};
@@ -155,12 +154,14 @@ fn routes() -> RouteChange {
 fn write_record(journal: &Journal) {
     let (device, result, routes) = ([device()], result(), routes());
     let mut entry = journal.begin(&header()).unwrap();
-    entry.write(&[Step::Baseline(&device)]).unwrap();
+    entry
+        .write(&[Step::Baseline(Cow::Borrowed(&device))])
+        .unwrap();
     let steps = [
         Step::Started(0),
-        Step::Attached(0, &result),
+        Step::Attached(0, Cow::Borrowed(&result)),
         Step::Failed(0, 2),
-        Step::Routes(0, &routes),
+        Step::Routes(0, Cow::Borrowed(&routes)),
         Step::Detached(0),
         Step::Started(1),
         Step::Complete,

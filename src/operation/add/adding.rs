@@ -1,6 +1,7 @@
 //! An ADD in progress. It attaches one network after the other and records every step before it
 //! makes it.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use super::{Added, KEPT_FOR_UNWINDING};
@@ -43,7 +44,7 @@ impl Adding<'_> {
     /// At the first failure; the caller then has to [unwind](Adding::unwind) what was started.
     pub(super) fn attach_all(&mut self, prepared: &Prepared) -> Result<Added, Failure> {
         if !self.sandbox.baseline.is_empty() {
-            let step = Step::Baseline(&self.sandbox.baseline);
+            let step = Step::Baseline(Cow::Borrowed(&self.sandbox.baseline));
             self.entry.write(&[step]).map_err(Failure::JournalStep)?;
         }
         let time = self.context.sparing(KEPT_FOR_UNWINDING);
@@ -103,7 +104,7 @@ impl Adding<'_> {
             self.sandbox.progress[index].failed_at = Some(cause.index);
         }
         let result = added?;
-        self.step(&[Step::Attached(index, &result)])?;
+        self.step(&[Step::Attached(index, Cow::Borrowed(&result))])?;
         if attachment.is_cluster {
             result.fits(self.context.request.config.version)?;
         }
@@ -135,7 +136,7 @@ impl Adding<'_> {
         };
         let since = Instant::now();
         let change = default_route::plan(gateways, &attachment.ifname, self.links)?;
-        self.step(&[Step::Routes(index, &change)])?;
+        self.step(&[Step::Routes(index, Cow::Borrowed(&change))])?;
         self.sandbox.progress[index].routes = change.clone();
         let applied = default_route::apply(&change, attachment, self.links);
         self.context.host.stopwatch.spent(Phase::Routes, since);
