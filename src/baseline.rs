@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! before the first plugin: DeviceState ──journal──▶ ┐
-//!                                                   ├─▶ compare ─▶ Comparison: repairs, remarks
+//!                                                   ├─▶ compare ─▶ Comparison: repairs, changes
 //! after the last one:      DeviceState ─────────────┘
 //! ```
 //!
@@ -51,28 +51,25 @@ pub struct NetdevState {
 pub struct Comparison {
     /// What to restore, in an order that drivers accept.
     pub repairs: Vec<Repair>,
-    /// Differences that stay.
-    pub remarks: Vec<Remark>,
+    /// The other driver to which it is bound now.
+    pub other_driver: Option<OtherDriver>,
     /// Why this is not the same device any more. Nothing of it is restored then.
     pub replacement: Option<Replacement>,
     /// The driver is the same as before, but the interface is missing.
     pub lacks_interface: bool,
 }
 
-/// A difference that Jackfield does not repair.
+/// The device is bound to another driver, or to none, which Jackfield does not repair.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Remark {
-    /// The device is bound to another driver, or to none.
-    #[error(
-        "its driver is {} but was {}; rebind it by hand, because Jackfield does not change drivers",
-        or_none(.now), or_none(.before)
-    )]
-    Driver {
-        /// The driver before.
-        before: Option<String>,
-        /// The driver now.
-        now: Option<String>,
-    },
+#[error(
+    "its driver is {} but was {}; rebind it by hand, because Jackfield does not change drivers",
+    or_none(.now), or_none(.before)
+)]
+pub struct OtherDriver {
+    /// The driver before.
+    pub before: Option<String>,
+    /// The driver now.
+    pub now: Option<String>,
 }
 
 /// Why a device is not the one that the pod had.
@@ -118,16 +115,12 @@ pub enum PodIdentity {
 #[must_use]
 pub fn compare(before: &DeviceState, now: &DeviceState) -> Comparison {
     let mut comparison = Comparison::default();
-    let generations = before.generation.zip(now.generation);
-    if generations.is_some_and(|(before, now)| before != now) {
+    if before.is_recreated(now) {
         comparison.replacement = Some(Replacement::Recreated);
         return comparison;
     }
     if let (Some(then), Some(is)) = (&before.function, &now.function) {
-        let differs = |setting: &VfSetting| {
-            let is = is.of_kind(*setting);
-            is.is_some_and(|is| is != *setting)
-        };
+        let differs = |then: &VfSetting| is.of_kind(*then).is_some_and(|is| is != *then);
         let repairs = then.settings().filter(differs).map(Repair::Function);
         comparison.repairs.extend(repairs);
     }
@@ -139,15 +132,19 @@ pub fn compare(before: &DeviceState, now: &DeviceState) -> Comparison {
 }
 
 fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut Comparison) {
-    let ipoib = before.netdev.as_ref().and_then(NetdevState::port_guid);
-    let is_unbound_ipoib = now.driver.is_none() && ipoib.is_some();
-    if let (true, Some(guid), Some(driver)) = (is_unbound_ipoib, ipoib, &before.driver) {
-        let driver = driver.clone();
-        comparison.repairs.push(Repair::Rebind { driver, guid });
+    let rebind = || {
+        let guid = before.netdev.as_ref()?.port_guid()?;
+        let driver = before.driver.clone()?;
+        Some(Repair::Rebind { driver, guid })
+    };
+    if now.driver.is_none()
+        && let Some(rebind) = rebind()
+    {
+        comparison.repairs.push(rebind);
         return;
     }
     if before.driver != now.driver {
-        comparison.remarks.push(Remark::Driver {
+        comparison.other_driver = Some(OtherDriver {
             before: before.driver.clone(),
             now: now.driver.clone(),
         });
@@ -155,11 +152,8 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
     }
     match (&before.netdev, &now.netdev) {
         (Some(then), Some(is)) => {
-            if let (Some(guid), Some(driver)) = (then.port_guid(), &before.driver)
-                && is.port_guid() != Some(guid)
-            {
-                let driver = driver.clone();
-                comparison.repairs.push(Repair::Rebind { driver, guid });
+            if then.port_guid() != is.port_guid() {
+                comparison.repairs.extend(rebind());
             }
             let changes = netdev_changes(then, is).map(Repair::Netdev);
             comparison.repairs.extend(changes);
@@ -174,11 +168,18 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
 const ETHERNET: usize = 6;
 
 impl DeviceState {
+    /// Whether the device was recreated between this state and `now`.
+    #[must_use]
+    pub fn is_recreated(&self, now: &DeviceState) -> bool {
+        let generations = self.generation.zip(now.generation);
+        generations.is_some_and(|(before, now)| before != now)
+    }
+
     /// Returns the setting with the function's own GUID, if `setting` would clear that GUID.
     #[must_use]
     pub fn own_guid(&self, setting: VfSetting) -> Option<VfSetting> {
-        let own = self.netdev.as_ref()?.port_guid()?;
-        let own = Some(own).filter(|own| !own.is_zero())?;
+        let own = self.netdev.as_ref()?.port_guid();
+        let own = own.filter(|own| !own.is_zero())?;
         match setting {
             VfSetting::NodeGuid(none) if none.is_zero() => Some(VfSetting::NodeGuid(own)),
             VfSetting::PortGuid(none) if none.is_zero() => Some(VfSetting::PortGuid(own)),
@@ -204,33 +205,28 @@ impl Repair {
     /// Returns [`None`] if the device has its own identity or none.
     #[must_use]
     pub fn identity(&self, before: &DeviceState, now: &DeviceState) -> Option<PodIdentity> {
-        let own = before
-            .netdev
-            .as_ref()
-            .map(|netdev| netdev.address.as_slice());
-        let is_foreign =
-            |octets: &[u8]| octets.iter().any(|octet| *octet != 0) && own != Some(octets);
-        let own_guid = before.netdev.as_ref().and_then(NetdevState::port_guid);
-        let is_foreign_guid = |guid: Guid| !guid.is_zero() && own_guid != Some(guid);
+        let netdev = before.netdev.as_ref();
+        let is_own_mac = |mac: &[u8]| netdev.is_some_and(|netdev| netdev.address == mac);
+        let own_guid = netdev.and_then(NetdevState::port_guid);
+        let is_foreign = |guid: Guid| !guid.is_zero() && own_guid != Some(guid);
         let function = now.function.as_ref();
-        match self {
+        let (is_kept, identity) = match self {
             Repair::Function(VfSetting::Mac(_)) => {
-                let mac = function?.mac?;
-                is_foreign(&mac.octets()).then_some(PodIdentity::Mac)
+                let mac = function?.mac?.octets();
+                (mac != [0; 6] && !is_own_mac(&mac), PodIdentity::Mac)
             }
-            Repair::Function(VfSetting::Vlan(_)) => {
-                (function?.vlan?.id != 0).then_some(PodIdentity::Vlan)
-            }
+            Repair::Function(VfSetting::Vlan(_)) => (function?.vlan?.id != 0, PodIdentity::Vlan),
             Repair::Function(VfSetting::NodeGuid(_)) => {
-                is_foreign_guid(function?.node_guid?).then_some(PodIdentity::Guid)
+                (is_foreign(function?.node_guid?), PodIdentity::Guid)
             }
             Repair::Function(VfSetting::PortGuid(_)) => {
-                is_foreign_guid(function?.port_guid?).then_some(PodIdentity::Guid)
+                (is_foreign(function?.port_guid?), PodIdentity::Guid)
             }
-            Repair::Rebind { .. } => Some(PodIdentity::Guid),
-            Repair::Netdev(LinkChange::Address(_)) => Some(PodIdentity::Mac),
-            Repair::Netdev(_) | Repair::Function(_) => None,
-        }
+            Repair::Rebind { .. } => (true, PodIdentity::Guid),
+            Repair::Netdev(LinkChange::Address(_)) => (true, PodIdentity::Mac),
+            Repair::Netdev(_) | Repair::Function(_) => return None,
+        };
+        is_kept.then_some(identity)
     }
 }
 
@@ -253,12 +249,9 @@ impl fmt::Display for Repair {
             Repair::Function(setting) => setting.fmt(f),
             Repair::Netdev(LinkChange::Name(name)) => write!(f, "name {name}"),
             Repair::Netdev(LinkChange::Address(address)) => {
-                f.write_str("hardware address ")?;
-                for (place, octet) in address.iter().enumerate() {
-                    let colon = if place == 0 { "" } else { ":" };
-                    write!(f, "{colon}{octet:02x}")?;
-                }
-                Ok(())
+                let octets = address.iter().map(|octet| format!("{octet:02x}"));
+                let octets: Vec<String> = octets.collect();
+                write!(f, "hardware address {}", octets.join(":"))
             }
             Repair::Netdev(LinkChange::Mtu(mtu)) => write!(f, "MTU {mtu}"),
             Repair::Netdev(LinkChange::Up | LinkChange::Down | LinkChange::Home(_)) => {

@@ -78,17 +78,6 @@ where
     })
 }
 
-/// A text, cut to `LENGTH` bytes.
-struct Text<const LENGTH: usize>(String);
-
-impl<'de, const LENGTH: usize> Deserialize<'de> for Text<LENGTH> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut text = String::deserialize(deserializer)?;
-        cut(&mut text, LENGTH);
-        Ok(Text(text))
-    }
-}
-
 /// Cuts a text to at most `length` bytes.
 pub(crate) fn cut(text: &mut String, length: usize) {
     if text.len() > length {
@@ -102,7 +91,9 @@ pub(crate) fn text<'de, D, const LENGTH: usize>(deserializer: D) -> Result<Strin
 where
     D: Deserializer<'de>,
 {
-    Text::<LENGTH>::deserialize(deserializer).map(|text| text.0)
+    let mut text = String::deserialize(deserializer)?;
+    cut(&mut text, LENGTH);
+    Ok(text)
 }
 
 /// As [`text()`], for an optional text.
@@ -112,8 +103,9 @@ pub(crate) fn optional_text<'de, D, const LENGTH: usize>(
 where
     D: Deserializer<'de>,
 {
-    let text = Option::<Text<LENGTH>>::deserialize(deserializer)?;
-    Ok(text.map(|text| text.0))
+    let mut text = Option::<String>::deserialize(deserializer)?;
+    text.iter_mut().for_each(|text| cut(text, LENGTH));
+    Ok(text)
 }
 
 /// The first `N` texts of a list, each cut to `LENGTH` bytes.
@@ -121,8 +113,7 @@ struct Texts<const N: usize, const LENGTH: usize>(Vec<String>);
 
 impl<'de, const N: usize, const LENGTH: usize> Deserialize<'de> for Texts<N, LENGTH> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let each = |text: &mut String| cut(text, LENGTH);
-        first::<_, _, N>(deserializer, each).map(Texts)
+        texts::<_, N, LENGTH>(deserializer).map(Texts)
     }
 }
 
@@ -133,7 +124,7 @@ pub(crate) fn texts<'de, D, const N: usize, const LENGTH: usize>(
 where
     D: Deserializer<'de>,
 {
-    Texts::<N, LENGTH>::deserialize(deserializer).map(|texts| texts.0)
+    first::<_, _, N>(deserializer, |text: &mut String| cut(text, LENGTH))
 }
 
 /// As [`texts`], for an optional list.
@@ -160,9 +151,10 @@ impl<'de, const N: usize, const LENGTH: usize> Visitor<'de> for Counts<N, LENGTH
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut counts = BTreeMap::new();
         while counts.len() < N {
-            let Some(Text::<LENGTH>(name)) = map.next_key()? else {
+            let Some(mut name) = map.next_key()? else {
                 return Ok(counts);
             };
+            cut(&mut name, LENGTH);
             counts.insert(name, map.next_value()?);
         }
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}

@@ -23,6 +23,7 @@ pub mod adopted;
 pub mod entry;
 mod error;
 pub mod exclusive;
+mod files;
 mod key;
 pub mod lock;
 pub mod multus_cache;
@@ -37,9 +38,9 @@ mod wire;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 pub use entry::Entry;
@@ -49,7 +50,8 @@ pub use key::Key;
 pub use lock::{Lock, LockError, Turn};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
-pub use steps::{Attached, Header, RouteChange, Sandbox, Step};
+pub use quarantine::Damaged;
+pub use steps::{Attached, Header, RecordError, RouteChange, Sandbox, Step};
 pub use unrestored::Unrestored;
 pub use users::DeviceUser;
 
@@ -59,12 +61,13 @@ use nix::sys::stat::Mode;
 use crate::cluster::OnRecord;
 use crate::kernel::capabilities;
 use crate::private_dir;
-use steps::ReplayError;
+use crate::regular_file::found;
+use files::entries;
 
 /// The access mode of a descriptor that can be neither read nor written nor locked, only synced.
 const NO_ACCESS: i32 = 3;
-/// The entries of the directory.
-const OURS: [&str; 7] = [
+/// The folders of the directory.
+const FOLDERS: [&str; 7] = [
     "sandboxes",
     "owed",
     "quarantine",
@@ -97,13 +100,7 @@ impl Journal {
     pub fn begin(&self, header: &Header) -> Result<Entry, JournalError> {
         self.check_private()?;
         let path = self.path(&header.key());
-        Entry::create(&path, header)
-            .or_else(|error| match error.kind() {
-                io::ErrorKind::NotFound => {
-                    self.make_dirs().and_then(|()| Entry::create(&path, header))
-                }
-                _ => Err(error),
-            })
+        private_dir::or_create(&self.sandboxes(), || Entry::create(&path, header))
             .map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
@@ -116,17 +113,18 @@ impl Journal {
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         self.check_private()?;
         let path = self.path(key);
-        let bytes = match read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Absent),
-            Err(cause) => return Err(JournalError::io("cannot be read", &path, cause)),
-        };
-        match Sandbox::replay(&bytes) {
-            Ok(sandbox) if sandbox.header.key() == *key => Ok(Lookup::Found(Box::new(sandbox))),
-            Ok(_) => self.quarantine(&path, "it belongs to another sandbox"),
-            Err(ReplayError::CutOff) => Ok(Lookup::CutOff),
-            Err(cause) => self.quarantine(&path, &cause.to_string()),
-        }
+        Ok(match Sandbox::read(&path) {
+            Ok(sandbox) if sandbox.header.key() == *key => Lookup::Found(Box::new(sandbox)),
+            Ok(_) => Lookup::Quarantined(self.quarantine(&path, RecordError::Foreign)?),
+            Err(RecordError::CutOff) => Lookup::CutOff,
+            Err(RecordError::Io(cause)) if cause.kind() == io::ErrorKind::NotFound => {
+                Lookup::Absent
+            }
+            Err(RecordError::Io(cause)) => {
+                return Err(JournalError::io("cannot be read", &path, cause));
+            }
+            Err(cause) => Lookup::Quarantined(self.quarantine(&path, cause)?),
+        })
     }
 
     /// Opens the record of `key` for further steps.
@@ -143,14 +141,11 @@ impl Journal {
     /// # Errors
     /// Code 109.
     pub fn forget(&self, key: &Key) -> Result<(), JournalError> {
-        self.clear_owed(key);
+        self.discard("owed", &key.file_name());
         let path = self.path(key);
-        match fs::remove_file(&path) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                Err(JournalError::io("cannot be removed", &path, cause))
-            }
-            _ => Ok(()),
-        }
+        found(fs::remove_file(&path))
+            .map_err(|cause| JournalError::io("cannot be removed", &path, cause))?;
+        Ok(())
     }
 
     /// Opens the record of `key` for a process that may only sync it.
@@ -174,9 +169,9 @@ impl Journal {
     /// Counts the records and the owed detachments and lists the unrestored devices, using only the
     /// names of the files.
     pub fn count(&self) -> OnRecord {
-        let count = |dir: &str| {
-            let files = fs::read_dir(self.dir.join(dir)).map_or(0, Iterator::count);
-            u64::try_from(files).unwrap_or(u64::MAX)
+        let count = |folder: &str| {
+            let files = entries(&self.dir.join(folder));
+            files.map_or(0, |files| files.len() as u64)
         };
         OnRecord {
             attachments: count("sandboxes"),
@@ -193,39 +188,49 @@ impl Journal {
         Ok(self.keys_and_damaged()?.0)
     }
 
-    /// Every attachment on record, and one line for every damaged record that this call moved to
-    /// quarantine: where it is now and what is wrong with it.
+    /// Every attachment on record, and every damaged record that this call moved to quarantine or
+    /// failed to move.
     ///
     /// # Errors
     /// As [`Journal::keys`].
-    pub fn keys_and_damaged(&self) -> Result<(Vec<Key>, Vec<String>), JournalError> {
+    pub fn keys_and_damaged(
+        &self,
+    ) -> Result<(Vec<Key>, Vec<Result<Damaged, JournalError>>), JournalError> {
         self.check_private()?;
-        let dir = self.sandboxes();
-        let entries = match fs::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
-            Err(cause) => return Err(JournalError::io("cannot be read", &dir, cause)),
-        };
         let (mut keys, mut damaged) = (Vec::new(), Vec::new());
-        for entry in entries.flatten() {
-            match self.key_of(&entry.path()) {
-                Ok(Some(key)) => keys.push(key),
-                Ok(None) => {}
-                Err(line) => damaged.push(line),
+        for entry in entries(&self.sandboxes())? {
+            let path = entry.path();
+            match Sandbox::read(&path) {
+                // The key in the header, because a file name may be cut short.
+                Ok(sandbox) => keys.push(sandbox.header.key()),
+                // Its writer may still be working; only the holder of the sandbox's lock can tell.
+                Err(RecordError::CutOff | RecordError::Io(_)) => {}
+                Err(cause) => damaged.push(self.quarantine(&path, cause)),
             }
         }
         Ok((keys, damaged))
     }
 
-    /// Creates the directories of the journal and checks that an ADD could write to it now.
+    /// Creates the directory of the records and checks that an ADD could write to it now.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.
     pub fn make_ready(&self) -> Result<(), JournalError> {
         let dir = self.sandboxes();
-        self.make_dirs()
+        private_dir::create(&dir)
             .map_err(|cause| JournalError::io("cannot be created", &dir, cause))?;
         self.check_writable()
+    }
+
+    /// Removes the folders of the journal, and its directory if that holds nothing else.
+    ///
+    /// # Errors
+    /// If the directory stays.
+    pub fn remove(&self) -> io::Result<()> {
+        for folder in FOLDERS {
+            let _ = fs::remove_dir_all(self.dir.join(folder));
+        }
+        fs::remove_dir(&self.dir)
     }
 
     /// Checks that the journal can be written, as far as that shows without creating anything.
@@ -269,7 +274,7 @@ impl Journal {
         });
         let is_ours = |name: &OsStr| {
             let name = name.to_string_lossy();
-            OURS.contains(&&*name) || name.starts_with(adopted::ADOPTING)
+            FOLDERS.contains(&&*name) || name.starts_with(adopted::ADOPTING)
         };
         let all_ours = || {
             let mut entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
@@ -282,37 +287,12 @@ impl Journal {
         }
     }
 
-    /// The key in a record's header, because a file name may be cut short.
-    fn key_of(&self, path: &Path) -> Result<Option<Key>, String> {
-        let Ok(bytes) = read(path) else {
-            return Ok(None);
-        };
-        match Sandbox::replay(&bytes) {
-            Ok(sandbox) => Ok(Some(sandbox.header.key())),
-            // Its writer may still be working; only the holder of the sandbox's lock can tell.
-            Err(ReplayError::CutOff) => Ok(None),
-            Err(cause) => match self.quarantine(path, &cause.to_string()) {
-                Ok(Lookup::Quarantined { file, cause }) => {
-                    Err(format!("a record was damaged ({cause}) and is now {file}"))
-                }
-                Ok(_) => Ok(None),
-                Err(error) => Err(error.to_string()),
-            },
-        }
-    }
-
     fn path(&self, key: &Key) -> PathBuf {
         self.sandboxes().join(key.file_name())
     }
 
     fn sandboxes(&self) -> PathBuf {
         self.dir.join("sandboxes")
-    }
-
-    fn make_dirs(&self) -> io::Result<()> {
-        ["sandboxes", "owed", "quarantine"]
-            .iter()
-            .try_for_each(|name| private_dir::create(&self.dir.join(name)))
     }
 }
 
@@ -327,26 +307,7 @@ pub enum Lookup {
     /// record.
     CutOff,
     /// A file that was no record and is now in quarantine.
-    Quarantined {
-        /// Where it is now.
-        file: String,
-        /// What is wrong with it.
-        cause: String,
-    },
-}
-
-/// Opens a record. Refuses symlinks, so that a record cannot point outside the journal.
-fn open(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
-    options.read(true).custom_flags(flags).open(path)
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = open(path)?;
-    let mut bytes = Vec::with_capacity(8 << 10);
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Quarantined(Damaged),
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use thiserror::Error;
 
+use crate::regular_file::found;
+
 /// The mode bits that let a group or others write to a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
@@ -16,9 +18,8 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// # Errors
 /// `PermissionDenied` with the reason, or the error of the file system.
 pub(crate) fn check(dir: &Path) -> io::Result<()> {
-    let metadata = match fs::symlink_metadata(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        metadata => metadata?,
+    let Some(metadata) = found(fs::symlink_metadata(dir))? else {
+        return Ok(());
     };
     let refused = |reason: Exposure| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
@@ -53,6 +54,17 @@ pub(crate) fn create(dir: &Path) -> io::Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(dir)
+}
+
+/// Runs `act`. Creates `dir` and runs `act` again if something is missing.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn or_create<T>(dir: &Path, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    match found(act())? {
+        Some(value) => Ok(value),
+        None => create(dir).and_then(|()| act()),
+    }
 }
 
 #[cfg(test)]

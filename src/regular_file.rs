@@ -75,6 +75,17 @@ fn open_with(path: &Path, flags: OFlag) -> io::Result<File> {
     Ok(file)
 }
 
+/// [`None`] instead of the error that a file is missing.
+///
+/// # Errors
+/// Every other error.
+pub(crate) fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        outcome => outcome.map(Some),
+    }
+}
+
 /// Why a file is not read.
 #[derive(Debug, Error)]
 enum Unsuitable {

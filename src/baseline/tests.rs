@@ -46,7 +46,7 @@ fn netdev(change: impl FnOnce(&mut NetdevState)) -> DeviceState {
 
 fn repairs(before: &DeviceState, now: &DeviceState) -> Vec<String> {
     let comparison = compare(before, now);
-    assert_eq!(comparison.remarks, []);
+    assert_eq!(comparison.other_driver, None);
     assert!(!comparison.lacks_interface);
     comparison.repairs.iter().map(Repair::to_string).collect()
 }
@@ -167,7 +167,7 @@ fn another_driver_is_reported_and_only_the_physical_function_is_restored() {
         [Repair::Function(VfSetting::Trust(false))]
     );
     assert!(!comparison.lacks_interface);
-    let remark = &comparison.remarks[0];
+    let remark = comparison.other_driver.unwrap();
     assert_eq!(
         remark.to_string(),
         "its driver is vfio-pci but was igbvf; rebind it by hand, because Jackfield does not \

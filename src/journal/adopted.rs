@@ -9,15 +9,15 @@
 //! adopted/<container>@<ifname>      this sandbox was adopted from Multus' cache
 //! ```
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::fs;
 
-use crate::cni::ContainerId;
-
+use super::files::replace;
 use super::{Journal, JournalError, Key, MultusCache, Sandbox};
+use crate::cni::ContainerId;
+use crate::private_dir;
 
+/// The folder of the markers.
+const FOLDER: &str = "adopted";
 /// The prefix of the temporary file of an adoption.
 pub(super) const ADOPTING: &str = "adopting.";
 
@@ -28,18 +28,11 @@ impl Journal {
     /// Code 109; the caller must then detach nothing.
     pub fn adopt(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
         let path = self.path(&sandbox.header.key());
-        let write = || -> io::Result<()> {
-            self.make_dirs()?;
-            // Outside `sandboxes/`, because half a record is no record.
-            let temporary = self.dir.join(format!("{ADOPTING}{}", std::process::id()));
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&temporary)?;
-            file.write_all(&sandbox.to_bytes()?)?;
-            fs::rename(&temporary, &path)
+        // Outside `sandboxes/`, because half a record is no record.
+        let temporary = self.dir.join(format!("{ADOPTING}{}", std::process::id()));
+        let write = || {
+            let bytes = sandbox.to_bytes()?;
+            private_dir::or_create(&self.sandboxes(), || replace(&path, &temporary, &bytes))
         };
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
@@ -49,63 +42,38 @@ impl Journal {
     /// # Errors
     /// Code 109.
     pub fn mark_adopted(&self, key: &Key) -> Result<(), JournalError> {
-        let path = self.adoption(key);
-        let write = || -> io::Result<()> {
-            fs::create_dir_all(self.dir.join("adopted"))?;
-            let text = serde_json::json!({ "container": key.container, "ifname": key.ifname });
-            fs::write(&path, text.to_string())
-        };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
+        self.put(FOLDER, &key.file_name(), key)
     }
 
     /// Whether a sandbox of Multus' cache was adopted.
     pub fn is_adopted(&self, key: &Key) -> bool {
-        self.adoption(key).exists()
+        self.dir.join(FOLDER).join(key.file_name()).exists()
     }
 
     /// Whether any sandbox of this container was adopted from Multus' cache.
     pub fn has_adopted(&self, container: &ContainerId) -> bool {
-        self.adoptions().any(|(_, adopted)| adopted == *container)
+        self.adoptions().any(|key| key.container == *container)
     }
 
     /// Every container with a sandbox that was adopted from Multus' cache.
     pub fn adopted(&self) -> Vec<ContainerId> {
-        self.adoptions().map(|(_, container)| container).collect()
+        self.adoptions().map(|key| key.container).collect()
     }
 
     /// Removes the markers of sandboxes that are gone from Multus' cache, and the files of
     /// adoptions that were killed before their record was complete.
     pub fn prune_adopted(&self, cache: &MultusCache<'_>) {
-        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(ADOPTING) {
-                let _ = fs::remove_file(entry.path());
-            }
+        for file in self.half_adopted() {
+            let _ = fs::remove_file(file);
         }
-        for (path, container) in self.adoptions() {
-            if !cache.has(&container) {
-                let _ = fs::remove_file(&path);
-            }
+        let gone = |key: &Key| !cache.has(&key.container);
+        for key in self.adoptions().filter(gone) {
+            self.discard(FOLDER, &key.file_name());
         }
     }
 
-    fn adoptions(&self) -> impl Iterator<Item = (PathBuf, ContainerId)> {
-        #[derive(serde::Deserialize)]
-        struct Marker {
-            container: ContainerId,
-        }
-        fs::read_dir(self.dir.join("adopted"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| {
-                let path = entry.path();
-                let marker: Marker = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
-                Some((path, marker.container))
-            })
-    }
-
-    fn adoption(&self, key: &Key) -> PathBuf {
-        self.dir.join("adopted").join(key.file_name())
+    fn adoptions(&self) -> impl Iterator<Item = Key> {
+        self.all(FOLDER)
     }
 }
 

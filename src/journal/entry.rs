@@ -1,12 +1,10 @@
 //! An open record; each step is one append.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use nix::fcntl::OFlag;
-
+use super::files::options;
 use super::record;
 use super::steps::{Header, Step};
 
@@ -24,12 +22,7 @@ impl Entry {
     pub(super) fn create(path: &Path, header: &Header) -> io::Result<Entry> {
         let mut bytes = Vec::with_capacity(4 << 10);
         record::append(&mut bytes, header)?;
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .custom_flags(OFlag::O_NOFOLLOW.bits())
-            .open(path)?;
+        let file = options().append(true).create_new(true).open(path)?;
         let mut entry = Entry { file };
         entry.append(&bytes).inspect_err(|_| {
             // A record without even a header must not be found later.
@@ -39,10 +32,7 @@ impl Entry {
     }
 
     pub(super) fn open(path: &Path) -> io::Result<Entry> {
-        let file = OpenOptions::new()
-            .append(true)
-            .custom_flags(OFlag::O_NOFOLLOW.bits())
-            .open(path)?;
+        let file = options().append(true).open(path)?;
         Ok(Entry { file })
     }
 

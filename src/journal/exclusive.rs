@@ -25,11 +25,14 @@ use device_info::{Guid, PciAddress};
 use ring::digest::{SHA256, digest};
 
 use super::steps::{Header, Sandbox};
-use super::{Journal, JournalError, Key, Turn};
+use super::{Journal, JournalError, Key, RecordError, Turn};
 use crate::npwg::RequestedMac;
 use crate::plan::{Attachment, Segment};
 use crate::private_dir;
+use crate::regular_file::found;
 
+/// The folder of the links.
+const FOLDER: &str = "exclusive";
 /// The number of bytes of a segment's hash in a file name.
 const HASH: usize = 16;
 
@@ -121,47 +124,37 @@ impl Journal {
         what: &Exclusive,
         _turn: &Turn,
     ) -> Result<Option<Box<Sandbox>>, JournalError> {
-        let link = self.exclusive().join(what.file_name());
+        let link = self.link(what);
         let failed = |cause: io::Error| JournalError::io("cannot be written", &link, cause);
         let own = key.file_name();
-        match fs::read_link(&link) {
-            Ok(name) if name == Path::new(&own) => return Ok(None),
-            Ok(name) => {
+        match found(fs::read_link(&link)).map_err(failed)? {
+            Some(name) if name == Path::new(&own) => return Ok(None),
+            Some(name) => {
                 if let Some(holder) = self.holder(&name, what)? {
                     return Ok(Some(holder));
                 }
                 fs::remove_file(&link).map_err(failed)?;
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(cause) => return Err(failed(cause)),
+            None => {}
         }
-        symlink(&own, &link)
-            .or_else(|error| match error.kind() {
-                io::ErrorKind::NotFound => {
-                    private_dir::create(&self.exclusive()).and_then(|()| symlink(&own, &link))
-                }
-                _ => Err(error),
-            })
-            .map_err(failed)?;
+        private_dir::or_create(&self.dir.join(FOLDER), || symlink(&own, &link)).map_err(failed)?;
         Ok(None)
     }
 
     /// Releases the exclusive resources of the sandbox of `header`, whose record is removed next.
     pub fn give_back(&self, header: &Header) {
-        let own = header.key().file_name();
+        let key = header.key();
         for what in header.attachments.iter().flat_map(Exclusive::of) {
-            let link = self.exclusive().join(what.file_name());
-            if fs::read_link(&link).is_ok_and(|name| name == Path::new(&own)) {
+            if self.has(&key, &what) {
                 // A link that stays holds nothing once the record is gone.
-                let _ = fs::remove_file(&link);
+                let _ = fs::remove_file(self.link(&what));
             }
         }
     }
 
     /// Whether the sandbox `key` holds `what` and no other sandbox has taken it since.
     pub fn has(&self, key: &Key, what: &Exclusive) -> bool {
-        let link = self.exclusive().join(what.file_name());
-        fs::read_link(link).is_ok_and(|name| name == Path::new(&key.file_name()))
+        fs::read_link(self.link(what)).is_ok_and(|name| name == Path::new(&key.file_name()))
     }
 
     /// The sandbox other than `key` that has `what`, if there is one.
@@ -173,7 +166,7 @@ impl Journal {
         key: &Key,
         what: &Exclusive,
     ) -> Result<Option<Box<Sandbox>>, JournalError> {
-        match fs::read_link(self.exclusive().join(what.file_name())) {
+        match fs::read_link(self.link(what)) {
             Ok(name) if name != Path::new(&key.file_name()) => self.holder(&name, what),
             _ => Ok(None),
         }
@@ -182,19 +175,17 @@ impl Journal {
     /// The sandbox of the record `name`, if that record has `what`.
     fn holder(&self, name: &Path, what: &Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
         let path = self.sandboxes().join(name);
-        let bytes = match super::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(cause) => return Err(JournalError::io("cannot be read", &path, cause)),
-        };
-        Ok(Sandbox::replay(&bytes)
-            .ok()
-            .filter(|sandbox| what.is_of(&sandbox.header))
-            .map(Box::new))
+        match Sandbox::read(&path) {
+            Ok(sandbox) => Ok(what.is_of(&sandbox.header).then(|| Box::new(sandbox))),
+            Err(RecordError::Io(cause)) if cause.kind() != io::ErrorKind::NotFound => {
+                Err(JournalError::io("cannot be read", &path, cause))
+            }
+            Err(_) => Ok(None),
+        }
     }
 
-    fn exclusive(&self) -> PathBuf {
-        self.dir.join("exclusive")
+    fn link(&self, what: &Exclusive) -> PathBuf {
+        self.dir.join(FOLDER).join(what.file_name())
     }
 }
 

@@ -1,9 +1,13 @@
 //! The key of an attachment.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use crate::cni::{ContainerId, InterfaceName};
 
 /// The identity of an attachment for the runtime: container and interface (CNI 1.1.0 §3).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// `CNI_CONTAINERID`.
     pub container: ContainerId,
@@ -12,16 +16,22 @@ pub struct Key {
 }
 
 impl Key {
-    /// The file name of its record. A container ID that is too long is cut and made unique by its
-    /// checksum; the header holds all of it.
+    /// The file name of its record.
     pub(super) fn file_name(&self) -> String {
-        const LONGEST: usize = 200;
-        let container = self.container.as_str();
-        if container.len() <= LONGEST {
-            return format!("{container}@{}", self.ifname);
+        format!("{}@{}", short(&self.container), self.ifname)
+    }
+}
+
+/// A container ID as part of a file name. One that is too long is cut and made unique by its
+/// checksum.
+pub(super) fn short(container: &ContainerId) -> Cow<'_, str> {
+    const LONGEST: usize = 200;
+    let container = container.as_str();
+    match container.get(..LONGEST) {
+        Some(start) if start.len() < container.len() => {
+            let sum = crc32fast::hash(container.as_bytes());
+            Cow::Owned(format!("{start}~{sum:08x}"))
         }
-        let sum = crc32fast::hash(container.as_bytes());
-        let start = container.get(..LONGEST).unwrap_or_default();
-        format!("{start}~{sum:08x}@{}", self.ifname)
+        _ => Cow::Borrowed(container),
     }
 }

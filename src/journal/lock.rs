@@ -10,15 +10,17 @@
 mod error;
 mod holders;
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
 use self::holders::{end, holders, holds};
+use super::files::options;
+use super::key;
 use crate::cni::ContainerId;
 use crate::private_dir;
 
@@ -60,7 +62,7 @@ impl Lock {
         let patience = deadline.saturating_duration_since(Instant::now()) / 2;
         let patience = patience.min(ORPHANS_FINISH_WITHIN);
         loop {
-            let file = open(&path).map_err(|cause| LockError::io(&path, cause))?;
+            let file = open(dir, &path).map_err(|cause| LockError::io(&path, cause))?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => {
                     let lock = Lock {
@@ -107,7 +109,7 @@ impl Lock {
     pub fn take_if_free(dir: &Path, container: &ContainerId) -> Option<Lock> {
         let path = path(dir, container);
         private_dir::check(dir).ok()?;
-        let file = open(&path).ok()?;
+        let file = open(dir, &path).ok()?;
         file.try_lock().ok()?;
         if !is_at(&file, &path) {
             return None;
@@ -171,33 +173,13 @@ impl Turn {
 }
 
 fn path(dir: &Path, container: &ContainerId) -> PathBuf {
-    let name: String = container.as_str().chars().take(200).collect();
-    let sum = if name.len() < container.as_str().len() {
-        format!("~{:08x}", crc32fast::hash(container.as_str().as_bytes()))
-    } else {
-        String::new()
-    };
-    dir.join(format!("{name}{sum}.lock"))
+    dir.join(format!("{}.lock", key::short(container)))
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    let open = || {
-        OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(OFlag::O_NOFOLLOW.bits())
-            .open(path)
-    };
-    open().or_else(|error| match (error.kind(), path.parent()) {
-        (io::ErrorKind::NotFound, Some(dir)) => {
-            private_dir::create(dir)?;
-            open()
-        }
-        _ => Err(error),
-    })
+fn open(dir: &Path, path: &Path) -> io::Result<File> {
+    let mut options = options();
+    options.read(true).write(true).create(true).truncate(false);
+    private_dir::or_create(dir, || options.open(path))
 }
 
 fn is_at(file: &File, path: &Path) -> bool {

@@ -10,6 +10,7 @@
 //! the result. If one is missing or damaged, the other one is used alone, since whatever is not
 //! detached leaks.
 
+mod damage;
 mod delegate;
 mod result_file;
 
@@ -18,13 +19,18 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::Key;
-use crate::cni::{CniResult, ContainerId, InterfaceName, NetworkConfig, NetworkName};
+use crate::cni::{CniResult, ContainerId, InterfaceName, NetworkConfig, NetworkName, json};
 use crate::plan::Attachment;
+use crate::regular_file;
+use damage::CacheError;
 use delegate::Delegate;
 use result_file::ResultFile;
+
+pub use damage::CacheDamage;
 
 /// The size limit of a file, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -42,8 +48,8 @@ pub struct CachedSandbox {
     pub attachments: Vec<CachedAttachment>,
     /// The path of its network namespace.
     pub netns: Option<String>,
-    /// The parts that could not be read, one line each.
-    pub damage: Vec<String>,
+    /// The parts that could not be read.
+    pub damage: Vec<CacheDamage>,
 }
 
 /// One attachment that Multus made.
@@ -73,34 +79,46 @@ impl<'a> MultusCache<'a> {
     /// Everything about one sandbox; empty if Multus never attached it.
     pub fn read(&self, key: &Key) -> CachedSandbox {
         let mut sandbox = CachedSandbox::default();
-        let mut results = self.results(&key.container, &mut sandbox.damage);
-        for (position, delegate) in self.delegates(key, &mut sandbox.damage) {
-            match delegate.attachment(position, key) {
+        let mut results = Vec::new();
+        for (path, result) in self.results(&key.container) {
+            match result {
+                Ok(result) => results.push((path, result)),
+                Err(cause) => sandbox.damage.push(CacheDamage { path, cause }),
+            }
+        }
+        let file = self.dir.join(key.container.as_str());
+        let delegates = delegates(&file).unwrap_or_else(|cause| {
+            let path = file.clone();
+            sandbox.damage.push(CacheDamage { path, cause });
+            Vec::new()
+        });
+        for (position, raw) in delegates.into_iter().enumerate() {
+            let delegate = Delegate::parse(raw);
+            match delegate.and_then(|delegate| delegate.attachment(position, key)) {
                 Ok(mut cached) => {
                     let ifname = &cached.attachment.ifname;
-                    let known = results.iter().position(|result| result.is_of(ifname));
+                    let known = results.iter().position(|(_, result)| result.is_of(ifname));
                     if let Some(known) = known {
-                        let result = results.swap_remove(known);
+                        let (_, result) = results.swap_remove(known);
                         sandbox.netns = sandbox.netns.or_else(|| result.netns());
                         result.complete(&mut cached);
                     }
                     sandbox.attachments.push(cached);
                 }
-                Err(cause) => sandbox.damage.push(format!(
-                    "{}: delegate {}: {cause}",
-                    self.dir.join(key.container.as_str()).display(),
-                    position + 1
-                )),
+                Err(cause) => sandbox.damage.push(CacheDamage {
+                    path: file.clone(),
+                    cause: CacheError::Delegate(position + 1, Box::new(cause)),
+                }),
             }
         }
         // Attachments that only the results have: the cluster network first, the others by their
         // names.
-        results.sort_by_key(|result| (!result.is_of(&key.ifname), result.sort_key()));
-        for result in results {
+        results.sort_by_key(|(_, result)| (!result.is_of(&key.ifname), result.sort_key()));
+        for (path, result) in results {
             sandbox.netns = sandbox.netns.or_else(|| result.netns());
             match result.attachment(key) {
                 Ok(cached) => sandbox.attachments.push(cached),
-                Err(cause) => sandbox.damage.push(cause),
+                Err(cause) => sandbox.damage.push(CacheDamage { path, cause }),
             }
         }
         sandbox
@@ -110,8 +128,10 @@ impl<'a> MultusCache<'a> {
     pub fn containers(&self) -> Vec<ContainerId> {
         let sandboxes = files(self.dir).filter_map(|path| name_of(&path).parse().ok());
         let results = files(&self.dir.join("results"));
-        let results =
-            results.filter_map(|path| ResultFile::read(&path).ok()?.container_id?.parse().ok());
+        let results = results.filter_map(|path| {
+            let result: ResultFile = read_json(&path).ok()?;
+            result.container_id?.parse().ok()
+        });
         let mut containers: Vec<ContainerId> = sandboxes.chain(results).collect();
         containers.sort();
         containers.dedup();
@@ -131,65 +151,33 @@ impl<'a> MultusCache<'a> {
         if sandbox.is_file() {
             let _ = fs::remove_file(sandbox);
         }
-        let part = format!("-{container}-");
-        for path in files(&self.dir.join("results")) {
-            let is_its = || {
-                let read = ResultFile::read(&path);
-                read.is_ok_and(|result| result.container_id.as_deref() == Some(container.as_str()))
-            };
-            if name_of(&path).contains(&part) && is_its() {
+        for (path, result) in self.results(container) {
+            if result.is_ok() {
                 let _ = fs::remove_file(&path);
             }
         }
     }
 
-    fn delegates(&self, key: &Key, damage: &mut Vec<String>) -> Vec<(usize, Delegate)> {
-        let path = self.dir.join(key.container.as_str());
-        // Only a regular file belongs to a sandbox; a container may have the ID `results`.
-        if !path.is_file() {
-            return Vec::new();
-        }
-        let list: Result<Vec<Option<Box<RawValue>>>, String> = read_json(&path);
-        let list = match list {
-            Ok(list) => list,
-            Err(cause) => {
-                damage.push(cause);
-                return Vec::new();
-            }
-        };
-        let mut delegates = Vec::with_capacity(list.len());
-        for (position, raw) in list.into_iter().enumerate() {
-            let delegate = raw.ok_or_else(|| "it is null".to_owned()).and_then(|raw| {
-                serde_json::from_str::<Delegate>(raw.get()).map_err(|cause| cause.to_string())
-            });
-            match delegate {
-                Ok(delegate) => delegates.push((position, delegate)),
-                Err(cause) => damage.push(format!(
-                    "{}: delegate {}: {cause}",
-                    path.display(),
-                    position + 1
-                )),
-            }
-        }
-        delegates
-    }
-
-    fn results(&self, container: &ContainerId, damage: &mut Vec<String>) -> Vec<ResultFile> {
+    /// The results of a container, and the files with its name that cannot be read.
+    fn results(&self, container: &ContainerId) -> Vec<(PathBuf, Result<ResultFile, CacheError>)> {
         let part = format!("-{container}-");
-        let mut results = Vec::new();
-        for path in files(&self.dir.join("results")) {
-            if !name_of(&path).contains(&part) {
-                continue;
-            }
-            match ResultFile::read(&path) {
-                Ok(result) if result.container_id.as_deref() == Some(container.as_str()) => {
-                    results.push(result);
-                }
-                Ok(_) => {}
-                Err(cause) => damage.push(cause),
-            }
-        }
-        results
+        let is_its =
+            |result: &ResultFile| result.container_id.as_deref() == Some(container.as_str());
+        files(&self.dir.join("results"))
+            .filter(|path| name_of(path).contains(&part))
+            .map(|path| (read_json(&path), path))
+            .filter(|(read, _)| read.as_ref().map_or(true, is_its))
+            .map(|(read, path)| (path, read))
+            .collect()
+    }
+}
+
+/// The delegates in the file of a sandbox.
+fn delegates(file: &Path) -> Result<Vec<Option<Box<RawValue>>>, CacheError> {
+    // Only a regular file belongs to a sandbox; a container may have the ID `results`.
+    match file.is_file() {
+        true => read_json(file),
+        false => Ok(Vec::new()),
     }
 }
 
@@ -211,33 +199,24 @@ fn bare(
     }
 }
 
-fn config(base64: Option<&str>) -> Result<NetworkConfig, String> {
-    NetworkConfig::parse(&decoded(base64)?).map_err(|cause| cause.to_string())
+fn config(base64: Option<&str>) -> Result<NetworkConfig, CacheError> {
+    Ok(NetworkConfig::parse(&decoded(base64)?)?)
 }
 
-fn decoded(base64: Option<&str>) -> Result<Vec<u8>, String> {
-    let text = base64.ok_or("it has no configuration")?;
-    BASE64.decode(text).map_err(|cause| cause.to_string())
+fn decoded(base64: Option<&str>) -> Result<Vec<u8>, CacheError> {
+    Ok(BASE64.decode(base64.ok_or(CacheError::NoConfig)?)?)
 }
 
-fn network_name(config: &NetworkConfig, other: &str) -> Result<NetworkName, String> {
+fn network_name(config: &NetworkConfig, other: &str) -> Result<NetworkName, CacheError> {
     match config.name() {
         Some(name) => Ok(name.clone()),
-        None => other.parse().map_err(|cause| format!("{cause}")),
+        None => Ok(other.parse()?),
     }
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, String> {
-    let blame = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
-    let size = fs::metadata(path).map_err(|cause| blame(&cause))?.len();
-    if size > MAX_FILE {
-        return Err(blame(&format_args!(
-            "it has {size} bytes, more than {MAX_FILE}"
-        )));
-    }
-    let bytes = fs::read(path).map_err(|cause| blame(&cause))?;
-    let text = crate::cni::json::check(&bytes).map_err(|cause| blame(&cause))?;
-    serde_json::from_str(text).map_err(|cause| blame(&cause))
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, CacheError> {
+    let bytes = regular_file::read(path, MAX_FILE)?;
+    Ok(serde_json::from_str(json::check(&bytes)?)?)
 }
 
 fn files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {

@@ -4,14 +4,11 @@
 //! detachment that is due. There is one marker per owed record, so that looking for one usually
 //! costs no more than reading an empty directory.
 
-use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Journal, JournalError, Key};
-use crate::cni::{ContainerId, InterfaceName};
 
 /// The first wait; it doubles with each attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -19,12 +16,15 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// How many markers are read in search of one that is due.
 const LOOKED_AT: usize = 64;
+/// The folder of the markers.
+const FOLDER: &str = "owed";
 
 /// A detachment that failed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Owed {
-    container: ContainerId,
-    ifname: InterfaceName,
+    /// The attachment that is to be detached.
+    #[serde(flatten)]
+    pub key: Key,
     /// The number of attempts.
     pub attempts: u32,
     /// When the retry is due, in seconds since the epoch.
@@ -47,14 +47,6 @@ impl Owed {
     pub fn is_older_than(&self, age: Duration) -> bool {
         now().saturating_sub(self.since) > age.as_secs()
     }
-
-    /// The attachment that is to be detached.
-    pub fn key(&self) -> Key {
-        Key {
-            container: self.container.clone(),
-            ifname: self.ifname.clone(),
-        }
-    }
 }
 
 impl Journal {
@@ -69,28 +61,16 @@ impl Journal {
         let wait = FIRST_WAIT
             .saturating_mul(1 << attempts.min(16))
             .min(LONGEST_WAIT);
-        let Key { container, ifname } = key.clone();
         let due = now().saturating_add(wait.as_secs());
         let owed = Owed {
-            container,
-            ifname,
+            key: key.clone(),
             attempts,
             due,
             since,
             cause: cause.to_owned(),
         };
-        self.write_marker(key, &owed)?;
+        self.put(FOLDER, &key.file_name(), &owed)?;
         Ok(owed)
-    }
-
-    fn write_marker(&self, key: &Key, owed: &Owed) -> Result<(), JournalError> {
-        let path = self.marker(key);
-        let write = || -> std::io::Result<()> {
-            let temporary = self.unfinished_marker(key);
-            fs::write(&temporary, serde_json::to_vec(owed)?)?;
-            fs::rename(&temporary, &path)
-        };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
     /// Postpones the retry of `key` by `by`, since the caller works on it. Returns whether the
@@ -100,57 +80,27 @@ impl Journal {
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
         owed.is_some_and(|owed| {
             let due = now.saturating_add(by.min(LONGEST_WAIT).as_secs());
-            self.write_marker(key, &Owed { due, ..owed }).is_ok()
+            self.put(FOLDER, &key.file_name(), &Owed { due, ..owed })
+                .is_ok()
         })
     }
 
     /// The owed detachment of `key`, if there is one.
     pub fn owed(&self, key: &Key) -> Option<Owed> {
-        serde_json::from_slice(&fs::read(self.marker(key)).ok()?).ok()
+        self.get(FOLDER, &key.file_name())
     }
 
     /// All owed detachments, in no order.
     pub fn all_owed(&self) -> Vec<Owed> {
-        self.markers()
-            .filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
-            .collect()
+        self.all(FOLDER).collect()
     }
 
     /// One detachment whose retry is due, except that of `but`.
     pub fn due(&self, but: Option<&Key>) -> Option<Owed> {
         let now = now();
-        self.markers()
+        self.all::<Owed>(FOLDER)
             .take(LOOKED_AT)
-            .filter_map(|path| serde_json::from_slice::<Owed>(&fs::read(path).ok()?).ok())
-            .find(|owed| owed.is_due(now) && Some(&owed.key()) != but)
-    }
-
-    pub(super) fn clear_owed(&self, key: &Key) {
-        for marker in [self.unfinished_marker(key), self.marker(key)] {
-            let _ = fs::remove_file(marker);
-        }
-    }
-
-    fn markers(&self) -> impl Iterator<Item = PathBuf> {
-        fs::read_dir(self.dir.join("owed"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| {
-                let name = path.file_name().map(std::ffi::OsStr::as_encoded_bytes);
-                name.is_some_and(|name| !name.starts_with(b"."))
-            })
-    }
-
-    /// The temporary file of a marker; no container ID begins with a period. One per key is enough,
-    /// since debts are written under the lock of the sandbox.
-    pub(super) fn unfinished_marker(&self, key: &Key) -> PathBuf {
-        self.dir.join("owed").join(format!(".{}", key.file_name()))
-    }
-
-    fn marker(&self, key: &Key) -> PathBuf {
-        self.dir.join("owed").join(key.file_name())
+            .find(|owed| owed.is_due(now) && Some(&owed.key) != but)
     }
 }
 
@@ -162,13 +112,21 @@ fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::golden;
 
+    fn key(container: &str) -> Key {
+        Key {
+            container: container.parse().unwrap(),
+            ifname: "eth0".parse().unwrap(),
+        }
+    }
+
     fn example() -> Owed {
         Owed {
-            container: "c1".parse().unwrap(),
-            ifname: "eth0".parse().unwrap(),
+            key: key("c1"),
             attempts: 3,
             due: 1_000_008,
             since: 1_000_000,
@@ -180,9 +138,8 @@ mod tests {
     fn golden_owed() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
-        journal.make_ready().unwrap();
         let owed = example();
-        journal.write_marker(&owed.key(), &owed).unwrap();
+        journal.put(FOLDER, &owed.key.file_name(), &owed).unwrap();
         let written = fs::read(dir.path().join("owed/c1@eth0")).unwrap();
         golden::assert_current("owed.json", &written);
     }
@@ -191,18 +148,17 @@ mod tests {
     fn golden_owed_of_the_previous_release() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
-        journal.make_ready().unwrap();
+        fs::create_dir(dir.path().join("owed")).unwrap();
         let text = golden::previous("owed.json");
         fs::write(dir.path().join("owed/c1@eth0"), text).unwrap();
-        let (read, expected) = (journal.owed(&example().key()), example());
+        let (read, expected) = (journal.owed(&example().key), example());
         assert_eq!(format!("{:?}", read.unwrap()), format!("{expected:?}"));
     }
 
     #[test]
     fn a_clock_that_is_set_back_puts_nothing_off_for_longer_than_the_longest_wait() {
         let owed = Owed {
-            container: "c".parse().unwrap(),
-            ifname: "eth0".parse().unwrap(),
+            key: key("c"),
             attempts: 1,
             due: 1_000_000,
             since: 1_000_000,

@@ -8,28 +8,40 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Journal, JournalError, Key, Lookup};
+use super::files::entries;
+use super::{Journal, JournalError, Key, RecordError};
+use crate::private_dir;
 
 /// The suffix of a file that a DEL has handled.
 pub(super) const SETTLED: &str = ".detached";
 
+/// A file that cannot be read as a record; in words, one that is now in quarantine.
+#[derive(Debug, thiserror::Error)]
+#[error("a record was damaged ({cause}) and is now {}", path.display())]
+pub struct Damaged {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    #[source]
+    pub cause: RecordError,
+}
+
 impl Journal {
     /// Moves a file that is no record to quarantine.
-    pub(super) fn quarantine(&self, path: &Path, cause: &str) -> Result<Lookup, JournalError> {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let target = self
-            .dir
-            .join("quarantine")
-            .join(format!("{name}.{}", std::process::id()));
-        self.make_dirs()
-            .and_then(|()| fs::rename(path, &target))
+    pub(super) fn quarantine(
+        &self,
+        path: &Path,
+        cause: RecordError,
+    ) -> Result<Damaged, JournalError> {
+        let folder = self.dir.join("quarantine");
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}", std::process::id()));
+        let target = folder.join(name);
+        private_dir::or_create(&folder, || fs::rename(path, &target))
             .map_err(|error| JournalError::io("cannot be put into quarantine", path, error))?;
-        Ok(Lookup::Quarantined {
-            file: target.display().to_string(),
-            cause: cause.to_owned(),
+        Ok(Damaged {
+            path: target,
+            cause,
         })
     }
 
@@ -50,15 +62,12 @@ impl Journal {
 
     fn aside(&self, key: &Key) -> impl Iterator<Item = PathBuf> {
         let prefix = format!("{}.", key.file_name());
-        fs::read_dir(self.dir.join("quarantine"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter(move |entry| {
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                name.starts_with(&prefix) && !name.ends_with(SETTLED)
-            })
-            .map(|entry| entry.path())
+        let files = entries(&self.dir.join("quarantine")).unwrap_or_default();
+        files.into_iter().filter_map(move |file| {
+            let name = file.file_name();
+            let name = name.to_string_lossy();
+            let is_lost = name.starts_with(&prefix) && !name.ends_with(SETTLED);
+            is_lost.then(|| file.path())
+        })
     }
 }

@@ -1,11 +1,13 @@
 //! The content of a record: a header with every intent, then what was done, step by step.
 
 use std::borrow::Cow;
+use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::wire::{self, List};
-use super::{Key, record};
+use super::{Key, files, record};
 use crate::baseline::DeviceState;
 use crate::boot::boot_id;
 use crate::cluster::PodName;
@@ -163,17 +165,22 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
+    /// Reads the record in a file.
+    pub(super) fn read(path: &Path) -> Result<Sandbox, RecordError> {
+        Sandbox::replay(&files::read(path)?)
+    }
+
     /// Reads a record up to its first incomplete step.
-    pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, ReplayError> {
+    pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, RecordError> {
         let mut records = record::read(bytes);
         let first = records.next().ok_or(if record::is_cut_off(bytes) {
-            ReplayError::CutOff
+            RecordError::CutOff
         } else {
-            ReplayError::Damaged
+            RecordError::Damaged
         })?;
         let header: Header = serde_json::from_slice(first)?;
         if !(FORMAT - 1..=FORMAT).contains(&header.format) {
-            return Err(ReplayError::Format(header.format));
+            return Err(RecordError::Format(header.format));
         }
         let mut sandbox = Sandbox {
             is_torn: !record::is_whole(bytes),
@@ -260,18 +267,27 @@ impl Sandbox {
     }
 }
 
-/// Why a file is no record.
+/// Why a file is no record, or not the expected one.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ReplayError {
+pub enum RecordError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// Its writer was killed before the header was complete, so nothing was started.
     #[error("its header was never finished")]
     CutOff,
+    /// The header is damaged.
     #[error("its header is damaged")]
     Damaged,
+    /// A newer version wrote it.
     #[error("its format {0} is not supported by this version")]
     Format(u32),
-    #[error("{0}")]
+    /// A step has another form.
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
+    /// The file has the name of another sandbox.
+    #[error("it belongs to another sandbox")]
+    Foreign,
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 
 use super::adopted::ADOPTING;
+use super::files::{entries, read};
 use super::quarantine::SETTLED;
-use super::steps::ReplayError;
-use super::{Journal, JournalError, Sandbox, record};
+use super::{Damaged, Journal, JournalError, RecordError, Sandbox, record};
 use crate::boot::boot_id;
 use crate::cluster::PodName;
 use crate::cni::ContainerId;
@@ -21,7 +21,7 @@ use crate::kernel::PodNetns;
 pub struct Survey {
     /// The records that can be read.
     pub records: Vec<Surveyed>,
-    /// The files among the records that are no records, each with the reason and its age.
+    /// The files among the records that are no records.
     pub damaged: Vec<Damaged>,
     /// The files in quarantine.
     pub quarantined: Vec<Quarantined>,
@@ -45,21 +45,6 @@ pub struct Surveyed {
     pub path: PathBuf,
     /// How long ago it was written to.
     pub age: Duration,
-    /// Whether its last step is incomplete.
-    pub is_torn: bool,
-}
-
-/// A file that cannot be read as a record.
-#[derive(Debug)]
-pub struct Damaged {
-    /// The file.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub cause: String,
-    /// How long ago it was written to.
-    pub age: Duration,
-    /// Whether its writer may still be working.
-    pub may_be_unfinished: bool,
 }
 
 /// The part of a [`Header`](super::Header) that says whose the record is, without the attachments,
@@ -89,40 +74,17 @@ impl Journal {
     /// Code 109 if a directory exists and cannot be read.
     pub fn survey(&self) -> Result<Survey, JournalError> {
         let mut survey = Survey::default();
-        for entry in self.entries("sandboxes")? {
+        for entry in self.sorted("sandboxes")? {
             let path = entry.path();
-            let age = age(&entry);
-            let read = fs::read(&path).map_err(|cause| cause.to_string());
-            let bytes = match read {
-                Ok(bytes) => bytes,
+            let age = age(&path);
+            match Sandbox::read(&path) {
+                Ok(sandbox) => survey.records.push(Surveyed { sandbox, path, age }),
                 // It was detached in the meantime.
-                Err(_) if !path.exists() => continue,
-                Err(cause) => {
-                    survey.damaged.push(Damaged {
-                        path,
-                        cause,
-                        age,
-                        may_be_unfinished: false,
-                    });
-                    continue;
-                }
-            };
-            match Sandbox::replay(&bytes) {
-                Ok(sandbox) => survey.records.push(Surveyed {
-                    sandbox,
-                    path,
-                    age,
-                    is_torn: !record::is_whole(&bytes),
-                }),
-                Err(cause) => survey.damaged.push(Damaged {
-                    path,
-                    cause: cause.to_string(),
-                    age,
-                    may_be_unfinished: matches!(cause, ReplayError::CutOff),
-                }),
+                Err(RecordError::Io(cause)) if cause.kind() == io::ErrorKind::NotFound => {}
+                Err(cause) => survey.damaged.push(Damaged { path, cause }),
             }
         }
-        for entry in self.entries("quarantine")? {
+        for entry in self.sorted("quarantine")? {
             let name = entry.file_name();
             survey.quarantined.push(Quarantined {
                 path: entry.path(),
@@ -139,9 +101,9 @@ impl Journal {
 
     /// The owners of the records, read one at a time.
     fn owners(&self) -> impl Iterator<Item = Owner> {
-        let entries = fs::read_dir(self.sandboxes()).into_iter().flatten();
-        entries.flatten().filter_map(|entry| {
-            let bytes = fs::read(entry.path()).ok()?;
+        let files = entries(&self.sandboxes()).unwrap_or_default().into_iter();
+        files.filter_map(|file| {
+            let bytes = read(&file.path()).ok()?;
             serde_json::from_slice(record::read(&bytes).next()?).ok()
         })
     }
@@ -166,31 +128,24 @@ impl Journal {
 
     /// The files of adoptions that were killed before their record was complete.
     pub fn half_adopted(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        entries
-            .filter(|entry| entry.file_name().to_string_lossy().starts_with(ADOPTING))
-            .map(|entry| entry.path())
+        let files = entries(&self.dir).unwrap_or_default().into_iter();
+        files
+            .filter(|file| file.file_name().to_string_lossy().starts_with(ADOPTING))
+            .map(|file| file.path())
             .collect()
     }
 
-    /// The files of a directory, sorted by name.
-    fn entries(&self, name: &str) -> Result<Vec<DirEntry>, JournalError> {
-        let dir = self.dir.join(name);
-        let failed = |cause: io::Error| JournalError::io("cannot be read", &dir, cause);
-        let entries = match fs::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(cause) => return Err(failed(cause)),
-        };
-        let mut entries: Vec<DirEntry> = entries.collect::<io::Result<_>>().map_err(failed)?;
-        entries.sort_by_key(DirEntry::file_name);
-        Ok(entries)
+    /// The files of a folder, by name.
+    fn sorted(&self, folder: &str) -> Result<Vec<DirEntry>, JournalError> {
+        let mut files = entries(&self.dir.join(folder))?;
+        files.sort_by_key(DirEntry::file_name);
+        Ok(files)
     }
 }
 
 /// How long ago a file was written to; zero if that is unknown.
-fn age(entry: &DirEntry) -> Duration {
-    let changed = entry.metadata().and_then(|metadata| metadata.modified());
+pub fn age(path: &Path) -> Duration {
+    let changed = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     let age = changed.map(|changed| SystemTime::now().duration_since(changed));
     age.ok().and_then(Result::ok).unwrap_or_default()
 }
@@ -212,7 +167,7 @@ mod tests {
         for container in ["whole", "torn"] {
             let text = String::new;
             let header = Header::new(
-                text(),
+                boot_id(),
                 &key(container),
                 text(),
                 text(),
@@ -228,6 +183,7 @@ mod tests {
         bytes.extend_from_slice(b"0000");
         fs::write(&torn, bytes).unwrap();
         fs::write(sandboxes.join("damaged@eth0"), "no record").unwrap();
+        fs::create_dir(dir.path().join("quarantine")).unwrap();
         for name in ["a@eth0.1", "b@eth0.1.detached"] {
             fs::write(dir.path().join("quarantine").join(name), "").unwrap();
         }
@@ -236,7 +192,7 @@ mod tests {
             let names: Vec<(String, bool)> = survey
                 .records
                 .iter()
-                .map(|it| (it.sandbox.header.container.to_string(), it.is_torn))
+                .map(|it| (it.sandbox.header.container.to_string(), it.sandbox.is_torn))
                 .collect();
             assert_eq!(
                 names,
@@ -245,7 +201,7 @@ mod tests {
             assert!(survey.damaged[0].path.ends_with("damaged@eth0"));
             let settled: Vec<bool> = survey.quarantined.iter().map(|it| it.is_settled).collect();
             assert_eq!(settled, [false, true]);
-            assert!(!survey.damaged[0].may_be_unfinished);
+            assert!(!matches!(survey.damaged[0].cause, RecordError::CutOff));
             let unknown = survey.unknown();
             assert_eq!(unknown.len(), 2, "{unknown:?}");
         }

@@ -8,16 +8,18 @@
 //! others would mistake its pod for the previous one. Its baseline is the state in this file.
 
 use std::fs;
-use std::path::PathBuf;
 
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
 
+use super::files::{entries, is_unfinished};
 use super::{Journal, JournalError, wire};
 use crate::baseline::DeviceState;
 use crate::boot::boot_id;
 use crate::cluster::PodName;
-use crate::private_dir;
+
+/// The folder of the devices.
+const FOLDER: &str = "unrestored";
 
 /// A device that could not be restored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,9 +47,8 @@ impl Unrestored {
 
     /// Whether `now` is still the same device: a reboot and its physical function recreate it.
     pub fn is_about(&self, now: &DeviceState) -> bool {
-        let generations = self.before.generation.zip(now.generation);
-        let is_made_anew = generations.is_some_and(|(before, now)| before != now);
-        self.boot == boot_id() && self.before.device == now.device && !is_made_anew
+        let is_same = self.before.device == now.device && !self.before.is_recreated(now);
+        self.boot == boot_id() && is_same
     }
 }
 
@@ -57,52 +58,35 @@ impl Journal {
     /// # Errors
     /// Code 109.
     pub fn keep_unrestored(&self, device: &Unrestored) -> Result<(), JournalError> {
-        let path = self.unrestored_path(device.before.device);
-        let write = || -> std::io::Result<()> {
-            private_dir::create(&self.dir.join("unrestored"))?;
-            // No address begins with a period.
-            let temporary = path.with_file_name(format!(".{}", device.before.device));
-            fs::write(&temporary, serde_json::to_vec(device)?)?;
-            fs::rename(&temporary, &path)
-        };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
+        self.put(FOLDER, &device.before.device.to_string(), device)
     }
 
     /// The record of a device if it is unrestored.
     pub fn unrestored(&self, address: PciAddress) -> Option<Unrestored> {
-        let text = super::read(&self.unrestored_path(address)).ok()?;
-        serde_json::from_slice(&text).ok()
+        self.get(FOLDER, &address.to_string())
     }
 
     /// Every unrestored device, by address.
     pub fn all_unrestored(&self) -> Vec<Unrestored> {
-        let names = self.unrestored_names().into_iter();
-        let addresses = names.filter_map(|name| name.parse().ok());
-        addresses
-            .filter_map(|address| self.unrestored(address))
-            .collect()
+        let mut devices: Vec<Unrestored> = self.all(FOLDER).collect();
+        devices.sort_by_key(|device| device.before.device);
+        devices
     }
 
     /// Removes the record of a device that is restored or was replaced by another one.
     pub fn forget_unrestored(&self, address: PciAddress) {
         // A file that stays is compared with the device again.
-        let _ = fs::remove_file(self.unrestored_path(address));
+        let _ = fs::remove_file(self.dir.join(FOLDER).join(address.to_string()));
     }
 
-    /// The addresses of all unrestored devices, in order.
+    /// The addresses of all unrestored devices, in order, by the names of their files.
     pub(super) fn unrestored_names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.dir.join("unrestored"));
-        let names = entries.into_iter().flatten().flatten();
-        let mut names: Vec<String> = names
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|name| !name.starts_with('.'))
-            .collect();
+        let files = entries(&self.dir.join(FOLDER)).unwrap_or_default();
+        let finished = files.into_iter().filter(|file| !is_unfinished(file));
+        let names = finished.filter_map(|file| file.file_name().into_string().ok());
+        let mut names: Vec<String> = names.collect();
         names.sort();
         names
-    }
-
-    fn unrestored_path(&self, address: PciAddress) -> PathBuf {
-        self.dir.join("unrestored").join(address.to_string())
     }
 }
 

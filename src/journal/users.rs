@@ -1,11 +1,9 @@
 //! The users of the devices of this node, according to the records.
 
-use std::fs;
-use std::io;
-
 use device_info::PciAddress;
 use serde::Serialize;
 
+use super::files::entries;
 use super::{Journal, JournalError, Sandbox};
 use crate::allocation::AllocatedDevice;
 use crate::cluster::PodName;
@@ -66,15 +64,9 @@ impl Journal {
     /// # Errors
     /// Code 109 if the journal exists and cannot be read.
     pub fn device_users(&self) -> Result<Vec<DeviceUser>, JournalError> {
-        let dir = self.sandboxes();
-        let entries = match fs::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(cause) => return Err(JournalError::io("cannot be read", &dir, cause)),
-        };
-        let mut users: Vec<DeviceUser> = entries
-            .flatten()
-            .filter_map(|entry| Sandbox::replay(&fs::read(entry.path()).ok()?).ok())
+        let files = entries(&self.sandboxes())?.into_iter();
+        let sandboxes = files.filter_map(|file| Sandbox::read(&file.path()).ok());
+        let mut users: Vec<DeviceUser> = sandboxes
             .flat_map(|sandbox| DeviceUser::of(&sandbox))
             .collect();
         users.sort_by(|one, other| {
@@ -86,6 +78,8 @@ impl Journal {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::journal::{Header, Key, Step};
     use crate::plan::Attachment;

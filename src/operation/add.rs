@@ -137,7 +137,7 @@ fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         Lookup::Found(sandbox) => sandbox,
         // Its writer was killed before it started anything: this network namespace is new.
         Lookup::CutOff => return Ok(context.host.journal.forget(key)?),
-        Lookup::Absent | Lookup::Quarantined { .. } => return Ok(()),
+        Lookup::Absent | Lookup::Quarantined(_) => return Ok(()),
     };
     let header = &sandbox.header;
     let is_alive = detach::recorded_netns(header, Path::new(&header.netns)).is_some();

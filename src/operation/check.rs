@@ -131,8 +131,8 @@ fn on_record(
         Lookup::Found(sandbox) => return Ok(*sandbox),
         Lookup::Absent if !context.host.journal.is_lost(key) => {}
         // The record no longer shows what was attached, so nothing can be compared.
-        Lookup::Quarantined { file, cause } => {
-            context.note(Note::DamagedRecord(format!("{file}: {cause}")));
+        Lookup::Quarantined(damaged) => {
+            context.note(Note::DamagedRecord(damaged.to_string()));
             return Err(record_lost());
         }
         Lookup::Absent | Lookup::CutOff => return Err(record_lost()),

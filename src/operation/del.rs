@@ -45,11 +45,11 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
             without_record(context, key, true)?;
             Ok(journal.forget(key)?)
         }
-        Lookup::Quarantined { file, cause } => {
+        Lookup::Quarantined(damaged) => {
             context.note(Note::DelOfDamagedRecord {
                 container: key.container.clone(),
-                file,
-                cause,
+                file: damaged.path.display().to_string(),
+                cause: damaged.cause.to_string(),
             });
             without_record(context, key, true)
         }

@@ -86,7 +86,8 @@ impl Gc<'_> {
         // GC asks the cluster later, so that a missing answer does not delay detaching.
         let context = self.context.sparing(KEPT);
         let (keys, damaged) = context.host.journal.keys_and_damaged()?;
-        for line in damaged {
+        for damaged in damaged {
+            let line = damaged.map_or_else(|error| error.to_string(), |it| it.to_string());
             context.note(Note::DamagedRecord(line));
         }
         let mut waiting = keys.iter().filter(|key| !is_named(key)).count();
@@ -184,9 +185,8 @@ fn on_record(context: &Context<'_>, key: &Key) -> Result<Option<Box<Sandbox>>, F
     Ok(match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => Some(sandbox),
         Lookup::Absent | Lookup::CutOff => None,
-        Lookup::Quarantined { file, cause } => {
-            let line = format!("a record was damaged ({cause}) and is now {file}");
-            context.note(Note::DamagedRecord(line));
+        Lookup::Quarantined(damaged) => {
+            context.note(Note::DamagedRecord(damaged.to_string()));
             None
         }
     })

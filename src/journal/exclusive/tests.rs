@@ -156,8 +156,8 @@ fn what_the_previous_release_took_is_found_and_given_back() {
     let mut one = header("one");
     one.attachments[0].segment = None;
     journal.begin(&one).unwrap();
-    let mac = journal.exclusive().join(format!("mac-{MAC}"));
-    fs::create_dir(journal.exclusive()).unwrap();
+    let mac = journal.dir.join(FOLDER).join(format!("mac-{MAC}"));
+    fs::create_dir(journal.dir.join(FOLDER)).unwrap();
     symlink(one.key().file_name(), &mac).unwrap();
     let two = begun(&journal, "two");
     let unnamed = Exclusive::of(&two.attachments[0])[1].without_segment();

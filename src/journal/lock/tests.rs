@@ -42,7 +42,7 @@ fn a_second_taker_waits_for_the_first() {
 
 /// Starts a process that holds the lock of a dead Jackfield.
 fn orphan_in(dir: &Path, work: &str) -> std::process::Child {
-    let dead = open(&dir.join("c1.lock")).unwrap();
+    let dead = open(dir, &dir.join("c1.lock")).unwrap();
     dead.lock().unwrap();
     fcntl(&dead, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
     (&dead).write_all(b"1999999999").unwrap();

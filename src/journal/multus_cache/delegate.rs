@@ -1,8 +1,9 @@
 //! The delegates of a sandbox in the file of Multus: a list with one element per network.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::{CachedAttachment, bare, config, decoded, network_name};
+use super::{CacheError, CachedAttachment, bare, config, decoded, network_name};
 use crate::cni::{CapabilityArgs, InterfaceName, NetworkConfig, RawObject};
 use crate::journal::Key;
 
@@ -48,30 +49,38 @@ struct Plugin {
 
 impl List {
     /// The list as a configuration; `None` if it has no configuration.
-    fn config(&self) -> Result<Option<NetworkConfig>, String> {
+    fn config(&self) -> Result<Option<NetworkConfig>, CacheError> {
         let plugins = self.plugins.as_deref().unwrap_or_default();
         if plugins.is_empty() {
             return Ok(None);
         }
-        let plugins: Result<Vec<RawObject>, String> = plugins
+        let plugins: Result<Vec<RawObject>, CacheError> = plugins
             .iter()
             .map(|plugin| {
                 let bytes = decoded(plugin.bytes.as_deref())?;
-                RawObject::parse_configuration(&bytes).map_err(|cause| cause.to_string())
+                Ok(RawObject::parse_configuration(&bytes)?)
             })
             .collect();
         let list = serde_json::json!({
             "cniVersion": self.version, "name": self.name, "plugins": plugins?,
         });
-        let config = NetworkConfig::parse(list.to_string().as_bytes());
-        config.map(Some).map_err(|cause| cause.to_string())
+        Ok(Some(NetworkConfig::parse(list.to_string().as_bytes())?))
     }
 }
 
 impl Delegate {
-    pub(super) fn attachment(self, position: usize, key: &Key) -> Result<CachedAttachment, String> {
+    pub(super) fn parse(raw: Option<Box<RawValue>>) -> Result<Delegate, CacheError> {
+        let raw = raw.ok_or(CacheError::Null)?;
+        Ok(serde_json::from_str(raw.get())?)
+    }
+
+    pub(super) fn attachment(
+        self,
+        position: usize,
+        key: &Key,
+    ) -> Result<CachedAttachment, CacheError> {
         let ifname: InterfaceName = match self.ifname.as_deref().filter(|name| !name.is_empty()) {
-            Some(name) => name.parse().map_err(|cause| format!("{cause}"))?,
+            Some(name) => name.parse()?,
             None if position == 0 => key.ifname.clone(),
             None => InterfaceName::numbered("net", position),
         };
@@ -94,13 +103,11 @@ impl Delegate {
             let Some(value) = value.filter(|value| !value.is_empty()) else {
                 continue;
             };
-            args.insert(capability, &value)
-                .map_err(|cause| cause.to_string())?;
+            args.insert(capability, &value)?;
             extra_args.extend(variable.map(|variable| (variable.to_owned(), value)));
         }
         if let Some(ips) = self.ips.filter(|ips| !ips.is_empty()) {
-            args.insert("ips", &ips)
-                .map_err(|cause| cause.to_string())?;
+            args.insert("ips", &ips)?;
             extra_args.push(("IP".to_owned(), ips.join(",")));
         }
         let is_cluster = position == 0;

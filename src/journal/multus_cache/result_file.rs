@@ -1,11 +1,9 @@
 //! The file of libcni for one attachment, with its arguments and its result.
 
-use std::path::{Path, PathBuf};
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{CachedAttachment, bare, config, network_name, read_json};
+use super::{CacheError, CachedAttachment, bare, config, network_name};
 use crate::cni::{CapabilityArgs, CniResult, InterfaceName, NetworkConfig, RawObject};
 use crate::journal::Key;
 
@@ -13,8 +11,6 @@ use crate::journal::Key;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ResultFile {
-    #[serde(skip)]
-    path: PathBuf,
     pub(super) container_id: Option<String>,
     config: Option<String>,
     if_name: Option<String>,
@@ -26,13 +22,6 @@ pub(super) struct ResultFile {
 }
 
 impl ResultFile {
-    /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<ResultFile, String> {
-        let mut result: ResultFile = read_json(path)?;
-        result.path = path.to_owned();
-        Ok(result)
-    }
-
     pub(super) fn is_of(&self, ifname: &InterfaceName) -> bool {
         self.if_name.as_deref() == Some(ifname.as_str())
     }
@@ -74,17 +63,11 @@ impl ResultFile {
         CniResult::parse(raw.get().as_bytes(), config.version()).ok()
     }
 
-    pub(super) fn attachment(self, key: &Key) -> Result<CachedAttachment, String> {
-        let blame = |cause: String| format!("{}: {cause}", self.path.display());
-        let ifname: InterfaceName = self
-            .if_name
-            .as_deref()
-            .unwrap_or_default()
-            .parse()
-            .map_err(|cause| blame(format!("ifName: {cause}")))?;
-        let config = config(self.config.as_deref()).map_err(blame)?;
+    pub(super) fn attachment(self, key: &Key) -> Result<CachedAttachment, CacheError> {
+        let ifname: InterfaceName = self.if_name.as_deref().unwrap_or_default().parse()?;
+        let config = config(self.config.as_deref())?;
         let label = self.network_name.clone().unwrap_or_default();
-        let network = network_name(&config, &label).map_err(blame)?;
+        let network = network_name(&config, &label)?;
         let is_cluster = ifname == key.ifname;
         let mut cached = CachedAttachment {
             attachment: bare(label, is_cluster, ifname, network, config),

@@ -145,7 +145,7 @@ fn damage_is_said_and_costs_only_what_it_hits() {
         let sandbox = MultusCache::new(dir.path()).read(&key());
         assert_eq!(sandbox.attachments.len(), left, "{text}");
         assert_eq!(sandbox.damage.len(), 1, "{text}: {:?}", sandbox.damage);
-        assert!(sandbox.damage[0].contains(CONTAINER));
+        assert!(sandbox.damage[0].to_string().contains(CONTAINER));
     }
     let dir = cache();
     fs::write(

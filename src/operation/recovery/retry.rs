@@ -15,7 +15,7 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
     let Some(owed) = host.journal.due(but) else {
         return;
     };
-    let key = owed.key();
+    let key = owed.key;
     // The holder of the lock already works on the sandbox.
     let Some(lock) = Lock::take_if_free(&host.lock_dir, &key.container) else {
         return;
@@ -48,6 +48,6 @@ pub fn retry(context: &Context<'_>, key: &Key) {
         }
         // Another call has detached it.
         Ok(Lookup::Absent | Lookup::CutOff) => drop(host.journal.forget(key)),
-        Ok(Lookup::Found(_) | Lookup::Quarantined { .. }) | Err(_) => {}
+        Ok(Lookup::Found(_) | Lookup::Quarantined(_)) | Err(_) => {}
     }
 }

@@ -58,7 +58,7 @@ pub(in crate::operation) fn find(
     }
     let cached = MultusCache::new(&context.request.config.cni_dir).read(key);
     for damage in &cached.damage {
-        context.note(Note::MultusCache(damage.clone()));
+        context.note(Note::MultusCache(damage.to_string()));
     }
     let of_multus = cached.is_known();
     if !cached.attachments.is_empty() {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::{Findings, namespaces};
 use crate::boot::boot_id;
 use crate::cluster::PodName;
-use crate::journal::survey::{Damaged, Surveyed};
-use crate::journal::{Header, Key, Sandbox};
+use crate::journal::survey::{Surveyed, age};
+use crate::journal::{Damaged, Header, Key, RecordError, Sandbox};
 use crate::kernel::{KernelError, PodNetns};
 use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
@@ -93,11 +93,12 @@ pub(super) fn look(
     }
     namespaces::look(paths, &survey.records, &mut findings);
     let at_work = context.request.config.deadlines.add;
-    let is_damaged = |it: &&Damaged| !it.may_be_unfinished || it.age > at_work;
+    let is_damaged =
+        |it: &&Damaged| !matches!(it.cause, RecordError::CutOff) || age(&it.path) > at_work;
     for damaged in survey.damaged.iter().filter(is_damaged) {
         let remedy = "leave it where it is: the DEL of its pod detaches as much as possible and \
                       puts it aside";
-        findings.add(damaged.path.display(), damaged.cause.clone(), remedy);
+        findings.add(damaged.path.display(), damaged.cause.to_string(), remedy);
     }
     for aside in &survey.quarantined {
         let (problem, remedy) = if aside.is_settled {
@@ -168,7 +169,7 @@ fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut
         return findings.add(about, RecordProblem::NoNetns { netns, owed }, remedy());
     }
     let is_at_work = record.age <= context.request.config.deadlines.add;
-    if record.is_torn && !is_at_work {
+    if record.sandbox.is_torn && !is_at_work {
         let problem = RecordProblem::Torn(record.path.clone());
         let remedy = "free space there; its DEL detaches everything that the ADD began";
         findings.add(&about, problem, remedy);

@@ -39,7 +39,7 @@ enum OwedProblem {
 /// Checks both. While the API server does not answer, every write is late.
 pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings: Findings<'_>) {
     for owed in context.host.journal.all_owed() {
-        let key = owed.key();
+        let key = owed.key;
         let about = format!("container {}:{}", key.container, key.ifname);
         let problem = OwedProblem::Detachment {
             attempts: owed.attempts,

@@ -1,6 +1,5 @@
 //! The sandboxes on record at an uninstall: detached where they are gone, kept where pods run.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,16 +17,6 @@ use crate::request::NodeConfig;
 
 /// How long the detachments may take together.
 const LIMIT: Duration = Duration::from_secs(3600);
-/// The folders of a journal.
-const JOURNAL: [&str; 7] = [
-    "sandboxes",
-    "owed",
-    "quarantine",
-    "adopted",
-    "exclusive",
-    "unrestored",
-    "publish",
-];
 
 /// Refuses an uninstall while records are damaged, unless it is forced. Only the DEL of the pod can
 /// find out what such a record was about, and the runtime sends it to Jackfield only while our
@@ -102,7 +91,10 @@ pub(super) fn clear(
         finish(retired, manifest, say)?;
     }
     clear_multus_cache(&journal, &request.config.cni_dir, say);
-    remove_journal(&dir, say);
+    match journal.remove() {
+        Ok(()) => say(&Notice::Removed(dir)),
+        Err(cause) => say(&Notice::DirStays { dir, cause }),
+    }
     if paths.is_host() {
         plugin::forget_locks();
     }
@@ -145,18 +137,4 @@ fn finish(retired: Retired, manifest: &Manifest, say: Say<'_>) -> Result<(), Set
         return Err(SetupError::StillAttached { names, binary });
     }
     Ok(())
-}
-
-/// Removes the journal's folders. A directory with other files stays.
-fn remove_journal(dir: &Path, say: Say<'_>) {
-    for name in JOURNAL {
-        let _ = fs::remove_dir_all(dir.join(name));
-    }
-    match fs::remove_dir(dir) {
-        Ok(()) => say(&Notice::Removed(dir.to_owned())),
-        Err(cause) => say(&Notice::DirStays {
-            dir: dir.to_owned(),
-            cause,
-        }),
-    }
 }

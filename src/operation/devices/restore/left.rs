@@ -59,8 +59,9 @@ impl<'a> Left<'a> {
         refused: &[Refused<'_>],
         is: Option<&DeviceState>,
     ) {
-        let remarks = comparison.remarks.iter().map(ToString::to_string);
-        self.wrong.extend(remarks.map(|remark| (before, remark)));
+        let other_driver = comparison.other_driver.as_ref();
+        self.wrong
+            .extend(other_driver.map(|other| (before, other.to_string())));
         if comparison.lacks_interface {
             let name = before.netdev.as_ref().map_or("", |netdev| &netdev.name);
             let what = format!("interface {name}");
