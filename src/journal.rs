@@ -50,7 +50,7 @@ pub use key::Key;
 pub use lock::{Lock, LockError, Turn};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
-pub use quarantine::Damaged;
+pub use quarantine::{Damaged, PutAside};
 pub use steps::{Attached, Header, RecordError, RouteChange, Sandbox, Step};
 pub use unrestored::Unrestored;
 pub use users::DeviceUser;
@@ -193,9 +193,7 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Journal::keys`].
-    pub fn keys_and_damaged(
-        &self,
-    ) -> Result<(Vec<Key>, Vec<Result<Damaged, JournalError>>), JournalError> {
+    pub fn keys_and_damaged(&self) -> Result<(Vec<Key>, Vec<PutAside>), JournalError> {
         self.check_private()?;
         let (mut keys, mut damaged) = (Vec::new(), Vec::new());
         for entry in entries(&self.sandboxes())? {

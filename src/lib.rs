@@ -21,8 +21,9 @@ mod cost;
 pub mod diagnostic;
 #[cfg(test)]
 mod golden;
-mod private_dir;
 mod regular_file;
+
+mod private_dir;
 
 // The protocols: pure.
 pub mod cni;

@@ -72,7 +72,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cni/version.rs", "from_str", By("words")),
     ("src/delegate/answer.rs", "count", By("plugin-answer")),
     ("src/journal/files.rs", "parse", By("journal")),
-    ("src/journal/multus_cache.rs", "decoded delegates read_json", By("multus-cache")),
+    ("src/journal/multus_cache.rs", "containers decoded delegates read_json results", By("multus-cache")),
     ("src/journal/multus_cache/delegate.rs", "config parse", By("multus-cache")),
     ("src/journal/record.rs", "hex read", By("journal")),
     ("src/journal/survey.rs", "owners", No(WRITES)),

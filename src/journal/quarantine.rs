@@ -26,13 +26,12 @@ pub struct Damaged {
     pub cause: RecordError,
 }
 
+/// A damaged record that was moved to quarantine, or why it could not be moved.
+pub type PutAside = Result<Damaged, JournalError>;
+
 impl Journal {
     /// Moves a file that is no record to quarantine.
-    pub(super) fn quarantine(
-        &self,
-        path: &Path,
-        cause: RecordError,
-    ) -> Result<Damaged, JournalError> {
+    pub(super) fn quarantine(&self, path: &Path, cause: RecordError) -> PutAside {
         let folder = self.dir.join("quarantine");
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}", std::process::id()));

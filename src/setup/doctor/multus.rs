@@ -25,7 +25,7 @@ pub(super) fn look(context: &Context<'_>, mut findings: Findings<'_>) {
         count += 1;
         for damage in cache.read(&key).damage {
             let about = format!("container {} of Multus", key.container);
-            findings.add(about, damage.to_string(), LACKS);
+            findings.add(about, damage, LACKS);
         }
     }
     if count > 0 {

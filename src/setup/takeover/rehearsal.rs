@@ -10,7 +10,7 @@ use super::FromMultus;
 use crate::cluster::{ClusterError, PodName};
 use crate::cni::{InterfaceName, RawObject};
 use crate::diagnostic::Problem;
-use crate::journal::{Key, MultusCache};
+use crate::journal::{CacheDamage, Key, MultusCache};
 use crate::operation::examine::every_network;
 use crate::operation::prepare::prepare;
 use crate::operation::{Context, Failure, Host};
@@ -42,7 +42,7 @@ pub enum RehearsalFinding {
     Network(String, String),
     /// A file of Multus' cache cannot be read.
     #[error("cache of Multus: {0}")]
-    Cache(String),
+    Cache(CacheDamage),
     /// How much was rehearsed.
     #[error("{pods} pods and {networks} networks were looked at, {failing} pods would fail")]
     Total {
