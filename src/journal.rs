@@ -51,7 +51,7 @@ pub use lock::{Lock, LockError, Turn};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
 pub use quarantine::{Damaged, PutAside};
-pub use steps::{Attached, Header, RecordError, RouteChange, Sandbox, Step};
+pub use steps::{Header, Progress, RecordError, RouteChange, Sandbox, Step};
 pub use unrestored::Unrestored;
 pub use users::DeviceUser;
 

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::cni::CniResult;
     use crate::golden;
-    use crate::journal::{Attached, Header, Lookup};
+    use crate::journal::{Header, Lookup, Progress};
 
     fn key(container: &str) -> Key {
         Key {
@@ -114,10 +114,10 @@ mod tests {
         let mut sandbox = Sandbox::planned(header);
         sandbox.complete = true;
         for progress in &mut sandbox.progress {
-            *progress = Attached {
+            *progress = Progress {
                 started: true,
                 result: Some(CniResult::default()),
-                ..Attached::default()
+                ..Progress::default()
             };
         }
         journal.adopt(&sandbox).unwrap();

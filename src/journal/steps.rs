@@ -128,7 +128,7 @@ pub struct RouteChange {
 
 /// The progress of one attachment.
 #[derive(Debug, Clone, Default)]
-pub struct Attached {
+pub struct Progress {
     /// Its delegates may have run.
     pub started: bool,
     /// The result of its delegates.
@@ -141,7 +141,7 @@ pub struct Attached {
     pub detached: bool,
 }
 
-impl Attached {
+impl Progress {
     /// Whether a DEL has to detach it.
     pub fn is_owed(&self) -> bool {
         self.started && !self.detached
@@ -154,7 +154,7 @@ pub struct Sandbox {
     /// The sandbox and its intents.
     pub header: Header,
     /// The progress of each attachment; as long as `header.attachments`.
-    pub progress: Vec<Attached>,
+    pub progress: Vec<Progress>,
     /// The state of its devices before any delegate ran.
     pub baseline: Vec<DeviceState>,
     /// Whether the ADD completed.
@@ -207,7 +207,7 @@ impl Sandbox {
         }
     }
 
-    fn at(&mut self, index: usize, change: impl FnOnce(&mut Attached)) {
+    fn at(&mut self, index: usize, change: impl FnOnce(&mut Progress)) {
         if let Some(attached) = self.progress.get_mut(index) {
             change(attached);
         }
@@ -215,7 +215,7 @@ impl Sandbox {
 
     /// A sandbox with nothing attached yet.
     pub fn planned(header: Header) -> Sandbox {
-        let progress = vec![Attached::default(); header.attachments.len()];
+        let progress = vec![Progress::default(); header.attachments.len()];
         Sandbox {
             header,
             progress,

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Context, Failure, Note};
 use crate::cni::{CniArgs, CniResult, ContainerId};
 use crate::delegate::{Binaries, Chain, DelegateError, Parameters, Ran, Time};
-use crate::journal::Attached;
+use crate::journal::Progress;
 use crate::plan::Attachment;
 
 /// The plugins of one attachment of one sandbox.
@@ -49,7 +49,7 @@ impl<'a> Delegates<'a> {
 
     /// DEL of the whole chain, last plugin first. Also calls the plugins that the ADD did not
     /// reach; their failures do not fail the DEL.
-    pub(super) fn del(&self, progress: &Attached) -> Result<(), Failure> {
+    pub(super) fn del(&self, progress: &Progress) -> Result<(), Failure> {
         let result = progress.result.as_ref();
         let exec = self.context.host.exec;
         let deleted = self.chain().del(exec, &self.parameters(), result);

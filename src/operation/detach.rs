@@ -7,7 +7,7 @@ use super::devices::{hardware::Hardware, restore};
 use super::{Context, Failure, default_route, recovery};
 use crate::cluster::identity::is_of_static_form;
 use crate::cni::CniArgs;
-use crate::journal::{Attached, Header, Key, RouteChange, Sandbox, Step};
+use crate::journal::{Header, Key, Progress, RouteChange, Sandbox, Step};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
 
@@ -143,7 +143,7 @@ pub(super) fn detach_one(
     context: &Context<'_>,
     sandbox: &Sandbox,
     attachment: &Attachment,
-    progress: &Attached,
+    progress: &Progress,
     netns: Option<&Path>,
 ) -> Result<(), Failure> {
     let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::proof::Shown;
 use crate::cluster::Event;
 use crate::cni::CniResult;
-use crate::journal::{Attached, Sandbox};
+use crate::journal::{Progress, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
 use crate::plan::Attachment;
 
@@ -41,7 +41,7 @@ pub(super) fn entries(
 
 /// The one event for all attachments of a pod, with the reason and the words of Multus.
 pub(super) fn added(sandbox: &Sandbox) -> Event {
-    let part = |(attachment, attached): (&Attachment, &Attached)| {
+    let part = |(attachment, attached): (&Attachment, &Progress)| {
         let ips = attached.result.iter().flat_map(|result| &result.ips);
         let ips: Vec<String> = ips.map(|ip| ip.address.to_string()).collect();
         let (ips, ifname, label) = (ips.join(" "), &attachment.ifname, &attachment.label);

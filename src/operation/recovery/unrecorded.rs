@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use crate::boot::boot_id;
 use crate::cluster::{Answer, Question};
 use crate::cni::{CniArgs, CniResult};
-use crate::journal::{Attached, CachedSandbox, Header, Key, MultusCache, Sandbox};
+use crate::journal::{CachedSandbox, Header, Key, MultusCache, Progress, Sandbox};
 use crate::kernel::PodNetns;
 use crate::operation::inquiry::{self, Inquiry};
 use crate::operation::pod_facts::PodFacts;
@@ -231,10 +231,10 @@ fn sandbox(
         inquiry::pod_name(context).ok().flatten(),
         attachments,
     );
-    let progress = results.into_iter().map(|result| Attached {
+    let progress = results.into_iter().map(|result| Progress {
         started: true,
         result,
-        ..Attached::default()
+        ..Progress::default()
     });
     Sandbox {
         complete: true,
