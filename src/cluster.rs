@@ -32,7 +32,7 @@ pub use api::{Api, ApiError};
 pub use catalog::{Catalog, Network, NetworkError, administrators_definitions};
 pub use census::Census;
 pub use conf_dir::{ConfDirError, OnDisk};
-pub use error::{AgentAbsence, AgentProblem, ClusterError, FolderError, KeepProblem};
+pub use error::{AgentProblem, ClusterError};
 pub use figures::{CheckFigure, Examination, Figures, OnRecord, Phase};
 pub use folder::Folder;
 pub use installation::{Installation, InstallationState};

@@ -7,7 +7,6 @@ use super::knowledge::Knowledge;
 use crate::cluster::api::definitions::DefinitionNames;
 use crate::cluster::census::{CensusProblem, MOST_DEFINITIONS, MOST_PODS};
 use crate::cluster::{Census, PodName};
-use crate::diagnostic;
 
 /// Pods and definitions.
 pub(super) async fn whole(knowledge: &Knowledge) -> Census {
@@ -24,7 +23,7 @@ pub(super) async fn whole(knowledge: &Knowledge) -> Census {
     let mut broken = pods.broken.clone();
     let problems = names.broken.into_iter().map(CensusProblem::Definition);
     let cut = names.are_cut.then_some(CensusProblem::ManyDefinitions);
-    broken.extend(problems.chain(cut).map(|it| diagnostic::line(&it)));
+    broken.extend(problems.chain(cut).map(|it| it.to_string()));
     Census {
         listed: unreachable.is_none() && pods.listed,
         unreachable,
@@ -40,7 +39,7 @@ pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
     let pods = cache.pods.entries();
     let mut broken = Vec::new();
     if pods.len() > MOST_PODS || cache.pods.is_cut() {
-        broken.push(diagnostic::line(&CensusProblem::ManyPods));
+        broken.push(CensusProblem::ManyPods.to_string());
     }
     let pods = pods.into_iter().take(MOST_PODS);
     let pods = pods.map(|(object, view)| PodName {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tracing::info;
 
-use crate::cluster::api::{ApiError, ApiServer, Caller};
+use crate::cluster::api::{ApiError, ApiServer};
 
 /// How often credentials are read: kubelet replaces a token at four fifths of its hour.
 const FRESH_FOR: Duration = Duration::from_secs(300);
@@ -72,9 +72,9 @@ impl ApiConnection {
 }
 
 async fn open(credentials: &Credentials, node: &str) -> Result<ApiServer, ApiError> {
-    let caller = Caller::Agent { node };
+    let caller = format!("agent; {node}");
     match credentials {
-        Credentials::File(path) => ApiServer::from_kubeconfig(path, caller).await,
-        Credentials::InCluster => ApiServer::in_cluster(caller),
+        Credentials::File(path) => ApiServer::from_kubeconfig(path, &caller).await,
+        Credentials::InCluster => ApiServer::in_cluster(&caller),
     }
 }

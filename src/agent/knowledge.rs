@@ -14,8 +14,7 @@ use super::definition_cache::{CachedDefinition, KEPT_TEXT, ReadOutcome};
 use super::lookups::{COPIES, ROOM};
 use super::metrics::{LookupKind, LookupOrigin, Metrics};
 use crate::cluster::PodAnnotations;
-use crate::cluster::api::definitions::DefinitionRead;
-use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView};
+use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView, definitions};
 use crate::cluster::lookup::LookupError;
 use crate::kubelet::{PodResources, Usage};
 use crate::npwg::{Dialect, IpamClaim, ObjectRef};
@@ -165,49 +164,39 @@ impl Knowledge {
         outcome.clone().map(|(known, _)| known)
     }
 
-    /// The API server's text of a definition of any size. The caller holds the turn.
-    pub(super) async fn text(&self, object: &ObjectRef) -> Result<Vec<u8>, LookupError> {
+    /// The API server's text of a definition of at most `most` bytes. If the token has expired, it
+    /// reads the token again.
+    pub(super) async fn text(
+        &self,
+        object: &ObjectRef,
+        most: usize,
+    ) -> Result<Vec<u8>, LookupError> {
         self.metrics
             .looked_up(LookupKind::Definition, LookupOrigin::Api);
-        match self.server().text_of_definition(object).await {
+        match self.server().definition_text(object, most).await {
             Err(LookupError::Api(error))
                 if error.code() == Some(401) && self.connection.renew().await.is_ok() =>
             {
-                self.server().text_of_definition(object).await
+                self.server().definition_text(object, most).await
             }
             text => text,
         }
     }
 
     async fn read_to_keep(&self, object: &ObjectRef) -> ReadOutcome {
-        let read = self.fetch_definition(object, READ_TO_KEEP).await;
-        let read = read.map_err(LookupError::from)?;
-        if matches!(read, DefinitionRead::TooLong) {
-            return Ok((CachedDefinition::TooLong, String::new()));
-        }
-        let (definition, version) = read.whole(object)?;
+        let text = match self.text(object, READ_TO_KEEP).await {
+            Err(LookupError::TooLong(..)) => {
+                return Ok((CachedDefinition::TooLong, String::new()));
+            }
+            text => text?,
+        };
+        let (definition, version) = definitions::read(&text)?;
         let length = definition.config.as_ref().map_or(0, String::len);
         let known = match length {
             0..=KEPT_TEXT => CachedDefinition::Whole(Rc::new(definition)),
             _ => CachedDefinition::TooLong,
         };
         Ok((known, version))
-    }
-
-    /// Reads a definition from the API server. If the token has expired, it reads the token again.
-    async fn fetch_definition(
-        &self,
-        object: &ObjectRef,
-        most: usize,
-    ) -> Result<DefinitionRead, ApiError> {
-        self.metrics
-            .looked_up(LookupKind::Definition, LookupOrigin::Api);
-        match self.server().read_definition(object, most).await {
-            Err(error) if error.code() == Some(401) && self.connection.renew().await.is_ok() => {
-                self.server().read_definition(object, most).await
-            }
-            read => read,
-        }
     }
 
     /// Reads the definitions that a new pod selects before its ADD asks for them. It does so for at most

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, SemaphorePermit};
 use super::definition_cache::{CachedDefinition, KEPT_TEXT};
 use super::knowledge::Knowledge;
 use super::serve::send_frame;
-use crate::cluster::api::definitions::Unread;
+use crate::cluster::api::definitions::{LARGEST_DEFINITION, Unread};
 use crate::cluster::api::{ApiError, Lookup, PodView, SliceView};
 use crate::cluster::frame::{self, FromAgent, MAX_FROM_AGENT};
 use crate::cluster::lookup::LookupError;
@@ -96,7 +96,7 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         plugin: &Mutex<&'s mut UnixStream>,
     ) -> Result<Definition, LookupError> {
         let _turn = self.knowledge.turn.acquire().await?;
-        let text = self.knowledge.text(object).await?;
+        let text = self.knowledge.text(object, LARGEST_DEFINITION).await?;
         let (left, part) = part(object, &text)?;
         // The agent holds only one of the two while the plugin reads.
         drop(text);
@@ -124,22 +124,18 @@ fn part(object: &ObjectRef, text: &[u8]) -> Result<(Definition, Vec<u8>), Lookup
 }
 
 impl Lookup for QuestionLookups<'_, '_> {
-    async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
-        Ok(self.knowledge.cached_pod(namespace, name))
+    fn cached_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
+        self.knowledge.cached_pod(namespace, name)
     }
 
-    async fn pod_uncached(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Option<Result<Option<PodView>, ApiError>> {
-        let turn = self.knowledge.pod_turns.acquire().await.ok()?;
+    async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
+        let turn = self.knowledge.pod_turns.acquire().await;
         let fetched = self.knowledge.current_pod(namespace, name).await;
         if matches!(&fetched, Ok(Some(view)) if view.is_long()) {
             // The answer holds its texts too.
-            self.taken.borrow_mut().push(turn);
+            self.taken.borrow_mut().extend(turn);
         }
-        Some(fetched)
+        fetched
     }
 
     async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>> {
@@ -156,10 +152,10 @@ impl Lookup for QuestionLookups<'_, '_> {
             (Some(plugin), CachedDefinition::TooLong) => {
                 Ok(self.read_and_send(object, plugin).await?)
             }
-            (None, _) => Err(Rc::new(LookupError::TooLongForPlugin {
-                object: object.clone(),
-                limit: KEPT_TEXT,
-            })),
+            (None, _) => Err(Rc::new(LookupError::TooLongForPlugin(
+                object.clone(),
+                KEPT_TEXT,
+            ))),
         }
     }
 
@@ -171,11 +167,11 @@ impl Lookup for QuestionLookups<'_, '_> {
         self.knowledge.kubelet(socket)
     }
 
-    async fn slices(&self, _: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
-        Ok(self.knowledge.cache.slices.all())
+    fn cached_slices(&self) -> Option<Vec<Rc<SliceView>>> {
+        Some(self.knowledge.cache.slices.all())
     }
 
-    async fn slices_uncached(&self, node: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>> {
-        Some(self.knowledge.server().slices(node).await)
+    async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
+        self.knowledge.server().slices(node).await
     }
 }

@@ -176,10 +176,7 @@ impl Publisher {
         if !error.is_general() {
             return self.pause(pod, LONGEST_POD_PAUSE, error);
         }
-        let least = match error {
-            ApiError::Refused { retry_after, .. } => retry_after.unwrap_or_default(),
-            _ => Duration::ZERO,
-        };
+        let least = error.retry_after().unwrap_or_default();
         let pause = self.away.lengthen(LONGEST_PAUSE, least);
         self.still_owed(&pod, pause, error);
     }

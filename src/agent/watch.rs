@@ -115,8 +115,8 @@ async fn watch(connection: &ApiConnection, watched: &impl WatchTarget, failed: i
             warn!(kind, "the watch failed and begins again: {cause}");
             last = cause;
         }
-        let longest = match error {
-            ApiError::NotServed { .. } => {
+        let longest = match &error {
+            error if error.is_not_served() => {
                 watched.none_served();
                 ABSENT_PAUSE
             }

@@ -12,6 +12,7 @@ pub mod definitions;
 pub mod error;
 pub mod events;
 pub mod kinds;
+mod lookups;
 pub mod objects;
 pub mod pages;
 pub mod publish;
@@ -26,7 +27,7 @@ pub use answer::{Lookup, answer};
 pub use error::{ApiError, CredentialsError};
 pub use objects::PodView;
 pub use publish::{EventContext, PublishError, PublishOutcome, create_node_event, publish};
-pub use server::{ApiServer, Caller};
+pub use server::ApiServer;
 pub use slices::SliceView;
 
 use error::RequestError;
@@ -64,8 +65,7 @@ impl Api {
             .enable_all()
             .build()
             .map_err(ApiError::Runtime)?;
-        let server =
-            runtime.block_on(ApiServer::from_kubeconfig(&self.kubeconfig, Caller::Plugin))?;
+        let server = runtime.block_on(ApiServer::from_kubeconfig(&self.kubeconfig, "plugin"))?;
         Ok(self.connected.get_or_init(|| Connected { runtime, server }))
     }
 }
@@ -110,7 +110,7 @@ async fn in_time<T>(
     tokio::time::timeout_at(until.into(), requests)
         .await
         .unwrap_or_else(|_| {
-            let error = server.unreachable("the request", RequestError::Deadline);
+            let error = server.failed("the request", RequestError::Deadline);
             Err(error.into())
         })
 }

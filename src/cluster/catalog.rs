@@ -2,8 +2,6 @@
 //! (NPWG 1.3 §3.4.1). The catalog keeps an error for each network without one. It matters only to an
 //! attachment to that network.
 
-mod words;
-
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -12,8 +10,7 @@ use serde_json::value::RawValue;
 use super::Answer;
 use super::conf_dir::{self, ConfDirError, OnDisk};
 use crate::cni::Version;
-use crate::diagnostic;
-use crate::npwg::{Definition, ObjectRef};
+use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
 /// How many definitions of an answer count: more than a pod and the administrator can name. Each may
@@ -47,32 +44,36 @@ impl Network {
 
 /// Why a network has no configuration.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
 pub enum NetworkError {
     /// The cluster has no usable definition: the line of the answer.
+    #[error("{0}")]
     Lookup(String),
     /// The answer does not have the definition.
+    #[error("NetworkAttachmentDefinition {0} was not looked up")]
     NotLookedUp(ObjectRef),
     /// The name means neither a definition nor a configuration in `confDir` nor a path.
-    Unknown {
-        /// `confDir`.
-        conf_dir: PathBuf,
-    },
-    /// The name of the definition's resource is longer than any can be.
-    LongResource {
-        /// The definition.
-        object: ObjectRef,
-        /// The length of the name, in bytes.
-        length: usize,
-    },
+    #[error(
+        "no definition, no configuration of this name in confDir {} and no absolute path; \
+         correct the name, or create what it names",
+        .0.display()
+    )]
+    Unknown(PathBuf),
+    /// The name of the definition's resource is longer than any can be: its length, in bytes.
+    #[error(
+        "NetworkAttachmentDefinition {0}: its annotation {RESOURCE_NAME_ANNOTATION} has {1} bytes; \
+         {LONGEST_RESOURCE} are allowed; write the resource's name"
+    )]
+    LongResource(ObjectRef, usize),
     /// Neither the definition nor `confDir` has a configuration.
-    NoConfig {
-        /// The definition.
-        object: ObjectRef,
-        /// `confDir`.
-        conf_dir: PathBuf,
-    },
+    #[error(
+        "NetworkAttachmentDefinition {0} has no spec.config and confDir {dir} has no configuration \
+         named {name}; write one of the two",
+        dir = .1.display(),
+        name = .0.name()
+    )]
+    NoConfig(ObjectRef, PathBuf),
     /// The configuration on disk cannot be used.
+    #[error(transparent)]
     OnDisk(#[from] ConfDirError),
 }
 
@@ -201,9 +202,7 @@ impl Finder<'_> {
                 (None, Some(on_disk)) => return file(on_disk),
                 (None, None) => {}
             }
-            return Err(NetworkError::Unknown {
-                conf_dir: self.config.conf_dir.clone(),
-            });
+            return Err(NetworkError::Unknown(self.config.conf_dir.clone()));
         }
         let found = if as_path.is_dir() {
             conf_dir::first(as_path)
@@ -242,34 +241,25 @@ impl Finder<'_> {
     ) -> Result<Network, NetworkError> {
         let length = definition.resource_name.as_deref().map_or(0, str::len);
         if length > LONGEST_RESOURCE {
-            return Err(NetworkError::LongResource {
-                object: object.clone(),
-                length,
-            });
+            return Err(NetworkError::LongResource(object.clone(), length));
         }
-        let (text, origin) = match &definition.config {
+        let found = match &definition.config {
             Some(config) => {
                 let origin = format!("NetworkAttachmentDefinition {object}");
-                (config.clone(), origin)
+                bare(config.clone(), origin)
             }
             None => match self.on_disk(object.name())? {
-                Some(on_disk) => {
-                    let network = file(on_disk)?;
-                    (network.text, network.origin)
-                }
+                Some(on_disk) => file(on_disk)?,
                 None => {
-                    return Err(NetworkError::NoConfig {
-                        object: object.clone(),
-                        conf_dir: self.config.conf_dir.clone(),
-                    });
+                    let conf_dir = self.config.conf_dir.clone();
+                    return Err(NetworkError::NoConfig(object.clone(), conf_dir));
                 }
             },
         };
         Ok(Network {
             object: Some(object.clone()),
             resource: definition.resource_name.clone(),
-            text,
-            origin,
+            ..found
         })
     }
 
@@ -293,5 +283,39 @@ fn bare(text: String, origin: String) -> Network {
         resource: None,
         text,
         origin,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_names_what_was_looked_up_and_what_to_do() {
+        let object = || "a/n".parse().unwrap();
+        for (error, line) in [
+            (NetworkError::Lookup("no a/n".into()), "no a/n"),
+            (
+                NetworkError::NotLookedUp(object()),
+                "NetworkAttachmentDefinition a/n was not looked up",
+            ),
+            (
+                NetworkError::Unknown("/c".into()),
+                "no definition, no configuration of this name in confDir /c and no absolute path; \
+                 correct the name, or create what it names",
+            ),
+            (
+                NetworkError::LongResource(object(), 300),
+                "NetworkAttachmentDefinition a/n: its annotation k8s.v1.cni.cncf.io/resourceName \
+                 has 300 bytes; 253 are allowed; write the resource's name",
+            ),
+            (
+                NetworkError::NoConfig(object(), "/c".into()),
+                "NetworkAttachmentDefinition a/n has no spec.config and confDir /c has no \
+                 configuration named n; write one of the two",
+            ),
+        ] {
+            assert_eq!(error.to_string(), line);
+        }
     }
 }

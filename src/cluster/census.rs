@@ -1,7 +1,5 @@
 //! The names of the pods and definitions that one can ask about.
 
-mod words;
-
 use serde::{Deserialize, Serialize};
 
 use super::api::kinds::ObjectNameError;
@@ -42,12 +40,40 @@ pub struct Census {
 }
 
 /// Why objects are missing from a census.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum CensusProblem {
     /// The name of a definition cannot be read.
+    #[error("NetworkAttachmentDefinition {0}")]
     Definition(ObjectNameError),
     /// The cluster has more definitions than a census names.
+    #[error("the cluster has more than {MOST_DEFINITIONS} definitions; the rest is not examined")]
     ManyDefinitions,
     /// The node has more pods than the agent keeps, or than a census names.
+    #[error("this node has more pods than the agent keeps; the rest is not examined")]
     ManyPods,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::npwg::ObjectRef;
+
+    #[test]
+    fn each_problem_says_what_is_missing() {
+        let name = ObjectRef::new("a", "B").unwrap_err();
+        let expected = format!("NetworkAttachmentDefinition {name}");
+        for (problem, words) in [
+            (CensusProblem::Definition(name.into()), expected.as_str()),
+            (
+                CensusProblem::ManyDefinitions,
+                "the cluster has more than 20000 definitions; the rest is not examined",
+            ),
+            (
+                CensusProblem::ManyPods,
+                "this node has more pods than the agent keeps; the rest is not examined",
+            ),
+        ] {
+            assert_eq!(problem.to_string(), words);
+        }
+    }
 }

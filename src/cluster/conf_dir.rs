@@ -1,20 +1,19 @@
 //! Network configurations on disk: `confDir` (NPWG 1.3 §3.4.1) and what `clusterNetwork` names.
 
-mod words;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cni::{JsonError, NetworkName, PluginConfig, PluginConfigError, RawObject, Version};
-use crate::diagnostic;
+use crate::diagnostic::{self, Problem};
 use crate::regular_file;
 
-/// Endings in the order in which they are looked through: lists first (NPWG 1.3 §3.4.1).
+/// The endings of configurations, and of those that are lists.
+const ENDINGS: [&str; 5] = ["conflist", "configlist", "conf", "config", "json"];
 const LISTS: [&str; 2] = ["conflist", "configlist"];
-const SINGLES: [&str; 3] = ["conf", "config", "json"];
 /// The largest configuration that is read, in bytes.
 const MAX_FILE: u64 = 2 << 20;
 
@@ -33,20 +32,16 @@ pub struct OnDisk {
 /// # Errors
 /// When the directory exists and cannot be read.
 pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
-    let files = match files(dir) {
-        Ok(files) => files,
-        Err(ConfDirError::Missing(_)) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    for endings in [&LISTS[..], &SINGLES[..]] {
-        for path in files.iter().filter(|path| has_ending(path, endings)) {
-            let Ok(found) = read(path) else { continue };
-            let named = RawObject::parse(found.text.as_bytes())
-                .ok()
-                .and_then(|object| object.read::<String>("name").ok().flatten());
-            if named.as_deref() == Some(name) {
-                return Ok(Some(found));
-            }
+    let mut files = files_if_any(dir, &ENDINGS)?;
+    // NPWG 1.3 §3.4.1.
+    files.sort_by_key(|path| !has_ending(path, &LISTS));
+    for path in files {
+        let Ok(found) = read(&path) else { continue };
+        let named = RawObject::parse(found.text.as_bytes())
+            .ok()
+            .and_then(|object| object.read::<String>("name").ok().flatten());
+        if named.as_deref() == Some(name) {
+            return Ok(Some(found));
         }
     }
     Ok(None)
@@ -57,8 +52,8 @@ pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
 /// # Errors
 /// When the directory has no configuration, or the first one cannot be read.
 pub fn first(dir: &Path) -> Result<OnDisk, ConfDirError> {
-    let endings: Vec<&str> = LISTS.iter().chain(&SINGLES).copied().collect();
-    match files(dir)?.iter().find(|path| has_ending(path, &endings)) {
+    let files = files_ending(dir, &ENDINGS).map_err(|error| ConfDirError::of(dir, error))?;
+    match files.first() {
         Some(path) => read(path),
         None => Err(ConfDirError::Empty(dir.to_owned())),
     }
@@ -135,37 +130,33 @@ pub fn auxiliary_chain(
     if plugins.is_empty() {
         return Ok(None);
     }
-    let text = serde_json::json!({
-        "cniVersion": version.as_str(),
-        "name": name,
-        "plugins": [],
-    });
-    let mut list = RawObject::parse(text.to_string().as_bytes()).unwrap_or_default();
-    if let Ok(plugins) = to_raw_value(&plugins) {
-        list.set("plugins", plugins);
-    }
-    Ok(Some(OnDisk {
-        path,
-        text: list.to_string(),
-    }))
+    let list = PluginList {
+        version: version.as_str(),
+        name,
+        plugins,
+    };
+    // A list of texts that were parsed is JSON.
+    let text = serde_json::to_string(&list).unwrap_or_default();
+    Ok(Some(OnDisk { path, text }))
+}
+
+/// A network configuration list.
+#[derive(Serialize)]
+struct PluginList<'a> {
+    #[serde(rename = "cniVersion")]
+    version: &'a str,
+    name: &'a NetworkName,
+    plugins: Vec<Box<RawValue>>,
 }
 
 /// The `.conf` files of a folder, each one plugin as it is written, in the order of their names.
 fn plugins(dir: &Path) -> Result<Vec<Box<RawValue>>, ConfDirError> {
-    let files = match files(dir) {
-        Ok(files) => files,
-        Err(ConfDirError::Missing(_)) => return Ok(Vec::new()),
-        Err(error) => return Err(error),
+    let plugin_of = |path| {
+        let found = read(path)?;
+        plugin(&found.text).map_err(|error| ConfDirError::Plugin(found.path, error))
     };
-    let files = files.iter().filter(|path| has_ending(path, &["conf"]));
-    files
-        .map(|path| {
-            plugin(&read(path)?.text).map_err(|source| ConfDirError::Plugin {
-                path: path.clone(),
-                source,
-            })
-        })
-        .collect()
+    let files = files_if_any(dir, &["conf"])?;
+    files.iter().map(|path| plugin_of(path)).collect()
 }
 
 /// The text of one plugin's configuration.
@@ -175,12 +166,19 @@ fn plugin(text: &str) -> Result<Box<RawValue>, PluginConfigError> {
     Ok(serde_json::from_str(text).map_err(JsonError::from)?)
 }
 
-fn files(dir: &Path) -> Result<Vec<PathBuf>, ConfDirError> {
-    let failed = |error| ConfDirError::of(dir, error);
+fn files_if_any(dir: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ConfDirError> {
+    match files_ending(dir, endings) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        files => files.map_err(|error| ConfDirError::of(dir, error)),
+    }
+}
+
+/// The files of a directory that have one of these endings, in the order of their names.
+pub(super) fn files_ending(dir: &Path, endings: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
-    for entry in fs::read_dir(dir).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.is_file() {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if has_ending(&path, endings) && path.is_file() {
             paths.push(path);
         }
     }
@@ -202,20 +200,34 @@ pub enum ConfDirError {
     Missing(PathBuf),
     /// The directory has no configuration.
     Empty(PathBuf),
-    /// The file is not the configuration of one plugin.
-    Plugin {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: PluginConfigError,
-    },
-    /// The file or directory cannot be read.
-    Unreadable {
-        /// The path.
-        path: PathBuf,
-        /// Why.
-        source: Arc<io::Error>,
-    },
+    /// This file is not the configuration of one plugin.
+    Plugin(PathBuf, #[source] PluginConfigError),
+    /// This file or directory cannot be read.
+    Unreadable(PathBuf, #[source] Arc<io::Error>),
+}
+
+impl Problem for ConfDirError {
+    fn words(&self) -> String {
+        match self {
+            ConfDirError::Missing(path) => format!("{} does not exist", path.display()),
+            ConfDirError::Empty(path) => format!(
+                "{} has no .conflist, .configlist, .conf, .config or .json",
+                path.display()
+            ),
+            ConfDirError::Plugin(path, cause) => format!("{}: {cause}", path.display()),
+            ConfDirError::Unreadable(path, cause) => format!("{}: {cause}", path.display()),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            ConfDirError::Missing(_) => "correct the path or wait for the network to be installed",
+            ConfDirError::Empty(_) => "put one there",
+            ConfDirError::Plugin(..) => "make it the configuration of one plugin, or remove it",
+            ConfDirError::Unreadable(..) => "make it a readable configuration",
+        };
+        Some(remedy.to_owned())
+    }
 }
 
 impl ConfDirError {
@@ -223,10 +235,7 @@ impl ConfDirError {
         let path = path.to_owned();
         match error.kind() {
             io::ErrorKind::NotFound => ConfDirError::Missing(path),
-            _ => ConfDirError::Unreadable {
-                path,
-                source: Arc::new(error),
-            },
+            _ => ConfDirError::Unreadable(path, Arc::new(error)),
         }
     }
 }

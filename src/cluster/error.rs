@@ -8,33 +8,22 @@ use std::path::PathBuf;
 use super::ApiError;
 use super::frame::FrameError;
 use super::lookup::Place;
-use crate::diagnostic;
+use crate::diagnostic::{self, Problem};
 
 /// Why the cluster did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", diagnostic::line(self))]
 pub enum ClusterError {
-    /// The folder of manifests cannot be read.
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// Why.
-        source: FolderError,
-    },
-    /// No such pod.
-    UnknownPod {
-        /// Namespace and name.
-        pod: String,
-        /// Where it was looked up.
-        place: Place,
-    },
-    /// The devices in a pod's manifest are invalid.
-    Devices {
-        /// Namespace and name.
-        pod: String,
-        /// Why.
-        source: serde_json::Error,
-    },
+    /// This folder of manifests cannot be read.
+    Folder(PathBuf, #[source] io::Error),
+    /// The call's deadline came before all manifests of this folder were read.
+    LongFolder(PathBuf),
+    /// There is no pod of this name in this place.
+    UnknownPod(String, Place),
+    /// The devices in this pod's manifest are invalid.
+    Devices(String, #[source] serde_json::Error),
+    /// This pod's manifest is invalid.
+    Manifest(String, #[source] serde_json::Error),
     /// The status of a pod cannot be written to its file.
     Status {
         /// Namespace and name.
@@ -44,11 +33,8 @@ pub enum ClusterError {
         /// Why.
         source: io::Error,
     },
-    /// The pod has more containers or requests than an answer may have.
-    ManyContainers {
-        /// Namespace and name.
-        pod: String,
-    },
+    /// The pod of this name has more containers or requests than an answer may have.
+    ManyContainers(String),
     /// The cluster has another pod of that name.
     OtherPod {
         /// Namespace and name.
@@ -71,20 +57,8 @@ pub enum ClusterError {
     Api(#[from] ApiError),
     /// The pod's status is written, but the API server did not take an event. Nothing retries it.
     Event(#[source] ApiError),
-    /// The agent did not answer the question.
-    Agent {
-        /// The socket.
-        socket: PathBuf,
-        /// Why.
-        source: AgentProblem,
-    },
-    /// A user other than root listens on the agent's socket.
-    Untrusted {
-        /// The socket.
-        socket: PathBuf,
-        /// The user.
-        uid: u32,
-    },
+    /// The agent behind this socket did not do what it was asked for.
+    Agent(PathBuf, #[source] AgentProblem),
     /// A publication can be kept neither on disk nor by the agent.
     Owed {
         /// Namespace and name.
@@ -94,72 +68,82 @@ pub enum ClusterError {
         /// Why the disk does not take it.
         source: io::Error,
         /// Why the agent does not.
-        agent: KeepProblem,
+        agent: Box<ClusterError>,
     },
     /// The agent has just started.
     NotListed,
-    /// No agent answers on the socket.
-    NoAgent {
-        /// The socket.
-        socket: PathBuf,
-        /// Why.
-        source: AgentAbsence,
-    },
 }
 
-/// Why a folder of manifests cannot be read.
+/// Why the agent did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
-pub enum FolderError {
-    /// The file system's reason.
-    Io(#[from] io::Error),
-    /// The call's deadline came first.
-    Deadline,
-}
-
-/// What is wrong with the reply of an agent.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
 pub enum AgentProblem {
-    /// It cannot be sent or read.
-    Frame(#[from] FrameError),
-    /// It is a refusal: the agent's own line, with the remedy.
-    Refused(String),
-    /// It is the reply to another message.
-    OtherReply,
-}
-
-/// Why the agent did not keep a publication in memory.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
-pub enum KeepProblem {
-    /// It refused: the agent's own line.
-    Refused(String),
-    /// It replied to another message.
-    OtherReply,
-    /// It could not be asked.
-    Unreachable(#[source] Box<ClusterError>),
-}
-
-/// Why no agent answers.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
-pub enum AgentAbsence {
     /// There is no socket, or no process listens on it.
+    #[error("nothing listens there")]
     NoListener,
     /// A file of that name is not a socket.
+    #[error("it is not a socket")]
     NotSocket,
     /// The agent closed the connection before it answered.
+    #[error("it closed the connection without an answer")]
     Closed,
     /// The answer did not come by the deadline.
+    #[error("no answer in time")]
     Late,
     /// Another reason of the kernel.
+    #[error("{0}")]
     Io(#[source] io::Error),
+    /// This user, who is not root, listens on the socket.
+    #[error("it belongs to user {0}, not to root")]
+    Untrusted(u32),
+    /// A message cannot be sent or read.
+    #[error("{}", .0.words())]
+    Frame(#[source] FrameError),
+    /// The reply is a refusal: the agent's own line, with the remedy.
+    #[error("{0}")]
+    Refused(String),
+    /// The reply is one to another message.
+    #[error("it answered something else")]
+    OtherReply,
+}
+
+impl From<io::Error> for AgentProblem {
+    fn from(error: io::Error) -> AgentProblem {
+        use io::ErrorKind::{ConnectionRefused, NotFound, TimedOut, WouldBlock};
+        match error.kind() {
+            NotFound | ConnectionRefused => AgentProblem::NoListener,
+            TimedOut | WouldBlock => AgentProblem::Late,
+            _ => AgentProblem::Io(error),
+        }
+    }
+}
+
+impl From<FrameError> for AgentProblem {
+    fn from(error: FrameError) -> AgentProblem {
+        match error {
+            error if error.is_gone() => AgentProblem::Closed,
+            error if error.is_late() => AgentProblem::Late,
+            error => AgentProblem::Frame(error),
+        }
+    }
+}
+
+impl AgentProblem {
+    /// Whether there is no answer, and no other reason than that the agent is not there.
+    fn is_absence(&self) -> bool {
+        use AgentProblem::{Closed, Io, Late, NoListener, NotSocket};
+        matches!(self, NoListener | NotSocket | Closed | Late | Io(_))
+    }
 }
 
 impl ClusterError {
     /// Whether the runtime should try again later (code 11).
     pub fn is_transient(&self) -> bool {
-        matches!(self, ClusterError::NoAgent { .. })
+        matches!(self, ClusterError::Agent(_, source) if source.is_absence())
+    }
+
+    /// Whether no agent listens at the moment, so that a retry may succeed soon.
+    pub(super) fn is_of_absent_agent(&self) -> bool {
+        use AgentProblem::{Closed, NoListener};
+        matches!(self, ClusterError::Agent(_, NoListener | Closed))
     }
 }

@@ -6,11 +6,13 @@ mod status;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::devices::ask_kubelet;
-use super::lookup::{LookupError, Place};
+use super::lookup::{LookupError, LookupResult, Place};
 use super::manifests::Manifests;
 use super::{Answer, Census, Cluster, ClusterError, PodName, Publication, Question};
-use crate::npwg::{Definition, IpamClaim, ObjectRef};
+use crate::npwg::{Definition, IpamClaim, ManifestError, ObjectRef};
 
 const DEFINITION: &str = "NetworkAttachmentDefinition";
 const CLAIM: &str = "IPAMClaim";
@@ -29,19 +31,30 @@ impl Folder {
         Folder { path }
     }
 
-    fn read(&self, until: Instant) -> Result<Manifests, ClusterError> {
-        Manifests::read(&self.path, until).map_err(|source| ClusterError::Folder {
-            folder: self.path.clone(),
-            source,
-        })
-    }
-
     /// Where an object was looked up.
     fn place(&self, manifests: &Manifests) -> Place {
         Place::Folder {
             path: self.path.clone(),
             broken: manifests.broken.first().cloned(),
         }
+    }
+
+    fn object<T>(
+        &self,
+        manifests: &Manifests,
+        kind: &'static str,
+        (namespace, name): (&str, &str),
+        read: impl Fn(&Value) -> Result<T, ManifestError>,
+    ) -> LookupResult<T> {
+        let found = manifests.find(kind, namespace, name);
+        let found = found.ok_or_else(|| LookupError::Missing {
+            kind,
+            object: format!("{namespace}/{name}"),
+            place: self.place(manifests),
+        });
+        found
+            .and_then(|manifest| Ok(read(&manifest.body)?))
+            .map_err(|error| error.to_string())
     }
 
     fn status_dir(&self, pod: &PodName) -> PathBuf {
@@ -54,14 +67,12 @@ impl Folder {
 
 impl Cluster for Folder {
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
-        let manifests = self.read(until)?;
+        let manifests = Manifests::read(&self.path, until)?;
         let mut answer = Answer::default();
         let mut wanted = question.networks.clone();
         if let Some(name) = &question.pod {
-            let mut pod = pod::find(&manifests, name)?.ok_or_else(|| ClusterError::UnknownPod {
-                pod: name.to_string(),
-                place: self.place(&manifests),
-            })?;
+            let unknown = || ClusterError::UnknownPod(name.to_string(), self.place(&manifests));
+            let mut pod = pod::find(&manifests, name)?.ok_or_else(unknown)?;
             if let Some(given) = &question.annotations {
                 pod.annotations = given.clone();
             }
@@ -72,16 +83,16 @@ impl Cluster for Folder {
             );
             wanted.extend(named);
             for claim in pod.annotations.claims(&name.namespace, question.dialect) {
-                let found = self.claim(&manifests, &name.namespace, &claim);
-                let found = found.map_err(|error| error.to_string());
+                let name = (name.namespace.as_str(), claim.as_str());
+                let found = self.object(&manifests, CLAIM, name, IpamClaim::from_json);
                 answer.claims.push((claim, found));
             }
             answer.pod = Some(pod);
         }
         for object in wanted {
             if answer.definition(&object).is_none() {
-                let found = self.definition(&manifests, &object);
-                let found = found.map_err(|error| error.to_string());
+                let name = (object.namespace(), object.name());
+                let found = self.object(&manifests, DEFINITION, name, Definition::from_json);
                 answer.definitions.push((object, found));
             }
         }
@@ -91,7 +102,7 @@ impl Cluster for Folder {
 
     /// The folder has the manifests of one node.
     fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
-        let manifests = self.read(Instant::now() + CENSUS_WITHIN)?;
+        let manifests = Manifests::read(&self.path, Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {
             node: node.to_owned(),
             broken: manifests.broken.iter().map(ToString::to_string).collect(),
@@ -100,26 +111,20 @@ impl Cluster for Folder {
         for manifest in &manifests.documents {
             let namespace = manifest.metadata.namespace.as_deref().unwrap_or("default");
             let name = manifest.metadata.name.as_deref().unwrap_or_default();
-            let object = match (manifest.kind.as_str(), ObjectRef::new(namespace, name)) {
-                ("Pod" | DEFINITION, Ok(object)) => object,
-                (kind @ ("Pod" | DEFINITION), Err(error)) => {
-                    census.broken.push(format!("{kind} {error}"));
-                    continue;
-                }
-                _ => continue,
-            };
-            let on_host = manifest.body.pointer("/spec/hostNetwork");
-            if on_host.and_then(serde_json::Value::as_bool) == Some(true) {
+            let kind = manifest.kind.as_str();
+            if kind != "Pod" && kind != DEFINITION {
                 continue;
             }
-            if manifest.kind == DEFINITION {
-                census.definitions.push(object);
-            } else {
-                census.pods.push(PodName {
+            let on_host = manifest.body.pointer("/spec/hostNetwork");
+            match ObjectRef::new(namespace, name) {
+                Err(error) => census.broken.push(format!("{kind} {error}")),
+                Ok(_) if on_host == Some(&Value::Bool(true)) => {}
+                Ok(object) if kind == DEFINITION => census.definitions.push(object),
+                Ok(_) => census.pods.push(PodName {
                     namespace: namespace.to_owned(),
                     name: name.to_owned(),
                     uid: manifest.metadata.uid.clone(),
-                });
+                }),
             }
         }
         Ok(census)
@@ -136,38 +141,5 @@ impl Cluster for Folder {
 
     fn sweep(&self, pod: &PodName) {
         status::sweep(&self.status_dir(pod));
-    }
-}
-
-impl Folder {
-    fn definition(
-        &self,
-        manifests: &Manifests,
-        object: &ObjectRef,
-    ) -> Result<Definition, LookupError> {
-        match manifests.find(DEFINITION, object.namespace(), object.name()) {
-            Some(manifest) => Ok(Definition::from_json(&manifest.body)?),
-            None => Err(LookupError::Missing {
-                kind: DEFINITION,
-                object: object.to_string(),
-                place: self.place(manifests),
-            }),
-        }
-    }
-
-    fn claim(
-        &self,
-        manifests: &Manifests,
-        namespace: &str,
-        name: &str,
-    ) -> Result<IpamClaim, LookupError> {
-        match manifests.find(CLAIM, namespace, name) {
-            Some(manifest) => Ok(IpamClaim::from_json(&manifest.body)?),
-            None => Err(LookupError::Missing {
-                kind: CLAIM,
-                object: format!("{namespace}/{name}"),
-                place: self.place(manifests),
-            }),
-        }
     }
 }

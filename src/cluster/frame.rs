@@ -113,21 +113,16 @@ fn encode_into<T: Serialize>(
     frame.resize(HEADER, 0);
     serde_json::to_writer(&mut frame, message).map_err(FrameError::Json)?;
     let length = frame.len() - HEADER;
-    let too_large = FrameError::TooLarge { length, limit };
-    let Ok(written) = u32::try_from(length) else {
-        return Err(too_large);
+    let written = u32::try_from(length).ok().filter(|_| length <= limit);
+    let Some(written) = written else {
+        return Err(FrameError::TooLarge { length, limit });
     };
-    if length > limit {
-        return Err(too_large);
-    }
+    let version = VERSION.to_be_bytes();
     let header = MAGIC
         .into_iter()
-        .chain(VERSION.to_be_bytes())
+        .chain(version)
         .chain(written.to_be_bytes());
-    frame
-        .iter_mut()
-        .zip(header)
-        .for_each(|(to, byte)| *to = byte);
+    frame.splice(..HEADER, header);
     Ok(frame)
 }
 
@@ -140,9 +135,9 @@ pub fn length(header: [u8; HEADER], limit: usize) -> Result<usize, FrameError> {
     if [j, f] != MAGIC {
         return Err(FrameError::Foreign);
     }
-    let theirs = u16::from_be_bytes([v0, v1]);
-    if theirs != VERSION {
-        return Err(FrameError::Version { theirs });
+    let version = u16::from_be_bytes([v0, v1]);
+    if version != VERSION {
+        return Err(FrameError::Version(version));
     }
     let length = u32::from_be_bytes([l0, l1, l2, l3]) as usize;
     if length > limit {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde::de::IntoDeserializer;
+use serde::de::value::{self, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 /// The state of the installation on a node.
@@ -17,7 +19,8 @@ pub struct Installation {
 }
 
 /// The states of an installation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum InstallationState {
     /// Binary and configuration are installed.
     Installed,
@@ -45,13 +48,7 @@ impl InstallationState {
 
     /// The state of that name.
     pub fn named(name: &str) -> Option<InstallationState> {
-        let all = [
-            InstallationState::Installed,
-            InstallationState::NoNetwork,
-            InstallationState::Multus,
-            InstallationState::MigrationWaits,
-            InstallationState::Failed,
-        ];
-        all.into_iter().find(|state| state.as_str() == name)
+        let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
+        InstallationState::deserialize(name).ok()
     }
 }

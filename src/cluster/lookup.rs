@@ -1,14 +1,12 @@
 //! Looking up a definition or a claim, and why it cannot be used.
 
-mod words;
-
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::ApiError;
 use super::frame::FrameError;
 use super::manifests::ManifestFileError;
-use crate::diagnostic;
 use crate::npwg::{ManifestError, ObjectRef, ObjectRefError};
 
 /// A definition or a claim in an [`Answer`](super::Answer), or the line that says why it cannot be
@@ -17,9 +15,9 @@ pub type LookupResult<T> = Result<T, String>;
 
 /// Why a definition or a claim cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
 pub enum LookupError {
     /// There is no such object.
+    #[error("no {kind} {object} in {place}")]
     Missing {
         /// Its kind.
         kind: &'static str,
@@ -28,38 +26,38 @@ pub enum LookupError {
         /// Where it was looked up.
         place: Place,
     },
-    /// The definition is longer than anything that is read.
-    TooLong {
-        /// The definition.
-        object: ObjectRef,
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// The definition is longer than a plugin of an older release takes.
-    TooLongForPlugin {
-        /// The definition.
-        object: ObjectRef,
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// The pod names more definitions than are looked up.
-    TooMany {
-        /// The definition.
-        object: ObjectRef,
-        /// The limit.
-        limit: usize,
-    },
+    /// The definition is longer than the limit, in bytes.
+    #[error("NetworkAttachmentDefinition {0} has more than {1} bytes; make it smaller")]
+    TooLong(ObjectRef, usize),
+    /// The definition is longer than a plugin of an older release takes, in bytes.
+    #[error(
+        "NetworkAttachmentDefinition {0} has more than {1} bytes, which a plugin of an older \
+         release does not take; bring plugin and agent to one release"
+    )]
+    TooLongForPlugin(ObjectRef, usize),
+    /// The pod names more definitions than are looked up, whose number is limited.
+    #[error(
+        "NetworkAttachmentDefinition {0} was not looked up: one pod may select at most {1} \
+         definitions"
+    )]
+    TooMany(ObjectRef, usize),
     /// The object is invalid.
+    #[error(transparent)]
     Invalid(#[from] ManifestError),
     /// The object is not JSON of the expected shape.
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// No object can have such a name.
+    #[error(transparent)]
     Name(#[from] ObjectRefError),
     /// A request to the API server failed.
+    #[error(transparent)]
     Api(#[from] ApiError),
     /// The definition does not fit into a message.
+    #[error(transparent)]
     Frame(#[from] FrameError),
     /// The agent ends.
+    #[error("the agent is about to end")]
     Ending(#[from] tokio::sync::AcquireError),
 }
 
@@ -75,4 +73,59 @@ pub enum Place {
         /// The first manifest in it that cannot be read, where there is one: it may be the object.
         broken: Option<Arc<ManifestFileError>>,
     },
+}
+
+/// As messages name it.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::ApiServer => f.write_str("the cluster"),
+            Place::Folder { path, broken } => {
+                write!(f, "manifestDir {}", path.display())?;
+                match broken {
+                    Some(file) => write!(f, " (unreadable here: {file})"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_names_its_object_and_what_to_do() {
+        let object = || "a/n".parse().unwrap();
+        let missing = |place| LookupError::Missing {
+            kind: "IPAMClaim",
+            object: "a/c".into(),
+            place,
+        };
+        let folder = Place::Folder {
+            path: "/m".into(),
+            broken: None,
+        };
+        for (error, line) in [
+            (missing(Place::ApiServer), "no IPAMClaim a/c in the cluster"),
+            (missing(folder), "no IPAMClaim a/c in manifestDir /m"),
+            (
+                LookupError::TooLong(object(), 7),
+                "NetworkAttachmentDefinition a/n has more than 7 bytes; make it smaller",
+            ),
+            (
+                LookupError::TooLongForPlugin(object(), 7),
+                "NetworkAttachmentDefinition a/n has more than 7 bytes, which a plugin of an \
+                 older release does not take; bring plugin and agent to one release",
+            ),
+            (
+                LookupError::TooMany(object(), 7),
+                "NetworkAttachmentDefinition a/n was not looked up: one pod may select at most 7 \
+                 definitions",
+            ),
+        ] {
+            assert_eq!(error.to_string(), line);
+        }
+    }
 }

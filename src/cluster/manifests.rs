@@ -12,9 +12,9 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::error::FolderError;
+use super::{ClusterError, conf_dir};
 use crate::regular_file;
-use yaml::YamlError;
+use yaml::MAX_OPEN;
 
 /// The largest manifest file that is read, in bytes.
 const MAX_FILE: u64 = 8 << 20;
@@ -36,26 +36,12 @@ pub(super) struct Metadata {
     pub(super) annotations: Option<BTreeMap<String, String>>,
 }
 
-impl Manifest {
-    /// Whether this is the object `namespace/name`; no namespace means `default`.
-    pub(super) fn is(&self, kind: &str, namespace: &str, name: &str) -> bool {
-        self.kind == kind
-            && self.metadata.name.as_deref() == Some(name)
-            && self.metadata.namespace.as_deref().unwrap_or("default") == namespace
-    }
-}
-
 /// Why a file or a document in it is not a manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestFileError {
-    /// The file cannot be read.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// This file cannot be read.
+    #[error("{path}: {1}", path = .0.display())]
+    File(PathBuf, #[source] io::Error),
     /// A document is neither YAML nor JSON.
     #[error("{} (document {number}): {source}", path.display())]
     Document {
@@ -66,24 +52,29 @@ pub enum ManifestFileError {
         /// Why.
         source: DocumentError,
     },
-    /// The metadata of a document is not of the expected shape.
-    #[error("a document of kind {kind}: metadata: {source}")]
-    Metadata {
-        /// The kind of the document.
-        kind: String,
-        /// Why.
-        source: serde_json::Error,
-    },
+    /// The metadata of a document of this kind is not of the expected shape.
+    #[error("a document of kind {0}: metadata: {1}")]
+    Metadata(String, #[source] serde_json::Error),
 }
 
 /// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
 pub enum DocumentError {
     /// It begins as JSON does, and is not JSON.
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// It is not YAML.
-    Yaml(#[from] YamlError),
+    /// It nests too deep.
+    #[error("more than {MAX_OPEN} brackets are open at once")]
+    TooDeep,
+    /// It is not YAML, uses tags of its own, or is too large with its aliases replaced.
+    #[error("{}", first_line(.0))]
+    Yaml(#[from] serde_norway::Error),
+}
+
+/// A parser's reason without the lines that follow.
+fn first_line(error: &serde_norway::Error) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// The documents of a folder, and why others in it are not manifests.
@@ -98,38 +89,31 @@ impl Manifests {
     ///
     /// # Errors
     /// When the folder cannot be read, or not by `until`.
-    pub(super) fn read(folder: &Path, until: Instant) -> Result<Manifests, FolderError> {
-        let mut paths: Vec<PathBuf> = Vec::new();
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            let known = path
-                .extension()
-                .is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
-            if known && path.is_file() {
-                paths.push(path);
-            }
-        }
-        paths.sort();
+    pub(super) fn read(folder: &Path, until: Instant) -> Result<Manifests, ClusterError> {
+        let files = conf_dir::files_ending(folder, &["yaml", "yml", "json"]);
+        let files = files.map_err(|error| ClusterError::Folder(folder.to_owned(), error))?;
         let mut manifests = Manifests::default();
-        for path in paths {
-            manifests.read_file(&path, until)?;
+        for path in files {
+            if !manifests.read_file(path, until) {
+                return Err(ClusterError::LongFolder(folder.to_owned()));
+            }
         }
         Ok(manifests)
     }
 
-    fn read_file(&mut self, path: &Path, until: Instant) -> Result<(), FolderError> {
-        let path = path.to_owned();
+    /// Reads a file, and returns whether the time was long enough.
+    fn read_file(&mut self, path: PathBuf, until: Instant) -> bool {
         let text = match regular_file::read_text(&path, MAX_FILE) {
             Ok(text) => text,
-            Err(source) => {
-                self.skip(ManifestFileError::File { path, source });
-                return Ok(());
+            Err(error) => {
+                self.skip(ManifestFileError::File(path, error));
+                return true;
             }
         };
         let bodies = documents(&text).into_iter().flat_map(read_document);
         for (number, body) in bodies.enumerate() {
             if Instant::now() >= until {
-                return Err(FolderError::Deadline);
+                return false;
             }
             match body {
                 Ok(Value::Null) => {}
@@ -141,7 +125,7 @@ impl Manifests {
                 }),
             }
         }
-        Ok(())
+        true
     }
 
     fn skip(&mut self, broken: ManifestFileError) {
@@ -166,14 +150,18 @@ impl Manifests {
                     body,
                 });
             }
-            Err(source) => self.skip(ManifestFileError::Metadata { kind, source }),
+            Err(error) => self.skip(ManifestFileError::Metadata(kind, error)),
         }
     }
 
+    /// The object `namespace/name`; no namespace means `default`.
     pub(super) fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Manifest> {
-        self.documents
-            .iter()
-            .find(|document| document.is(kind, namespace, name))
+        self.documents.iter().find(|document| {
+            let metadata = &document.metadata;
+            document.kind == kind
+                && metadata.name.as_deref() == Some(name)
+                && metadata.namespace.as_deref().unwrap_or("default") == namespace
+        })
     }
 }
 
@@ -209,15 +197,13 @@ fn read_document(document: &str) -> Vec<Result<Value, DocumentError>> {
     let content = document.strip_prefix("---").unwrap_or(document);
     if content.trim_start().starts_with('{') {
         let objects = serde_json::Deserializer::from_str(content).into_iter();
-        let objects: Vec<Result<Value, DocumentError>> = objects
-            .map(|object| object.map_err(DocumentError::Json))
-            .collect();
+        let objects: Vec<_> = objects.map(|object| Ok(object?)).collect();
         // A YAML document may begin so too.
         if objects.first().is_some_and(Result::is_ok) {
             return objects;
         }
     }
-    vec![yaml::read(document).map_err(DocumentError::Yaml)]
+    vec![yaml::read(document)]
 }
 
 #[cfg(test)]
@@ -268,7 +254,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.yaml"), "---\na\n".repeat(100)).unwrap();
         let error = Manifests::read(dir.path(), Instant::now()).unwrap_err();
-        assert!(matches!(error, FolderError::Deadline), "{error}");
+        assert!(matches!(error, ClusterError::LongFolder(_)), "{error}");
     }
 
     #[test]

@@ -42,16 +42,6 @@ struct File<P> {
     publication: P,
 }
 
-/// Why the file of an owed write cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub enum OwedWriteError {
-    /// The file system's reason, or the file is not a regular one of at most [`MAX_FILE`] bytes.
-    Io(#[from] io::Error),
-    /// The file is not a publication.
-    Json(#[from] serde_json::Error),
-}
-
 /// One write that is owed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwedWrite {
@@ -162,13 +152,12 @@ impl OwedWrites {
             written => written,
         };
         let kept = written.and_then(|()| fs::rename(&temporary, self.dir.join(&name)));
-        match kept {
-            Ok(()) => earlier.iter().for_each(|write| {
+        if kept.is_ok() {
+            for write in earlier {
                 let _ = self.forget(&write.file);
-            }),
-            Err(_) => {
-                let _ = fs::remove_file(&temporary);
             }
+        } else {
+            let _ = fs::remove_file(&temporary);
         }
         kept
     }
@@ -176,7 +165,7 @@ impl OwedWrites {
     /// The writes owed for a pod that are older than the file `name`, oldest first. The agent puts
     /// aside files that cannot be read.
     fn earlier(&self, name: &str, of_pod: &str, pod: &PodName) -> Vec<OwedWrite> {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten();
+        let entries = self.entries().into_iter().flatten();
         let names = entries
             .take(MOST_ENTRIES)
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -198,16 +187,22 @@ impl OwedWrites {
         }
     }
 
+    /// The entries of the directory; none where it is missing.
+    fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            entries => Some(entries?),
+        };
+        Ok(entries.into_iter().flatten())
+    }
+
     /// The names of the files of all owed writes, in no order.
     ///
     /// # Errors
     /// When the directory exists and cannot be read.
     pub fn names(&self) -> io::Result<Vec<String>> {
-        let entries = match fs::read_dir(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        let names = self.entries()?;
+        let names = names.map(|entry| Ok(entry?.file_name().into_string().ok()));
         let names = names.filter_map(io::Result::transpose);
         names
             .filter(|name| name.as_ref().map_or(true, |name| is_write(name)))
@@ -219,12 +214,8 @@ impl OwedWrites {
     /// # Errors
     /// When the directory exists and cannot be read.
     pub fn survey(&self) -> io::Result<OwedSurvey> {
-        let entries = match fs::read_dir(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
-            entries => entries?,
-        };
         let mut survey = OwedSurvey::default();
-        for entry in entries.take(MOST_ENTRIES) {
+        for entry in self.entries()?.take(MOST_ENTRIES) {
             let entry = entry?;
             let Ok(file) = entry.file_name().into_string() else {
                 continue;
@@ -266,8 +257,9 @@ impl OwedWrites {
     /// Reads one write; `None` where its file is missing, or has the form of another release.
     ///
     /// # Errors
-    /// [`OwedWriteError`].
-    pub fn read(&self, name: &str) -> Result<Option<OwedWrite>, OwedWriteError> {
+    /// Those of the file system, and when the file is not a regular one of at most [`MAX_FILE`] bytes
+    /// or not a publication.
+    pub fn read(&self, name: &str) -> io::Result<Option<OwedWrite>> {
         let bytes = match regular_file::read_untrusted(&self.dir.join(name), MAX_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes?,

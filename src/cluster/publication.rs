@@ -1,14 +1,11 @@
 //! The outcome of an ADD, as the cluster gets it: a status and events.
 
-mod words;
-
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::ApiError;
 use super::pod::PodName;
-use crate::diagnostic;
 use crate::npwg::StatusEntry;
 
 /// How many events one publication has at most: one for each of many networks, and no flood.
@@ -114,13 +111,16 @@ fn few(mut events: Vec<Event>) -> Vec<Event> {
 }
 
 /// Why a publication lacks something.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Omission {
     /// The status is longer than [`MAX_STATUS`], in bytes.
+    #[error("network-status is not written: it has {0} bytes; {MAX_STATUS} are allowed")]
     LongStatus(usize),
     /// The API server finds the pod too long with the status.
+    #[error("network-status is not written: {0}")]
     RefusedStatus(ApiError),
     /// So many events are beyond [`MAX_EVENTS`].
+    #[error("{0} more events are left out; at most {MAX_EVENTS} are written")]
     Events(usize),
 }
 
@@ -131,7 +131,7 @@ impl Omission {
             Omission::LongStatus(_) | Omission::RefusedStatus(_) => "StatusTooLong",
             Omission::Events(_) => "EventsOmitted",
         };
-        Event::warning(reason, diagnostic::line(self))
+        Event::warning(reason, self.to_string())
     }
 }
 
@@ -246,5 +246,21 @@ mod tests {
         let merged = Publication::new(pod(), None, warnings(30));
         let merged = merged.after(Publication::new(pod(), None, warnings(60)));
         assert!(merged.events().len() <= MAX_EVENTS);
+    }
+
+    #[test]
+    fn each_omission_says_what_is_missing_and_why() {
+        for (omission, words) in [
+            (
+                Omission::LongStatus(200_000),
+                "network-status is not written: it has 200000 bytes; 196608 are allowed",
+            ),
+            (
+                Omission::Events(7),
+                "7 more events are left out; at most 32 are written",
+            ),
+        ] {
+            assert_eq!(omission.to_string(), words);
+        }
     }
 }

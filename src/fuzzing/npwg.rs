@@ -6,12 +6,13 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::files::dir_with;
-use super::{accepted, settles, text};
-use crate::cluster::api::definitions::{DefinitionRead, Unread, Wire};
+use super::{accepted, said, settles, text};
+use crate::cluster::api::definitions::{self, Unread};
 use crate::cluster::api::events;
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::{SliceObject, identify};
 use crate::cluster::api::{PodView, SliceView};
+use crate::cluster::lookup::LookupError;
 use crate::cluster::{Answer, Cluster, Folder, PodAnnotations, PodName, Question};
 use crate::cni::RawObject;
 use crate::kubelet::PodDevices;
@@ -74,13 +75,10 @@ pub(super) fn objects(bytes: &[u8]) -> Option<()> {
         settles(definition);
     }
     // What the agent reads of an answer is what is read of the whole object.
-    if let Ok(wire) = serde_json::from_slice::<Wire>(bytes)
-        && let DefinitionRead::Whole {
-            definition: read, ..
-        } = wire.read()
-        && let Some(read) = accepted(read)
-    {
-        assert_eq!(definition, Ok(read));
+    match definitions::read(bytes) {
+        Ok((read, _)) => assert_eq!(definition, Ok(read)),
+        Err(LookupError::Invalid(error)) => said(&error),
+        Err(_) => {}
     }
     // So is what a plugin reads of a long one, which the agent passes on as it is written.
     if let Ok(unread) = Unread::of(bytes)
@@ -93,7 +91,7 @@ pub(super) fn objects(bytes: &[u8]) -> Option<()> {
         settles(&claim);
     }
     let line = format!(r#"{{"type":"ADDED","object":{object}}}"#);
-    assert!(matches!(events::read(line.as_bytes()), Ok(Ok(_))), "{line}");
+    assert!(matches!(events::read(&line), Ok(Ok(_))), "{line}");
     if let Ok(pod) = serde_json::from_value::<PodObject>(object.clone()) {
         settles(&PodView::from(pod));
     }

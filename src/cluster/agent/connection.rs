@@ -22,6 +22,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
+use crate::cluster::AgentProblem;
+
 /// A connection to the agent. Only the end of this process closes it: with the connection, the kernel
 /// closes the descriptors that the agent sent, which may take long (a socket with SO_LINGER waits, a
 /// file without a name is freed block by block). At the end of a process a socket does not wait any
@@ -41,38 +43,21 @@ pub(super) enum Purpose {
     Telling,
 }
 
-/// Why there is no connection.
-#[derive(Debug)]
-pub(super) enum ConnectError {
-    /// The kernel's reason.
-    Io(io::Error),
-    /// The file is not a socket.
-    NotSocket,
-    /// The listener is this user, who is not root.
-    Untrusted(u32),
-}
-
 /// An agent sent a file descriptor.
 #[derive(Debug, thiserror::Error)]
 #[error("it sent a descriptor, which no agent does")]
 pub(super) struct DescriptorError;
 
-impl From<io::Error> for ConnectError {
-    fn from(error: io::Error) -> ConnectError {
-        ConnectError::Io(error)
-    }
-}
-
 /// Connects to the agent's socket.
 ///
 /// It follows no link: the agent may write to the socket's directory, and must not point root
 /// elsewhere. The listener has to be root, since its answers decide what runs.
-pub(super) fn open(path: &Path, purpose: Purpose) -> Result<AgentConnection, ConnectError> {
+pub(super) fn open(path: &Path, purpose: Purpose) -> Result<AgentConnection, AgentProblem> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let named = File::from(nix::fcntl::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
     if !named.metadata()?.file_type().is_socket() {
-        return Err(ConnectError::NotSocket);
+        return Err(AgentProblem::NotSocket);
     }
     let mut flags = SockFlag::SOCK_CLOEXEC;
     flags.set(SockFlag::SOCK_NONBLOCK, matches!(purpose, Purpose::Telling));
@@ -89,7 +74,7 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<AgentConnection, Con
     connect(stream.as_raw_fd(), &address).map_err(io::Error::from)?;
     let peer = getsockopt(&stream, PeerCredentials).map_err(io::Error::from)?;
     if peer.uid() != nix::unistd::geteuid().as_raw() {
-        return Err(ConnectError::Untrusted(peer.uid()));
+        return Err(AgentProblem::Untrusted(peer.uid()));
     }
     Ok(AgentConnection::new(stream))
 }

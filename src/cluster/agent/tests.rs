@@ -1,9 +1,11 @@
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::sync::mpsc::{Receiver, channel};
 
 use super::connection::DescriptorError;
 use super::*;
+use crate::cluster::frame::MAX_FROM_AGENT;
 use crate::cluster::{Figures, Pod, PodName};
 
 /// An agent that answers each question with the pod's name for its UID, and tells what it was asked,
@@ -46,8 +48,8 @@ fn question(pod: &str) -> Question {
     }
 }
 
-fn is_no_agent(error: &ClusterError, is_expected: impl Fn(&AgentAbsence) -> bool) -> bool {
-    matches!(error, ClusterError::NoAgent { source, .. } if is_expected(source))
+fn is_no_agent(error: &ClusterError, is_expected: impl Fn(&AgentProblem) -> bool) -> bool {
+    matches!(error, ClusterError::Agent(_, source) if is_expected(source))
 }
 
 fn soon() -> Instant {
@@ -125,7 +127,7 @@ fn an_answer_that_arrives_byte_by_byte_ends_at_the_deadline() {
         let begun = Instant::now();
         let error = ask(&agent, begun + Duration::from_secs(1)).unwrap_err();
         assert!(
-            is_no_agent(&error, |it| matches!(it, AgentAbsence::Late)),
+            is_no_agent(&error, |it| matches!(it, AgentProblem::Late)),
             "{error}"
         );
         // All of it would take 50 s.
@@ -168,7 +170,7 @@ fn a_link_under_the_sockets_name_is_not_followed() {
     for path in [&link, &file] {
         let agent = Agent::new(path, None, dir.path());
         let error = agent.ask(&question("web"), soon()).unwrap_err();
-        let is_not_socket = is_no_agent(&error, |it| matches!(it, AgentAbsence::NotSocket));
+        let is_not_socket = is_no_agent(&error, |it| matches!(it, AgentProblem::NotSocket));
         assert!(is_not_socket, "{error}");
     }
 }
@@ -197,11 +199,7 @@ fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
     let agent = Agent::new(&socket, None, dir.path());
     let begun = Instant::now();
     let error = agent.ask(&question("web"), soon()).unwrap_err();
-    let ClusterError::Agent {
-        source: AgentProblem::Frame(FrameError::Io(source)),
-        ..
-    } = &error
-    else {
+    let ClusterError::Agent(_, AgentProblem::Frame(FrameError::Io(source))) = &error else {
         panic!("{error}");
     };
     let sent_descriptor = source
@@ -256,10 +254,10 @@ fn definitions_in_parts_are_counted_with_all_that_is_sent() {
         (part(1, 1), 257, false),
     ] {
         let frames = [part.repeat(count), answer.clone()].concat();
-        let received = receive(&mut frames.as_slice());
+        let received = reply::receive(&mut frames.as_slice());
         assert_eq!(received.is_ok(), is_received, "{} {count}", part.len());
         if let Err(error) = received {
-            assert!(matches!(error, FrameError::Definitions { .. }), "{error}");
+            assert!(matches!(error, FrameError::Definitions(_)), "{error}");
         }
     }
 }

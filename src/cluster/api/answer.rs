@@ -20,18 +20,17 @@ const AT_ONCE: usize = 8;
 /// Where objects are looked up.
 #[allow(async_fn_in_trait, reason = "everything runs on one thread")]
 pub trait Lookup {
-    /// A pod, from the cache where there is one; `None` when there is no such pod.
+    /// A pod of the cache, where there is one.
+    fn cached_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
+        let _ = (namespace, name);
+        None
+    }
+
+    /// A pod of the API server; `None` when no pod has that name, or no pod can have it.
     ///
     /// # Errors
-    /// When the look-up needs the API server, and that does not answer.
+    /// When the API server does not answer.
     async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError>;
-
-    /// The same without a cache; `None` where [`Lookup::pod`] uses none.
-    async fn pod_uncached(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Option<Result<Option<PodView>, ApiError>>;
 
     /// A definition.
     ///
@@ -48,14 +47,16 @@ pub trait Lookup {
     /// kubelet's pod-resources API behind a socket.
     fn kubelet(&self, socket: &Path) -> Rc<PodResources>;
 
-    /// The ResourceSlices of a node, from the cache where there is one.
+    /// The ResourceSlices of the cache, where there is one.
+    fn cached_slices(&self) -> Option<Vec<Rc<SliceView>>> {
+        None
+    }
+
+    /// The ResourceSlices of a node, from the API server.
     ///
     /// # Errors
-    /// When the look-up needs the API server, and that does not answer.
+    /// When the API server does not answer.
     async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError>;
-
-    /// The same without a cache; `None` where [`Lookup::slices`] uses none.
-    async fn slices_uncached(&self, node: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>>;
 }
 
 /// Answers a question on the node called `node`, where that is known.
@@ -107,10 +108,7 @@ pub async fn answer(
         .map(async |(number, object)| {
             let found = match number {
                 0..MOST => lookup.definition(&object).await,
-                _ => Err(Rc::new(LookupError::TooMany {
-                    object: object.clone(),
-                    limit: MOST,
-                })),
+                _ => Err(Rc::new(LookupError::TooMany(object.clone(), MOST))),
             };
             (object, found.map_err(|error| error.to_string()))
         })
@@ -120,8 +118,7 @@ pub async fn answer(
     if !devices::fit_containers(question, &mut answer)
         && let Some(pod) = &question.pod
     {
-        let pod = pod.to_string();
-        return Err(ClusterError::ManyContainers { pod });
+        return Err(ClusterError::ManyContainers(pod.to_string()));
     }
     let node = node.or(bound_to.as_deref()).unwrap_or_default();
     answer.kubelet = kubelet(lookup, node, question, &answer).await;
@@ -142,21 +139,20 @@ async fn kubelet(
     let mut devices = kubelet
         .devices_of(&name.namespace, &name.name, &resources)
         .await;
-    if !slices::concern(&devices) {
-        return Some(devices);
-    }
-    let mut found = lookup.slices(node).await;
-    let is_complete = matches!(&found, Ok(slices) if slices::identify(slices, &mut devices));
-    if !is_complete && let Some(fresh) = lookup.slices_uncached(node).await {
-        if let Ok(slices) = &fresh {
-            slices::identify(slices, &mut devices);
+    let is_complete = !slices::concern(&devices)
+        || lookup
+            .cached_slices()
+            .is_some_and(|slices| slices::identify(&slices, &mut devices));
+    if !is_complete {
+        match lookup.slices(node).await {
+            Ok(slices) => {
+                slices::identify(&slices, &mut devices);
+            }
+            Err(error) if devices.dynamic().any(|device| device.identity.is_none()) => {
+                devices.failure.get_or_insert(error.to_string());
+            }
+            Err(_) => {}
         }
-        found = fresh;
-    }
-    if let Err(error) = found
-        && devices.dynamic().any(|device| device.identity.is_none())
-    {
-        devices.failure.get_or_insert(error.to_string());
     }
     Some(devices)
 }
@@ -168,14 +164,12 @@ async fn identified(
     node: Option<&str>,
     name: &PodName,
 ) -> Result<PodView, ClusterError> {
-    let known = lookup.pod(&name.namespace, &name.name).await?;
-    match judge(known, node, name) {
-        Ok(view) => Ok(view),
-        Err(refusal) => match lookup.pod_uncached(&name.namespace, &name.name).await {
-            None => Err(refusal),
-            Some(fresh) => judge(fresh?, node, name),
-        },
+    if let Some(cached) = lookup.cached_pod(&name.namespace, &name.name)
+        && let Ok(view) = judge(Some(cached), node, name)
+    {
+        return Ok(view);
     }
+    judge(lookup.pod(&name.namespace, &name.name).await?, node, name)
 }
 
 fn judge(
@@ -184,10 +178,7 @@ fn judge(
     name: &PodName,
 ) -> Result<PodView, ClusterError> {
     let Some(view) = view else {
-        return Err(ClusterError::UnknownPod {
-            pod: name.to_string(),
-            place: Place::ApiServer,
-        });
+        return Err(ClusterError::UnknownPod(name.to_string(), Place::ApiServer));
     };
     if !view.identity.is(name.uid.as_deref()) {
         return Err(ClusterError::OtherPod {

@@ -11,6 +11,7 @@ use kube::core::Status;
 use kube::{Client, Error};
 
 use super::connection::ApiClient;
+use super::error::RequestError;
 
 /// An answer of more than `LONG` bytes gets a buffer for `LONGER` more at once.
 const LONG: usize = 256 << 10;
@@ -22,73 +23,76 @@ const REFUSAL: usize = 64 << 10;
 /// longer until a dead connection shows.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Sends a request and reads the whole answer; `None` when it has more than `most` bytes, after which
-/// it reads no further.
+/// Sends a request and reads the whole answer of at most `most` bytes.
 ///
 /// A GET that fails or gets no answer is sent over a new connection too. If the answer comes over
 /// that one, later requests use it.
 ///
 /// # Errors
-/// A refusal is [`kube::Error::Api`].
+/// [`RequestError`].
 pub(super) async fn read(api: &ApiClient, request: Request<Vec<u8>>, most: usize) -> Answer {
     let client = api.client();
     let again = (*request.method() == Method::GET).then(|| request.clone());
-    let mut first = pin!(once(&client, request, most));
+    let mut first = pin!(once(api, &client, request, most));
     let Some(again) = again else {
         return first.await;
     };
-    let early = tokio::time::timeout(PATIENCE, first.as_mut()).await;
-    if let Ok(answer @ (Ok(_) | Err(Error::Api(_)))) = early {
-        return answer;
-    }
+    let has_failed = match tokio::time::timeout(PATIENCE, first.as_mut()).await {
+        Ok(answer) if is_answered(&answer) => return answer,
+        early => early.is_ok(),
+    };
     let spare = api.spare()?;
-    let second = pin!(once(&spare, again, most));
-    let (answer, is_second) = match early {
-        Ok(_) => (second.await, true),
-        Err(_) => match future::select(first, second).await {
-            Either::Left((Err(error), second)) if !is_refusal(&error) => (second.await, true),
-            Either::Left((answer, _)) => (answer, false),
-            Either::Right((Err(error), first)) if !is_refusal(&error) => (first.await, false),
-            Either::Right((answer, _)) => (answer, true),
+    let second = pin!(once(api, &spare, again, most));
+    let (answer, is_second) = match has_failed {
+        true => (second.await, true),
+        false => match future::select(first, second).await {
+            Either::Left((answer, _)) if is_answered(&answer) => (answer, false),
+            Either::Left((_, second)) => (second.await, true),
+            Either::Right((answer, _)) if is_answered(&answer) => (answer, true),
+            Either::Right((_, first)) => (first.await, false),
         },
     };
-    if is_second && answer.as_ref().err().is_none_or(is_refusal) {
+    if is_second && is_answered(&answer) {
         api.switch();
     }
     answer
 }
 
 /// The whole answer.
-type Answer = Result<Option<Vec<u8>>, Error>;
+type Answer = Result<Vec<u8>, RequestError>;
 
-/// Whether the error is an answer of the API server.
-fn is_refusal(error: &Error) -> bool {
-    matches!(error, Error::Api(_))
+fn is_answered(answer: &Answer) -> bool {
+    answer.as_ref().err().is_none_or(RequestError::is_answer)
 }
 
-async fn once(client: &Client, request: Request<Vec<u8>>, most: usize) -> Answer {
-    up_to(send(client, request).await?, most).await
+async fn once(api: &ApiClient, client: &Client, request: Request<Vec<u8>>, most: usize) -> Answer {
+    up_to(send(api, client, request).await?, most).await
 }
 
 /// Sends a request, and returns the body of the answer.
 ///
 /// # Errors
-/// A refusal is [`kube::Error::Api`].
-pub(super) async fn send(client: &Client, request: Request<Vec<u8>>) -> Result<Body, Error> {
+/// [`RequestError`].
+pub(super) async fn send(
+    api: &ApiClient,
+    client: &Client,
+    request: Request<Vec<u8>>,
+) -> Result<Body, RequestError> {
     let answer = client.send(request.map(Body::from)).await?;
+    api.heard(answer.version());
     let status = answer.status();
     if !status.is_client_error() && !status.is_server_error() {
         return Ok(answer.into_body());
     }
-    let text = up_to(answer.into_body(), REFUSAL)
-        .await?
-        .unwrap_or_default();
+    let text = match up_to(answer.into_body(), REFUSAL).await {
+        Err(RequestError::TooLong(_)) => Vec::new(),
+        text => text?,
+    };
     let words = || String::from_utf8_lossy(&text).into_owned();
     let refusal = serde_json::from_slice::<Status>(&text);
-    let refusal = refusal
-        .unwrap_or_else(|_| Status::failure(&words(), "").with_code(status.as_u16()))
-        .boxed();
-    Err(Error::Api(refusal))
+    let refusal =
+        refusal.unwrap_or_else(|_| Status::failure(&words(), "").with_code(status.as_u16()));
+    Err(Error::Api(refusal.boxed()).into())
 }
 
 async fn up_to(mut body: Body, most: usize) -> Answer {
@@ -98,7 +102,7 @@ async fn up_to(mut body: Body, most: usize) -> Answer {
             continue;
         };
         if data.len() > most - text.len() {
-            return Ok(None);
+            return Err(RequestError::TooLong(most));
         }
         if text.len() > LONG && text.capacity() < LONGER {
             // Growing step by step would copy the text each time, and take twice the memory.
@@ -106,5 +110,5 @@ async fn up_to(mut body: Body, most: usize) -> Answer {
         }
         text.extend_from_slice(&data);
     }
-    Ok(Some(text))
+    Ok(text)
 }

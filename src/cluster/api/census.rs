@@ -6,7 +6,6 @@ use super::pages::Item;
 use super::{ApiError, ApiServer};
 use crate::cluster::census::CensusProblem;
 use crate::cluster::{Census, PodName};
-use crate::diagnostic;
 
 impl ApiServer {
     /// The pods of a node that have, or will have, a network of their own, and all definitions where
@@ -38,7 +37,7 @@ impl ApiServer {
             let names = self.names_of_definitions(usize::MAX).await?;
             census.definitions = names.definitions;
             let broken = names.broken.into_iter().map(CensusProblem::Definition);
-            census.broken = broken.map(|it| diagnostic::line(&it)).collect();
+            census.broken = broken.map(|it| it.to_string()).collect();
         }
         Ok(census)
     }

@@ -5,25 +5,18 @@
 //! server to end each watch before the silence counts. If the host itself is gone, the kernel notices
 //! within the same time.
 
-use std::cell::RefCell;
-use std::error::Error;
+use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures_util::future::BoxFuture;
-use http::{HeaderName, HeaderValue, Request, Response, Uri, Version};
-use hyper::body::Incoming;
-use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use http::{HeaderName, HeaderValue, Version};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::client::{Body, ClientBuilder, ConfigExt};
+use kube::client::{ClientBuilder, ConfigExt};
 use kube::{Client, Config};
-use tower_service::Service;
 
 use super::CredentialsError;
 
@@ -34,8 +27,9 @@ const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_WITHIN: Duration = Duration::from_secs(10);
 /// After how much silence a connection is dead, with either version of HTTP.
 const SILENCE: Duration = Duration::from_secs(25);
-/// How long a watch lasts over HTTP/1.1, in seconds.
-const SHORT_WATCH: &str = "15";
+/// How long the API server lets a watch last, in seconds: over HTTP/2, and over HTTP/1.1.
+const LONG_WATCH: u32 = 290;
+const SHORT_WATCH: u32 = 15;
 /// How long the connections of a spare client count as new: they die too.
 const NEW: Duration = Duration::from_secs(5);
 /// How much the API server may send ahead, in bytes: of one answer, and of all.
@@ -48,6 +42,8 @@ pub(super) struct ApiClient {
     client: RefCell<Client>,
     /// A second client, while it is not known whose connections are alive, and when it was made.
     spare: RefCell<Option<(Client, Instant)>>,
+    /// Whether the last answer came over HTTP/2.
+    is_http2: Cell<bool>,
 }
 
 impl ApiClient {
@@ -57,12 +53,31 @@ impl ApiClient {
             client: RefCell::new(client(&config)?),
             config,
             spare: RefCell::default(),
+            is_http2: Cell::default(),
         })
     }
 
     /// The headers of every request, the token among them.
     pub(super) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
         &self.config.headers
+    }
+
+    /// The address of the API server.
+    pub(super) fn address(&self) -> String {
+        self.config.cluster_url.to_string()
+    }
+
+    /// Notes the version of HTTP of an answer.
+    pub(super) fn heard(&self, version: Version) {
+        self.is_http2.set(version == Version::HTTP_2);
+    }
+
+    /// How long a watch lasts, in seconds.
+    pub(super) fn watch_seconds(&self) -> u32 {
+        match self.is_http2.get() {
+            true => LONG_WATCH,
+            false => SHORT_WATCH,
+        }
     }
 
     /// The client.
@@ -95,9 +110,7 @@ impl ApiClient {
 
 impl fmt::Debug for ApiClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ApiClient")
-            .field(&self.config.cluster_url)
-            .finish()
+        f.debug_tuple("ApiClient").field(&self.address()).finish()
     }
 }
 
@@ -133,12 +146,8 @@ fn client(config: &Config) -> Result<Client, CredentialsError> {
         .http2_initial_stream_window_size(WINDOW)
         .http2_initial_connection_window_size(ALL_WINDOWS)
         .build(connector);
-    let spoken = VersionedHttp {
-        http,
-        is_http2: Arc::default(),
-    };
     let namespace = config.default_namespace.clone();
-    let builder = ClientBuilder::new(spoken, namespace).with_layer(&config.extra_headers_layer()?);
+    let builder = ClientBuilder::new(http, namespace).with_layer(&config.extra_headers_layer()?);
     Ok(builder.with_layer(&config.base_uri_layer()).build())
 }
 
@@ -151,86 +160,4 @@ fn tcp() -> HttpConnector {
     tcp.set_keepalive_retries(Some(2));
     tcp.set_tcp_user_timeout(Some(PING_AFTER + PING_WITHIN));
     tcp
-}
-
-type Http = legacy::Client<TimeoutConnector<HttpsConnector<HttpConnector>>, Body>;
-
-/// Sends requests over the version of HTTP that the API server speaks.
-#[derive(Clone)]
-struct VersionedHttp {
-    http: Http,
-    /// Whether the last answer came over HTTP/2.
-    is_http2: Arc<AtomicBool>,
-}
-
-impl Service<Request<Body>> for VersionedHttp {
-    type Response = Response<Incoming>;
-    type Error = Box<dyn Error + Send + Sync>;
-    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Service::poll_ready(&mut self.http, context).map_err(Into::into)
-    }
-
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        if !self.is_http2.load(Ordering::Relaxed)
-            && let Some(short) = short_watch(request.uri())
-        {
-            *request.uri_mut() = short;
-        }
-        let answer = Service::call(&mut self.http, request);
-        let is_http2 = Arc::clone(&self.is_http2);
-        Box::pin(async move {
-            let answer = answer.await?;
-            is_http2.store(answer.version() == Version::HTTP_2, Ordering::Relaxed);
-            Ok(answer)
-        })
-    }
-}
-
-/// The same watch limited to [`SHORT_WATCH`]; `None` where the request is not a watch.
-fn short_watch(uri: &Uri) -> Option<Uri> {
-    const LIMIT: &str = "timeoutSeconds=";
-    let target = uri.path_and_query()?.as_str();
-    let (path, query) = target.split_once('?')?;
-    let mut is_watch = false;
-    let parameters: Vec<String> = query
-        .split('&')
-        .map(|parameter| {
-            is_watch |= parameter == "watch=true";
-            match parameter.starts_with(LIMIT) {
-                true => format!("{LIMIT}{SHORT_WATCH}"),
-                false => parameter.to_owned(),
-            }
-        })
-        .collect();
-    if !is_watch {
-        return None;
-    }
-    let mut parts = uri.clone().into_parts();
-    let target = format!("{path}?{}", parameters.join("&"));
-    parts.path_and_query = Some(target.try_into().ok()?);
-    Uri::from_parts(parts).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_watches_are_shortened() {
-        for (uri, short) in [
-            (
-                "https://a/api/v1/pods?&watch=true&timeoutSeconds=290&allowWatchBookmarks=true",
-                Some(
-                    "https://a/api/v1/pods?&watch=true&timeoutSeconds=15&allowWatchBookmarks=true",
-                ),
-            ),
-            ("https://a/api/v1/pods?limit=100&timeoutSeconds=290", None),
-            ("https://a/api/v1/namespaces/watch/pods/x", None),
-        ] {
-            let found = short_watch(&uri.parse().unwrap());
-            assert_eq!(found.map(|uri| uri.to_string()).as_deref(), short, "{uri}");
-        }
-    }
 }

@@ -22,43 +22,33 @@ const MAX_KUBECONFIG: u64 = 1 << 20;
 /// kube would wait for the writer of a FIFO, and would bring a second YAML parser.
 ///
 /// # Errors
-/// When it cannot be read, or is not a kubeconfig.
+/// When it or a file that it names cannot be read, or it is not a kubeconfig.
 pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, CredentialsError> {
     let text = regular_file::read_text(path, MAX_KUBECONFIG)?;
     let mut kubeconfig: Kubeconfig = serde_norway::from_str(&text)?;
     let dir = path.parent().unwrap_or(Path::new("/"));
-    let absolute = |file: &mut Option<String>| {
-        if let Some(relative) = file.as_mut().filter(|file| Path::new(file).is_relative()) {
-            *relative = dir.join(&*relative).display().to_string();
-        }
-    };
-    let clusters = kubeconfig.clusters.iter_mut();
-    for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
-        absolute(&mut cluster.certificate_authority);
-    }
-    let users = kubeconfig.auth_infos.iter_mut();
-    for user in users.filter_map(|named| named.auth_info.as_mut()) {
-        absolute(&mut user.client_certificate);
-        absolute(&mut user.client_key);
-        absolute(&mut user.token_file);
+    for file in files(&mut kubeconfig) {
+        *file = dir.join(&*file).display().to_string();
+        let opened = regular_file::open(Path::new(file));
+        opened.map_err(|error| CredentialsError::File(file.clone(), error))?;
     }
     Ok(kubeconfig)
 }
 
 /// The files that a kubeconfig names, of all its contexts.
-pub(super) fn files(kubeconfig: &Kubeconfig) -> impl Iterator<Item = &str> {
-    let clusters = kubeconfig
-        .clusters
-        .iter()
-        .filter_map(|it| it.cluster.as_ref());
-    let authorities = clusters.filter_map(|cluster| cluster.certificate_authority.as_deref());
-    let users = kubeconfig
-        .auth_infos
-        .iter()
-        .filter_map(|it| it.auth_info.as_ref());
+fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
+    let clusters = kubeconfig.clusters.iter_mut();
+    let clusters = clusters.filter_map(|named| named.cluster.as_mut());
+    let authorities = clusters.filter_map(|cluster| cluster.certificate_authority.as_mut());
+    let users = kubeconfig.auth_infos.iter_mut();
+    let users = users.filter_map(|named| named.auth_info.as_mut());
     let of_users = users.flat_map(|user| {
-        let named = [&user.client_certificate, &user.client_key, &user.token_file];
-        named.into_iter().filter_map(|file| file.as_deref())
+        let named = [
+            &mut user.client_certificate,
+            &mut user.client_key,
+            &mut user.token_file,
+        ];
+        named.into_iter().flatten()
     });
     authorities.chain(of_users)
 }
@@ -77,10 +67,7 @@ pub(super) fn with_token(mut config: Config) -> Result<Config, CredentialsError>
     let token = match (&user.token_file, &user.token) {
         (Some(file), _) => {
             let text = regular_file::read_text(Path::new(file), MAX_TOKEN);
-            text.map_err(|source| CredentialsError::File {
-                path: file.clone(),
-                source,
-            })?
+            text.map_err(|error| CredentialsError::File(file.clone(), error))?
         }
         (None, Some(token)) => token.expose_secret().to_owned(),
         (None, None) => return Ok(config),
@@ -132,7 +119,7 @@ mod tests {
         nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let error = with_token(named).unwrap_err();
         assert!(
-            matches!(&error, CredentialsError::File { path, source }
+            matches!(&error, CredentialsError::File(path, source)
                 if *path == file.display().to_string() && source.kind() == ErrorKind::InvalidData),
             "{error}"
         );
@@ -142,17 +129,29 @@ mod tests {
     fn paths_in_a_kubeconfig_begin_in_its_directory() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("kubeconfig");
-        let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters:\n- name: a\n  cluster:\n    \
-                    server: https://127.0.0.1:1\n    certificate-authority: ca.crt\nusers:\n- name: a\n  user:\n    \
-                    tokenFile: /run/token\n    client-key: keys/a\n";
+        let token = dir.path().join("token").display().to_string();
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters:\n- name: a\n  cluster:\n    \
+             server: https://127.0.0.1:1\n    certificate-authority: ca.crt\nusers:\n- name: a\n  user:\n    \
+             tokenFile: {token}\n    client-key: keys/a\n"
+        );
         std::fs::write(&path, text).unwrap();
-        let read = kubeconfig(&path).unwrap();
         let expected = [
             dir.path().join("ca.crt").display().to_string(),
             dir.path().join("keys/a").display().to_string(),
-            "/run/token".to_owned(),
+            token,
         ];
-        assert_eq!(files(&read).collect::<Vec<_>>(), expected);
+        let error = kubeconfig(&path).unwrap_err();
+        assert!(matches!(error, CredentialsError::File(..)), "{error}");
+        std::fs::create_dir(dir.path().join("keys")).unwrap();
+        for file in &expected {
+            std::fs::write(file, "").unwrap();
+        }
+        let mut read = kubeconfig(&path).unwrap();
+        assert_eq!(
+            files(&mut read).collect::<Vec<_>>(),
+            expected.iter().collect::<Vec<_>>()
+        );
         std::fs::write(&path, "clusters: [").unwrap();
         assert!(kubeconfig(&path).is_err());
     }

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::kinds::{ObjectNameError, Objects};
 use super::pages::Item;
-use super::server::{GROUP, JSON, served};
+use super::server::{GROUP, JSON};
 use super::{ApiError, ApiServer};
 use crate::cluster::lookup::{LookupError, Place};
-use crate::npwg::{Definition, ManifestError, ObjectRef, RESOURCE_NAME_ANNOTATION};
+use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 
 /// The largest definition that is read, in bytes of the API server's answer: etcd keeps objects of
 /// 1.5 MiB, and JSON within JSON is longer.
@@ -20,50 +19,10 @@ pub const LARGEST_DEFINITION: usize = 4 << 20;
 /// The longest configuration that is checked here, in bytes of JSON.
 const SHORT: usize = 64 << 10;
 
-/// A definition as it was read.
-#[derive(Debug)]
-pub enum DefinitionRead {
-    /// The definition exists.
-    Whole {
-        /// Its resource version.
-        version: String,
-        /// The definition.
-        definition: Result<Definition, ManifestError>,
-    },
-    /// The definition is longer than the limit.
-    TooLong,
-    /// There is no definition of that name.
-    Missing,
-}
-
-impl DefinitionRead {
-    /// The definition and its resource version.
-    ///
-    /// # Errors
-    /// When there is none, or it cannot be used.
-    pub fn whole(self, object: &ObjectRef) -> Result<(Definition, String), LookupError> {
-        match self {
-            DefinitionRead::Whole {
-                version,
-                definition,
-            } => Ok((definition?, version)),
-            DefinitionRead::TooLong => Err(LookupError::TooLong {
-                object: object.clone(),
-                limit: LARGEST_DEFINITION,
-            }),
-            DefinitionRead::Missing => Err(LookupError::Missing {
-                kind: "NetworkAttachmentDefinition",
-                object: object.to_string(),
-                place: Place::ApiServer,
-            }),
-        }
-    }
-}
-
 /// A definition on the wire. Other keys are skipped. `C` is the type of the configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, bound(deserialize = "C: Deserialize<'de> + Default"))]
-pub(crate) struct Wire<C = Value> {
+struct Wire<C> {
     #[serde(rename = "apiVersion")]
     api_version: Value,
     kind: Value,
@@ -109,14 +68,14 @@ impl<C: Default> Wire<C> {
     }
 }
 
-impl Wire {
-    pub(crate) fn read(self) -> DefinitionRead {
-        let (object, config, version) = self.into_parts();
-        DefinitionRead::Whole {
-            version,
-            definition: Definition::from_parts(&object, config),
-        }
-    }
+/// The definition in an answer of the API server, and its resource version.
+///
+/// # Errors
+/// When it cannot be used.
+pub fn read(text: &[u8]) -> Result<(Definition, String), LookupError> {
+    let wire: Wire<Value> = serde_json::from_slice(text)?;
+    let (object, config, version) = wire.into_parts();
+    Ok((Definition::from_parts(&object, config)?, version))
 }
 
 /// A definition whose configuration is JSON text: it may be long, and is not copied.
@@ -158,41 +117,30 @@ impl<'a> Unread<'a> {
 }
 
 impl ApiServer {
-    /// One definition, of whose text no more than `most` bytes are read.
-    ///
-    /// # Errors
-    /// [`ApiError`].
-    pub async fn read_definition(
-        &self,
-        object: &ObjectRef,
-        most: usize,
-    ) -> Result<DefinitionRead, ApiError> {
-        let path = path(object);
-        let read = self.request_up_to::<Wire>(Method::GET, &path, None, JSON, most);
-        match read.await {
-            Ok(Some(wire)) => Ok(wire.read()),
-            Ok(None) => Ok(DefinitionRead::TooLong),
-            Err(error) if error.code() == Some(404) => Ok(DefinitionRead::Missing),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The text of one definition of at most [`LARGEST_DEFINITION`] bytes, for
-    /// [`Unread::of`].
+    /// The text of a definition of at most `most` bytes, for [`read`] and [`Unread::of`].
     ///
     /// # Errors
     /// [`LookupError`].
-    pub async fn text_of_definition(&self, object: &ObjectRef) -> Result<Vec<u8>, LookupError> {
-        let most = LARGEST_DEFINITION;
-        let path = path(object);
-        let text = self.text_up_to(Method::GET, &path, None, JSON, most);
-        let unusable = match text.await {
-            Ok(Some(text)) => return Ok(text),
-            Ok(None) => DefinitionRead::TooLong,
-            Err(error) if error.code() == Some(404) => DefinitionRead::Missing,
-            Err(error) => return Err(error.into()),
-        };
-        unusable.whole(object).map(|_| Vec::new())
+    pub async fn definition_text(
+        &self,
+        object: &ObjectRef,
+        most: usize,
+    ) -> Result<Vec<u8>, LookupError> {
+        let (namespace, name) = (object.namespace(), object.name());
+        let path = format!(
+            "/apis/{GROUP}/v1/namespaces/{namespace}/network-attachment-definitions/{name}"
+        );
+        self.get(&path, JSON, most)
+            .await
+            .map_err(|error| match error.code() {
+                _ if error.is_long_answer() => LookupError::TooLong(object.clone(), most),
+                Some(404) => LookupError::Missing {
+                    kind: "NetworkAttachmentDefinition",
+                    object: object.to_string(),
+                    place: Place::ApiServer,
+                },
+                _ => error.into(),
+            })
     }
 
     /// The names of definitions, up to `most` of them. Their content is not read.
@@ -209,15 +157,12 @@ impl ApiServer {
             }
             !names.are_cut
         };
-        // A cluster without that kind has none.
-        served(self.list(&Objects::definitions(), take).await)?;
-        Ok(names)
+        match self.list(&Objects::definitions(), take).await {
+            // A cluster without that kind has none.
+            Err(error) if !error.is_not_served() => Err(error),
+            _ => Ok(names),
+        }
     }
-}
-
-fn path(object: &ObjectRef) -> String {
-    let (namespace, name) = (object.namespace(), object.name());
-    format!("/apis/{GROUP}/v1/namespaces/{namespace}/network-attachment-definitions/{name}")
 }
 
 /// The names of definitions.
@@ -234,15 +179,10 @@ pub struct DefinitionNames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::npwg::ManifestError;
 
     fn is_not_a_string(error: &LookupError) -> bool {
         matches!(error, LookupError::Invalid(ManifestError::NotString(key)) if key == "spec.config")
-    }
-
-    fn read(object: &Value) -> DefinitionRead {
-        serde_json::from_value::<Wire>(object.clone())
-            .unwrap()
-            .read()
     }
 
     #[test]
@@ -254,17 +194,11 @@ mod tests {
                 "managedFields": [{"manager": "kubectl"}]},
             "spec": {"config": "{}"},
         });
-        let DefinitionRead::Whole {
-            version,
-            definition,
-        } = read(&object)
-        else {
-            panic!("it is there");
-        };
+        let (definition, version) = read(object.to_string().as_bytes()).unwrap();
         assert_eq!(version, "7");
         assert_eq!(
             definition,
-            Ok(Definition::from_json(&object).unwrap()),
+            Definition::from_json(&object).unwrap(),
             "as from a manifest"
         );
     }
@@ -272,10 +206,8 @@ mod tests {
     #[test]
     fn a_definition_of_nulls_is_read() {
         let object = json!({"metadata": {"name": "a", "annotations": null}, "spec": null});
-        let DefinitionRead::Whole { definition, .. } = read(&object) else {
-            panic!("it is there");
-        };
-        assert_eq!(definition.unwrap().config, None);
+        let (definition, _) = read(object.to_string().as_bytes()).unwrap();
+        assert_eq!(definition.config, None);
     }
 
     #[test]
@@ -311,10 +243,7 @@ mod tests {
     #[test]
     fn a_configuration_that_is_not_a_string_is_an_error() {
         let object = json!({"metadata": {"name": "a"}, "spec": {"config": {"type": "x"}}});
-        let DefinitionRead::Whole { definition, .. } = read(&object) else {
-            panic!("it is there");
-        };
-        let error = definition.unwrap_err().into();
+        let error = read(object.to_string().as_bytes()).unwrap_err();
         assert!(is_not_a_string(&error), "{error}");
     }
 }

@@ -2,170 +2,206 @@
 
 mod words;
 
+use std::error::Error;
 use std::io;
+use std::iter::successors;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::config::{InClusterError, KubeconfigError};
+use kube::core::Status;
 
 use crate::diagnostic;
+
+/// The reason of a refusal's cause when a field is longer than it may be (Kubernetes API, Status).
+const FIELD_TOO_LONG: &str = "FieldValueTooLong";
 
 /// A request that failed, or could not even be made.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", diagnostic::line(self))]
 pub enum ApiError {
-    /// A kubeconfig cannot be used.
-    Kubeconfig {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: Box<CredentialsError>,
-    },
+    /// This kubeconfig cannot be used.
+    Kubeconfig(PathBuf, #[source] Box<CredentialsError>),
     /// The pod's service account cannot be used.
     ServiceAccount(#[source] Box<CredentialsError>),
     /// There is no runtime for requests.
     Runtime(#[source] io::Error),
-    /// There is no answer.
-    Unreachable {
-        /// The server's address.
-        server: String,
-        /// Method and path.
-        request: String,
-        /// Why.
-        source: RequestError,
-    },
-    /// The answer is a refusal.
-    Refused {
-        /// The server's address.
-        server: String,
-        /// Method and path.
-        request: String,
-        /// The HTTP status.
-        code: u16,
-        /// The server's message.
-        message: String,
-        /// Whether a field of the object is longer than the server takes.
-        is_field_too_long: bool,
-        /// When to come back, where the server says so (429, 503).
-        retry_after: Option<Duration>,
-    },
-    /// The server does not know the kind that was asked for, or not this version of it.
-    NotServed {
+    /// A request has no usable answer.
+    Request {
         /// The server's address.
         server: String,
         /// Method and path, or what is watched.
         request: String,
-        /// Whether the kind is one that `deploy/crds` brings.
-        is_deployed: bool,
-    },
-    /// The answer is not the expected one.
-    Answer {
-        /// The server's address.
-        server: String,
-        /// Method and path.
-        request: String,
-        /// What is wrong with it.
-        source: AnswerError,
+        /// Why.
+        source: RequestError,
     },
 }
 
 /// Why credentials cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
 pub enum CredentialsError {
     /// The kubeconfig cannot be read.
+    #[error("{0}")]
     Io(#[from] io::Error),
     /// The kubeconfig is not YAML of the expected shape.
+    #[error("{}", one_line(.0))]
     Yaml(#[from] serde_norway::Error),
-    /// A file that the kubeconfig names cannot be read.
-    File {
-        /// The file.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
+    /// This file, which the kubeconfig names, cannot be read.
+    #[error("{0}: {1}")]
+    File(String, #[source] io::Error),
     /// The kubeconfig is invalid.
+    #[error("{}", one_line(.0))]
     Kubeconfig(#[from] KubeconfigError),
     /// This process is not a pod's, or has no service account.
+    #[error("{}", one_line(.0))]
     InCluster(#[from] InClusterError),
     /// A program is to be run for the credentials.
+    #[error("its user has a program for credentials, which Jackfield does not run")]
     Program,
     /// The token cannot be sent in a header.
+    #[error("the token has characters that no token has")]
     Token,
     /// `tls-server-name` is not a host's name.
+    #[error("tls-server-name {0:?} is not a host's name")]
     ServerName(String),
     /// `proxy-url` is set.
+    #[error("proxy-url {0}: Jackfield sends no requests through a proxy")]
     Proxy(String),
     /// The name of the caller cannot be sent in a header.
+    #[error("the node's name cannot be sent: {0}")]
     Caller(#[from] http::header::InvalidHeaderValue),
     /// The client cannot be built from them.
+    #[error("{}", one_line(.0))]
     Client(#[from] kube::Error),
 }
 
-/// Why there is no answer.
+/// Why a request has no usable answer.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
 pub enum RequestError {
-    /// It did not come within the limit of a request.
+    /// There is no answer within the limit of a request.
+    #[error("nothing within {} s", .0.as_secs())]
     Late(Duration),
-    /// It did not come by the deadline of the call.
+    /// There is no answer by the deadline of the call.
+    #[error("no answer within the deadline of the call")]
     Deadline,
-    /// The request cannot be written.
-    Request(#[from] http::Error),
     /// The client's reason.
+    #[error("{}", one_line(.0.as_ref()))]
     Client(#[source] Box<kube::Error>),
+    /// The answer is a refusal.
+    #[error("{} {}", .0.code, collapsed(&.0.message))]
+    Refused(#[source] Box<Status>),
+    /// The API server does not know the kind that was asked for, or not this version of it.
+    #[error("it does not know the kind")]
+    NotServed,
+    /// The answer is longer than what is read, in bytes.
+    #[error("more than {0} bytes")]
+    TooLong(usize),
+    /// The answer is not JSON of the expected shape.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
 }
 
-/// What is wrong with an answer.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
-pub enum AnswerError {
-    /// It is longer than what is read, in bytes.
-    TooLong(usize),
-    /// It is not JSON of the expected shape.
-    Json(#[from] serde_json::Error),
+impl From<kube::Error> for RequestError {
+    fn from(error: kube::Error) -> RequestError {
+        match error {
+            // The answer about a missing object has details with its name.
+            kube::Error::Api(status) if status.code == 404 && status.details.is_none() => {
+                RequestError::NotServed
+            }
+            kube::Error::Api(status) => RequestError::Refused(status),
+            error => RequestError::Client(Box::new(error)),
+        }
+    }
+}
+
+impl RequestError {
+    /// Whether the API server answered.
+    pub(super) fn is_answer(&self) -> bool {
+        !matches!(self, Self::Late(_) | Self::Deadline | Self::Client(_))
+    }
 }
 
 impl ApiError {
     /// The same error of a request with another name.
     #[must_use]
     pub fn of(mut self, name: &str) -> ApiError {
-        match &mut self {
-            ApiError::Unreachable { request, .. }
-            | ApiError::Refused { request, .. }
-            | ApiError::NotServed { request, .. }
-            | ApiError::Answer { request, .. } => name.clone_into(request),
-            ApiError::Kubeconfig { .. } | ApiError::ServiceAccount(_) | ApiError::Runtime(_) => {}
+        if let ApiError::Request { request, .. } = &mut self {
+            name.clone_into(request);
         }
         self
     }
 
-    /// The HTTP status of a refusal.
-    pub fn code(&self) -> Option<u16> {
+    fn cause(&self) -> Option<&RequestError> {
         match self {
-            ApiError::Refused { code, .. } => Some(*code),
+            ApiError::Request { source, .. } => Some(source),
             _ => None,
         }
     }
 
+    fn refusal(&self) -> Option<&Status> {
+        match self.cause() {
+            Some(RequestError::Refused(status)) => Some(status),
+            _ => None,
+        }
+    }
+
+    /// The HTTP status of a refusal.
+    pub fn code(&self) -> Option<u16> {
+        self.refusal().map(|status| status.code)
+    }
+
+    /// When to come back, where the API server says so (429, 503).
+    pub fn retry_after(&self) -> Option<Duration> {
+        let details = self.refusal()?.details.as_ref()?;
+        let seconds = u64::from(details.retry_after_seconds);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    /// Whether the API server does not know the kind that was asked for.
+    pub fn is_not_served(&self) -> bool {
+        matches!(self.cause(), Some(RequestError::NotServed))
+    }
+
+    /// Whether the answer is longer than what is read.
+    pub(super) fn is_long_answer(&self) -> bool {
+        matches!(self.cause(), Some(RequestError::TooLong(_)))
+    }
+
     /// Whether the object is longer than the API server takes, so that a retry would fail too.
     pub fn is_too_long(&self) -> bool {
-        match self {
-            ApiError::Refused {
-                code,
-                is_field_too_long,
-                ..
-            } => *code == 413 || (*code == 422 && *is_field_too_long),
+        let is_field_too_long = || {
+            let details = self.refusal().and_then(|status| status.details.as_ref());
+            details.is_some_and(|it| it.causes.iter().any(|it| it.reason == FIELD_TOO_LONG))
+        };
+        match self.code() {
+            Some(413) => true,
+            Some(422) => is_field_too_long(),
             _ => false,
         }
     }
 
     /// Whether it concerns the API server as a whole, so that any other request would fail too.
     pub fn is_general(&self) -> bool {
-        match self {
-            ApiError::Refused { code, .. } => matches!(code, 401 | 429 | 500..=599),
-            ApiError::NotServed { .. } | ApiError::Answer { .. } => false,
-            _ => true,
+        match (self.code(), self.cause()) {
+            (Some(code), _) => matches!(code, 401 | 429 | 500..=599),
+            (None, cause) => !cause.is_some_and(RequestError::is_answer),
         }
     }
+}
+
+/// A library's error with its causes in one line, since only the innermost one says why.
+fn one_line(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    for cause in successors(error.source(), |&cause| cause.source()) {
+        let words = cause.to_string();
+        // Some errors have the words of their cause already.
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+    }
+    collapsed(&text)
+}
+
+fn collapsed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

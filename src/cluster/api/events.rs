@@ -3,22 +3,20 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::io;
+use std::iter::successors;
 
-use http::{Request, header};
+use bytes::BytesMut;
 use http_body_util::BodyExt;
 use kube::core::Status;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio_util::codec::{Decoder, LinesCodec};
 use tracing::warn;
 
 use super::kinds::{ObjectHead, ObjectNameError, Objects};
 use super::server::LARGEST;
 use super::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
-
-/// How long the API server lets a watch last, in seconds.
-const LASTS: u32 = 290;
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +54,8 @@ struct Wire<'a> {
 }
 
 /// The event of a line, or the API server's refusal to go on.
-pub(crate) fn read(line: &[u8]) -> Result<Result<Event<'_>, Box<Status>>, serde_json::Error> {
-    let wire: Wire<'_> = serde_json::from_slice(line)?;
+pub(crate) fn read(line: &str) -> Result<Result<Event<'_>, Box<Status>>, serde_json::Error> {
+    let wire: Wire<'_> = serde_json::from_str(line)?;
     let text = wire.object.get();
     let change = match &*wire.change {
         "ADDED" => Change::Added,
@@ -78,45 +76,6 @@ pub(crate) fn read(line: &[u8]) -> Result<Result<Event<'_>, Box<Status>>, serde_
     }))
 }
 
-/// Splits a text that comes in pieces into lines.
-#[derive(Debug, Default)]
-struct Lines {
-    text: Vec<u8>,
-    /// How many bytes of it have no line feed, as far as it was searched.
-    searched: usize,
-    is_skipping: bool,
-}
-
-impl Lines {
-    /// The next whole line. Lines of more than [`LARGEST`] bytes are skipped.
-    fn next(&mut self) -> Option<Vec<u8>> {
-        while let Some(at) = self
-            .text
-            .iter()
-            .skip(self.searched)
-            .position(|it| *it == b'\n')
-        {
-            let rest = self.text.split_off(self.searched + at + 1);
-            let line = std::mem::replace(&mut self.text, rest);
-            self.searched = 0;
-            if !std::mem::take(&mut self.is_skipping) {
-                return Some(line);
-            }
-        }
-        self.searched = self.text.len();
-        if self.searched > LARGEST {
-            if !self.is_skipping {
-                warn!("skipped an event of more than {LARGEST} bytes");
-            }
-            *self = Lines {
-                is_skipping: true,
-                ..Lines::default()
-            };
-        }
-        None
-    }
-}
-
 impl ApiServer {
     /// Watches objects from a version on until the API server ends the watch, as it does every few
     /// minutes. One event at a time is in memory.
@@ -130,30 +89,34 @@ impl ApiServer {
         mut take: impl FnMut(Event<'_>),
     ) -> Result<(), ApiError> {
         let request = format!("a watch of {objects}");
-        let failed = |error| self.explain(&request, error);
-        let version = utf8_percent_encode(version, NON_ALPHANUMERIC);
-        let path = objects.path(&format!(
-            "watch=true&timeoutSeconds={LASTS}&allowWatchBookmarks=true&resourceVersion={version}"
-        ));
-        let get = Request::get(path).header(header::ACCEPT, objects.watched_as);
-        let get = get
-            .body(Vec::new())
-            .map_err(|error| self.unreachable(&request, error.into()))?;
-        let mut body = self.stream(&request, get).await?;
-        let mut lines = Lines::default();
+        let failed = |error: kube::Error| self.failed(&request, error);
+        let mut body = self.stream(&request, objects, version).await?;
+        let mut lines = LinesCodec::new_with_max_length(LARGEST);
+        let mut text = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let data = match frame {
                 Ok(frame) => frame.into_data().unwrap_or_default(),
                 Err(error) if is_cut(&error) => return Ok(()),
                 Err(error) => return Err(failed(error)),
             };
-            lines.text.extend_from_slice(&data);
-            while let Some(line) = lines.next() {
+            text.extend_from_slice(&data);
+            while let Some(line) = lines.decode(&mut text).transpose() {
+                let line = match line {
+                    Ok(line) => line,
+                    Err(cause) => {
+                        warn!("skipped an event of {objects}: {cause}");
+                        continue;
+                    }
+                };
                 match read(&line) {
                     Ok(Ok(event)) => take(event),
                     Ok(Err(status)) => return Err(failed(kube::Error::Api(status))),
                     Err(cause) => warn!("cannot read an event of {objects}: {cause}"),
                 }
+            }
+            if text.is_empty() {
+                // The memory of a long event is not kept for the rest of the watch.
+                text = BytesMut::new();
             }
         }
         Ok(())
@@ -163,15 +126,12 @@ impl ApiServer {
 /// Whether an answer ended in the middle, as a watch does when the API server or a proxy before it
 /// closes the connection.
 fn is_cut(error: &kube::Error) -> bool {
-    let mut next: Option<&dyn Error> = Some(error);
-    while let Some(cause) = next {
+    let first: &dyn Error = error;
+    let mut causes = successors(Some(first), |&cause| cause.source());
+    causes.any(|cause| {
         let io = cause.downcast_ref::<io::Error>();
-        if io.is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof) {
-            return true;
-        }
-        next = cause.source();
-    }
-    false
+        io.is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof)
+    })
 }
 
 #[cfg(test)]
@@ -182,7 +142,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cluster::api::Caller;
 
     /// Serves one watch, of which `chunks` is all that comes.
     fn watch_of(chunks: &'static str) -> Result<usize, ApiError> {
@@ -199,7 +158,10 @@ mod tests {
         std::fs::write(&kubeconfig, text.to_string()).unwrap();
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+            let mut request = [0; 4096];
+            let length = stream.read(&mut request).unwrap();
+            let request = String::from_utf8_lossy(&request[..length]);
+            assert!(request.contains("&timeoutSeconds=15&"), "{request}");
             let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
             stream
                 .write_all(format!("{head}{chunks}").as_bytes())
@@ -210,7 +172,7 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let server = ApiServer::from_kubeconfig(&kubeconfig, Caller::Plugin).await?;
+            let server = ApiServer::from_kubeconfig(&kubeconfig, "plugin").await?;
             let mut events = 0;
             let objects = Objects::definitions();
             server.watch(&objects, "1", |_| events += 1).await?;
@@ -227,27 +189,17 @@ mod tests {
             assert_eq!(watch_of(chunks).unwrap(), 1, "{end:?}");
         }
         let error = watch_of("no chunk").unwrap_err();
-        assert!(matches!(error, ApiError::Unreachable { .. }), "{error}");
+        assert!(matches!(error, ApiError::Request { .. }), "{error}");
     }
 
     #[test]
-    fn lines_are_joined_from_pieces_and_too_long_ones_are_skipped() {
-        let mut lines = Lines::default();
-        let mut found = Vec::new();
-        for piece in ["a", "b\ncd\n\ne", "f", "\ng"] {
-            lines.text.extend_from_slice(piece.as_bytes());
-            while let Some(line) = lines.next() {
-                found.push(String::from_utf8(line).unwrap());
-            }
-        }
-        assert_eq!(found, ["ab\n", "cd\n", "\n", "ef\n"]);
-        for _ in 0..3 {
-            lines.text.resize(LARGEST + 1, b'x');
-            assert_eq!(lines.next(), None);
-            assert_eq!(lines.text.capacity(), 0);
-        }
-        lines.text.extend_from_slice(b"end of it\nnext\n");
-        assert_eq!(lines.next().as_deref(), Some(&b"next\n"[..]));
+    fn an_event_is_joined_from_pieces_and_a_too_long_one_is_skipped() {
+        let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+        let event = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}"#;
+        let (start, end) = event.split_at(20);
+        let long = "x".repeat(LARGEST + 1);
+        let chunks = [start, end, "\n", &long, "\n", start, end, "\n"].map(chunk);
+        assert_eq!(watch_of(chunks.concat().leak()).unwrap(), 2);
     }
 
     #[test]
@@ -260,15 +212,15 @@ mod tests {
         let line = format!(
             r#"{{"type":"MODIFIED","object":{{"metadata":{{"name":"a","namespace":"b","resourceVersion":"7","managedFields":[{{"time":"9999-12-31T23:59:59Z","fieldsV1":{deep}}}]}}}}}}"#
         );
-        let event = read(line.as_bytes()).unwrap().unwrap();
+        let event = read(&line).unwrap().unwrap();
         assert_eq!(event.change, Change::Modified);
         assert_eq!(event.object.unwrap().to_string(), "b/a");
         assert_eq!(event.version, "7");
-        let line = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}"#;
+        let line = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}"#;
         assert_eq!(read(line).unwrap().unwrap().version, "8");
-        let line = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#;
+        let line = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#;
         assert_eq!(read(line).unwrap().unwrap_err().code, 410);
-        let line = br#"{"type":"ADDED","object":{"metadata":{"name":7}}}"#;
+        let line = r#"{"type":"ADDED","object":{"metadata":{"name":7}}}"#;
         assert!(read(line).unwrap().unwrap().object.is_err());
     }
 }

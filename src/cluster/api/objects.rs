@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::cluster::identity::Identity;
 use crate::cluster::{Container, Pod, PodAnnotations};
@@ -21,38 +22,28 @@ const REQUEST: usize = 64;
 pub struct PodObject {
     #[serde(default)]
     metadata: PodMetadata,
-    #[serde(default)]
     spec: Option<PodSpec>,
-    #[serde(default)]
     status: Option<PodStatus>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 struct PodMetadata {
-    #[serde(default)]
     uid: Option<String>,
-    #[serde(default)]
     annotations: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 struct PodStatus {
-    #[serde(default)]
     phase: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PodSpec {
-    #[serde(default)]
     node_name: Option<String>,
-    #[serde(default)]
     containers: Option<Vec<ContainerSpec>>,
-    #[serde(default)]
     init_containers: Option<Vec<ContainerSpec>>,
-    #[serde(default)]
     resource_claims: Option<Vec<IgnoredAny>>,
-    #[serde(default)]
     host_network: Option<bool>,
 }
 
@@ -61,16 +52,15 @@ struct PodSpec {
 struct ContainerSpec {
     #[serde(default)]
     name: String,
-    #[serde(default)]
     restart_policy: Option<String>,
-    #[serde(default)]
     resources: Option<Resources>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Resources {
-    #[serde(default)]
-    requests: Option<BTreeMap<String, serde_json::Value>>,
+    requests: Option<BTreeMap<String, Value>>,
+    /// Equal to the requests of extended resources, which a manifest may leave out.
+    limits: Option<BTreeMap<String, Value>>,
 }
 
 /// The fields of a pod that are kept.
@@ -105,24 +95,17 @@ impl From<PodObject> for PodView {
         let spec = object.spec.unwrap_or_default();
         let phase = object.status.and_then(|status| status.phase);
         let has_ended = matches!(phase.as_deref(), Some("Succeeded" | "Failed"));
-        let init = spec.init_containers.unwrap_or_default();
+        let init = spec.init_containers.into_iter().flatten();
+        let init = init.map(|spec| container(spec, true));
+        let main = spec.containers.into_iter().flatten();
+        let main = main.map(|spec| container(spec, false));
         PodView {
             identity: Identity::new(&object.metadata.uid.unwrap_or_default(), &annotations),
             node: spec.node_name.filter(|node| !node.is_empty()),
             annotations: PodAnnotations::from_map(&annotations),
             status: annotations.get(STATUS_ANNOTATION).cloned(),
             has_annotations: !annotations.is_empty(),
-            containers: init
-                .into_iter()
-                .map(|spec| (spec, true))
-                .chain(
-                    spec.containers
-                        .unwrap_or_default()
-                        .into_iter()
-                        .map(|spec| (spec, false)),
-                )
-                .filter_map(|(spec, is_init)| container(spec, is_init))
-                .collect(),
+            containers: init.chain(main).flatten().collect(),
             has_claims: spec
                 .resource_claims
                 .is_some_and(|claims| !claims.is_empty()),
@@ -191,18 +174,18 @@ impl PodView {
 
 fn container(spec: ContainerSpec, is_init: bool) -> Option<Container> {
     let ends_first = is_init && spec.restart_policy.as_deref() != Some("Always");
-    let requests = spec.resources.and_then(|resources| resources.requests)?;
+    let Resources { requests, limits } = spec.resources?;
     let requests: BTreeMap<String, u64> = requests
         .into_iter()
+        .chain(limits)
+        .flatten()
         .filter(|(name, _)| is_extended(name))
         .filter_map(|(name, quantity)| {
-            let quantity = match quantity {
-                serde_json::Value::String(text) => text.parse().ok(),
-                number => number.as_u64(),
+            let count = match quantity {
+                Value::String(text) => text.parse().ok()?,
+                number => number.as_u64()?,
             };
-            quantity
-                .filter(|count| *count > 0)
-                .map(|count| (name, count))
+            (count > 0).then_some((name, count))
         })
         .collect();
     (!requests.is_empty()).then_some(Container {
@@ -326,5 +309,38 @@ mod tests {
             assert_eq!(view.is_unattached, is_unattached, "{spec} {status}");
             assert_eq!(view.to_be_kept().is_none(), is_unattached);
         }
+    }
+
+    #[test]
+    fn containers_are_in_kubelets_order_with_their_requests_for_devices() {
+        let containers =
+            |pod| PodView::from(serde_json::from_value::<PodObject>(pod).unwrap()).containers;
+        let pod = serde_json::json!({ "spec": {
+            "containers": [
+                { "name": "b", "resources": { "requests": { "cpu": "1", "intel.com/vf": "2" } } },
+                { "name": "a", "resources": { "limits": { "intel.com/vf": 1, "x.com/y": "z" } } },
+                { "name": "none" },
+            ],
+            "initContainers": [
+                { "name": "i", "resources": { "limits": { "intel.com/vf": "3" } } },
+                { "name": "s", "restartPolicy": "Always",
+                  "resources": { "limits": { "intel.com/vf": 1 } } },
+            ],
+        }});
+        let found: Vec<(String, u64, bool)> = containers(pod)
+            .into_iter()
+            .map(|it| (it.name, it.requests["intel.com/vf"], it.ends_first))
+            .collect();
+        let expected = [
+            ("i", 3, true),
+            ("s", 1, false),
+            ("b", 2, false),
+            ("a", 1, false),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(name, count, ends_first)| (name.to_owned(), count, ends_first))
+        );
+        assert_eq!(containers(serde_json::json!({"spec": null})), []);
     }
 }

@@ -1,6 +1,5 @@
 //! Lists, page by page. The size of a page in bytes is limited.
 
-use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -102,14 +101,12 @@ impl ApiServer {
         let (mut size, mut more) = (PageSize(FIRST), String::new());
         loop {
             let path = objects.path(&format!("limit={}{more}", size.0));
-            let most = size.bytes();
-            let page = self.text_up_to(Method::GET, &path, None, objects.listed_as, most);
-            let Some(text) = page.await? else {
-                if size.0 == 1 {
-                    return Err(self.too_long(&path));
+            let text = match self.get(&path, objects.listed_as, size.bytes()).await {
+                Err(error) if error.is_long_answer() && size.0 > 1 => {
+                    size = size.smaller();
+                    continue;
                 }
-                size = size.smaller();
-                continue;
+                text => text?,
             };
             let page: Page<'_> = self.parse(&format!("GET {path}"), &text)?;
             let items = page.items.unwrap_or_default();
@@ -132,8 +129,7 @@ impl ApiServer {
     /// [`ApiError`].
     pub async fn version_of(&self, objects: &Objects) -> Result<String, ApiError> {
         let path = objects.path("limit=1");
-        let page = self.text_up_to(Method::GET, &path, None, objects.listed_as, LARGEST);
-        let text = page.await?.ok_or_else(|| self.too_long(&path))?;
+        let text = self.get(&path, objects.listed_as, LARGEST).await?;
         let page: Page<'_> = self.parse(&format!("GET {path}"), &text)?;
         Ok(page.metadata.version)
     }

@@ -1,13 +1,15 @@
 //! Publishing: one PATCH of the pod's status, and a POST for each event.
 
+use std::time::SystemTime;
+
 use device_info::printable;
-use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{ApiError, ApiServer, PodView};
+use super::{ApiError, ApiServer, Lookup, PodView};
+use crate::bounded;
 use crate::cluster::identity::is_of_static_form;
 use crate::cluster::publication::Omission;
-use crate::cluster::{Event, EventKind, Publication};
+use crate::cluster::{Event, Publication};
 use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
 
 /// How often a patch is tried when others change the same annotation in between.
@@ -164,73 +166,54 @@ fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     if view.status.as_deref() == Some(merged.as_str()) {
         return None;
     }
-    let key = format!(
-        "/metadata/annotations/{}",
-        STATUS_ANNOTATION.replace('/', "~1")
-    );
-    let uid = json!({"op": "test", "path": "/metadata/uid", "value": view.identity.uid});
-    Some(if view.has_annotations {
-        json!([
-            uid,
-            {"op": "test", "path": key, "value": view.status},
-            {"op": "add", "path": key, "value": merged},
-        ])
-    } else {
-        json!([
-            uid,
-            {"op": "test", "path": "/metadata/annotations", "value": null},
-            {"op": "add", "path": "/metadata/annotations", "value": {STATUS_ANNOTATION: merged}},
-        ])
-    })
+    let (path, current, new) = match view.has_annotations {
+        true => {
+            let key = STATUS_ANNOTATION.replace('/', "~1");
+            let path = format!("/metadata/annotations/{key}");
+            (path, json!(view.status), json!(merged))
+        }
+        false => {
+            let annotations = json!({STATUS_ANNOTATION: merged});
+            ("/metadata/annotations".to_owned(), Value::Null, annotations)
+        }
+    };
+    Some(json!([
+        {"op": "test", "path": "/metadata/uid", "value": view.identity.uid},
+        {"op": "test", "path": path, "value": current},
+        {"op": "add", "path": path, "value": new},
+    ]))
 }
 
 /// The body of an event. Its name depends on its words and the period, so that the retries of a pod
 /// make one event per period, and creating an event twice makes one.
 fn event_body(about: EventTarget<'_>, event: &Event, occasion: EventContext<'_>) -> Value {
     let EventContext { node, period } = occasion;
-    let EventTarget {
-        kind: of,
-        namespace,
-        name,
-        uid,
-    } = about;
-    let kind = match event.kind {
-        EventKind::Normal => "Normal",
-        EventKind::Warning => "Warning",
-    };
-    let identity = format!("{uid} {period} {} {}", event.reason, event.message);
+    let identity = format!("{} {period} {} {}", about.uid, event.reason, event.message);
     let sum = crc32fast::hash(identity.as_bytes());
     let more = crc32fast::hash(format!("{sum} {identity}").as_bytes());
-    let start = shortened(name, 200).trim_end_matches(['.', '-']);
-    let now = Timestamp::now();
-    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
-    let now = json!(now.to_string());
-    let mut involved = json!({"apiVersion": "v1", "kind": of, "name": name, "uid": uid});
-    if of == "Pod" {
-        involved["namespace"] = json!(namespace);
+    let mut start = about.name.to_owned();
+    bounded::cut(&mut start, 200);
+    let start = start.trim_end_matches(['.', '-']);
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let mut involved =
+        json!({"apiVersion": "v1", "kind": about.kind, "name": about.name, "uid": about.uid});
+    if about.kind == "Pod" {
+        involved["namespace"] = json!(about.namespace);
     }
     json!({
         "apiVersion": "v1", "kind": "Event",
         "metadata": {
             "name": format!("{start}.{sum:08x}{more:08x}"),
-            "namespace": namespace,
+            "namespace": about.namespace,
         },
         "involvedObject": involved,
-        "type": kind, "reason": event.reason,
+        "type": event.kind, "reason": event.reason,
         // The API server refuses more than 1 KiB.
         "message": printable(&event.message, 1000),
         "source": {"component": "jackfield", "host": node},
         "reportingComponent": "jackfield", "reportingInstance": node,
         "firstTimestamp": now, "lastTimestamp": now, "count": 1,
     })
-}
-
-fn shortened(text: &str, limit: usize) -> &str {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ fn a_sibling_folder_adds_plugins_unless_only_inlined_ones_are_wanted() {
     });
     let error = error.unwrap_err();
     assert!(
-        matches!(&error, ConfDirError::Plugin { path, .. } if path.ends_with("30-c.conf")),
+        matches!(&error, ConfDirError::Plugin(path, _) if path.ends_with("30-c.conf")),
         "{error}"
     );
 }
@@ -123,4 +123,30 @@ fn the_first_file_of_a_directory_is_taken() {
         first(empty.path()),
         Err(ConfDirError::Empty { .. })
     ));
+}
+
+#[test]
+fn each_error_names_its_file_and_what_to_do() {
+    let path = || "/d".into();
+    for (error, line) in [
+        (
+            ConfDirError::Missing(path()),
+            "/d does not exist; correct the path or wait for the network to be installed",
+        ),
+        (
+            ConfDirError::Empty(path()),
+            "/d has no .conflist, .configlist, .conf, .config or .json; put one there",
+        ),
+        (
+            ConfDirError::Plugin(path(), PluginConfigError::NoType),
+            "/d: key \"type\" is missing; name the plugin's binary; make it the \
+             configuration of one plugin, or remove it",
+        ),
+        (
+            ConfDirError::Unreadable(path(), Arc::new(io::ErrorKind::PermissionDenied.into())),
+            "/d: permission denied; make it a readable configuration",
+        ),
+    ] {
+        assert_eq!(error.to_string(), line);
+    }
 }

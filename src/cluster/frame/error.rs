@@ -14,11 +14,8 @@ pub enum FrameError {
     Io(#[source] io::Error),
     /// The header is not one of these messages.
     Foreign,
-    /// The other side is of another release.
-    Version {
-        /// The version of the other side.
-        theirs: u16,
-    },
+    /// The other side is of another release, and speaks this version.
+    Version(u16),
     /// The message is larger than the limit.
     TooLarge {
         /// Its size, in bytes.
@@ -26,11 +23,8 @@ pub enum FrameError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The definitions before an answer are larger than the limit together.
-    Definitions {
-        /// The limit, in bytes.
-        limit: usize,
-    },
+    /// The definitions before an answer are larger than the limit together, in bytes.
+    Definitions(usize),
     /// The JSON is not the message that was expected.
     Json(#[source] serde_json::Error),
 }

@@ -64,7 +64,7 @@ fn a_frame_that_is_foreign_too_large_or_of_another_version_is_refused_by_its_hea
     let length = |header: &[u8; 8]| length(*header, MAX_TO_AGENT).unwrap_err();
     assert!(matches!(length(b"GET / HT"), FrameError::Foreign));
     let newer = length(b"JF\x00\x02\x00\x00\x00\x01");
-    assert!(matches!(newer, FrameError::Version { theirs: 2 }));
+    assert!(matches!(newer, FrameError::Version(2)));
     for (header, too_large) in [
         (b"JF\x00\x01\xff\xff\xff\xff", 4_294_967_295),
         (b"JF\x00\x01\x00\x10\x00\x01", 1_048_577),

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::MAX_FILE;
+use super::{DocumentError, MAX_FILE};
 
 /// The largest document with all its aliases replaced: bytes of text, and [`EACH`] for each value.
 const MAX_EXPANDED: u64 = MAX_FILE;
@@ -15,36 +15,15 @@ const MAX_EXPANDED: u64 = MAX_FILE;
 const EACH: u64 = 8;
 
 /// How many brackets may be open at once: the time that libyaml takes grows with its square.
-const MAX_OPEN: usize = 1024;
-
-/// Why a document cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum YamlError {
-    /// It nests too deep.
-    #[error("more than {MAX_OPEN} brackets are open at once")]
-    TooDeep,
-    /// It is not YAML, uses tags of its own, or is too large with its aliases replaced.
-    #[error("{}", first_line(source))]
-    Parser {
-        /// The parser's reason.
-        #[from]
-        source: serde_norway::Error,
-    },
-}
-
-/// A parser's reason without the lines that follow.
-fn first_line(error: &serde_norway::Error) -> String {
-    let text = error.to_string();
-    text.lines().next().unwrap_or_default().to_owned()
-}
+pub(super) const MAX_OPEN: usize = 1024;
 
 /// Reads a document; an empty one is null.
 ///
 /// # Errors
-/// [`YamlError`].
-pub(super) fn read(text: &str) -> Result<Value, YamlError> {
+/// [`DocumentError`].
+pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
     if most_open(text) > MAX_OPEN {
-        return Err(YamlError::TooDeep);
+        return Err(DocumentError::TooDeep);
     }
     let Some(document) = serde_norway::Deserializer::from_str(text).next() else {
         return Ok(Value::Null);
@@ -110,10 +89,6 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        self.scalar(Value::Null)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Value, E> {
         self.scalar(Value::Null)
     }
 

@@ -16,13 +16,13 @@ struct CacheAndServer {
 }
 
 impl Lookup for CacheAndServer {
-    async fn pod(&self, _: &str, _: &str) -> Result<Option<PodView>, ApiError> {
-        Ok(self.cached.clone())
+    fn cached_pod(&self, _: &str, _: &str) -> Option<PodView> {
+        self.cached.clone()
     }
 
-    async fn pod_uncached(&self, _: &str, _: &str) -> Option<Result<Option<PodView>, ApiError>> {
+    async fn pod(&self, _: &str, _: &str) -> Result<Option<PodView>, ApiError> {
         self.asked.borrow_mut().push("pod".into());
-        Some(Ok(self.fresh.clone()))
+        Ok(self.fresh.clone())
     }
 
     async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>> {
@@ -46,11 +46,6 @@ impl Lookup for CacheAndServer {
     async fn slices(&self, _: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
         self.asked.borrow_mut().push("slices".into());
         Ok(Vec::new())
-    }
-
-    async fn slices_uncached(&self, _: &str) -> Option<Result<Vec<Rc<SliceView>>, ApiError>> {
-        self.asked.borrow_mut().push("slices of now".into());
-        Some(Ok(Vec::new()))
     }
 }
 
@@ -119,7 +114,7 @@ fn a_pod_replaced_a_moment_ago_is_found_past_the_cache() {
 fn another_pod_another_node_and_no_pod_are_refused_after_a_second_look() {
     let is_other_pod = |error: &ClusterError| matches!(error, ClusterError::OtherPod { asked, known, .. } if asked == "u" && known == "other");
     let is_other_node = |error: &ClusterError| matches!(error, ClusterError::OtherNode { node, ours, .. } if node == "node-b" && ours == "node-a");
-    let is_unknown = |error: &ClusterError| matches!(error, ClusterError::UnknownPod { pod, place: Place::ApiServer } if pod == "a/web");
+    let is_unknown = |error: &ClusterError| matches!(error, ClusterError::UnknownPod(pod, Place::ApiServer) if pod == "a/web");
     type IsExpected<'a> = &'a dyn Fn(&ClusterError) -> bool;
     let table: [(_, IsExpected<'_>); 3] = [
         (pod("other", "node-a", "x"), &is_other_pod),

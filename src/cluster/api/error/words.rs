@@ -1,147 +1,66 @@
 //! What the API server did not do, in words.
 
-use std::error::Error;
-
-use super::{AnswerError, ApiError, CredentialsError, RequestError};
+use super::{ApiError, CredentialsError, RequestError};
+use crate::cluster::api::server::GROUP;
 use crate::diagnostic::Problem;
 
 impl Problem for ApiError {
     fn words(&self) -> String {
         match self {
-            Self::Kubeconfig { path, source } => {
-                format!("kubeconfig {}: {}", path.display(), source.words())
+            Self::Kubeconfig(path, source) => {
+                format!("kubeconfig {}: {source}", path.display())
             }
-            Self::ServiceAccount(source) => {
-                format!("the pod's service account: {}", source.words())
-            }
+            Self::ServiceAccount(source) => format!("the pod's service account: {source}"),
             Self::Runtime(source) => format!("requests cannot be made: {source}"),
-            Self::Unreachable {
+            Self::Request {
                 server,
                 request,
                 source,
-            } => format!(
-                "API server {server} does not answer {request}: {}",
-                source.words()
-            ),
-            Self::Refused {
-                server,
-                request,
-                code,
-                message,
-                ..
-            } => format!("API server {server} refuses {request}: {code} {message}"),
-            Self::NotServed {
-                server, request, ..
-            } => format!("API server {server} does not serve {request}"),
-            Self::Answer {
-                server,
-                request,
-                source,
-            } => format!(
-                "API server {server} answers {request} with something else: {}",
-                source.words()
-            ),
+            } => {
+                let outcome = match source {
+                    RequestError::NotServed => {
+                        return format!("API server {server} does not serve {request}");
+                    }
+                    RequestError::Refused(_) => format!("refuses {request}"),
+                    RequestError::TooLong(_) | RequestError::Json(_) => {
+                        format!("answers {request} with something else")
+                    }
+                    _ => format!("does not answer {request}"),
+                };
+                format!("API server {server} {outcome}: {source}")
+            }
         }
     }
 
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
-            Self::Kubeconfig { source, .. } => return source.remedy(),
+            Self::Kubeconfig(_, source) => match **source {
+                CredentialsError::Program => "name a token, a tokenFile or a client certificate",
+                CredentialsError::Token => "write a new one",
+                CredentialsError::Proxy(_) => "remove it",
+                _ => "correct it or remount it",
+            },
             Self::ServiceAccount(_) => {
                 "remount it; outside of a pod, name a file with --kubeconfig"
             }
             Self::Runtime(_) => "free file descriptors",
-            Self::Unreachable { .. } => "look why this node does not reach it",
-            Self::Refused { code: 401, .. } => "renew the token",
-            Self::Refused { code: 403, .. } => "apply deploy/rbac.yaml, which grants it",
-            Self::NotServed {
-                is_deployed: true, ..
-            } => "apply deploy/crds, or have the definition that is there serve that version too",
-            Self::Answer { .. } => "correct the object",
-            Self::Refused { .. } | Self::NotServed { .. } => return None,
+            Self::Request {
+                request, source, ..
+            } => match source {
+                RequestError::Refused(status) if status.code == 401 => "renew the token",
+                RequestError::Refused(status) if status.code == 403 => {
+                    "apply deploy/rbac.yaml, which grants it"
+                }
+                RequestError::NotServed if request.contains(GROUP) => {
+                    "apply deploy/crds, or have the definition that is there serve that version too"
+                }
+                RequestError::Refused(_) | RequestError::NotServed => return None,
+                RequestError::TooLong(_) | RequestError::Json(_) => "correct the object",
+                _ => "look why this node does not reach it",
+            },
         };
         Some(remedy.to_owned())
     }
-}
-
-impl Problem for CredentialsError {
-    fn words(&self) -> String {
-        match self {
-            Self::Io(source) => source.to_string(),
-            Self::Yaml(source) => one_line(&source.to_string()),
-            Self::File { path, source } => format!("{path}: {source}"),
-            Self::Kubeconfig(source) => one_line(&with_causes(source)),
-            Self::InCluster(source) => one_line(&with_causes(source)),
-            Self::Program => {
-                "its user has a program for credentials, which Jackfield does not run".to_owned()
-            }
-            Self::Token => "the token has characters that no token has".to_owned(),
-            Self::ServerName(name) => format!("tls-server-name {name:?} is not a host's name"),
-            Self::Proxy(proxy) => {
-                format!("proxy-url {proxy}: Jackfield sends no requests through a proxy")
-            }
-            Self::Caller(source) => format!("the node's name cannot be sent: {source}"),
-            Self::Client(source) => one_line(&with_causes(source)),
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        let remedy = match self {
-            Self::Program => "name a token, a tokenFile or a client certificate",
-            Self::Token => "write a new one",
-            Self::Proxy(_) => "remove it",
-            _ => "correct it or remount it",
-        };
-        Some(remedy.to_owned())
-    }
-}
-
-impl Problem for RequestError {
-    fn words(&self) -> String {
-        match self {
-            Self::Late(limit) => format!("nothing within {} s", limit.as_secs()),
-            Self::Deadline => "no answer within the deadline of the call".to_owned(),
-            Self::Request(source) => source.to_string(),
-            Self::Client(source) => one_line(&with_causes(source)),
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        None
-    }
-}
-
-impl Problem for AnswerError {
-    fn words(&self) -> String {
-        match self {
-            Self::TooLong(limit) => format!("more than {limit} bytes"),
-            Self::Json(source) => source.to_string(),
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        None
-    }
-}
-
-/// A library's error with its causes, since only the innermost one says why.
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let words = cause.to_string();
-        // Some errors have the words of their cause already.
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        next = cause.source();
-    }
-    text
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -149,42 +68,28 @@ mod tests {
     use std::io;
     use std::time::Duration;
 
+    use kube::core::Status;
+
     use super::*;
 
-    fn server() -> String {
-        "https://a/".to_owned()
+    fn failed(request: &str, source: impl Into<RequestError>) -> ApiError {
+        ApiError::Request {
+            server: "https://a/".to_owned(),
+            request: request.to_owned(),
+            source: source.into(),
+        }
     }
 
     fn refused(code: u16) -> ApiError {
-        ApiError::Refused {
-            server: server(),
-            request: "GET /x".into(),
-            code,
-            message: "no".into(),
-            is_field_too_long: false,
-            retry_after: None,
-        }
-    }
-
-    fn not_served(is_deployed: bool) -> ApiError {
-        ApiError::NotServed {
-            server: server(),
-            request: "GET /x".into(),
-            is_deployed,
-        }
+        let status = Status::failure("no", "").with_code(code).boxed();
+        failed("GET /x", RequestError::Refused(status))
     }
 
     #[test]
     fn each_error_names_the_request_and_what_to_do() {
-        let kubeconfig = |source| ApiError::Kubeconfig {
-            path: "/k".into(),
-            source: Box::new(source),
-        };
+        let kubeconfig = |source| ApiError::Kubeconfig("/k".into(), Box::new(source));
         let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let file = CredentialsError::File {
-            path: "/t".into(),
-            source: missing(),
-        };
+        let file = CredentialsError::File("/t".into(), missing());
         for (error, line) in [
             (
                 kubeconfig(file),
@@ -205,20 +110,12 @@ mod tests {
                  a file with --kubeconfig",
             ),
             (
-                ApiError::Unreachable {
-                    server: server(),
-                    request: "GET /x".into(),
-                    source: RequestError::Late(Duration::from_secs(10)),
-                },
+                failed("GET /x", RequestError::Late(Duration::from_secs(10))),
                 "API server https://a/ does not answer GET /x: nothing within 10 s; look why this \
                  node does not reach it",
             ),
             (
-                ApiError::Answer {
-                    server: server(),
-                    request: "GET /x".into(),
-                    source: AnswerError::TooLong(7),
-                },
+                failed("GET /x", RequestError::TooLong(7)),
                 "API server https://a/ answers GET /x with something else: more than 7 bytes; \
                  correct the object",
             ),
@@ -233,12 +130,12 @@ mod tests {
             ),
             (refused(500), "API server https://a/ refuses GET /x: 500 no"),
             (
-                not_served(true),
-                "API server https://a/ does not serve GET /x; apply deploy/crds, or have the \
+                failed("GET /apis/k8s.cni.cncf.io/v1/x", RequestError::NotServed),
+                "API server https://a/ does not serve GET /apis/k8s.cni.cncf.io/v1/x; apply deploy/crds, or have the \
                  definition that is there serve that version too",
             ),
             (
-                not_served(false),
+                failed("GET /x", RequestError::NotServed),
                 "API server https://a/ does not serve GET /x",
             ),
         ] {

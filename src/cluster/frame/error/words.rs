@@ -9,13 +9,13 @@ impl Problem for FrameError {
         match self {
             Self::Io(source) => source.to_string(),
             Self::Foreign => "it sent no message of Jackfield".to_owned(),
-            Self::Version { theirs } => {
+            Self::Version(theirs) => {
                 format!("it speaks version {theirs}, this is version {VERSION}")
             }
             Self::TooLarge { length, limit } => {
                 format!("a message of {length} bytes, {limit} are allowed")
             }
-            Self::Definitions { limit } => {
+            Self::Definitions(limit) => {
                 format!("the pod's definitions have more than {limit} bytes together")
             }
             Self::Json(source) => format!("a message that cannot be read ({source})"),
@@ -25,8 +25,8 @@ impl Problem for FrameError {
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             Self::Io(_) | Self::Foreign | Self::TooLarge { .. } => return None,
-            Self::Version { .. } => "bring both to one release",
-            Self::Definitions { .. } => "make them smaller or select fewer",
+            Self::Version(_) => "bring both to one release",
+            Self::Definitions(_) => "make them smaller or select fewer",
             Self::Json(_) => "bring plugin and agent to one release",
         };
         Some(remedy.to_owned())
@@ -42,7 +42,7 @@ mod tests {
         for (error, line) in [
             (FrameError::Foreign, "it sent no message of Jackfield"),
             (
-                FrameError::Version { theirs: 2 },
+                FrameError::Version(2),
                 "it speaks version 2, this is version 1; bring both to one release",
             ),
             (
@@ -53,7 +53,7 @@ mod tests {
                 "a message of 8 bytes, 7 are allowed",
             ),
             (
-                FrameError::Definitions { limit: 7 },
+                FrameError::Definitions(7),
                 "the pod's definitions have more than 7 bytes together; make them smaller or \
                  select fewer",
             ),

@@ -1,0 +1,38 @@
+//! The installer's side of the agent's socket: reports without an answer.
+
+use std::path::{Path, PathBuf};
+
+use super::connection::{self, AgentConnection, Purpose};
+use crate::cluster::Installation;
+use crate::cluster::frame::{self, MAX_TO_AGENT, ToAgent};
+
+/// Reports the state of the installation to the agent. It keeps one connection as long as that lasts,
+/// since a connection to the agent must not be closed before the process ends.
+#[derive(Debug)]
+pub struct Informant {
+    socket: PathBuf,
+    stream: Option<AgentConnection>,
+}
+
+impl Informant {
+    /// Reports to the agent at `socket`; nothing is opened yet.
+    pub fn at(socket: &Path) -> Informant {
+        Informant {
+            socket: socket.to_owned(),
+            stream: None,
+        }
+    }
+
+    /// Reports without waiting, and returns whether the agent took it.
+    pub fn tell(&mut self, installation: Installation) -> bool {
+        let Ok(frame) = frame::encode(&ToAgent::Installation(installation), MAX_TO_AGENT) else {
+            return false;
+        };
+        let tell = |stream: &AgentConnection| connection::send_with(stream, &frame, None).is_ok();
+        self.stream = self.stream.take().filter(tell).or_else(|| {
+            let stream = connection::open(&self.socket, Purpose::Telling).ok();
+            stream.filter(tell)
+        });
+        self.stream.is_some()
+    }
+}

@@ -1,0 +1,40 @@
+//! Reading the reply of the agent: a message, with the definitions that come before it.
+
+use std::io::Read;
+
+use crate::cluster::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT};
+
+/// The memory that a definition takes besides its configuration, in bytes.
+const PART: usize = 1 << 10;
+/// How many definitions come before an answer: no question names more.
+const MOST_PARTS: usize = 256;
+/// All definitions of one answer together, in bytes: a plan has 8 MiB at most.
+const MOST_DEFINITIONS: usize = (8 << 20) + MOST_PARTS * PART;
+
+/// Reads an answer, with the definitions that come before it.
+pub(super) fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
+    let mut definitions = Vec::new();
+    let (mut kept, mut sent) = (0, 0);
+    loop {
+        let (message, length) = frame::read_sized(stream, MAX_FROM_AGENT)?;
+        match message {
+            FromAgent::Definition(part) => {
+                // A definition without a configuration takes memory too, and skipped keys take time.
+                sent += length;
+                kept += PART + part.1.config.as_ref().map_or(0, String::len);
+                if kept > MOST_DEFINITIONS
+                    || sent > MAX_FROM_AGENT + MOST_PARTS * PART
+                    || definitions.len() == MOST_PARTS
+                {
+                    return Err(FrameError::Definitions(MOST_DEFINITIONS));
+                }
+                definitions.push(*part);
+            }
+            FromAgent::Answer(mut answer) => {
+                answer.complete(definitions);
+                return Ok(FromAgent::Answer(answer));
+            }
+            other => return Ok(other),
+        }
+    }
+}

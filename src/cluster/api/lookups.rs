@@ -1,0 +1,62 @@
+//! Look-ups at the API server, without a cache.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use super::answer::Lookup;
+use super::definitions::{self, LARGEST_DEFINITION};
+use super::kinds::Objects;
+use super::objects::{PodObject, PodView};
+use super::pages::Item;
+use super::server::{GROUP, pod_path};
+use super::slices::{SliceObject, SliceView};
+use super::{ApiError, ApiServer};
+use crate::cluster::lookup::{LookupError, Place};
+use crate::kubelet::PodResources;
+use crate::npwg::{Definition, IpamClaim, ObjectRef};
+
+impl Lookup for ApiServer {
+    async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
+        // Checked before it becomes a part of a URL.
+        let Ok(pod) = ObjectRef::new(namespace, name) else {
+            return Ok(None);
+        };
+        let object: Option<PodObject> = self.read(&pod_path(&pod)).await?;
+        Ok(object.map(PodView::from))
+    }
+
+    async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>> {
+        let text = self.definition_text(object, LARGEST_DEFINITION).await?;
+        Ok(definitions::read(&text)?.0)
+    }
+
+    async fn claim(&self, namespace: &str, name: &str) -> Result<IpamClaim, LookupError> {
+        let claim = ObjectRef::new(namespace, name)?;
+        let path = format!("/apis/{GROUP}/v1alpha1/namespaces/{namespace}/ipamclaims/{name}");
+        match self.read(&path).await? {
+            Some(body) => Ok(IpamClaim::from_json(&body)?),
+            None => Err(LookupError::Missing {
+                kind: "IPAMClaim",
+                object: claim.to_string(),
+                place: Place::ApiServer,
+            }),
+        }
+    }
+
+    fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
+        Rc::new(PodResources::at(socket))
+    }
+
+    async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
+        let mut slices = Vec::new();
+        let take = |item: Item<'_>| {
+            slices.extend(item.read().map(|slice: SliceObject| Rc::new(slice.into())));
+            true
+        };
+        match self.list(&Objects::slices(node), take).await {
+            // A cluster without that API has no devices of this kind.
+            Err(error) if !error.is_not_served() => Err(error),
+            _ => Ok(slices),
+        }
+    }
+}
