@@ -36,14 +36,7 @@ impl KubeletError {
             GrpcError::Http2(_) | GrpcError::Late(_) | GrpcError::Status { .. } => {
                 "check kubelet's log"
             }
-            GrpcError::Request(_)
-            | GrpcError::HttpStatus(_)
-            | GrpcError::TooLarge
-            | GrpcError::NoStatus
-            | GrpcError::CutOff
-            | GrpcError::Compressed
-            | GrpcError::Length
-            | GrpcError::Message(_) => "correct podResourcesSocket",
+            _ => "correct podResourcesSocket",
         }
     }
 }

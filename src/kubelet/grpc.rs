@@ -28,7 +28,7 @@ const RESOURCE_EXHAUSTED: u32 = 8;
 const UNIMPLEMENTED: u32 = 12;
 
 /// A connection to a server.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct Channel {
     requests: SendRequest<Bytes>,
 }
@@ -98,13 +98,14 @@ fn framed(message: &impl Message) -> Bytes {
 
 pub(super) fn unframed<A: Message + Default>(frame: &[u8]) -> Result<A, GrpcError> {
     let Some(([compressed, l0, l1, l2, l3], message)) = frame.split_first_chunk::<PREFIX>() else {
-        return Err(GrpcError::CutOff);
+        return Err(GrpcError::Invalid("is cut off"));
     };
     if *compressed != 0 {
-        return Err(GrpcError::Compressed);
+        let words = "is compressed, although the request does not allow it";
+        return Err(GrpcError::Invalid(words));
     }
     if u32::from_be_bytes([*l0, *l1, *l2, *l3]) as usize != message.len() {
-        return Err(GrpcError::Length);
+        return Err(GrpcError::Invalid("has another length than it announces"));
     }
     Ok(A::decode(message)?)
 }
@@ -123,7 +124,7 @@ fn status(headers: &HeaderMap) -> Result<(), GrpcError> {
                 message: message.split_whitespace().collect::<Vec<_>>().join(" "),
             })
         }
-        None => Err(GrpcError::NoStatus),
+        None => Err(GrpcError::Invalid("ends without a grpc-status")),
     }
 }
 
@@ -153,18 +154,9 @@ pub(super) enum GrpcError {
     /// The answer is larger than [`MAX_ANSWER`].
     #[error("the answer has more than {MAX_ANSWER} bytes")]
     TooLarge,
-    /// The answer has no `grpc-status`.
-    #[error("the answer ends without a grpc-status")]
-    NoStatus,
-    /// The answer is shorter than its prefix.
-    #[error("the answer is cut off")]
-    CutOff,
-    /// The answer is compressed, although the request does not allow it.
-    #[error("the answer is compressed, although the request does not allow it")]
-    Compressed,
-    /// The length of the answer differs from that in its prefix.
-    #[error("the length of the answer differs from the announced one")]
-    Length,
+    /// The answer is not one of gRPC: what it is or does instead.
+    #[error("the answer {0}")]
+    Invalid(&'static str),
     /// The answer is not the expected message.
     #[error("the answer is broken: {0}")]
     Message(#[from] prost::DecodeError),

@@ -1,8 +1,7 @@
 //! The client of `v1.PodResourcesLister`.
 
 use std::cell::RefCell;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -26,15 +25,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
 /// Kubelet's pod-resources API behind its socket. It keeps the connection.
+#[derive(Debug)]
 pub struct PodResources {
     socket: PathBuf,
     channel: RefCell<Option<Channel>>,
-}
-
-impl std::fmt::Debug for PodResources {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("PodResources").field(&self.socket).finish()
-    }
 }
 
 impl PodResources {
@@ -58,12 +52,12 @@ impl PodResources {
         let until = Instant::now() + WITHIN;
         let mut devices = match self.pod(namespace, name, until).await {
             Ok(pod) => pod.map(PodDevices::from).unwrap_or_default(),
-            Err(error) => return PodDevices::unknown(&error),
+            Err(error) => return PodDevices::unknown(&self.error(error)),
         };
         if resources.iter().any(|resource| !devices.has(resource)) {
             match self.on_node(until).await {
                 Ok(names) => devices.on_node = names,
-                Err(error) => devices.failure = Some(error.to_string()),
+                Err(error) => devices.failure = Some(self.error(error).to_string()),
             }
         }
         devices
@@ -75,10 +69,11 @@ impl PodResources {
     /// When kubelet does not answer or does not offer the methods.
     pub async fn usage(&self) -> Result<Vec<Usage>, KubeletError> {
         let until = Instant::now() + WITHIN;
-        let allocatable = self.call(ALLOCATABLE, &Empty {}, until).await;
-        let allocatable = allocatable.map_err(|error| self.error(error))?;
-        let list = self.call(LIST, &Empty {}, until).await;
-        Ok(count(allocatable, list.map_err(|error| self.error(error))?))
+        let counted = async {
+            let allocatable = self.call(ALLOCATABLE, &Empty {}, until).await?;
+            Ok(count(allocatable, self.call(LIST, &Empty {}, until).await?))
+        };
+        counted.await.map_err(|error| self.error(error))
     }
 
     /// A pod; `None` where kubelet does not know it.
@@ -87,7 +82,7 @@ impl PodResources {
         namespace: &str,
         name: &str,
         until: Instant,
-    ) -> Result<Option<Pod>, KubeletError> {
+    ) -> Result<Option<Pod>, GrpcError> {
         let request = GetRequest {
             pod_name: name.to_owned(),
             pod_namespace: namespace.to_owned(),
@@ -97,31 +92,27 @@ impl PodResources {
             Err(error) if error.is_not_found() => Ok(None),
             // Kubernetes before 1.27 has no Get.
             Err(error) if error.is_not_offered() => {
-                let list: ListResponse = self
-                    .call(LIST, &Empty {}, until)
-                    .await
-                    .map_err(|error| self.error(error))?;
+                let list: ListResponse = self.call(LIST, &Empty {}, until).await?;
                 let mut pods = list.pod_resources.into_iter();
                 Ok(pods.find(|pod| pod.name == name && pod.namespace == namespace))
             }
-            Err(error) => Err(self.error(error)),
+            Err(error) => Err(error),
         }
     }
 
     /// The resources for which device plugins have devices; `None` when kubelet does not offer the
     /// method.
-    async fn on_node(&self, until: Instant) -> Result<Option<Vec<String>>, KubeletError> {
-        let answer = self.call(ALLOCATABLE, &Empty {}, until).await;
-        let answer: AllocatableResponse = match answer {
-            Ok(answer) => answer,
+    async fn on_node(&self, until: Instant) -> Result<Option<Vec<String>>, GrpcError> {
+        let answer: AllocatableResponse = match self.call(ALLOCATABLE, &Empty {}, until).await {
             Err(error) if error.is_not_offered() => return Ok(None),
-            Err(error) => return Err(self.error(error)),
+            answer => answer?,
         };
-        let devices = answer.devices.into_iter();
-        let mut names: Vec<String> = devices.map(|devices| devices.resource_name).collect();
-        names.sort_unstable();
-        names.dedup();
-        Ok(Some(names))
+        let names = answer
+            .devices
+            .into_iter()
+            .map(|devices| devices.resource_name);
+        let names = BTreeSet::from_iter(names);
+        Ok(Some(names.into_iter().collect()))
     }
 
     /// Makes one call. It retries while kubelet refuses it for its rate limit, and once on a new
@@ -154,7 +145,7 @@ impl PodResources {
                 Err(_) => GrpcError::Late(WITHIN.as_millis()),
             };
             if error.is_rate_limit() {
-                let pause = random_up_to(longest);
+                let pause = longest.mul_f64(fastrand::f64());
                 if Instant::now() + pause >= until {
                     return Err(error);
                 }
@@ -174,12 +165,4 @@ impl PodResources {
     fn error(&self, error: GrpcError) -> KubeletError {
         KubeletError::of(&self.socket, error)
     }
-}
-
-/// A random duration, so that waiting clients do not retry together. The random keys of the standard
-/// library's hash map are good enough.
-fn random_up_to(longest: Duration) -> Duration {
-    let random = RandomState::new().hash_one(());
-    let share = (random % 1024) as u32 + 1;
-    longest * share / 1024
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::message::{AllocatableResponse, ListResponse};
+use super::message::{AllocatableResponse, DevicesOfResource, ListResponse};
 
 /// The number of devices of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,21 +17,12 @@ pub struct Usage {
 
 /// Counts the devices of device plugins, and those that containers have.
 pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec<Usage> {
-    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for devices in allocatable.devices {
-        let ids = all.entry(devices.resource_name).or_default();
-        ids.extend(devices.device_ids);
-    }
-    let mut in_use: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let containers = list
         .pod_resources
         .into_iter()
         .flat_map(|pod| pod.containers);
-    // Several containers may list the same device, since init containers pass theirs on.
-    for devices in containers.flat_map(|container| container.devices) {
-        let ids = in_use.entry(devices.resource_name).or_default();
-        ids.extend(devices.device_ids);
-    }
+    let all = by_resource(allocatable.devices);
+    let in_use = by_resource(containers.flat_map(|container| container.devices));
     let usage = all.into_iter().map(|(resource, ids)| Usage {
         in_use: in_use.get(&resource).map_or(0, BTreeSet::len),
         all: ids.len(),
@@ -40,9 +31,22 @@ pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec
     usage.collect()
 }
 
+/// The devices of each resource. Several containers may list the same device, since init containers
+/// pass theirs on.
+fn by_resource(
+    pieces: impl IntoIterator<Item = DevicesOfResource>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let mut resources: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for piece in pieces {
+        let ids = resources.entry(piece.resource_name).or_default();
+        ids.extend(piece.device_ids);
+    }
+    resources
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::message::{ContainerResources, DevicesOfResource, Pod};
+    use super::super::message::{ContainerResources, Pod};
     use super::*;
 
     fn devices(resource: &str, ids: &[&str]) -> DevicesOfResource {
