@@ -53,9 +53,7 @@ pub trait Cluster {
 
     /// Announces a question, so that the cluster can look up its objects already. It does not wait,
     /// and errors come up when the question is asked.
-    fn announce(&self, question: &Question) {
-        let _ = question;
-    }
+    fn announce(&self, _question: &Question) {}
 
     /// Checks that the cluster answers questions, by `until` (CNI 1.1.0 §2 STATUS).
     ///
@@ -78,23 +76,15 @@ pub trait Cluster {
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
     /// Removes the files that a process left behind when it was killed while it published for the pod.
-    fn sweep(&self, pod: &PodName) {
-        let _ = pod;
-    }
+    fn sweep(&self, _pod: &PodName) {}
 
     /// Drops the publications that are still owed for a pod that is gone.
-    fn forget(&self, pod: &PodName) {
-        let _ = pod;
-    }
+    fn forget(&self, _pod: &PodName) {}
 
-    /// Reports a finished call, whose answer the runtime has. It does not wait. `record` opens the
+    /// Reports a finished call, whose answer the runtime has. It does not wait. `_record` opens the
     /// record that the call wrote, so that another process can sync it to disk.
-    fn over(&self, figures: Figures, record: &dyn Fn() -> Option<OwnedFd>) {
-        let _ = (figures, record);
-    }
+    fn over(&self, _figures: Figures, _record: &dyn Fn() -> Option<OwnedFd>) {}
 
     /// Reports the findings of `doctor` on this node. It does not wait.
-    fn examined(&self, examination: Examination) {
-        let _ = examination;
-    }
+    fn examined(&self, _examination: Examination) {}
 }

@@ -37,7 +37,10 @@ pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> Po
             let kubelet = PodResources::at(socket);
             kubelet.devices_of(namespace, name, resources).await
         }),
-        Err(cause) => PodDevices::unknown(&KubeletError::of(socket, grpc::GrpcError::Io(cause))),
+        Err(cause) => {
+            let cause = grpc::GrpcError::Io(cause);
+            PodDevices::unknown(&KubeletError(socket.to_owned(), cause))
+        }
     }
 }
 

@@ -42,11 +42,7 @@ pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
         broken.push(CensusProblem::ManyPods.to_string());
     }
     let pods = pods.into_iter().take(MOST_PODS);
-    let pods = pods.map(|(object, view)| PodName {
-        namespace: object.namespace().to_owned(),
-        name: object.name().to_owned(),
-        uid: Some(view.identity.uid.clone()),
-    });
+    let pods = pods.map(|(object, view)| PodName::of(&object, Some(view.identity.uid.clone())));
     Census {
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         node: knowledge.node.clone(),

@@ -68,13 +68,26 @@ impl Api {
         let server = runtime.block_on(ApiServer::from_kubeconfig(&self.kubeconfig, "plugin"))?;
         Ok(self.connected.get_or_init(|| Connected { runtime, server }))
     }
+
+    /// Sends requests that have to be done by `until`.
+    fn run<T>(
+        &self,
+        until: Instant,
+        requests: impl AsyncFnOnce(&ApiServer) -> Result<T, ClusterError>,
+    ) -> Result<T, ClusterError> {
+        let Connected { runtime, server } = self.connected()?;
+        runtime.block_on(async {
+            let done = tokio::time::timeout_at(until.into(), requests(server)).await;
+            let late = || server.failed("the request", RequestError::Deadline);
+            done.unwrap_or_else(|_| Err(late().into()))
+        })
+    }
 }
 
 impl Cluster for Api {
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
-        let Connected { runtime, server } = self.connected()?;
         // The plugin does not know the node's name in the cluster, so only the pod's UID is checked.
-        runtime.block_on(in_time(server, until, answer(server, None, question)))
+        self.run(until, async |server| answer(server, None, question).await)
     }
 
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError> {
@@ -83,34 +96,16 @@ impl Cluster for Api {
     }
 
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError> {
-        let Connected { runtime, server } = self.connected()?;
-        let publish = async {
-            let name = publication.pod();
-            let view = server.pod(&name.namespace, &name.name).await?;
-            let occasion = EventContext {
-                node: "",
-                period: &period_now(),
-            };
-            match publish(server, view.as_ref(), publication, occasion).await {
+        let occasion = EventContext {
+            node: "",
+            period: &period_now(),
+        };
+        self.run(until, async |server| {
+            match publish(server, None, publication, occasion).await {
                 Ok(_) => Ok(()),
                 Err(PublishError::Status(error)) => Err(error.into()),
                 Err(PublishError::Event(error)) => Err(ClusterError::Event(error)),
             }
-        };
-        runtime.block_on(in_time(server, until, publish))
-    }
-}
-
-/// Ends requests that are not done by `until`.
-async fn in_time<T>(
-    server: &ApiServer,
-    until: Instant,
-    requests: impl Future<Output = Result<T, ClusterError>>,
-) -> Result<T, ClusterError> {
-    tokio::time::timeout_at(until.into(), requests)
-        .await
-        .unwrap_or_else(|_| {
-            let error = server.failed("the request", RequestError::Deadline);
-            Err(error.into())
         })
+    }
 }

@@ -2,7 +2,7 @@
 //! (NPWG 1.3 §3.4.1). The catalog keeps an error for each network without one. It matters only to an
 //! attachment to that network.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::value::RawValue;
@@ -137,13 +137,9 @@ impl Catalog {
         let found = std::iter::once(&self.cluster)
             .chain(defaults)
             .chain(defined.map(|(_, found)| found));
-        let mut resources: Vec<&str> = found
-            .flatten()
-            .filter_map(|network| network.resource.as_deref())
-            .collect();
-        resources.sort_unstable();
-        resources.dedup();
-        resources
+        let resources = found.flatten();
+        let resources = resources.filter_map(|network| network.resource.as_deref());
+        BTreeSet::from_iter(resources).into_iter().collect()
     }
 
     /// The network of a definition that an annotation names.
@@ -186,30 +182,28 @@ impl Finder<'_> {
     /// for the definition first. Here a definition must not replace what the administrator has on
     /// disk.
     fn named(&self, name: &str) -> Result<Network, NetworkError> {
-        let as_path = Path::new(name);
-        if !as_path.is_absolute() {
-            let object = object_of(self.config, name);
-            let defined = object.and_then(|object| {
-                let found = self.answer.definition(&object)?.as_ref().ok()?;
-                Some((object, found))
+        let path = Path::new(name);
+        if path.is_absolute() {
+            return file(match path.is_dir() {
+                true => conf_dir::first(path)?,
+                false => conf_dir::read(path)?,
             });
-            match (defined, self.on_disk(name)?) {
-                // A definition that leaves its configuration to the disk adds its resource.
-                (Some((_, definition)), Some(on_disk)) if definition.config.is_some() => {
-                    return file(on_disk);
-                }
-                (Some((object, definition)), _) => return self.defined(&object, definition),
-                (None, Some(on_disk)) => return file(on_disk),
-                (None, None) => {}
-            }
-            return Err(NetworkError::Unknown(self.config.conf_dir.clone()));
         }
-        let found = if as_path.is_dir() {
-            conf_dir::first(as_path)
-        } else {
-            conf_dir::read(as_path)
-        };
-        file(found?)
+        let object = object_of(self.config, name);
+        let defined = object.and_then(|object| {
+            let found = self.answer.definition(&object)?.as_ref().ok()?;
+            Some((object, found))
+        });
+        match (defined, self.on_disk(name)?) {
+            // A definition that leaves its configuration to the disk adds its resource.
+            (Some((object, definition)), on_disk)
+                if on_disk.is_none() || definition.config.is_none() =>
+            {
+                self.defined(&object, definition)
+            }
+            (_, Some(on_disk)) => file(on_disk),
+            (_, None) => Err(NetworkError::Unknown(self.config.conf_dir.clone())),
+        }
     }
 
     /// The plugins that run for every pod besides: a sub-directory of the directory with the cluster
@@ -248,13 +242,11 @@ impl Finder<'_> {
                 let origin = format!("NetworkAttachmentDefinition {object}");
                 bare(config.clone(), origin)
             }
-            None => match self.on_disk(object.name())? {
-                Some(on_disk) => file(on_disk)?,
-                None => {
-                    let conf_dir = self.config.conf_dir.clone();
-                    return Err(NetworkError::NoConfig(object.clone(), conf_dir));
-                }
-            },
+            None => {
+                let conf_dir = &self.config.conf_dir;
+                let missing = || NetworkError::NoConfig(object.clone(), conf_dir.clone());
+                file(self.on_disk(object.name())?.ok_or_else(missing)?)?
+            }
         };
         Ok(Network {
             object: Some(object.clone()),

@@ -120,11 +120,10 @@ impl Cluster for Folder {
                 Err(error) => census.broken.push(format!("{kind} {error}")),
                 Ok(_) if on_host == Some(&Value::Bool(true)) => {}
                 Ok(object) if kind == DEFINITION => census.definitions.push(object),
-                Ok(_) => census.pods.push(PodName {
-                    namespace: namespace.to_owned(),
-                    name: name.to_owned(),
-                    uid: manifest.metadata.uid.clone(),
-                }),
+                Ok(object) => {
+                    let uid = manifest.metadata.uid.clone();
+                    census.pods.push(PodName::of(&object, uid));
+                }
             }
         }
         Ok(census)

@@ -10,11 +10,9 @@ const HASH: &str = "kubernetes.io/config.hash";
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 /// The UIDs of a pod: that of the API and, for the mirror of a static pod, that of kubelet and the
 /// runtime.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// `metadata.uid`.
     pub uid: String,

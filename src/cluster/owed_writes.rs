@@ -201,8 +201,9 @@ impl OwedWrites {
     /// # Errors
     /// When the directory exists and cannot be read.
     pub fn names(&self) -> io::Result<Vec<String>> {
-        let names = self.entries()?;
-        let names = names.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        let names = self
+            .entries()?
+            .map(|entry| Ok(entry?.file_name().into_string().ok()));
         let names = names.filter_map(io::Result::transpose);
         names
             .filter(|name| name.as_ref().map_or(true, |name| is_write(name)))
@@ -217,27 +218,25 @@ impl OwedWrites {
         let mut survey = OwedSurvey::default();
         for entry in self.entries()?.take(MOST_ENTRIES) {
             let entry = entry?;
-            let Ok(file) = entry.file_name().into_string() else {
-                continue;
-            };
             if survey.waiting.len() + survey.broken.len() == MOST_SURVEYED {
                 break;
             }
-            if file.ends_with(UNREADABLE) {
-                survey.broken.push(entry.path());
-            }
-            if !is_write(&file) {
+            let Ok(file) = entry.file_name().into_string() else {
                 continue;
-            }
-            match self.read(&file) {
+            };
+            let write = match is_write(&file) {
+                true => self.read(&file),
+                false => Ok(None),
+            };
+            match write {
                 Ok(Some(write)) => {
                     let changed = entry.metadata().and_then(|metadata| metadata.modified());
                     let age = changed.map(|changed| changed.elapsed().unwrap_or_default());
                     let pod = write.publication.pod().clone();
                     survey.waiting.push((pod, age.unwrap_or_default()));
                 }
-                Ok(None) => {}
-                Err(_) => survey.broken.push(entry.path()),
+                Ok(None) if !file.ends_with(UNREADABLE) => {}
+                Ok(None) | Err(_) => survey.broken.push(entry.path()),
             }
         }
         Ok(survey)

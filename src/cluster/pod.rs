@@ -19,6 +19,17 @@ pub struct PodName {
     pub uid: Option<String>,
 }
 
+impl PodName {
+    /// The name of a pod, with the UID of the object.
+    pub fn of(object: &ObjectRef, uid: Option<String>) -> PodName {
+        PodName {
+            namespace: object.namespace().to_owned(),
+            name: object.name().to_owned(),
+            uid,
+        }
+    }
+}
+
 impl fmt::Display for PodName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)

@@ -93,7 +93,8 @@ pub(super) fn objects(bytes: &[u8]) -> Option<()> {
     let line = format!(r#"{{"type":"ADDED","object":{object}}}"#);
     assert!(matches!(events::read(&line), Ok(Ok(_))), "{line}");
     if let Ok(pod) = serde_json::from_value::<PodObject>(object.clone()) {
-        settles(&PodView::from(pod));
+        let view = PodView::from(pod);
+        assert_eq!(view.to_be_kept().is_none(), view.is_unattached);
     }
     let slice: SliceObject = serde_json::from_value(object).ok()?;
     let slices = [Rc::new(SliceView::from(slice))];

@@ -96,7 +96,12 @@ pub struct SliceIdentity {
 fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<ContainerDevices>, D::Error> {
     let (mut ids, mut dynamic) = (MOST_DEVICES, MOST_DEVICES);
     bounded::first::<_, _, 256>(input, |container: &mut ContainerDevices| {
-        keep_ids(&mut container.resources, &mut ids);
+        for resource in &mut container.resources {
+            keep(&mut resource.ids, &mut ids);
+        }
+        let resources = &mut container.resources;
+        resources.retain(|resource| !resource.ids.is_empty());
+        resources.shrink_to_fit();
         keep(&mut container.dynamic, &mut dynamic);
     })
 }
@@ -112,15 +117,7 @@ fn dynamic<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<DynamicDevice>, D:
     bounded::first::<_, _, MOST_DEVICES>(input, |_| ())
 }
 
-/// Keeps as many devices as there is `room` for, and drops resources without devices.
-fn keep_ids(resources: &mut Vec<Resource>, room: &mut usize) {
-    resources
-        .iter_mut()
-        .for_each(|resource| keep(&mut resource.ids, room));
-    resources.retain(|resource| !resource.ids.is_empty());
-    resources.shrink_to_fit();
-}
-
+/// Keeps as many devices as there is `room` for.
 fn keep<T>(list: &mut Vec<T>, room: &mut usize) {
     list.truncate(*room);
     list.shrink_to_fit();

@@ -1,31 +1,18 @@
 //! Why kubelet's pod-resources API gave no answer.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::grpc::GrpcError;
 
-/// Why kubelet's pod-resources API gave no answer.
+/// Why kubelet's pod-resources API at this socket gave no answer.
 #[derive(Debug, thiserror::Error)]
-#[error("kubelet's pod-resources at {}: {cause}; {}", .socket.display(), self.remedy())]
-pub struct KubeletError {
-    /// The socket.
-    socket: PathBuf,
-    /// What went wrong.
-    #[source]
-    cause: GrpcError,
-}
+#[error("kubelet's pod-resources at {socket}: {1}; {remedy}", socket = .0.display(), remedy = self.remedy())]
+pub struct KubeletError(pub(super) PathBuf, #[source] pub(super) GrpcError);
 
 impl KubeletError {
-    pub(super) fn of(socket: &Path, cause: GrpcError) -> KubeletError {
-        KubeletError {
-            socket: socket.to_owned(),
-            cause,
-        }
-    }
-
     fn remedy(&self) -> &'static str {
-        match &self.cause {
+        match &self.1 {
             GrpcError::Io(cause) if cause.kind() == ErrorKind::NotFound => {
                 "start kubelet, correct podResourcesSocket, or mount its directory into the agent"
             }

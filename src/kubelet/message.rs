@@ -17,10 +17,6 @@ pub(super) struct GetResponse {
     pub(super) pod_resources: Option<Pod>,
 }
 
-/// A request without fields.
-#[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Empty {}
-
 /// All pods of the node.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ListResponse {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use prost::Message;
 
 use super::grpc::{Channel, GrpcError};
-use super::message::{AllocatableResponse, Empty, GetRequest, GetResponse, ListResponse, Pod};
+use super::message::{AllocatableResponse, GetRequest, GetResponse, ListResponse, Pod};
 use super::usage::{Usage, count};
 use super::{KubeletError, PodDevices};
 
@@ -70,8 +70,8 @@ impl PodResources {
     pub async fn usage(&self) -> Result<Vec<Usage>, KubeletError> {
         let until = Instant::now() + WITHIN;
         let counted = async {
-            let allocatable = self.call(ALLOCATABLE, &Empty {}, until).await?;
-            Ok(count(allocatable, self.call(LIST, &Empty {}, until).await?))
+            let allocatable = self.call(ALLOCATABLE, &(), until).await?;
+            Ok(count(allocatable, self.call(LIST, &(), until).await?))
         };
         counted.await.map_err(|error| self.error(error))
     }
@@ -92,7 +92,7 @@ impl PodResources {
             Err(error) if error.is_not_found() => Ok(None),
             // Kubernetes before 1.27 has no Get.
             Err(error) if error.is_not_offered() => {
-                let list: ListResponse = self.call(LIST, &Empty {}, until).await?;
+                let list: ListResponse = self.call(LIST, &(), until).await?;
                 let mut pods = list.pod_resources.into_iter();
                 Ok(pods.find(|pod| pod.name == name && pod.namespace == namespace))
             }
@@ -103,7 +103,7 @@ impl PodResources {
     /// The resources for which device plugins have devices; `None` when kubelet does not offer the
     /// method.
     async fn on_node(&self, until: Instant) -> Result<Option<Vec<String>>, GrpcError> {
-        let answer: AllocatableResponse = match self.call(ALLOCATABLE, &Empty {}, until).await {
+        let answer: AllocatableResponse = match self.call(ALLOCATABLE, &(), until).await {
             Err(error) if error.is_not_offered() => return Ok(None),
             answer => answer?,
         };
@@ -163,6 +163,6 @@ impl PodResources {
     }
 
     fn error(&self, error: GrpcError) -> KubeletError {
-        KubeletError::of(&self.socket, error)
+        KubeletError(self.socket.clone(), error)
     }
 }

@@ -21,8 +21,7 @@ const AT_ONCE: usize = 8;
 #[allow(async_fn_in_trait, reason = "everything runs on one thread")]
 pub trait Lookup {
     /// A pod of the cache, where there is one.
-    fn cached_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
-        let _ = (namespace, name);
+    fn cached_pod(&self, _namespace: &str, _name: &str) -> Option<PodView> {
         None
     }
 

@@ -24,11 +24,9 @@ impl ApiServer {
             if let Some((name, view)) = read.map(|(name, pod)| (name, PodView::from(pod)))
                 && !view.is_unattached
             {
-                census.pods.push(PodName {
-                    namespace: name.namespace().to_owned(),
-                    name: name.name().to_owned(),
-                    uid: Some(view.identity.uid),
-                });
+                census
+                    .pods
+                    .push(PodName::of(&name, Some(view.identity.uid)));
             }
             true
         };

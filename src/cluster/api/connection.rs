@@ -42,8 +42,8 @@ pub(super) struct ApiClient {
     client: RefCell<Client>,
     /// A second client, while it is not known whose connections are alive, and when it was made.
     spare: RefCell<Option<(Client, Instant)>>,
-    /// Whether the last answer came over HTTP/2.
-    is_http2: Cell<bool>,
+    /// How long a watch lasts over the version of HTTP of the last answer, in seconds.
+    watch_seconds: Cell<u32>,
 }
 
 impl ApiClient {
@@ -53,7 +53,7 @@ impl ApiClient {
             client: RefCell::new(client(&config)?),
             config,
             spare: RefCell::default(),
-            is_http2: Cell::default(),
+            watch_seconds: Cell::new(SHORT_WATCH),
         })
     }
 
@@ -69,15 +69,15 @@ impl ApiClient {
 
     /// Notes the version of HTTP of an answer.
     pub(super) fn heard(&self, version: Version) {
-        self.is_http2.set(version == Version::HTTP_2);
+        self.watch_seconds.set(match version {
+            Version::HTTP_2 => LONG_WATCH,
+            _ => SHORT_WATCH,
+        });
     }
 
     /// How long a watch lasts, in seconds.
     pub(super) fn watch_seconds(&self) -> u32 {
-        match self.is_http2.get() {
-            true => LONG_WATCH,
-            false => SHORT_WATCH,
-        }
+        self.watch_seconds.get()
     }
 
     /// The client.
@@ -116,23 +116,18 @@ impl fmt::Debug for ApiClient {
 
 /// As [`Client::try_from`] builds it, but for the connections.
 fn client(config: &Config) -> Result<Client, CredentialsError> {
-    let resolver = match &config.tls_server_name {
-        None => None,
-        Some(name) => match name.clone().try_into() {
-            Ok(name) => Some(FixedServerNameResolver::new(name)),
-            Err(_) => return Err(CredentialsError::ServerName(name.clone())),
-        },
-    };
     if let Some(proxy) = &config.proxy_url {
         return Err(CredentialsError::Proxy(proxy.to_string()));
     }
-    let tls = HttpsConnectorBuilder::new()
+    let mut tls = HttpsConnectorBuilder::new()
         .with_tls_config(config.rustls_client_config()?)
         .https_or_http();
-    let tls = match resolver {
-        Some(resolver) => tls.with_server_name_resolver(resolver),
-        None => tls,
-    };
+    if let Some(name) = &config.tls_server_name {
+        let Ok(name) = name.clone().try_into() else {
+            return Err(CredentialsError::ServerName(name.clone()));
+        };
+        tls = tls.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
     let tls = tls.enable_http1().enable_http2().wrap_connector(tcp());
     let mut connector = TimeoutConnector::new(tls);
     connector.set_connect_timeout(Some(CONNECT));

@@ -19,15 +19,16 @@ pub const LARGEST_DEFINITION: usize = 4 << 20;
 /// The longest configuration that is checked here, in bytes of JSON.
 const SHORT: usize = 64 << 10;
 
-/// A definition on the wire. Other keys are skipped. `C` is the type of the configuration.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, bound(deserialize = "C: Deserialize<'de> + Default"))]
-struct Wire<C> {
+/// A definition on the wire. Other keys are skipped.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wire<'a> {
     #[serde(rename = "apiVersion")]
     api_version: Value,
     kind: Value,
     metadata: Metadata,
-    spec: Option<Spec<C>>,
+    #[serde(borrow)]
+    spec: Option<Spec<'a>>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -40,15 +41,16 @@ struct Metadata {
     annotations: Option<BTreeMap<String, Value>>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, bound(deserialize = "C: Deserialize<'de> + Default"))]
-struct Spec<C> {
-    config: C,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spec<'a> {
+    #[serde(borrow)]
+    config: Option<&'a RawValue>,
 }
 
-impl<C: Default> Wire<C> {
+impl<'a> Wire<'a> {
     /// The object without its configuration, the configuration, and the object's version.
-    fn into_parts(self) -> (Value, C, String) {
+    fn into_parts(self) -> (Value, Option<&'a RawValue>, String) {
         let resource = self
             .metadata
             .annotations
@@ -62,9 +64,8 @@ impl<C: Default> Wire<C> {
                 "annotations": {RESOURCE_NAME_ANNOTATION: resource},
             },
         });
-        let config = self.spec.map(|spec| spec.config);
-        let version = self.metadata.resource_version;
-        (object, config.unwrap_or_default(), version)
+        let config = self.spec.and_then(|spec| spec.config);
+        (object, config, self.metadata.resource_version)
     }
 }
 
@@ -73,8 +74,8 @@ impl<C: Default> Wire<C> {
 /// # Errors
 /// When it cannot be used.
 pub fn read(text: &[u8]) -> Result<(Definition, String), LookupError> {
-    let wire: Wire<Value> = serde_json::from_slice(text)?;
-    let (object, config, version) = wire.into_parts();
+    let (object, config, version) = serde_json::from_slice::<Wire<'_>>(text)?.into_parts();
+    let config = serde_json::from_str(config.map_or("null", RawValue::get))?;
     Ok((Definition::from_parts(&object, config)?, version))
 }
 
@@ -97,8 +98,7 @@ impl<'a> Unread<'a> {
     /// # Errors
     /// When it cannot be used.
     pub fn of(text: &'a [u8]) -> Result<Unread<'a>, LookupError> {
-        let wire: Wire<Option<&RawValue>> = serde_json::from_slice(text)?;
-        let (object, config, _) = wire.into_parts();
+        let (object, config, _) = serde_json::from_slice::<Wire<'_>>(text)?.into_parts();
         let short = config.filter(|config| config.get().len() < SHORT);
         // A short configuration is checked here. A long one is a string, or invalid.
         let value = match (short, config) {

@@ -84,6 +84,9 @@ pub enum RequestError {
     /// There is no answer by the deadline of the call.
     #[error("no answer within the deadline of the call")]
     Deadline,
+    /// The request cannot be written.
+    #[error("{0}")]
+    Invalid(#[from] http::Error),
     /// The client's reason.
     #[error("{}", one_line(.0.as_ref()))]
     Client(#[source] Box<kube::Error>),
@@ -117,7 +120,10 @@ impl From<kube::Error> for RequestError {
 impl RequestError {
     /// Whether the API server answered.
     pub(super) fn is_answer(&self) -> bool {
-        !matches!(self, Self::Late(_) | Self::Deadline | Self::Client(_))
+        matches!(
+            self,
+            Self::Refused(_) | Self::NotServed | Self::TooLong(_) | Self::Json(_)
+        )
     }
 }
 

@@ -103,14 +103,11 @@ impl ObjectHead {
     /// # Errors
     /// When no object can have that name.
     pub(super) fn object(&self) -> Result<ObjectRef, ObjectRefError> {
-        let HeadMetadata {
-            namespace, name, ..
-        } = &self.metadata;
-        let namespace = match namespace.as_str() {
+        let namespace = match self.metadata.namespace.as_str() {
             "" => NO_NAMESPACE,
             namespace => namespace,
         };
-        ObjectRef::new(namespace, name)
+        ObjectRef::new(namespace, &self.metadata.name)
     }
 
     /// The object's version.

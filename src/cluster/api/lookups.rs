@@ -21,7 +21,7 @@ impl Lookup for ApiServer {
         let Ok(pod) = ObjectRef::new(namespace, name) else {
             return Ok(None);
         };
-        let object: Option<PodObject> = self.read(&pod_path(&pod)).await?;
+        let object: Option<PodObject> = self.find(&pod_path(&pod)).await?;
         Ok(object.map(PodView::from))
     }
 
@@ -33,7 +33,7 @@ impl Lookup for ApiServer {
     async fn claim(&self, namespace: &str, name: &str) -> Result<IpamClaim, LookupError> {
         let claim = ObjectRef::new(namespace, name)?;
         let path = format!("/apis/{GROUP}/v1alpha1/namespaces/{namespace}/ipamclaims/{name}");
-        match self.read(&path).await? {
+        match self.find(&path).await? {
             Some(body) => Ok(IpamClaim::from_json(&body)?),
             None => Err(LookupError::Missing {
                 kind: "IPAMClaim",

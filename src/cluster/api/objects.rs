@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cluster::identity::Identity;
@@ -64,7 +64,7 @@ struct Resources {
 }
 
 /// The fields of a pod that are kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodView {
     /// Its UIDs.
     pub identity: Identity,
@@ -79,13 +79,10 @@ pub struct PodView {
     /// Its containers that request extended resources, those that run to completion first.
     pub containers: Vec<Container>,
     /// Whether it has resource claims (DRA).
-    #[serde(default)]
     pub has_claims: bool,
     /// Whether no runtime attaches the pod: it is on the host's network, or has ended.
-    #[serde(default)]
     pub is_unattached: bool,
     /// Whether its annotations and containers are missing, since they are too long to be kept.
-    #[serde(default)]
     pub is_partial: bool,
 }
 

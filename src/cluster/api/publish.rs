@@ -37,12 +37,6 @@ pub enum PublishError {
     Event(ApiError),
 }
 
-impl From<ApiError> for PublishError {
-    fn from(error: ApiError) -> PublishError {
-        PublishError::Status(error)
-    }
-}
-
 /// The source of events, and the period in which equal ones count once.
 #[derive(Debug, Clone, Copy)]
 pub struct EventContext<'a> {
@@ -79,13 +73,16 @@ pub async fn publish(
     let identified = loop {
         let view = match current.take() {
             Some(view) => view,
-            None => match server.pod(&name.namespace, &name.name).await? {
-                Some(view) if view.identity.is(name.uid.as_deref()) => view,
-                _ if name.uid.as_deref().is_some_and(is_of_static_form) => {
-                    return Ok(PublishOutcome::NoMirror);
+            None => {
+                let read = server.pod(&name.namespace, &name.name).await;
+                match read.map_err(PublishError::Status)? {
+                    Some(view) if view.identity.is(name.uid.as_deref()) => view,
+                    _ if name.uid.as_deref().is_some_and(is_of_static_form) => {
+                        return Ok(PublishOutcome::NoMirror);
+                    }
+                    _ => return Ok(PublishOutcome::PodGone),
                 }
-                _ => return Ok(PublishOutcome::PodGone),
-            },
+            }
         };
         let Some(patch) = patch(&view, publication) else {
             break view;

@@ -120,15 +120,15 @@ impl ApiServer {
             .uri(path)
             .header(header::CONTENT_TYPE, content)
             .header(header::ACCEPT, JSON)
-            .body(body.to_string().into_bytes());
-        let answer = self.in_time(&name, LIMIT, request, |request| {
-            body::read(&self.client, request, LARGEST)
-        });
+            .body(body.to_string().into_bytes())
+            .map_err(|error| self.failed(&name, error))?;
+        let answer = body::read(&self.client, request, LARGEST);
+        let answer = self.in_time(&name, LIMIT, answer);
         self.parse(&name, &answer.await?)
     }
 
-    /// Reads an object; `None` where there is none of that name.
-    pub(super) async fn read<T: DeserializeOwned>(
+    /// An object; `None` where there is none of that name.
+    pub(super) async fn find<T: DeserializeOwned>(
         &self,
         path: &str,
     ) -> Result<Option<T>, ApiError> {
@@ -146,12 +146,13 @@ impl ApiServer {
         accept: &str,
         most: usize,
     ) -> Result<Vec<u8>, ApiError> {
+        let name = format!("GET {path}");
         let request = Request::get(path).header(header::ACCEPT, accept);
+        let request = request.body(Vec::new());
+        let request = request.map_err(|error| self.failed(&name, error))?;
         // A request that is sent over a new connection too has the whole limit there.
         let limit = LIMIT + body::PATIENCE;
-        let read = |request| body::read(&self.client, request, most);
-        let name = format!("GET {path}");
-        self.in_time(&name, limit, request.body(Vec::new()), read)
+        self.in_time(&name, limit, body::read(&self.client, request, most))
             .await
     }
 
@@ -168,20 +169,19 @@ impl ApiServer {
             utf8_percent_encode(version, NON_ALPHANUMERIC),
         ));
         let request = Request::get(path).header(header::ACCEPT, objects.watched_as);
+        let request = request.body(Vec::new());
+        let request = request.map_err(|error| self.failed(name, error))?;
         let client = self.client.client();
-        let begin = |request| body::send(&self.client, &client, request);
-        self.in_time(name, LIMIT, request.body(Vec::new()), begin)
+        self.in_time(name, LIMIT, body::send(&self.client, &client, request))
             .await
     }
 
-    async fn in_time<T, Answer: Future<Output = Result<T, RequestError>>>(
+    async fn in_time<T>(
         &self,
         name: &str,
         limit: Duration,
-        request: http::Result<Request<Vec<u8>>>,
-        send: impl FnOnce(Request<Vec<u8>>) -> Answer,
+        answer: impl Future<Output = Result<T, RequestError>>,
     ) -> Result<T, ApiError> {
-        let answer = async { send(request.map_err(kube::Error::HttpError)?).await };
         let answer = tokio::time::timeout(limit, answer).await;
         answer
             .unwrap_or(Err(RequestError::Late(limit)))

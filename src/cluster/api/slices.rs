@@ -35,7 +35,7 @@ struct SliceSpec {
     devices: Option<Vec<DeviceSpec>>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 struct PoolSpec {
     name: String,
@@ -53,8 +53,7 @@ struct DeviceSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SliceView {
     driver: String,
-    pool: String,
-    generation: i64,
+    pool: PoolSpec,
     devices: Vec<(String, SliceIdentity)>,
 }
 
@@ -66,7 +65,7 @@ impl SliceView {
             let texts = texts.into_iter().flatten().map(String::len);
             name.len() + texts.sum::<usize>() + DEVICE
         });
-        devices.sum::<usize>() + self.driver.len() + self.pool.len()
+        devices.sum::<usize>() + self.driver.len() + self.pool.name.len()
     }
 }
 
@@ -76,8 +75,7 @@ impl From<SliceObject> for SliceView {
         let devices = spec.devices.unwrap_or_default().into_iter();
         SliceView {
             driver: spec.driver,
-            pool: spec.pool.name,
-            generation: spec.pool.generation,
+            pool: spec.pool,
             devices: devices
                 .map(|device| {
                     let identity = identity(&device.attributes.unwrap_or_default());
@@ -130,11 +128,11 @@ fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a S
     let of_pool = || {
         slices
             .iter()
-            .filter(|slice| slice.driver == device.driver && slice.pool == device.pool)
+            .filter(|slice| slice.driver == device.driver && slice.pool.name == device.pool)
     };
-    let newest = of_pool().map(|slice| slice.generation).max()?;
+    let newest = of_pool().map(|slice| slice.pool.generation).max()?;
     of_pool()
-        .filter(|slice| slice.generation == newest)
+        .filter(|slice| slice.pool.generation == newest)
         .flat_map(|slice| &slice.devices)
         .find(|(name, _)| *name == device.device)
         .map(|(_, identity)| identity)

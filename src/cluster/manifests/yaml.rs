@@ -57,12 +57,10 @@ struct Node<'a> {
 impl Node<'_> {
     fn counted<E: Error>(self, text: &str) -> Result<(), E> {
         let size = EACH + text.len() as u64;
-        let left = self.left.get().checked_sub(size);
-        let left = left.ok_or_else(|| {
-            E::custom(format_args!(
-                "aliases make it larger than {MAX_EXPANDED} bytes"
-            ))
-        })?;
+        let Some(left) = self.left.get().checked_sub(size) else {
+            let cause = format_args!("aliases make it larger than {MAX_EXPANDED} bytes");
+            return Err(E::custom(cause));
+        };
         self.left.set(left);
         Ok(())
     }
