@@ -155,13 +155,11 @@ impl<'a> Context<'a> {
 
     /// Creates events for the pod's owner, if there are any.
     fn tell(&self, pod: Option<&PodName>, events: Vec<Event>) -> Result<(), ClusterError> {
-        match pod.filter(|_| !events.is_empty()) {
-            None => Ok(()),
-            Some(pod) => {
-                let publication = Publication::new(pod.clone(), None, events);
-                self.host.cluster.publish(&publication, self.deadline)
-            }
-        }
+        let Some(pod) = pod.filter(|_| !events.is_empty()) else {
+            return Ok(());
+        };
+        let publication = Publication::new(pod.clone(), None, events);
+        self.host.cluster.publish(&publication, self.deadline)
     }
 
     /// Returns the notes of the call and clears them.

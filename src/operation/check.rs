@@ -47,18 +47,15 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         outvoted.extend(refusal);
         shown.push(proof.shown);
     }
-    context.note_warnings(&functions::prove(
-        context,
-        sandbox.header.attachments.iter(),
-    )?);
+    let warnings = functions::prove(context, sandbox.header.attachments.iter())?;
+    context.note_warnings(&warnings);
     // The CHECK has succeeded, so it does not fail without the events.
     if let Err(untold) = context.tell(sandbox.header.pod.as_ref(), outvoted) {
         context.note(Note::Tolerated(untold.into()));
     }
     let addresses = context.request.config.status_addresses;
-    Ok(network_status::entries(
-        &sandbox, &results, &shown, addresses,
-    ))
+    let status = network_status::entries(&sandbox, &results, &shown, addresses);
+    Ok(status)
 }
 
 /// Combines the CHECK of the plugins with the view of the kernel. On a further network a plugin's

@@ -156,11 +156,9 @@ impl KnownNetwork {
         read: Result<(NetworkName, NetworkConfig), Reason>,
     ) -> Result<KnownNetwork, Failure> {
         let (name, config) = read.map_err(|reason| reason.at(&network.place(), None))?;
+        let object = network.object.as_ref();
         Ok(KnownNetwork {
-            label: network
-                .object
-                .as_ref()
-                .map_or_else(|| name.to_string(), ToString::to_string),
+            label: object.map_or_else(|| name.to_string(), ToString::to_string),
             name,
             config,
         })

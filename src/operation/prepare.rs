@@ -95,16 +95,13 @@ impl Announced<'_> {
         let of_plan = of_plan.map(|it| Diagnostic::new(Severity::Info, &annotation, it));
         let of_devices = allocation.remarks.into_iter();
         let of_devices = of_devices.map(|it| Diagnostic::new(Severity::Info, "", it));
+        let ignored = plan.warnings.iter().filter_map(PlanWarning::ignored);
         let mut prepared = Prepared {
             pod: facts.pod.clone(),
             attachments: Vec::new(),
             events: plan.warnings.iter().map(PlanWarning::event).collect(),
             remarks: of_plan.chain(of_devices).collect(),
-            ignored: plan
-                .warnings
-                .iter()
-                .filter_map(PlanWarning::ignored)
-                .collect(),
+            ignored: ignored.collect(),
             problems: plan.problems,
             is_first_known: true,
         };
@@ -130,11 +127,9 @@ fn check_functions(plan: &mut Plan) {
 /// Checks before any delegate runs that every device can be used and that the node can spare it.
 fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan: &mut Plan) {
     let config = &context.request.config;
-    let devices: Vec<PciAddress> = plan
-        .attachments
-        .iter()
-        .filter_map(|attachment| attachment.device.as_ref()?.pci())
-        .collect();
+    let devices = plan.attachments.iter();
+    let devices = devices.filter_map(|it| it.device.as_ref()?.pci());
+    let devices: Vec<PciAddress> = devices.collect();
     let claim = Claimant {
         journal: &context.host.journal,
         key,

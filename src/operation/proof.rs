@@ -62,11 +62,8 @@ pub fn prove(
     }
     let hardware = attachment.device_info_file.as_ref();
     let hardware = hardware.map(|_| Hardware::of(config));
-    let told = hardware
-        .as_ref()
-        .map(|it| it.told(attachment))
-        .transpose()?;
-    let told = told.unwrap_or_default();
+    let told = hardware.as_ref().map(|it| it.told(attachment));
+    let told = told.transpose()?.unwrap_or_default();
     let mut shown = Shown {
         device_info: told.device_info,
         ..Shown::default()

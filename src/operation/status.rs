@@ -44,18 +44,15 @@ fn look(context: &Context<'_>) -> Result<Ready, Failure> {
     capabilities::require()?;
     context.host.journal.make_ready()?;
     readiness_indicator::is_there(config.readiness_indicator.as_deref())?;
-    let Some(network) = cluster_network(context)? else {
-        return Ok(Ready {
-            network: config.cluster_network.label().to_owned(),
-            asked: None,
-        });
+    let (network, asked) = match cluster_network(context)? {
+        None => (config.cluster_network.label().to_owned(), None),
+        Some(network) => {
+            network.check_programs(context)?;
+            let asked = network.status(context)?;
+            (network.label, Some(asked))
+        }
     };
-    network.check_programs(context)?;
-    let asked = network.status(context)?;
-    Ok(Ready {
-        network: network.label,
-        asked: Some(asked),
-    })
+    Ok(Ready { network, asked })
 }
 
 /// The cluster network; `None` if only the agent knows it, and it is away.

@@ -71,10 +71,8 @@ impl Adding<'_> {
         // last step cannot be recorded.
         self.step(&[Step::Complete])?;
         self.publish(prepared, &status)?;
-        let result = results
-            .first_mut()
-            .and_then(Option::take)
-            .unwrap_or_default();
+        let result = results.first_mut().and_then(Option::take);
+        let result = result.unwrap_or_default();
         Ok(Added { result, status })
     }
 

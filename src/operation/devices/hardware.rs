@@ -9,8 +9,6 @@ mod segment;
 mod state;
 mod uplink;
 
-use std::path::PathBuf;
-
 pub use info_file::InfoFileError;
 pub(in crate::operation) use safety::Claimant;
 pub use state::FunctionError;
@@ -36,9 +34,8 @@ impl<'a> Hardware<'a> {
     /// is one, since `sysfsRoot` may be the mounted tree of another system.
     pub(in crate::operation) fn of(config: &'a NodeConfig) -> Hardware<'a> {
         let beside = config.sysfs_root.parent().map(|parent| parent.join("dev"));
-        let dev = beside
-            .filter(|dev| dev.is_dir())
-            .unwrap_or_else(|| PathBuf::from("/dev"));
+        let beside = beside.filter(|dev| dev.is_dir());
+        let dev = beside.unwrap_or_else(|| "/dev".into());
         Hardware {
             config,
             sysfs: Sysfs::at(&config.sysfs_root, dev),

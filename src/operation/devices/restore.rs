@@ -123,10 +123,9 @@ fn keep(
 /// The PCI devices of the attachments whose index `of` accepts.
 fn addresses(header: &Header, of: impl Fn(usize) -> bool) -> Vec<PciAddress> {
     let attachments = header.attachments.iter().enumerate();
-    attachments
-        .filter(|(index, _)| of(*index))
-        .filter_map(|(_, attachment)| attachment.device.as_ref()?.pci())
-        .collect()
+    let attachments = attachments.filter(|(index, _)| of(*index));
+    let devices = attachments.filter_map(|(_, attachment)| attachment.device.as_ref()?.pci());
+    devices.collect()
 }
 
 struct Restoring<'a> {

@@ -21,9 +21,8 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
         return;
     };
     // Keeps other calls from starting the same retry while it may run.
-    let is_begun = host
-        .journal
-        .postpone(&key, context.request.config.deadlines.del);
+    let deadline = context.request.config.deadlines.del;
+    let is_begun = host.journal.postpone(&key, deadline);
     drop(lock);
     if is_begun && let Err(cause) = (host.retry)(context, &key) {
         context.note(Note::NoRetry(key.container, cause));
@@ -39,12 +38,11 @@ pub fn retry(context: &Context<'_>, key: &Key) {
     match host.journal.find(key) {
         Ok(Lookup::Found(sandbox)) if host.journal.owed(key).is_some() => {
             let container = key.container.clone();
-            context.note(
-                match detach::detach(context, *sandbox, Detachment::Earlier) {
-                    Ok(()) => Note::OwedDone(container),
-                    Err(still) => Note::OwedAgain(container, still),
-                },
-            );
+            let detached = detach::detach(context, *sandbox, Detachment::Earlier);
+            context.note(match detached {
+                Ok(()) => Note::OwedDone(container),
+                Err(still) => Note::OwedAgain(container, still),
+            });
         }
         // Another call has detached it.
         Ok(Lookup::Absent | Lookup::CutOff) => drop(host.journal.forget(key)),

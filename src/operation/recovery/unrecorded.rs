@@ -185,13 +185,9 @@ fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
 fn from_cache(context: &Context<'_>, key: &Key, cached: CachedSandbox) -> Sandbox {
     let now = context.request.call.args.to_string();
     // Multus passed arguments of its own to the plugins; their DEL needs those of the ADD.
-    let args = cached
-        .attachments
-        .iter()
-        .map(|cached| &cached.args)
-        .find(|args| !args.is_empty())
-        .cloned()
-        .unwrap_or(now);
+    let mut args = cached.attachments.iter().map(|one| &one.args);
+    let args = args.find(|args| !args.is_empty()).cloned();
+    let args = args.unwrap_or(now);
     let attachments = cached.attachments.into_iter().map(|mut one| {
         if let Ok(own) = CniArgs::parse(&one.args) {
             let own = own.iter().map(|(key, value)| (key.into(), value.into()));

@@ -65,8 +65,8 @@ impl<'a> Left<'a> {
         if comparison.lacks_interface {
             let name = before.netdev.as_ref().map_or("", |netdev| &netdev.name);
             let what = format!("interface {name}");
-            let owed = failure(before, what, RestoreError::NoNamespace);
-            self.owed.push(owed);
+            let cause = RestoreError::NoNamespace;
+            self.owed.push(failure(before, what, cause));
         }
         for repair in &comparison.repairs {
             let mut causes = refused.iter();
