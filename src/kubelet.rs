@@ -37,10 +37,7 @@ pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> Po
             let kubelet = PodResources::at(socket);
             kubelet.devices_of(namespace, name, resources).await
         }),
-        Err(cause) => {
-            let cause = grpc::GrpcError::Io(cause);
-            PodDevices::unknown(&KubeletError(socket.to_owned(), cause))
-        }
+        Err(cause) => PodDevices::unknown(&KubeletError(socket.to_owned(), cause.into())),
     }
 }
 

@@ -4,33 +4,20 @@
 use tracing::warn;
 
 use super::knowledge::Knowledge;
-use crate::cluster::api::definitions::DefinitionNames;
 use crate::cluster::census::{CensusProblem, MOST_DEFINITIONS, MOST_PODS};
 use crate::cluster::{Census, PodName};
 
 /// Pods and definitions.
 pub(super) async fn whole(knowledge: &Knowledge) -> Census {
+    let mut census = of_pods(knowledge);
     let server = knowledge.server();
-    let names = server.names_of_definitions(MOST_DEFINITIONS).await;
-    let (names, unreachable) = match names {
-        Ok(names) => (names, None),
-        Err(error) => {
-            warn!("cannot list definitions: {error}");
-            (DefinitionNames::default(), Some(error.to_string()))
-        }
-    };
-    let pods = of_pods(knowledge);
-    let mut broken = pods.broken.clone();
-    let problems = names.broken.into_iter().map(CensusProblem::Definition);
-    let cut = names.are_cut.then_some(CensusProblem::ManyDefinitions);
-    broken.extend(problems.chain(cut).map(|it| it.to_string()));
-    Census {
-        listed: unreachable.is_none() && pods.listed,
-        unreachable,
-        definitions: names.definitions,
-        broken,
-        ..pods
+    if let Err(error) = server.add_definitions(&mut census, MOST_DEFINITIONS).await {
+        warn!("cannot list definitions: {error}");
+        census.definitions.clear();
+        census.listed = false;
+        census.unreachable = Some(error.to_string());
     }
+    census
 }
 
 /// Pods alone. The API server is not asked.

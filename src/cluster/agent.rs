@@ -9,7 +9,7 @@ mod informant;
 mod reply;
 
 use std::cell::{Cell, RefCell};
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -130,26 +130,6 @@ impl Agent {
         let _ = connection::send_with(&stream, &frames.concat(), record());
         // The connection stays open until this process ends: only then does the agent set to work.
     }
-
-    /// Has the agent keep in memory what the disk does not take.
-    fn entrust(
-        &self,
-        publication: &Publication,
-        disk: io::Error,
-        until: Instant,
-    ) -> Result<(), ClusterError> {
-        let agent = match self.exchange(&ToAgent::Keep(publication.clone()), until) {
-            Ok(FromAgent::Kept) => return Ok(()),
-            Ok(_) => self.failed(AgentProblem::OtherReply),
-            Err(error) => error,
-        };
-        Err(ClusterError::Owed {
-            pod: publication.pod().to_string(),
-            path: self.owed.dir().to_owned(),
-            source: disk,
-            agent: Box::new(agent),
-        })
-    }
 }
 
 /// The message of a question. The agent may send definitions before the answer.
@@ -194,14 +174,12 @@ impl Cluster for Agent {
     }
 
     fn ready(&self, until: Instant) -> Result<(), ClusterError> {
-        match self.connect(until) {
-            Ok(stream) => {
-                *self.stream.borrow_mut() = Some(stream);
-                self.ask(&Question::default(), until).map(drop)
-            }
-            Err(error) if self.stand_in(&error).is_some() => Ok(()),
-            Err(error) => Err(error),
-        }
+        let stream = match self.connect(until) {
+            Err(error) if self.stand_in(&error).is_some() => return Ok(()),
+            stream => stream?,
+        };
+        *self.stream.borrow_mut() = Some(stream);
+        self.ask(&Question::default(), until).map(drop)
     }
 
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError> {
@@ -233,13 +211,22 @@ impl Cluster for Agent {
                 }
             }
         }
-        match self.owed.keep(publication) {
-            Ok(()) => {
-                self.owes.set(true);
-                Ok(())
-            }
-            Err(disk) => self.entrust(publication, disk, until),
-        }
+        let Err(disk) = self.owed.keep(publication) else {
+            self.owes.set(true);
+            return Ok(());
+        };
+        // The agent keeps in memory what the disk does not take.
+        let agent = match self.exchange(&ToAgent::Keep(publication.clone()), until) {
+            Ok(FromAgent::Kept) => return Ok(()),
+            Ok(_) => self.failed(AgentProblem::OtherReply),
+            Err(error) => error,
+        };
+        Err(ClusterError::Owed {
+            pod: publication.pod().to_string(),
+            path: self.owed.dir().to_owned(),
+            source: disk,
+            agent: Box::new(agent),
+        })
     }
 
     fn forget(&self, pod: &PodName) {

@@ -53,10 +53,8 @@ pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
 /// When the directory has no configuration, or the first one cannot be read.
 pub fn first(dir: &Path) -> Result<OnDisk, ConfDirError> {
     let files = files_ending(dir, &ENDINGS).map_err(|error| ConfDirError::of(dir, error))?;
-    match files.first() {
-        Some(path) => read(path),
-        None => Err(ConfDirError::Empty(dir.to_owned())),
-    }
+    let first = files.first();
+    read(first.ok_or_else(|| ConfDirError::Empty(dir.to_owned()))?)
 }
 
 /// One file.
@@ -151,12 +149,13 @@ struct PluginList<'a> {
 
 /// The `.conf` files of a folder, each one plugin as it is written, in the order of their names.
 fn plugins(dir: &Path) -> Result<Vec<Box<RawValue>>, ConfDirError> {
-    let plugin_of = |path| {
-        let found = read(path)?;
-        plugin(&found.text).map_err(|error| ConfDirError::Plugin(found.path, error))
+    let read_plugin = |path: &PathBuf| {
+        plugin(&read(path)?.text).map_err(|error| ConfDirError::Plugin(path.clone(), error))
     };
-    let files = files_if_any(dir, &["conf"])?;
-    files.iter().map(|path| plugin_of(path)).collect()
+    files_if_any(dir, &["conf"])?
+        .iter()
+        .map(read_plugin)
+        .collect()
 }
 
 /// The text of one plugin's configuration.

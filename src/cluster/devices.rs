@@ -1,6 +1,6 @@
 //! Whether a pod's devices matter to an answer, and which ones kubelet allocated.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::pod::{Container, MOST_CONTAINERS, MOST_REQUESTS};
 use super::{Answer, Question};
@@ -17,15 +17,13 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
     // An answer may hold definitions that the question did not name.
     let named: HashSet<&ObjectRef> = question.networks.iter().chain(&selected).collect();
     let definitions = answer.definitions.iter();
-    let mut resources: Vec<&str> = definitions
+    let resources: BTreeSet<&str> = definitions
         .filter(|(object, _)| named.contains(object))
         .filter_map(|(_, found)| found.as_ref().ok()?.resource_name.as_deref())
         .filter(|resource| !pod.devices.contains_key(*resource))
         .collect();
-    resources.sort_unstable();
-    resources.dedup();
     let names_one = annotations.may_name_devices() && pod.devices.is_empty();
-    (names_one || !resources.is_empty()).then_some(resources)
+    (names_one || !resources.is_empty()).then(|| resources.into_iter().collect())
 }
 
 /// Drops the requests of a pod with many containers that are not for devices of its networks. Returns

@@ -58,10 +58,7 @@ impl Folder {
     }
 
     fn status_dir(&self, pod: &PodName) -> PathBuf {
-        self.path
-            .join("status")
-            .join(&pod.namespace)
-            .join(&pod.name)
+        self.path.join(format!("status/{pod}"))
     }
 }
 

@@ -141,15 +141,13 @@ impl Manifests {
         let Some(kind) = body.get("kind").and_then(Value::as_str).map(str::to_owned) else {
             return;
         };
-        let metadata = body.get("metadata").cloned().unwrap_or_default();
+        let metadata = body.get("metadata").unwrap_or(&Value::Null);
         match Option::<Metadata>::deserialize(metadata) {
-            Ok(metadata) => {
-                self.documents.push(Manifest {
-                    kind,
-                    metadata: metadata.unwrap_or_default(),
-                    body,
-                });
-            }
+            Ok(metadata) => self.documents.push(Manifest {
+                kind,
+                metadata: metadata.unwrap_or_default(),
+                body,
+            }),
             Err(error) => self.skip(ManifestFileError::Metadata(kind, error)),
         }
     }

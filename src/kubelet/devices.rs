@@ -165,13 +165,7 @@ impl PodDevices {
 
     /// Whether a resource has devices on this node; `None` without an answer.
     pub fn is_on_node(&self, resource: &str) -> Option<bool> {
-        let names = self.on_node.as_ref()?;
-        Some(names.iter().any(|name| name == resource))
-    }
-
-    /// Whether the pod has a device of `resource`.
-    pub(super) fn has(&self, resource: &str) -> bool {
-        self.ids_of(resource).next().is_some()
+        Some(self.on_node.as_ref()?.iter().any(|name| name == resource))
     }
 }
 

@@ -54,7 +54,8 @@ impl PodResources {
             Ok(pod) => pod.map(PodDevices::from).unwrap_or_default(),
             Err(error) => return PodDevices::unknown(&self.error(error)),
         };
-        if resources.iter().any(|resource| !devices.has(resource)) {
+        let has_none_of = |resource: &&str| devices.ids_of(resource).next().is_none();
+        if resources.iter().any(has_none_of) {
             match self.on_node(until).await {
                 Ok(names) => devices.on_node = names,
                 Err(error) => devices.failure = Some(self.error(error).to_string()),

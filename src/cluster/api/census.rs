@@ -4,7 +4,6 @@ use super::kinds::Objects;
 use super::objects::{PodObject, PodView};
 use super::pages::Item;
 use super::{ApiError, ApiServer};
-use crate::cluster::census::CensusProblem;
 use crate::cluster::{Census, PodName};
 
 impl ApiServer {
@@ -32,10 +31,7 @@ impl ApiServer {
         };
         self.list(&Objects::pods(node), take).await?;
         if with_definitions {
-            let names = self.names_of_definitions(usize::MAX).await?;
-            census.definitions = names.definitions;
-            let broken = names.broken.into_iter().map(CensusProblem::Definition);
-            census.broken = broken.map(|it| it.to_string()).collect();
+            self.add_definitions(&mut census, usize::MAX).await?;
         }
         Ok(census)
     }

@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::kinds::{ObjectNameError, Objects};
+use super::kinds::Objects;
 use super::pages::Item;
 use super::server::{GROUP, JSON};
 use super::{ApiError, ApiServer};
+use crate::cluster::Census;
+use crate::cluster::census::CensusProblem;
 use crate::cluster::lookup::{LookupError, Place};
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 
@@ -143,37 +145,32 @@ impl ApiServer {
             })
     }
 
-    /// The names of definitions, up to `most` of them. Their content is not read.
+    /// Adds the names of definitions to a census, up to `most` of them. Their content is not read.
     ///
     /// # Errors
     /// [`ApiError`].
-    pub async fn names_of_definitions(&self, most: usize) -> Result<DefinitionNames, ApiError> {
-        let mut names = DefinitionNames::default();
+    pub async fn add_definitions(&self, census: &mut Census, most: usize) -> Result<(), ApiError> {
+        let mut is_cut = false;
         let take = |item: Item<'_>| {
             match item.object() {
-                _ if names.definitions.len() == most => names.are_cut = true,
-                Ok(object) => names.definitions.push(object),
-                Err(error) => names.broken.push(error),
+                _ if census.definitions.len() == most => is_cut = true,
+                Ok(object) => census.definitions.push(object),
+                Err(error) => {
+                    let problem = CensusProblem::Definition(error);
+                    census.broken.push(problem.to_string());
+                }
             }
-            !names.are_cut
+            !is_cut
         };
         match self.list(&Objects::definitions(), take).await {
             // A cluster without that kind has none.
-            Err(error) if !error.is_not_served() => Err(error),
-            _ => Ok(names),
+            Err(error) if !error.is_not_served() => return Err(error),
+            _ => {}
         }
+        let cut = is_cut.then(|| CensusProblem::ManyDefinitions.to_string());
+        census.broken.extend(cut);
+        Ok(())
     }
-}
-
-/// The names of definitions.
-#[derive(Debug, Default)]
-pub struct DefinitionNames {
-    /// The names.
-    pub definitions: Vec<ObjectRef>,
-    /// Whether there are more definitions.
-    pub are_cut: bool,
-    /// Why the names of other definitions cannot be read.
-    pub broken: Vec<ObjectNameError>,
 }
 
 #[cfg(test)]

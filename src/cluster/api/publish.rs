@@ -3,10 +3,13 @@
 use std::time::SystemTime;
 
 use device_info::printable;
+use http::Method;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use super::objects::PodObject;
+use super::server::{JSON, JSON_PATCH, pod_path};
 use super::{ApiError, ApiServer, Lookup, PodView};
-use crate::bounded;
 use crate::cluster::identity::is_of_static_form;
 use crate::cluster::publication::Omission;
 use crate::cluster::{Event, Publication};
@@ -68,6 +71,7 @@ pub async fn publish(
     let mut current = view
         .filter(|view| view.identity.is(name.uid.as_deref()))
         .cloned();
+    let path = format!("{}/status", pod_path(&pod));
     let mut attempt = 0;
     let mut events = publication.events().to_vec();
     let identified = loop {
@@ -88,7 +92,8 @@ pub async fn publish(
             break view;
         };
         attempt += 1;
-        match server.patch_pod_status(&pod, &patch).await {
+        let patched = server.write(Method::PATCH, JSON_PATCH, &path, &patch).await;
+        match patched.map(|object: PodObject| PodView::from(object)) {
             Ok(patched) => break patched,
             Err(error) if error.code() == Some(404) => return Ok(PublishOutcome::PodGone),
             // A retry would be as long.
@@ -140,10 +145,11 @@ async fn create(
     occasion: EventContext<'_>,
 ) -> Result<(), ApiError> {
     let body = event_body(about, event, occasion);
-    match server.create_event(about.namespace, &body).await {
+    let path = format!("/api/v1/namespaces/{}/events", about.namespace);
+    match server.write(Method::POST, JSON, &path, &body).await {
         // 409: the event exists. 404: the namespace is gone.
         Err(error) if matches!(error.code(), Some(409 | 404)) => Ok(()),
-        created => created,
+        created => created.map(|_: IgnoredAny| ()),
     }
 }
 
@@ -188,8 +194,7 @@ fn event_body(about: EventTarget<'_>, event: &Event, occasion: EventContext<'_>)
     let identity = format!("{} {period} {} {}", about.uid, event.reason, event.message);
     let sum = crc32fast::hash(identity.as_bytes());
     let more = crc32fast::hash(format!("{sum} {identity}").as_bytes());
-    let mut start = about.name.to_owned();
-    bounded::cut(&mut start, 200);
+    let start = &about.name[..about.name.floor_char_boundary(200)];
     let start = start.trim_end_matches(['.', '-']);
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut involved =

@@ -10,7 +10,7 @@ use kube::client::Body;
 use kube::config::KubeConfigOptions;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::body;
@@ -18,7 +18,6 @@ use super::connection::ApiClient;
 use super::credentials;
 use super::error::RequestError;
 use super::kinds::Objects;
-use super::objects::{PodObject, PodView};
 use super::{ApiError, CredentialsError};
 use crate::npwg::ObjectRef;
 
@@ -31,7 +30,7 @@ pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 /// The media type of requests and answers.
 pub(super) const JSON: &str = "application/json";
 /// The media type of a JSON Patch (RFC 6902).
-const JSON_PATCH: &str = "application/json-patch+json";
+pub(super) const JSON_PATCH: &str = "application/json-patch+json";
 /// The largest answer that is read, in bytes: a list of the largest objects that etcd keeps.
 pub(super) const LARGEST: usize = 16 << 20;
 
@@ -82,32 +81,8 @@ impl ApiServer {
         self.client.headers() == other.client.headers()
     }
 
-    /// Changes a pod's status by a JSON Patch (RFC 6902).
-    ///
-    /// # Errors
-    /// [`ApiError`].
-    pub async fn patch_pod_status(
-        &self,
-        pod: &ObjectRef,
-        patch: &Value,
-    ) -> Result<PodView, ApiError> {
-        let path = format!("{}/status", pod_path(pod));
-        let patched = self.write(Method::PATCH, JSON_PATCH, &path, patch).await;
-        patched.map(|object: PodObject| PodView::from(object))
-    }
-
-    /// Creates an event.
-    ///
-    /// # Errors
-    /// [`ApiError`].
-    pub async fn create_event(&self, namespace: &str, event: &Value) -> Result<(), ApiError> {
-        let path = format!("/api/v1/namespaces/{namespace}/events");
-        let created = self.write(Method::POST, JSON, &path, event).await;
-        created.map(|_: IgnoredAny| ())
-    }
-
     /// Sends `body`, and reads the object that the API server made of it.
-    async fn write<T: DeserializeOwned>(
+    pub(super) async fn write<T: DeserializeOwned>(
         &self,
         method: Method,
         content: &str,

@@ -29,8 +29,7 @@ pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
         return Ok(Value::Null);
     };
     let left = Cell::new(MAX_EXPANDED);
-    let node = Node { left: &left };
-    Ok(node.deserialize(document)?)
+    Ok(Node { left: &left }.deserialize(document)?)
 }
 
 /// How many brackets are open at once at most. Those in quoted texts count too, where they mostly
