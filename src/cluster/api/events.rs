@@ -78,7 +78,7 @@ pub(crate) fn read(line: &str) -> Result<Result<Event<'_>, Box<Status>>, serde_j
 
 impl ApiServer {
     /// Watches objects from a version on until the API server ends the watch, as it does every few
-    /// minutes. One event at a time is in memory.
+    /// minutes. One event at a time is in memory, and one of more than `LARGEST` bytes is skipped.
     ///
     /// # Errors
     /// [`ApiError`]; 410 where the API server no longer has that version.
