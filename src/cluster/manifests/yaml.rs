@@ -89,6 +89,10 @@ impl<'de> Visitor<'de> for Node<'_> {
         self.scalar(Value::Null)
     }
 
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        self.scalar(Value::Null)
+    }
+
     fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
         self.scalar(value)
     }

@@ -40,7 +40,7 @@ fn example(place: &HostPaths) -> Manifest {
 
 fn text(manifest: &Manifest, place: &HostPaths) -> Vec<u8> {
     manifest.stage(place).unwrap().put().unwrap();
-    fs::read(place.here(&folder(place)).join(FILE)).unwrap()
+    fs::read(folder(place).join(FILE)).unwrap()
 }
 
 #[test]
