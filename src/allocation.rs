@@ -33,8 +33,8 @@ pub use checkpoint::Checkpoint;
 pub use device::{AllocatedDevice, Origin};
 pub use gather::{Sources, gather};
 pub use problem::{
-    AllocationRemark, AssignError, CheckpointError, ClaimedDevice, PodResourcesAnswer,
-    UnknownCause, UnknownDevices, UnknownVersion,
+    AllocationRemark, AssignError, CheckpointCause, CheckpointError, PodResourcesAnswer,
+    UnknownCause,
 };
 
 /// A pod's devices by resource.
@@ -57,8 +57,8 @@ pub enum Supply {
     },
     /// It counts something other than devices (a bridge, a licence): its networks get none.
     NoDevices,
-    /// Its devices are unknown.
-    Unknown(Box<UnknownDevices>),
+    /// Its devices are unknown for this reason.
+    Unknown(Box<UnknownCause>),
 }
 
 impl Allocation {
@@ -70,18 +70,6 @@ impl Allocation {
     /// What is known of a resource.
     pub fn supply(&self, resource: &str) -> Option<&Supply> {
         self.supplies.get(resource)
-    }
-
-    /// The resource that a device of the pod belongs to.
-    pub fn resource_of(&self, id: &str) -> Option<&str> {
-        let has = |supply: &Supply| match supply {
-            Supply::Devices { ids, .. } => ids.iter().any(|own| same(own, id)),
-            Supply::NoDevices | Supply::Unknown(_) => false,
-        };
-        let mut supplies = self.supplies.iter();
-        supplies
-            .find(|(_, supply)| has(supply))
-            .map(|(resource, _)| resource.as_str())
     }
 }
 
@@ -115,7 +103,7 @@ fn same(left: &str, right: &str) -> bool {
 pub(crate) fn claimed(bytes: &[u8]) {
     match claims::Claims::parse(bytes) {
         Ok(claims) => drop(claims.has("u", &crate::kubelet::DynamicDevice::default())),
-        Err(error) => drop(error.at(std::path::Path::new("/")).to_string()),
+        Err(cause) => drop(cause.to_string()),
     }
 }
 

@@ -37,7 +37,7 @@ pub const MAX_CONFIGURATIONS: usize = 8 << 20;
 pub const MAX_CAPABILITIES: usize = 64;
 
 /// What an ADD does, in order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Plan {
     /// The cluster network first (NPWG 1.3 §6.2), then the default networks, then the pod's
     /// selection in its order.
@@ -84,8 +84,7 @@ pub fn plan(inputs: Inputs<'_>) -> Plan {
     planner.default_networks();
     planner.selected_networks(&selections);
     planner.auxiliary_chain();
-    planner.check_interface_names();
-    planner.check_hardware_addresses();
+    planner.check_uniqueness();
     planner.devices();
     planner.plan
 }

@@ -1,6 +1,8 @@
 //! Which device belongs to which network: a function of the allocation and the networks' wishes.
 
-use super::{AllocatedDevice, Allocation, AssignError, Supply, same};
+use super::{
+    AllocatedDevice, Allocation, AssignError, Origin, Supply, UnknownCause, canonical, same,
+};
 
 /// What one network wants, in the order in which networks are attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,16 +25,16 @@ pub fn assign(
     let mut named = Vec::with_capacity(wishes.len());
     for wish in wishes {
         named.push(wish.device.map(|id| {
-            let resource = owner(allocation, wish.resource, id)?;
+            let device = owned(allocation, wish.resource, id)?;
             if taken.iter().any(|other| same(other, id)) {
-                return Err(AssignError::Twice { id: id.to_owned() });
+                return Err(AssignError::Twice(id.to_owned()));
             }
             taken.push(id);
-            Ok(device(allocation, id, resource))
+            Ok(Some(device))
         }));
     }
     let given = wishes.iter().zip(named).map(|(wish, named)| match named {
-        Some(named) => named.map(Some),
+        Some(named) => named,
         None => match wish.resource {
             Some(resource) => next(allocation, resource, wishes, &mut taken),
             None => Ok(None),
@@ -41,58 +43,55 @@ pub fn assign(
     given.collect()
 }
 
-fn device(allocation: &Allocation, id: &str, resource: &str) -> AllocatedDevice {
-    let origin = match allocation.supply(resource) {
-        Some(Supply::Devices { origin, .. }) => Some(*origin),
-        _ => None,
-    };
+fn device(id: &str, resource: &str, origin: Origin) -> AllocatedDevice {
     AllocatedDevice {
         // In one spelling, since other plugins compare texts.
-        id: id
-            .parse::<device_info::PciAddress>()
-            .map_or_else(|_| id.to_owned(), |address| address.to_string()),
+        id: canonical(id).into_owned(),
         resource: resource.to_owned(),
         driver: None,
-        origin,
+        origin: Some(origin),
     }
 }
 
-/// The resource of the pod that a device belongs to: the definition's own, if it names one.
-fn owner<'a>(
-    allocation: &'a Allocation,
+/// A device that the pod names, if it is the pod's own and belongs to the definition's resource, if
+/// the definition names one.
+fn owned(
+    allocation: &Allocation,
     resource: Option<&str>,
     id: &str,
-) -> Result<&'a str, AssignError> {
-    let owner = allocation
-        .resource_of(id)
-        .filter(|owner| resource.is_none_or(|resource| resource == *owner));
-    if let Some(owner) = owner {
-        return Ok(owner);
+) -> Result<AllocatedDevice, AssignError> {
+    let of_resource = |name: &str| resource.is_none_or(|resource| resource == name);
+    let supplies = || {
+        allocation
+            .supplies
+            .iter()
+            .filter(|(name, _)| of_resource(name))
+    };
+    let mut own = Vec::new();
+    for (name, supply) in supplies() {
+        if let Supply::Devices { ids, origin } = supply {
+            if ids.iter().any(|own| same(own, id)) {
+                return Ok(device(id, name, *origin));
+            }
+            own.extend(ids.iter().cloned());
+        }
     }
-    let concerned = allocation.supplies.iter();
-    let mut concerned =
-        concerned.filter(|(name, _)| resource.is_none_or(|resource| resource == name.as_str()));
-    Err(concerned
-        .find_map(|(_, supply)| match supply {
-            Supply::Unknown(unknown) => Some(AssignError::Unknown(unknown.clone())),
-            Supply::Devices { .. } | Supply::NoDevices => None,
-        })
-        .unwrap_or_else(|| AssignError::NotOwned {
-            id: id.to_owned(),
-            resource: resource.map(str::to_owned),
-            own: own(allocation, resource),
-        }))
+    let unknown = supplies().find_map(|(name, supply)| match supply {
+        Supply::Unknown(cause) => Some(unknown(name, cause)),
+        Supply::Devices { .. } | Supply::NoDevices => None,
+    });
+    Err(unknown.unwrap_or_else(|| AssignError::NotOwned {
+        id: id.to_owned(),
+        resource: resource.map(str::to_owned),
+        own,
+    }))
 }
 
-fn own(allocation: &Allocation, resource: Option<&str>) -> Vec<String> {
-    let of = allocation.supplies.iter();
-    let of = of.filter(|(name, _)| resource.is_none_or(|resource| resource == name.as_str()));
-    of.filter_map(|(_, supply)| match supply {
-        Supply::Devices { ids, .. } => Some(ids.iter().cloned()),
-        Supply::NoDevices | Supply::Unknown(_) => None,
-    })
-    .flatten()
-    .collect()
+fn unknown(resource: &str, cause: &UnknownCause) -> AssignError {
+    AssignError::Unknown {
+        resource: resource.to_owned(),
+        cause: Box::new(cause.clone()),
+    }
 }
 
 fn next<'a>(
@@ -102,11 +101,9 @@ fn next<'a>(
     taken: &mut Vec<&'a str>,
 ) -> Result<Option<AllocatedDevice>, AssignError> {
     match allocation.supply(resource) {
-        Some(Supply::Devices { ids, .. }) => {
-            let free = ids
-                .iter()
-                .find(|id| !taken.iter().any(|other| same(other, id)));
-            let Some(id) = free else {
+        Some(Supply::Devices { ids, origin }) => {
+            let is_free = |id: &&String| !taken.iter().any(|other| same(other, id));
+            let Some(id) = ids.iter().find(is_free) else {
                 let networks = wishes.iter().filter(|wish| wish.resource == Some(resource));
                 return Err(AssignError::TooFew {
                     resource: resource.to_owned(),
@@ -115,12 +112,10 @@ fn next<'a>(
                 });
             };
             taken.push(id);
-            Ok(Some(device(allocation, id, resource)))
+            Ok(Some(device(id, resource, *origin)))
         }
         Some(Supply::NoDevices) => Ok(None),
-        Some(Supply::Unknown(unknown)) => Err(AssignError::Unknown(unknown.clone())),
-        None => Err(AssignError::NotLookedUp {
-            resource: resource.to_owned(),
-        }),
+        Some(Supply::Unknown(cause)) => Err(unknown(resource, cause)),
+        None => Err(AssignError::NotLookedUp(resource.to_owned())),
     }
 }

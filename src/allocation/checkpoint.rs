@@ -5,14 +5,13 @@
 //! says which pod it belongs to. Jackfield does not verify the checksum: kubelet computes it over
 //! Go's text of Go's structures. Kubelet replaces the file in one piece.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 
-use super::problem::{FormatError, UnknownVersion};
-use super::{CheckpointError, numeric};
+use super::{CheckpointCause, CheckpointError, numeric};
 use crate::regular_file;
 
 /// The largest file, in bytes. A container with devices takes some hundred.
@@ -22,7 +21,8 @@ const MAX_FILE: u64 = 16 << 20;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     entries: Vec<Entry>,
-    registered: BTreeMap<String, Vec<String>>,
+    /// The resources of device plugins.
+    registered: BTreeSet<String>,
 }
 
 /// The devices of one resource in one container.
@@ -39,9 +39,19 @@ struct Entry {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
+struct File {
+    data: Data,
+}
+
+/// Both keys are missing in a record of an unknown version. kubelet writes `null` for both if no
+/// device plugin has ever registered.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
 struct Data {
-    pod_device_entries: Option<Vec<Entry>>,
-    registered_devices: Option<BTreeMap<String, Option<Vec<String>>>>,
+    #[serde(default, deserialize_with = "present")]
+    pod_device_entries: Option<Option<Vec<Entry>>>,
+    #[serde(default, deserialize_with = "present")]
+    registered_devices: Option<Option<BTreeMap<String, Option<Vec<IgnoredAny>>>>>,
 }
 
 impl Checkpoint {
@@ -50,38 +60,24 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError`] with the file and what to do.
     pub fn read(path: &Path) -> Result<Checkpoint, CheckpointError> {
-        let bytes = read(path)?;
-        Checkpoint::parse(&bytes).map_err(|error| error.at(path))
+        read(path, Checkpoint::parse)
     }
 
-    pub(super) fn parse(bytes: &[u8]) -> Result<Checkpoint, FormatError> {
-        let whole: Value =
-            serde_json::from_slice(bytes).map_err(|error| FormatError::Torn(error.into()))?;
-        let version =
-            |error: serde_json::Error| FormatError::Version(UnknownVersion::Type(error.into()));
-        let data = whole
-            .get("Data")
-            .filter(|data| data.is_object())
-            .ok_or(FormatError::Version(UnknownVersion::NoData))?;
-        let data = Data::deserialize(data).map_err(version)?;
-        let (None, None) = (&data.pod_device_entries, &data.registered_devices) else {
-            let registered = data.registered_devices.unwrap_or_default().into_iter();
-            return Ok(Checkpoint {
-                entries: data.pod_device_entries.unwrap_or_default(),
-                registered: registered
-                    .map(|(resource, ids)| (resource, ids.unwrap_or_default()))
-                    .collect(),
-            });
-        };
-        // kubelet writes null for both if no device plugin has ever registered.
-        let is_empty = ["PodDeviceEntries", "RegisteredDevices"].map(|key| {
-            let data = whole.pointer(&format!("/Data/{key}"));
-            data.is_some_and(Value::is_null)
-        });
-        if is_empty == [true, true] {
-            return Ok(Checkpoint::default());
+    pub(super) fn parse(bytes: &[u8]) -> Result<Checkpoint, CheckpointCause> {
+        let File { data } = serde_json::from_slice(bytes)?;
+        let are_both_there = data.pod_device_entries.is_some() && data.registered_devices.is_some();
+        let (entries, registered) = (
+            data.pod_device_entries.flatten(),
+            data.registered_devices.flatten(),
+        );
+        if entries.is_none() && registered.is_none() && !are_both_there {
+            return Err(CheckpointCause::NoEntries);
         }
-        Err(FormatError::Version(UnknownVersion::NoEntries))
+        let registered = registered.unwrap_or_default().into_keys();
+        Ok(Checkpoint {
+            entries: entries.unwrap_or_default(),
+            registered: registered.collect(),
+        })
     }
 
     /// The devices of a pod by resource, in the order in which its networks get them: by container
@@ -120,14 +116,29 @@ impl Checkpoint {
     /// Whether a device plugin has registered a resource. One without a device plugin counts
     /// something other than devices.
     pub fn is_registered(&self, resource: &str) -> bool {
-        self.registered.contains_key(resource)
+        self.registered.contains(resource)
             || self.entries.iter().any(|it| it.resource_name == resource)
     }
 }
 
 /// Reads a file of kubelet's.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, CheckpointError> {
-    regular_file::read(path, MAX_FILE).map_err(|error| CheckpointError::unreadable(path, error))
+pub(super) fn read<T>(
+    path: &Path,
+    parse: fn(&[u8]) -> Result<T, CheckpointCause>,
+) -> Result<T, CheckpointError> {
+    let bytes = regular_file::read(path, MAX_FILE).map_err(CheckpointCause::from);
+    let parsed = bytes.and_then(|bytes| parse(&bytes));
+    parsed.map_err(|cause| CheckpointError {
+        path: path.to_owned(),
+        cause,
+    })
+}
+
+/// Reads a value that may be `null`, which differs from a missing one.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    input: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(input).map(Some)
 }
 
 /// Reads identifiers by NUMA node, or, before Kubernetes 1.20, in one list; `null` for none.

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::CheckpointError;
-use super::checkpoint::read;
-use super::problem::{FormatError, UnknownVersion};
+use super::CheckpointCause;
 use crate::kubelet::DynamicDevice;
 
 /// The claims that kubelet has prepared on this node.
@@ -58,19 +56,9 @@ impl Claims {
         root.unwrap_or(Path::new("/")).join("dra_manager_state")
     }
 
-    /// Reads the record.
-    pub(super) fn read(path: &Path) -> Result<Claims, CheckpointError> {
-        let bytes = read(path)?;
-        Claims::parse(&bytes).map_err(|error| error.at(path))
-    }
-
-    pub(super) fn parse(bytes: &[u8]) -> Result<Claims, FormatError> {
-        let whole: serde_json::Value =
-            serde_json::from_slice(bytes).map_err(|error| FormatError::Torn(error.into()))?;
-        let version =
-            |error: serde_json::Error| FormatError::Version(UnknownVersion::Type(error.into()));
-        let file = File::deserialize(whole).map_err(version)?;
-        serde_json::from_str(&file.data).map_err(version)
+    pub(super) fn parse(bytes: &[u8]) -> Result<Claims, CheckpointCause> {
+        let file: File = serde_json::from_slice(bytes)?;
+        serde_json::from_str(&file.data).map_err(|error| CheckpointCause::UnknownType(error.into()))
     }
 
     /// Whether a device was prepared for a claim of the pod with this UID.

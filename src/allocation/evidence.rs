@@ -14,7 +14,7 @@ use index::Index;
 use super::claims::Claims;
 use super::gather::Sources;
 use super::{
-    AllocationRemark, Checkpoint, CheckpointError, Origin, Supply, UnknownCause, UnknownDevices,
+    AllocationRemark, Checkpoint, CheckpointCause, CheckpointError, Origin, Supply, UnknownCause,
     canonical,
 };
 use crate::kubelet::PodDevices;
@@ -49,24 +49,17 @@ impl Verdict {
     }
 
     /// The devices are unknown, and waiting cannot change that.
-    fn never(resource: &str, cause: UnknownCause) -> Verdict {
-        Verdict::certain(unknown(resource, cause))
+    fn never(cause: UnknownCause) -> Verdict {
+        Verdict::certain(Supply::Unknown(Box::new(cause)))
     }
 
     /// The devices are unknown so far.
-    fn not_yet(resource: &str, cause: UnknownCause) -> Verdict {
+    fn not_yet(cause: UnknownCause) -> Verdict {
         Verdict {
-            supply: unknown(resource, cause),
             is_final: false,
+            ..Verdict::never(cause)
         }
     }
-}
-
-fn unknown(resource: &str, cause: UnknownCause) -> Supply {
-    Supply::Unknown(Box::new(UnknownDevices {
-        resource: resource.to_owned(),
-        cause,
-    }))
 }
 
 impl<'a> Evidence<'a> {
@@ -95,12 +88,12 @@ impl<'a> Evidence<'a> {
     /// What is known of one resource.
     pub(super) fn judge(&self, resource: &str) -> Verdict {
         if Instant::now() >= self.sources.deadline {
-            return Verdict::never(resource, UnknownCause::NoTime);
+            return Verdict::never(UnknownCause::NoTime);
         }
         let devices = self.index.by_resource.get(resource);
         let of_claims = match self.of_claims(devices.map_or(&[], Vec::as_slice)) {
             Ok(ids) => ids,
-            Err(cause) => return Verdict::not_yet(resource, cause),
+            Err(cause) => return Verdict::not_yet(cause),
         };
         let of_plugins = self.own.get(resource).map_or(&[][..], Vec::as_slice);
         if !of_claims.is_empty() {
@@ -116,7 +109,12 @@ impl<'a> Evidence<'a> {
         let checkpoint = match &self.checkpoint {
             Ok(checkpoint) => checkpoint,
             // kubelet writes its checkpoint with the first device of a device plugin.
-            Err(CheckpointError::Missing { .. }) if self.kubelet_denies_devices(resource) => &empty,
+            Err(error)
+                if error.cause == CheckpointCause::Missing
+                    && self.kubelet_denies_devices(resource) =>
+            {
+                &empty
+            }
             Err(error) => return self.without_record(resource, error),
         };
         let requested = self.index.requested(resource);
@@ -133,13 +131,13 @@ impl<'a> Evidence<'a> {
             return Verdict::certain(Supply::NoDevices);
         }
         if let Some(cause) = self.open_claims() {
-            return Verdict::not_yet(resource, cause);
+            return Verdict::not_yet(cause);
         }
         if !is_device {
-            return self.no_device(resource, requested);
+            return self.no_device(requested);
         }
         if self.sources.uid().is_none() {
-            return Verdict::never(resource, UnknownCause::NoUid);
+            return Verdict::never(UnknownCause::NoUid);
         }
         if requested == 0 {
             return Verdict::certain(Supply::Devices {
@@ -148,7 +146,7 @@ impl<'a> Evidence<'a> {
             });
         }
         let missing = self.missing(resource, requested, of_plugins.len(), checkpoint);
-        Verdict::not_yet(resource, missing)
+        Verdict::not_yet(missing)
     }
 
     /// All devices of the pod by resource, whether or not a definition names it; devices of claims
@@ -170,7 +168,7 @@ impl<'a> Evidence<'a> {
                     ids,
                     origin: Origin::Dra,
                 },
-                Err(cause) => unknown(driver, cause),
+                Err(cause) => Supply::Unknown(Box::new(cause)),
             };
             all.entry((*driver).to_owned()).or_insert_with(supply);
         }

@@ -1,18 +1,25 @@
 //! Everything that can be wrong with a pod's devices, as data.
 
-mod words;
-
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use serde_json::error::Category;
+
+use crate::bounded::named;
 use crate::cni::ParserError;
-use crate::diagnostic::SharedError;
+use crate::diagnostic::{Problem, SharedError, line};
 use crate::kubelet::DynamicDevice;
 
 /// Why a network gets no device (code 104).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssignError {
     /// More networks want a device of the resource than the pod has.
+    #[error(
+        "resource {resource}: {networks} of the pod's networks want a device each, kubelet gave the \
+         pod {}; request more in a container's resources.limits or by a resource claim, or select \
+         fewer networks",
+        counted(devices)
+    )]
     TooFew {
         /// The resource.
         resource: String,
@@ -22,6 +29,12 @@ pub enum AssignError {
         devices: Vec<String>,
     },
     /// The pod names a device that is not its own.
+    #[error(
+        "deviceID {id:?}{} is no device of this pod, which has {}; \
+         name one of those or leave deviceID out",
+        .resource.iter().map(|name| format!(" of resource {name}")).collect::<String>(),
+        counted(own)
+    )]
     NotOwned {
         /// The device.
         id: String,
@@ -30,39 +43,45 @@ pub enum AssignError {
         /// The pod's devices of that resource, or all of them.
         own: Vec<String>,
     },
-    /// The pod names one device for two networks.
-    Twice {
-        /// The device.
-        id: String,
-    },
+    /// The pod names this device for two networks.
+    #[error("deviceID {0:?} is named for two networks of the pod; give each its own")]
+    Twice(String),
     /// The pod's devices of the resource are unknown.
-    Unknown(#[source] Box<UnknownDevices>),
-    /// The pod's devices of the resource were not looked up.
-    NotLookedUp {
-        /// The resource.
+    #[error("devices of resource {resource}: {cause}")]
+    Unknown {
+        /// The resource, or the driver of devices without one.
         resource: String,
+        /// Why they are unknown.
+        cause: Box<UnknownCause>,
     },
+    /// The pod's devices of this resource were not looked up.
+    #[error("devices of resource {0} were not looked up")]
+    NotLookedUp(String),
 }
 
-/// The pod's devices of a resource are unknown.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct UnknownDevices {
-    /// The resource, or the driver of devices without one.
-    pub resource: String,
-    /// Why they are unknown.
-    pub cause: UnknownCause,
+fn counted(devices: &[String]) -> String {
+    match devices {
+        [] => "none".to_owned(),
+        devices => format!("{} ({})", devices.len(), named(devices)),
+    }
 }
 
 /// Why the pod's devices of a resource are unknown.
 ///
 /// A `report` is the line in which the agent or kubelet's client says what failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCause {
     /// The call's deadline passed before they were judged.
+    #[error(
+        "the call's deadline passed before they were looked at; raise deadlines.add, or let the pod \
+         use fewer resources"
+    )]
     NoTime,
     /// Neither the runtime nor the cluster names the pod's UID.
+    #[error("the pod's UID is not known; let the runtime pass K8S_POD_UID in CNI_ARGS")]
     NoUid,
     /// kubelet's checkpoint cannot be used.
+    #[error("{}{error}", names_only(ids))]
     Checkpoint {
         /// What is wrong with it.
         error: CheckpointError,
@@ -70,6 +89,11 @@ pub enum UnknownCause {
         ids: Vec<String>,
     },
     /// kubelet's checkpoint has fewer devices of the pod than its containers request.
+    #[error(
+        "kubelet's checkpoint {} has {recorded} of {requested} for this pod, UID {uid} \
+         ({pod_resources}); recreate the pod, or restart kubelet",
+        .file.display()
+    )]
     Missing {
         /// The checkpoint.
         file: PathBuf,
@@ -83,44 +107,75 @@ pub enum UnknownCause {
         pod_resources: PodResourcesAnswer,
     },
     /// kubelet does not say whether the pod has any.
+    #[error(
+        "whether it has any: {}",
+        .report.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
+    )]
     Unanswered {
         /// Why, if kubelet could not be asked.
         report: Option<String>,
     },
     /// The pod has claims, and kubelet was not asked about them.
+    #[error("the pod has resource claims, and kubelet was not asked about them")]
     ClaimsNotAsked,
     /// kubelet names no device of the pod's claims.
+    #[error(
+        "the pod has resource claims, and kubelet was asked about them: {}",
+        .report.as_deref().unwrap_or("it names no device of theirs; look into kubelet's log")
+    )]
     NoClaimedDevice {
         /// Why, if kubelet could not be asked.
         report: Option<String>,
     },
     /// The devices of the pod's claims belong to other resources.
+    #[error(
+        "none of the devices of the pod's claims ({}{}) has it as its attribute \
+         k8s.cni.cncf.io/resourceName; correct the definition's annotation or the driver",
+        named(.devices.iter().map(|it| format!("{} of driver {}", it.device, it.driver))),
+        if *.others > 0 { format!(" and {others} more") } else { String::new() }
+    )]
     OtherResources {
         /// The first of them.
-        devices: Vec<ClaimedDevice>,
+        devices: Vec<DynamicDevice>,
         /// How many more there are.
         others: usize,
     },
     /// No ResourceSlice of the node has the device of a claim.
+    #[error(
+        "no ResourceSlice of this node has {}{}; let the driver publish it, with the attribute \
+         k8s.cni.cncf.io/resourceName",
+        in_pool(device),
+        .report.iter().map(|report| format!(" ({report})")).collect::<String>()
+    )]
     NoSlice {
         /// The device.
-        device: Box<ClaimedDevice>,
+        device: Box<DynamicDevice>,
         /// Why, if the slices could not be read.
         report: Option<String>,
     },
     /// The ResourceSlice of a claim's device has no identifier of it.
-    NoIdentifier(Box<ClaimedDevice>),
+    #[error(
+        "{} has neither attribute k8s.cni.cncf.io/deviceID nor resource.kubernetes.io/pciBusID in \
+         its ResourceSlice; let the driver publish one",
+        in_pool(.0)
+    )]
+    NoIdentifier(Box<DynamicDevice>),
     /// kubelet's record of claims cannot be used.
+    #[error("{}: whether claim {} is this pod's: {error}", in_pool(device), .device.claim)]
     Claims {
         /// The device of a claim.
-        device: Box<ClaimedDevice>,
+        device: Box<DynamicDevice>,
         /// What is wrong with the record.
         error: CheckpointError,
     },
     /// kubelet's record does not have the device for a claim of this pod.
+    #[error(
+        "{}: {} does not have it for claim {} of this pod, UID {uid}; recreate the pod",
+        in_pool(device), .file.display(), .device.claim
+    )]
     NotClaimed {
         /// The device.
-        device: Box<ClaimedDevice>,
+        device: Box<DynamicDevice>,
         /// The record.
         file: PathBuf,
         /// The pod's UID.
@@ -128,23 +183,33 @@ pub enum UnknownCause {
     },
 }
 
-/// A device that a DRA driver prepared for a claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimedDevice {
-    /// The claim, `namespace/name`.
-    pub claim: String,
-    /// The driver.
-    pub driver: String,
-    /// The driver's pool.
-    pub pool: String,
-    /// The device's name in the pool.
-    pub device: String,
+fn names_only(ids: &[String]) -> String {
+    match ids {
+        [] => String::new(),
+        ids => format!(
+            "pod-resources names {}, but only the checkpoint says of which pod: ",
+            named(ids)
+        ),
+    }
+}
+
+/// The device of a claim, as messages name it.
+fn in_pool(it: &DynamicDevice) -> String {
+    format!(
+        "device {} of pool {} of driver {}",
+        it.device, it.pool, it.driver
+    )
 }
 
 /// What kubelet's pod-resources API answers about a resource of a pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PodResourcesAnswer {
     /// The devices of another pod of the same name.
+    #[error(
+        "pod-resources names {}, which are those of another pod{}",
+        named(ids),
+        .uid.iter().map(|uid| format!(" of UID {uid}")).collect::<String>()
+    )]
     OtherPod {
         /// The devices.
         ids: Vec<String>,
@@ -152,108 +217,107 @@ pub enum PodResourcesAnswer {
         uid: Option<String>,
     },
     /// Nothing, for this reason.
+    #[error("{0}")]
     Failure(String),
     /// The pod, without devices of the resource.
+    #[error("pod-resources names none")]
     NoDevices,
     /// That it does not know the pod.
+    #[error("pod-resources does not know the pod")]
     UnknownPod,
     /// Nothing: it was not asked.
+    #[error("pod-resources was not asked")]
     NotAsked,
 }
 
 /// Why a record of kubelet's cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CheckpointError {
+#[error("{}", line(self))]
+pub struct CheckpointError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    #[source]
+    pub cause: CheckpointCause,
+}
+
+/// What is wrong with a record of kubelet's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CheckpointCause {
     /// The file does not exist.
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("is not there")]
+    Missing,
     /// The file cannot be read.
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        error: SharedError,
-    },
+    #[error("cannot be read: {0}")]
+    Unreadable(SharedError),
     /// The file is no whole JSON document.
-    Torn {
-        /// The file.
-        path: PathBuf,
-        /// Where it ends.
-        #[source]
-        error: ParserError,
-    },
-    /// The file is of a version that Jackfield does not know.
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// What Jackfield does not expect.
-        cause: UnknownVersion,
-    },
-}
-
-/// What shows that a record of kubelet's is of an unknown version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UnknownVersion {
-    /// It has no object `Data`.
-    NoData,
-    /// `Data` has neither of the documented keys.
-    NoEntries,
-    /// A value has another type.
-    Type(ParserError),
-}
-
-/// What is wrong with the text of a record.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum FormatError {
+    #[error("is torn: {0}")]
     Torn(ParserError),
-    Version(UnknownVersion),
+    /// Jackfield does not know the type of a value.
+    #[error("is of an unknown version: {0}")]
+    UnknownType(ParserError),
+    /// It has neither of the documented keys.
+    #[error(
+        "is of an unknown version: its Data has neither PodDeviceEntries nor RegisteredDevices"
+    )]
+    NoEntries,
 }
 
-impl FormatError {
-    /// The error about the file `path`.
-    pub(super) fn at(self, path: &Path) -> CheckpointError {
-        let path = path.to_owned();
-        match self {
-            FormatError::Torn(error) => CheckpointError::Torn { path, error },
-            FormatError::Version(cause) => CheckpointError::Version { path, cause },
-        }
+impl Problem for CheckpointError {
+    fn words(&self) -> String {
+        format!(
+            "kubelet's checkpoint {} {}",
+            self.path.display(),
+            self.cause
+        )
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self.cause {
+            CheckpointCause::Missing => {
+                "start kubelet, correct kubeletCheckpoint, or name the devices in a manifest's \
+                 jackfield.io/devices"
+            }
+            CheckpointCause::Unreadable(_) => "correct kubeletCheckpoint",
+            CheckpointCause::Torn(_) => "restart kubelet, which writes it anew",
+            CheckpointCause::UnknownType(_) | CheckpointCause::NoEntries => {
+                "use a version of Jackfield that knows this kubelet"
+            }
+        };
+        Some(remedy.to_owned())
     }
 }
 
-impl CheckpointError {
-    /// The error about a file that cannot be read.
-    pub(super) fn unreadable(path: &Path, error: io::Error) -> CheckpointError {
-        let path = path.to_owned();
+impl From<io::Error> for CheckpointCause {
+    fn from(error: io::Error) -> CheckpointCause {
         match error.kind() {
-            io::ErrorKind::NotFound => CheckpointError::Missing { path },
-            _ => CheckpointError::Io {
-                path,
-                error: SharedError::new(error),
-            },
+            io::ErrorKind::NotFound => CheckpointCause::Missing,
+            _ => CheckpointCause::Unreadable(SharedError::new(error)),
         }
     }
 }
 
-impl From<&DynamicDevice> for ClaimedDevice {
-    fn from(device: &DynamicDevice) -> ClaimedDevice {
-        ClaimedDevice {
-            claim: device.claim.clone(),
-            driver: device.driver.clone(),
-            pool: device.pool.clone(),
-            device: device.device.clone(),
+impl From<serde_json::Error> for CheckpointCause {
+    fn from(error: serde_json::Error) -> CheckpointCause {
+        match error.classify() {
+            Category::Data => CheckpointCause::UnknownType(error.into()),
+            _ => CheckpointCause::Torn(error.into()),
         }
     }
 }
 
 /// What surprises people about the origin of a pod's devices.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllocationRemark {
     /// kubelet or the cluster could not be asked for all of it, as this line says.
+    #[error("{0}")]
     Failure(String),
     /// pod-resources names devices that kubelet's checkpoint does not have for the pod's UID.
+    #[error(
+        "kubelet's pod-resources names {} of resource {resource} for a pod of this name; \
+         kubelet's checkpoint {} knows the pod's UID, and counts",
+        named(ids), .file.display()
+    )]
     OtherPod {
         /// The resource.
         resource: String,
@@ -263,3 +327,6 @@ pub enum AllocationRemark {
         file: PathBuf,
     },
 }
+
+#[cfg(test)]
+mod tests;

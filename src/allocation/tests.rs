@@ -2,7 +2,6 @@
 //! device.
 
 use super::claims::Claims;
-use super::problem::{FormatError, UnknownVersion};
 use super::*;
 use crate::kubelet::DynamicDevice;
 
@@ -100,7 +99,7 @@ fn a_checkpoint_cut_off_anywhere_is_torn() {
     for length in 0..whole.len() {
         let parsed = Checkpoint::parse(&whole[..length]);
         assert!(
-            matches!(parsed, Err(FormatError::Torn(_))),
+            matches!(parsed, Err(CheckpointCause::Torn(_))),
             "{length} bytes"
         );
     }
@@ -110,20 +109,23 @@ fn a_checkpoint_cut_off_anywhere_is_torn() {
 fn a_checkpoint_without_the_expected_keys_is_of_an_unknown_version() {
     for text in ["{}", "[]", r#"{"Data":"{}"}"#] {
         let parsed = Checkpoint::parse(text.as_bytes());
-        let cause = UnknownVersion::NoData;
-        assert_eq!(parsed, Err(FormatError::Version(cause)), "{text}");
+        let expected = matches!(parsed, Err(CheckpointCause::UnknownType(_)));
+        assert!(expected, "{text}");
     }
-    for text in [r#"{"Data":{}}"#, r#"{"Data":{"Entries":[]}}"#] {
+    for text in [
+        r#"{"Data":{}}"#,
+        r#"{"Data":{"Entries":[]}}"#,
+        r#"{"Data":{"PodDeviceEntries":null}}"#,
+    ] {
         let parsed = Checkpoint::parse(text.as_bytes());
-        let cause = UnknownVersion::NoEntries;
-        assert_eq!(parsed, Err(FormatError::Version(cause)), "{text}");
+        assert_eq!(parsed, Err(CheckpointCause::NoEntries), "{text}");
     }
     for text in [
         r#"{"Data":{"PodDeviceEntries":[{"PodUID":7}]}}"#,
         r#"{"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":"a"}]}}"#,
     ] {
         let parsed = Checkpoint::parse(text.as_bytes());
-        let expected = matches!(parsed, Err(FormatError::Version(UnknownVersion::Type(_))));
+        let expected = matches!(parsed, Err(CheckpointCause::UnknownType(_)));
         assert!(expected, "{text}");
     }
 }
@@ -184,7 +186,7 @@ fn a_device_that_is_not_the_pods_own_is_refused() {
     assert_eq!(of_another_resource, not_owned("e1"));
     let twice = refused(&own, &[wish("", "d1"), wish("", "d1")]);
     let id = "d1".to_owned();
-    assert_eq!(twice, AssignError::Twice { id });
+    assert_eq!(twice, AssignError::Twice(id));
 }
 
 #[test]
@@ -210,16 +212,13 @@ fn a_resource_without_devices_gives_none_and_fails_no_network() {
 
 #[test]
 fn a_named_device_is_refused_while_the_pods_devices_are_unknown() {
-    let cause = || {
-        Box::new(UnknownDevices {
-            resource: "r".to_owned(),
-            cause: UnknownCause::NoUid,
-        })
-    };
+    let cause = || Box::new(UnknownCause::NoUid);
     let mut unknown = Allocation::default();
     unknown.set("r", Supply::Unknown(cause()));
     for wish in [wish("", "d1"), wish("r", "d1")] {
-        assert_eq!(refused(&unknown, &[wish]), AssignError::Unknown(cause()));
+        let (resource, cause) = ("r".to_owned(), cause());
+        let expected = AssignError::Unknown { resource, cause };
+        assert_eq!(refused(&unknown, &[wish]), expected);
     }
 }
 
@@ -227,7 +226,7 @@ fn a_named_device_is_refused_while_the_pods_devices_are_unknown() {
 fn a_resource_that_was_not_looked_up_gives_no_device() {
     let resource = "r".to_owned();
     let refused = refused(&Allocation::default(), &[wish("r", "")]);
-    assert_eq!(refused, AssignError::NotLookedUp { resource });
+    assert_eq!(refused, AssignError::NotLookedUp(resource));
 }
 
 #[test]
@@ -263,7 +262,10 @@ fn a_real_kubelets_record_of_claims_is_read_by_the_pods_uid() {
 fn a_record_of_claims_may_be_torn_or_of_an_unknown_version() {
     for length in 0..CLAIMS.len() {
         assert!(
-            matches!(Claims::parse(&CLAIMS[..length]), Err(FormatError::Torn(_))),
+            matches!(
+                Claims::parse(&CLAIMS[..length]),
+                Err(CheckpointCause::Torn(_))
+            ),
             "{length}"
         );
     }
@@ -275,7 +277,8 @@ fn a_record_of_claims_may_be_torn_or_of_an_unknown_version() {
         r#"{"Data":"{\"ClaimInfoStateList\":[{\"ClaimName\":7}]}"}"#,
     ] {
         let parsed = Claims::parse(text.as_bytes());
-        assert!(matches!(parsed, Err(FormatError::Version(_))), "{text}");
+        let expected = matches!(parsed, Err(CheckpointCause::UnknownType(_)));
+        assert!(expected, "{text}");
     }
     let none = r#"{"Data":"{\"ClaimInfoStateList\":null}"}"#;
     assert!(Claims::parse(none.as_bytes()).is_ok(), "no claims at all");

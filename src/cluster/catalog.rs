@@ -53,8 +53,7 @@ pub enum NetworkError {
     NotLookedUp(ObjectRef),
     /// The name means neither a definition nor a configuration in `confDir` nor a path.
     #[error(
-        "no definition, no configuration of this name in confDir {} and no absolute path; \
-         correct the name, or create what it names",
+        "no definition, no configuration of this name in confDir {} and no absolute path",
         .0.display()
     )]
     Unknown(PathBuf),

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 mod error;
 mod keys;
@@ -55,6 +55,11 @@ pub fn check(bytes: &[u8]) -> Result<&str, JsonError> {
 /// Reads the value of `key`; an error names the key, not line and column.
 pub(crate) fn read<'a, T: Deserialize<'a>>(key: &str, value: &'a RawValue) -> Result<T, JsonError> {
     serde_json::from_str(value.get()).map_err(|error| JsonError::of_key(key, value, error))
+}
+
+/// A value as JSON. No value that Jackfield writes fails.
+pub(crate) fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// Appends `text` as a JSON string.

@@ -120,5 +120,6 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/request/node_config/schema.rs", "warnings", By("node-config")),
     ("src/request/policy.rs", "read", By("node-config")),
     ("src/request/stdin.rs", "read_stdin", No(PASSES)),
+    ("src/verify/function/keys.rs", "read", By("network-config")),
     ("src/verify/hardware.rs", "parse", By("words")),
 ];

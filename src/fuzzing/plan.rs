@@ -7,7 +7,6 @@ use super::{parts, said, text};
 use crate::allocation::Allocation;
 use crate::cluster::{Answer, Catalog, PodAnnotations, PodName};
 use crate::cni::{CapabilityArgs, InterfaceName, RawObject};
-use crate::diagnostic::line;
 use crate::npwg::{Definition, Dialect, ObjectRef};
 use crate::plan::{Inputs, plan};
 use crate::request::NodeConfig;
@@ -59,9 +58,8 @@ pub(super) fn selected(bytes: &[u8]) -> Option<()> {
         until: Instant::now() + Duration::from_secs(60),
     });
     plan.problems.iter().for_each(|problem| said(problem));
-    plan.remarks.iter().for_each(|remark| said(&line(remark)));
-    let warnings = plan.warnings.iter();
-    warnings.for_each(|warning| said(&line(warning)));
+    plan.remarks.iter().for_each(|remark| said(remark));
+    plan.warnings.iter().for_each(|warning| said(warning));
     if !plan.problems.is_empty() {
         return None;
     }

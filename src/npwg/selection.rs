@@ -10,7 +10,8 @@ use super::bandwidth::{Bandwidth, BandwidthError};
 use super::object_ref::{ObjectRef, ObjectRefError};
 use super::port_mapping::PortMapping;
 use super::requested_ip::{RequestedIp, RequestedIpError};
-use super::requested_mac::{RequestedMac, RequestedMacError};
+use super::requested_mac::RequestedMac;
+use crate::cni::json::raw;
 use crate::cni::{CapabilityArgs, InterfaceName, JsonError, NameError, RawObject};
 
 mod element;
@@ -126,28 +127,22 @@ impl Selection {
 
     /// The requests as capabilities, in the formats of CNI's conventions: NPWG 1.3 §4.1.2.1.3.2 and
     /// similar clauses.
-    ///
-    /// # Errors
-    ///
-    /// Never in practice: the error comes from the signature of the JSON writer.
-    pub fn capability_args(&self) -> Result<CapabilityArgs, JsonError> {
+    #[must_use]
+    pub fn capability_args(&self) -> CapabilityArgs {
+        let requests = [
+            ("ips", (!self.ips.is_empty()).then(|| raw(&self.ips))),
+            ("mac", self.mac.as_ref().map(raw)),
+            ("portMappings", self.port_mappings.as_ref().map(raw)),
+            ("bandwidth", self.bandwidth.as_ref().map(raw)),
+            ("infinibandGUID", self.infiniband_guid.as_ref().map(raw)),
+        ];
         let mut args = CapabilityArgs::new();
-        if !self.ips.is_empty() {
-            args.insert("ips", &self.ips)?;
+        for (name, value) in requests {
+            if let Some(value) = value {
+                args.set(name, value);
+            }
         }
-        if let Some(mac) = &self.mac {
-            args.insert("mac", mac)?;
-        }
-        if let Some(mappings) = &self.port_mappings {
-            args.insert("portMappings", mappings)?;
-        }
-        if let Some(bandwidth) = &self.bandwidth {
-            args.insert("bandwidth", bandwidth)?;
-        }
-        if let Some(guid) = &self.infiniband_guid {
-            args.insert("infinibandGUID", guid)?;
-        }
-        Ok(args)
+        args
     }
 }
 
@@ -225,7 +220,7 @@ pub enum ElementError {
     },
     /// `mac` is not a hardware address.
     #[error("key \"mac\": {0}")]
-    Mac(#[source] RequestedMacError),
+    Mac(#[source] device_info::MacError),
     /// `infiniband-guid` is not a GUID.
     #[error("key \"infiniband-guid\": {0}")]
     Guid(#[source] device_info::GuidError),

@@ -12,7 +12,7 @@ use crate::cni::{NetworkConfig, NetworkName, PluginConfig, ValidAttachment};
 use crate::delegate::{Binaries, Chain, FindError, Ran, Time};
 use crate::diagnostic::SharedError;
 use crate::npwg::ObjectRef;
-use crate::plan::{self, Attachment, ConfigurationProblem, NamedIn, NetworkPlace, Reason};
+use crate::plan::{self, Attachment, NamedIn, NetworkPlace, Reason};
 
 /// A network with its plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,11 +139,9 @@ impl Named {
     /// Reads the network's configuration.
     pub(super) fn read(self, context: &Context<'_>) -> Result<KnownNetwork, Failure> {
         let (label, named_in) = (self.label, self.named_in);
-        let network = self.found.map_err(|error| {
-            let report = error.to_string();
-            let problem = ConfigurationProblem::NotFound { report, named_in };
-            Reason::from(problem).at(&label, None)
-        })?;
+        let network = self
+            .found
+            .map_err(|error| Reason::not_found(&error, named_in).at(&label, None))?;
         let in_time = Instant::now() < context.deadline;
         let read = in_time.then(|| plan::read_administrators(&context.request.config, &network));
         KnownNetwork::read(&network, read.unwrap_or(Err(Reason::NoTime)))

@@ -11,9 +11,8 @@ use super::pod_facts::PodFacts;
 use super::{Context, Failure, networks};
 use crate::cluster::{self, Event, Phase, PodName, Question};
 use crate::delegate::Binaries;
-use crate::diagnostic::{Diagnostic, Severity, SharedError};
+use crate::diagnostic::SharedError;
 use crate::journal::Key;
-use crate::npwg::DEFAULT_NETWORK_ANNOTATION;
 use crate::plan::{Attachment, Plan, PlanError, PlanWarning, Reason};
 use crate::verify::IntendedFunction;
 
@@ -27,7 +26,7 @@ pub struct Prepared {
     /// Events for the pod's owner.
     pub events: Vec<Event>,
     /// Facts that may surprise people.
-    pub remarks: Vec<Diagnostic>,
+    pub remarks: Vec<String>,
     /// Invalid annotations that are ignored: the pod starts without the networks that they select.
     pub ignored: Vec<PlanError>,
     /// Every reason why the ADD will fail.
@@ -90,11 +89,8 @@ impl Announced<'_> {
         check_functions(&mut plan);
         inspect_devices(context, &key, facts.pod.as_ref(), &mut plan);
         find_segments(context, &mut plan.attachments);
-        let annotation = format!("annotation {DEFAULT_NETWORK_ANNOTATION}");
-        let of_plan = plan.remarks.into_iter();
-        let of_plan = of_plan.map(|it| Diagnostic::new(Severity::Info, &annotation, it));
-        let of_devices = allocation.remarks.into_iter();
-        let of_devices = of_devices.map(|it| Diagnostic::new(Severity::Info, "", it));
+        let of_plan = plan.remarks.iter().map(ToString::to_string);
+        let of_devices = allocation.remarks.iter().map(ToString::to_string);
         let ignored = plan.warnings.iter().filter_map(PlanWarning::ignored);
         let mut prepared = Prepared {
             pod: facts.pod.clone(),

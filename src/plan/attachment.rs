@@ -129,22 +129,20 @@ impl Attachment {
 
     /// The MACs that the pod requests: by `mac`, and past it by `cni-args`.
     pub fn macs(&self) -> impl Iterator<Item = RequestedMac> {
-        let in_args = self.in_cni_args("mac");
-        let in_args =
-            in_args.filter_map(|text| RequestedMac::parse(&text, Dialect::default()).ok());
-        let own = self.requested.mac;
-        own.into_iter()
-            .chain(in_args.filter(move |mac| Some(*mac) != own))
+        let parse = |text: String| RequestedMac::parse(&text, Dialect::default()).ok();
+        with_others(
+            self.requested.mac,
+            self.in_cni_args("mac").filter_map(parse),
+        )
     }
 
     /// The GUIDs that the pod requests: by `infiniband-guid`, and past it by `cni-args`.
     pub fn guids(&self) -> impl Iterator<Item = Guid> {
-        let in_args = self
-            .in_cni_args("guid")
-            .filter_map(|text| text.parse().ok());
-        let own = self.requested.guid;
-        own.into_iter()
-            .chain(in_args.filter(move |guid| Some(*guid) != own))
+        let parse = |text: String| text.parse().ok();
+        with_others(
+            self.requested.guid,
+            self.in_cni_args("guid").filter_map(parse),
+        )
     }
 
     /// The texts under a key of `cni-args`, in upper or lower case: Go ignores the case of keys.
@@ -176,6 +174,15 @@ impl Attachment {
     }
 }
 
+/// The `own` value, then those of the `others` that differ from it.
+fn with_others<T: Copy + PartialEq>(
+    own: Option<T>,
+    others: impl Iterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let others = others.filter(move |other| Some(*other) != own);
+    own.into_iter().chain(others)
+}
+
 /// A pod's requests (NPWG 1.3 §4.1.2.1).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Requested {
@@ -187,6 +194,14 @@ pub struct Requested {
     pub guid: Option<Guid>,
     /// `deviceID`, which Multus knows and the specification does not.
     pub device: Option<String>,
+}
+
+impl Requested {
+    /// Whether the other attachment requests the same MAC or GUID.
+    pub(super) fn shares_address(&self, other: &Requested) -> bool {
+        self.mac.is_some() && self.mac == other.mac
+            || self.guid.is_some() && self.guid == other.guid
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Gives each attachment its device, and its plugins the keys that name the device.
 
+use std::path::PathBuf;
+
 use device_info::{CniFileName, DeviceInfoDir};
 
-use super::capabilities::raw;
 use super::{Attachment, Inputs, Planner, Reason};
 use crate::allocation::{AllocatedDevice, Wish, assign};
+use crate::cni::json::raw;
 use crate::diagnostic::SharedError;
 use crate::npwg::ObjectRef;
 
@@ -16,21 +18,11 @@ impl Planner<'_> {
     /// Gives each attachment its device. One allocation serves all networks of the pod, including the
     /// cluster network.
     pub(super) fn devices(&mut self) {
-        let attachments = &self.plan.attachments;
-        let wishes: Vec<Wish<'_>> = attachments.iter().map(wish).collect();
-        let no_wish = wishes.iter().all(|wish| *wish == Wish::default());
-        let devices = if no_wish {
-            Vec::new()
-        } else {
-            assign(self.inputs.allocation, &wishes)
-        };
-        let mut devices = devices.into_iter();
-        for attachment in &mut self.plan.attachments {
-            let passed = match devices.next() {
-                Some(Err(error)) => Err(Reason::Device(error)),
-                Some(Ok(device)) => pass_device(&self.inputs, attachment, device),
-                None => pass_device(&self.inputs, attachment, None),
-            };
+        let wishes: Vec<Wish<'_>> = self.plan.attachments.iter().map(wish).collect();
+        let devices = assign(self.inputs.allocation, &wishes);
+        for (attachment, device) in self.plan.attachments.iter_mut().zip(devices) {
+            let device = device.map_err(Reason::from);
+            let passed = device.and_then(|device| pass_device(&self.inputs, attachment, device));
             if let Err(reason) = passed {
                 self.plan.problems.push(attachment.problem(reason));
             }
@@ -61,9 +53,12 @@ fn pass_device(
         return Ok(());
     }
     let file = info_file(inputs, attachment)?;
+    let Some(text) = file.to_str() else {
+        return Err(Reason::DeviceInfoDir(inputs.config.dev_info_dir.clone()));
+    };
     let args = &mut attachment.capability_args;
-    args.set(DEVICE_INFO_FILE, raw(&file.1));
-    attachment.device_info_file = Some(file.0);
+    args.set(DEVICE_INFO_FILE, raw(text));
+    attachment.device_info_file = Some(file);
     if let Some(device) = device {
         let id = raw(&device.id);
         args.set(DEVICE_ID, id.clone());
@@ -74,27 +69,19 @@ fn pass_device(
     Ok(())
 }
 
-/// The file of one attachment, unique on the node, as path and as text.
-fn info_file(
-    inputs: &Inputs<'_>,
-    attachment: &Attachment,
-) -> Result<(std::path::PathBuf, String), Reason> {
+/// The file of one attachment, unique on the node.
+fn info_file(inputs: &Inputs<'_>, attachment: &Attachment) -> Result<PathBuf, Reason> {
+    let config = inputs.config;
     let object = attachment.label.parse::<ObjectRef>().ok();
-    let (namespace, name) = object.as_ref().map_or_else(
-        || {
-            (
-                inputs.config.multus_namespace.as_str(),
-                attachment.network.as_str(),
-            )
-        },
-        |object| (object.namespace(), object.name()),
-    );
+    let (namespace, name) = match &object {
+        Some(object) => (object.namespace(), object.name()),
+        None => (
+            config.multus_namespace.as_str(),
+            attachment.network.as_str(),
+        ),
+    };
     let (container, ifname) = (inputs.container.as_str(), attachment.ifname.as_str());
     let file = CniFileName::of_attachment(namespace, name, container, ifname)
         .map_err(|error| Reason::DeviceInfoName(SharedError::new(error)))?;
-    let path = DeviceInfoDir::at(&inputs.config.dev_info_dir).cni_path(&file);
-    match path.to_str() {
-        Some(text) => Ok((path.clone(), text.to_owned())),
-        None => Err(Reason::DeviceInfoDir(inputs.config.dev_info_dir.clone())),
-    }
+    Ok(DeviceInfoDir::at(&config.dev_info_dir).cni_path(&file))
 }

@@ -32,7 +32,7 @@ pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
                     error,
                 })?
         }
-        (None, None) => return Err(ConfigurationProblem::NoName { origin: origin() }.into()),
+        (None, None) => return Err(ConfigurationProblem::NoName(origin()).into()),
     };
     Ok((name, config))
 }

@@ -6,12 +6,9 @@ use std::time::Instant;
 use super::attachment::Attachment;
 use super::network::read;
 use super::problem::{ConfigurationProblem, NamedIn};
-use super::{
-    Inputs, MAX_CAPABILITIES, MAX_CONFIGURATIONS, Plan, PlanError, Reason, capabilities,
-    restrictions,
-};
+use super::{Inputs, MAX_CAPABILITIES, MAX_CONFIGURATIONS, Plan, PlanError, Reason, restrictions};
 use crate::cluster::{Network, NetworkError};
-use crate::cni::{InterfaceName, NetworkConfig};
+use crate::cni::{InterfaceName, NetworkConfig, NetworkName};
 use crate::npwg::Selection;
 
 /// An unfinished plan.
@@ -34,12 +31,7 @@ impl<'a> Planner<'a> {
     pub(super) fn new(inputs: Inputs<'a>) -> Planner<'a> {
         Planner {
             inputs,
-            plan: Plan {
-                attachments: Vec::new(),
-                warnings: Vec::new(),
-                remarks: Vec::new(),
-                problems: Vec::new(),
-            },
+            plan: Plan::default(),
             position: 0,
             requested: Vec::new(),
             last: 0,
@@ -57,12 +49,17 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn cluster_network(&mut self) {
+        let ifname = self.inputs.ifname.clone();
         let attachment = match self.default_network_annotation() {
             Some(selection) => {
                 self.remark_on(&selection);
-                self.replaced_cluster_network(&selection)
+                self.selected(&selection, ifname, true)
             }
-            None => self.own_cluster_network(),
+            None => {
+                let label = self.inputs.config.cluster_network.label();
+                let found = self.inputs.catalog.cluster.as_ref();
+                self.administrators(label, found, NamedIn::ClusterNetwork, ifname)
+            }
         };
         let runtime_config = std::mem::take(&mut self.inputs.runtime_config);
         self.take(attachment.map(|mut attachment| {
@@ -74,19 +71,10 @@ impl<'a> Planner<'a> {
         }));
     }
 
-    pub(super) fn own_cluster_network(&self) -> Result<Attachment, PlanError> {
-        let ifname = self.inputs.ifname;
-        let network = self.inputs.catalog.cluster.as_ref().map_err(|report| {
-            let label = self.inputs.config.cluster_network.label();
-            not_found(report, NamedIn::ClusterNetwork).at(label, Some(ifname.as_str()))
-        })?;
-        self.administrators(network, ifname.clone(), true)
-    }
-
     pub(super) fn further_delegates(&mut self) {
         let catalog = self.inputs.catalog;
         for network in &catalog.further {
-            let attachment = self.administrators(network, self.next_ifname(), false);
+            let attachment = self.unrestricted(network, self.next_ifname(), false);
             self.take(attachment);
         }
     }
@@ -97,12 +85,8 @@ impl<'a> Planner<'a> {
         let Some(found) = &self.inputs.catalog.auxiliary else {
             return;
         };
-        let ifname = self.next_ifname();
-        let attachment = match found {
-            Ok(network) => self.administrators(network, ifname, false),
-            Err(report) => Err(not_found(&report, NamedIn::AuxiliaryChain)
-                .at("auxiliaryCNIChainName", Some(ifname.as_str()))),
-        };
+        let (label, named_in) = ("auxiliaryCNIChainName", NamedIn::AuxiliaryChain);
+        let attachment = self.administrators(label, found.as_ref(), named_in, self.next_ifname());
         self.take(attachment.map(|attachment| Attachment {
             is_auxiliary: true,
             ..attachment
@@ -120,18 +104,27 @@ impl<'a> Planner<'a> {
 
     pub(super) fn default_networks(&mut self) {
         for (name, found) in self.defaults() {
-            let ifname = self.next_ifname();
-            let network = found.as_ref().map_err(|report| {
-                not_found(report, NamedIn::DefaultNetworks).at(name, Some(ifname.as_str()))
-            });
-            let attachment =
-                network.and_then(|network| self.administrators(network, ifname, false));
+            let (found, ifname) = (found.as_ref(), self.next_ifname());
+            let attachment = self.administrators(name, found, NamedIn::DefaultNetworks, ifname);
             self.take(attachment);
         }
     }
 
     /// A network that the node configuration names, wherever its configuration comes from.
     fn administrators(
+        &self,
+        label: &str,
+        found: Result<&Network, &NetworkError>,
+        named_in: NamedIn,
+        ifname: InterfaceName,
+    ) -> Result<Attachment, PlanError> {
+        let network = found
+            .map_err(|error| Reason::not_found(error, named_in).at(label, Some(ifname.as_str())))?;
+        self.unrestricted(network, ifname, named_in == NamedIn::ClusterNetwork)
+    }
+
+    /// A network of the node configuration: only `policy.node` restricts it.
+    fn unrestricted(
         &self,
         network: &Network,
         ifname: InterfaceName,
@@ -150,10 +143,9 @@ impl<'a> Planner<'a> {
         selection: Option<&Selection>,
         is_cluster: bool,
     ) -> Result<Attachment, PlanError> {
-        let blame = |reason: Reason| reason.at(&network.place(), Some(ifname.as_str()));
-        self.within_limits(network).map_err(blame)?;
-        let (name, config) = read(network).map_err(blame)?;
-        check_capabilities(network, &config).map_err(|problem| blame(problem.into()))?;
+        let (name, config) = self
+            .read(network)
+            .map_err(|reason| reason.at(&network.place(), Some(ifname.as_str())))?;
         let label = network
             .object
             .as_ref()
@@ -161,35 +153,43 @@ impl<'a> Planner<'a> {
         let mut attachment = Attachment {
             is_cluster,
             resource: network.resource.clone(),
-            ..Attachment::bare(label, ifname.clone(), name, config)
+            ..Attachment::bare(label, ifname, name, config)
         };
         if let Some(selection) = selection {
-            let rules = capabilities::Rules {
-                config: self.inputs.config,
-                answer: self.inputs.answer,
-            };
-            rules
-                .apply(selection, &mut attachment)
+            self.pass_requests(selection, &mut attachment)
                 .map_err(|reason| attachment.problem(reason))?;
         }
         Ok(attachment)
     }
 
-    /// Checks that there are time and room for one more network.
-    fn within_limits(&self, network: &Network) -> Result<(), Reason> {
+    /// Reads one more network, if there are time and room for it.
+    fn read(&self, network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
         if Instant::now() >= self.inputs.until {
             return Err(Reason::NoTime);
         }
+        let origin = || network.origin.clone();
         let bytes = self.bytes.get() + network.text.len();
         if bytes > MAX_CONFIGURATIONS {
-            return Err(ConfigurationProblem::TooLarge {
-                origin: network.origin.clone(),
-                bytes,
-            }
-            .into());
+            let origin = origin();
+            return Err(ConfigurationProblem::TooLarge { origin, bytes }.into());
         }
         self.bytes.set(bytes);
-        Ok(())
+        let (name, config) = read(network)?;
+        // The parser does not check this limit, so that an attachment that an earlier release recorded
+        // with more capabilities can still be detached.
+        for plugin in config.plugins() {
+            let count = plugin.capabilities().count();
+            if count > MAX_CAPABILITIES {
+                let (origin, plugin) = (origin(), plugin.plugin_type().clone());
+                let problem = ConfigurationProblem::TooManyCapabilities {
+                    origin,
+                    plugin,
+                    count,
+                };
+                return Err(problem.into());
+            }
+        }
+        Ok((name, config))
     }
 
     /// `net1`, `net2`, … by position; if another attachment has the name or the pod requests it, the
@@ -209,63 +209,26 @@ impl<'a> Planner<'a> {
             .unwrap_or(by_position)
     }
 
-    /// Refuses two interfaces with one address on one network. On two networks they are allowed, for
-    /// bonds.
-    pub(super) fn check_hardware_addresses(&mut self) {
+    /// Refuses two interfaces with one name, and two with one address on one network. On two networks
+    /// they may have one address, for bonds.
+    pub(super) fn check_uniqueness(&mut self) {
         let attachments = &self.plan.attachments;
         for (index, attachment) in attachments.iter().enumerate() {
-            let requested = &attachment.requested;
-            let same = |other: &&Attachment| {
-                let theirs = &other.requested;
-                let mac = requested.mac.is_some() && requested.mac == theirs.mac;
-                let guid = requested.guid.is_some() && requested.guid == theirs.guid;
-                other.label == attachment.label && (mac || guid)
+            let same_name = |other: &&Attachment| other.ifname == attachment.ifname;
+            let same_address = |other: &&Attachment| {
+                other.label == attachment.label
+                    && other.requested.shares_address(&attachment.requested)
             };
-            if let Some(other) = attachments[..index].iter().find(same) {
-                let reason = Reason::HardwareAddressUsed {
-                    ifname: other.ifname.clone(),
-                };
-                self.plan.problems.push(attachment.problem(reason));
-            }
-        }
-    }
-
-    pub(super) fn check_interface_names(&mut self) {
-        let attachments = &self.plan.attachments;
-        for (index, attachment) in attachments.iter().enumerate() {
-            let same = |other: &&Attachment| other.ifname == attachment.ifname;
-            if let Some(other) = attachments[..index].iter().find(same) {
-                let reason = Reason::InterfaceUsed {
-                    ifname: attachment.ifname.clone(),
-                    network: other.label.clone(),
-                };
-                self.plan.problems.push(attachment.problem(reason));
-            }
-        }
-    }
-}
-
-/// The reason against a network that the cluster could not find.
-pub(super) fn not_found(report: &impl ToString, named_in: NamedIn) -> Reason {
-    let report = report.to_string();
-    ConfigurationProblem::NotFound { report, named_in }.into()
-}
-
-/// Checks the limit here and not in the parser, so that an attachment that an earlier release
-/// recorded with more capabilities can still be detached.
-fn check_capabilities(
-    network: &Network,
-    config: &NetworkConfig,
-) -> Result<(), ConfigurationProblem> {
-    for plugin in config.plugins() {
-        let count = plugin.capabilities().count();
-        if count > MAX_CAPABILITIES {
-            return Err(ConfigurationProblem::TooManyCapabilities {
-                origin: network.origin.clone(),
-                plugin: plugin.plugin_type().clone(),
-                count,
+            let find = |same: &dyn Fn(&&Attachment) -> bool| attachments[..index].iter().find(same);
+            let name_used = find(&same_name).map(|other| Reason::InterfaceUsed {
+                ifname: attachment.ifname.clone(),
+                network: other.label.clone(),
             });
+            let address_used =
+                find(&same_address).map(|other| Reason::HardwareAddressUsed(other.ifname.clone()));
+            let reasons = name_used.into_iter().chain(address_used);
+            let problems = reasons.map(|reason| attachment.problem(reason));
+            self.plan.problems.extend(problems);
         }
     }
-    Ok(())
 }

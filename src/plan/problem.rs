@@ -1,15 +1,16 @@
 //! Everything that can be wrong with a plan, as data.
 
-mod words;
-
-use std::fmt;
 use std::path::PathBuf;
 
+use super::restrictions::{LEVELS, LISTS};
+use super::{MAX_CAPABILITIES, MAX_CONFIGURATIONS};
 use crate::allocation::AssignError;
+use crate::cluster::NetworkError;
 use crate::cni::{
     InterfaceName, JsonError, NameError, NetworkConfigError, NetworkName, PluginType, code,
 };
-use crate::diagnostic::{self, SharedError};
+use crate::diagnostic::SharedError;
+use crate::npwg::selection::MAX_IPS;
 use crate::npwg::{ObjectRef, SelectionError};
 use crate::request::RuleName;
 
@@ -17,6 +18,7 @@ use crate::request::RuleName;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// The annotation is invalid.
+    #[error("annotation {key}: {error}")]
     Annotation {
         /// The annotation's name.
         key: &'static str,
@@ -25,6 +27,9 @@ pub enum Reason {
         error: SelectionError,
     },
     /// Another network of the pod has the interface name.
+    #[error(
+        "interface name {ifname} is already used by network {network}; choose another in the pod's annotation"
+    )]
     InterfaceUsed {
         /// The interface name.
         ifname: InterfaceName,
@@ -32,57 +37,90 @@ pub enum Reason {
         network: String,
     },
     /// The pod's network namespace already has the interface.
+    #[error(
+        "interface name {0} already exists in the pod's network namespace; choose another in the pod's annotation"
+    )]
     InterfaceExists(InterfaceName),
     /// `ips` and the `ipam-claim-reference` of this value are both set on one network.
+    #[error("ips and ipam-claim-reference {0} exclude each other; keep one")]
     TwoAddressSources(String),
-    /// Another attachment of the network requests the same MAC or GUID.
-    HardwareAddressUsed {
-        /// The interface of the other attachment.
-        ifname: InterfaceName,
-    },
+    /// This other interface of the network requests the same MAC or GUID.
+    #[error("{0} requests the same MAC or GUID on this network; request another")]
+    HardwareAddressUsed(InterfaceName),
     /// The network's configuration cannot be used.
-    Configuration(ConfigurationProblem),
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationProblem),
     /// No plugin of the chain declares the capability for a request.
+    #[error(
+        "{} was requested and no plugin of {} declares the capability {capability}; \
+         add \"capabilities\": {{\"{capability}\": true}} to the definition or drop the request",
+        annotation_key(capability), .plugins.iter().map(PluginType::as_str).collect::<Vec<_>>().join(", ")
+    )]
     Undeclared {
-        /// The annotation's key.
-        key: &'static str,
         /// The capability.
-        capability: &'static str,
+        capability: String,
         /// The types of the chain's plugins.
         plugins: Vec<PluginType>,
     },
     /// The call's deadline passed while planning.
+    #[error(
+        "the plan is not ready by the deadline; select fewer or smaller networks, or raise deadlines.add"
+    )]
     NoTime,
     /// The network gets no device.
-    Device(#[source] AssignError),
+    #[error(transparent)]
+    Device(#[from] AssignError),
     /// No device-info file can have the attachment's name.
-    DeviceInfoName(#[source] SharedError),
+    #[error(transparent)]
+    DeviceInfoName(SharedError),
     /// `devInfoDir` is not UTF-8.
+    #[error("devInfoDir {} is not UTF-8; choose another", .0.display())]
     DeviceInfoDir(PathBuf),
     /// Isolation or a policy refuses the network.
-    Restricted(Restriction),
+    #[error(transparent)]
+    Restricted(#[from] Restriction),
     /// A later check found a program missing or the configuration invalid.
-    Network(#[source] SharedError),
+    #[error(transparent)]
+    Network(SharedError),
     /// A later check found that a device cannot be used.
-    UnusableDevice(#[source] SharedError),
+    #[error(transparent)]
+    UnusableDevice(SharedError),
     /// Device-info contradicts the device or cannot be trusted.
-    DeviceInfo(#[source] SharedError),
+    #[error(transparent)]
+    DeviceInfo(SharedError),
     /// Another sandbox has the same MAC or GUID.
-    AddressUsed(#[source] SharedError),
+    #[error(transparent)]
+    AddressUsed(SharedError),
+}
+
+/// The annotation's key for a request that plugins get by this capability.
+fn annotation_key(capability: &str) -> &str {
+    match capability {
+        "infinibandGUID" => "infiniband-guid",
+        key => key,
+    }
 }
 
 /// What is wrong with the configuration of a network.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationProblem {
-    /// The cluster has no usable configuration of that name.
+    /// Nothing has that name.
+    #[error("{report}; {}", .named_in.remedy())]
     NotFound {
         /// What the cluster reports.
         report: String,
         /// Where the network is named.
         named_in: NamedIn,
     },
+    /// The configuration that the name means cannot be used, as this line reports.
+    #[error("{0}")]
+    Unusable(String),
     /// The configurations of all networks of the pod exceed
     /// [`MAX_CONFIGURATIONS`](super::MAX_CONFIGURATIONS).
+    #[error(
+        "{origin}: with it the configurations of the pod's networks have {bytes} bytes; \
+         {MAX_CONFIGURATIONS} are allowed; make them smaller or select fewer"
+    )]
     TooLarge {
         /// Where the configuration is that exceeds the limit.
         origin: String,
@@ -90,6 +128,10 @@ pub enum ConfigurationProblem {
         bytes: usize,
     },
     /// A plugin declares more than [`MAX_CAPABILITIES`](super::MAX_CAPABILITIES).
+    #[error(
+        "{origin}: plugin {plugin}: key \"capabilities\" declares {count}; \
+         {MAX_CAPABILITIES} are allowed; remove those that no pod requests"
+    )]
     TooManyCapabilities {
         /// Where the configuration is.
         origin: String,
@@ -99,6 +141,7 @@ pub enum ConfigurationProblem {
         count: usize,
     },
     /// The configuration is invalid.
+    #[error("{origin}: {error}; correct the configuration there")]
     Invalid {
         /// Where the configuration is.
         origin: String,
@@ -106,34 +149,32 @@ pub enum ConfigurationProblem {
         error: NetworkConfigError,
     },
     /// The definition's name cannot be the name of a network.
+    #[error("{origin}: {error}")]
     Name {
         /// Where the configuration is.
         origin: String,
         /// What is wrong with the name.
         error: NameError,
     },
-    /// The configuration has no name, and no definition that lends it one.
-    NoName {
-        /// Where the configuration is.
-        origin: String,
-    },
-    /// The requests cannot be written as capability arguments.
-    CapabilityArgs(JsonError),
+    /// The configuration at this place has no name, and no definition that lends it one.
+    #[error("{0} has no name; add the key name")]
+    NoName(String),
     /// The IPAMClaim has more addresses than a pod may request.
+    #[error("IPAMClaim {claim}: status.ips has {count} addresses; {MAX_IPS} are allowed")]
     ClaimTooLarge {
         /// The claim.
         claim: ObjectRef,
         /// How many addresses it has.
         count: usize,
     },
-    /// The cluster has no usable IPAMClaim of that name.
-    ClaimNotFound {
-        /// What the cluster reports.
-        report: String,
-    },
+    /// The cluster has no usable IPAMClaim of that name, as this line reports.
+    #[error("{0}; create it or correct the annotation")]
+    ClaimNotFound(String),
     /// The IPAMClaim of this name was not looked up.
+    #[error("IPAMClaim {0} was not looked up")]
     ClaimNotLookedUp(String),
     /// A plugin's own `args` leave no room for the pod's.
+    #[error("plugin {plugin}: args: {error}; make args.cni an object, to which the pod adds")]
     Args {
         /// The plugin.
         plugin: PluginType,
@@ -155,10 +196,26 @@ pub enum NamedIn {
     Annotation,
 }
 
+impl NamedIn {
+    fn remedy(self) -> &'static str {
+        match self {
+            NamedIn::ClusterNetwork => "correct clusterNetwork of the node configuration",
+            NamedIn::AuxiliaryChain => "correct auxiliaryCNIChainName of the node configuration",
+            NamedIn::DefaultNetworks => "correct defaultNetworks of the node configuration",
+            NamedIn::Annotation => "create it or correct the annotation",
+        }
+    }
+}
+
 /// Why isolation or a policy refuses a network.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Restriction {
     /// `namespaceIsolation` keeps the pod from the definition.
+    #[error(
+        "namespaceIsolation keeps pods of namespace {namespace} from definitions of namespace \
+         {definition}; define it in {namespace} or in one of globalNamespaces {}",
+        .global.join(", ")
+    )]
     Isolated {
         /// The pod's namespace.
         namespace: String,
@@ -168,11 +225,19 @@ pub enum Restriction {
         global: Vec<String>,
     },
     /// The policy lists networks, and this one is not among them.
+    #[error(
+        "the policy of namespace {namespace} does not list it under networks; \
+         add it there or select another"
+    )]
     Network {
         /// The pod's namespace.
         namespace: String,
     },
     /// The pod's `cni-args` set a denied key.
+    #[error(
+        "the pod's annotation sets {key}, which the policy of namespace {namespace} denies; \
+         remove it there"
+    )]
     PodArgs {
         /// The key, as the policy writes it.
         key: String,
@@ -180,8 +245,13 @@ pub enum Restriction {
         namespace: String,
     },
     /// The network has the cluster network's name and another configuration.
+    #[error(
+        "its name {0} is the cluster network's, whose addresses it would use up; \
+         give it a name of its own"
+    )]
     ClusterName(NetworkName),
     /// The list of plugins has a denied key.
+    #[error("its list of plugins has the key {key}, which {rule} denies; remove it")]
     ListKey {
         /// The key, as the policy writes it.
         key: String,
@@ -189,6 +259,7 @@ pub enum Restriction {
         rule: RuleName,
     },
     /// A plugin's configuration has a denied key.
+    #[error("plugin {plugin} has the key {key}, which {rule} denies; remove it")]
     PluginKey {
         /// The plugin of the chain.
         plugin: PluginType,
@@ -198,6 +269,7 @@ pub enum Restriction {
         rule: RuleName,
     },
     /// A rule lists plugins, and this one is not among them.
+    #[error("{rule} does not list plugin {name} under types; add it there")]
     PluginType {
         /// The type of the plugin.
         name: String,
@@ -205,6 +277,7 @@ pub enum Restriction {
         rule: RuleName,
     },
     /// Below a plugin of the chain stands a `type` that only some parsers can read.
+    #[error("plugin {plugin}: {error}")]
     UnreadableType {
         /// The plugin of the chain.
         plugin: PluginType,
@@ -212,6 +285,10 @@ pub enum Restriction {
         error: JsonError,
     },
     /// A plugin's configuration nests further ones beyond what the policy checks.
+    #[error(
+        "plugin {plugin} nests more plugins, or deeper ones, than {rule} can check \
+         ({LEVELS} levels, {LISTS} nested lists); flatten it"
+    )]
     TooDeep {
         /// The plugin of the chain.
         plugin: PluginType,
@@ -221,6 +298,20 @@ pub enum Restriction {
 }
 
 impl Reason {
+    /// The reason against a network without a configuration.
+    pub fn not_found(error: &NetworkError, named_in: NamedIn) -> Reason {
+        let problem = match error {
+            NetworkError::Lookup(_)
+            | NetworkError::NotLookedUp(_)
+            | NetworkError::Unknown { .. } => {
+                let report = error.to_string();
+                ConfigurationProblem::NotFound { report, named_in }
+            }
+            _ => ConfigurationProblem::Unusable(error.to_string()),
+        };
+        problem.into()
+    }
+
     /// The CNI code (`docs/errors.md`).
     pub fn code(&self) -> u32 {
         match self {
@@ -228,7 +319,7 @@ impl Reason {
             | Reason::InterfaceUsed { .. }
             | Reason::InterfaceExists(_)
             | Reason::TwoAddressSources(_)
-            | Reason::HardwareAddressUsed { .. }
+            | Reason::HardwareAddressUsed(_)
             | Reason::AddressUsed(_) => code::SELECTION,
             Reason::NoTime => code::TRY_AGAIN_LATER,
             Reason::DeviceInfo(_) => code::VERIFICATION,
@@ -243,20 +334,5 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&diagnostic::line(self))
-    }
-}
-
-impl From<ConfigurationProblem> for Reason {
-    fn from(problem: ConfigurationProblem) -> Reason {
-        Reason::Configuration(problem)
-    }
-}
-
-impl From<Restriction> for Reason {
-    fn from(restriction: Restriction) -> Reason {
-        Reason::Restricted(restriction)
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,56 +1,33 @@
 //! Plans the networks that the pod selects by annotation.
 
-use super::planner::{Planner, not_found};
-use super::problem::NamedIn;
-use super::{Attachment, Inputs, PlanError, PlanRemark, PlanWarning, Reason, restrictions};
-use crate::bounded::NAMED;
-use crate::cluster::Network;
+use super::planner::Planner;
+use super::problem::{NamedIn, Restriction};
+use super::{Attachment, PlanError, PlanRemark, PlanWarning, Reason, restrictions};
 use crate::cni::InterfaceName;
-use crate::cni::json::excerpt;
-use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, SelectionError};
+use crate::npwg::{
+    DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, ObjectRef, Selection, SelectionError,
+};
 
-impl<'a> Planner<'a> {
-    /// Multus' annotation: one network instead of the cluster network. Isolation and policy apply as to
-    /// any other network that a pod names, except that isolation allows definitions of
-    /// `multusNamespace`, which exist for this annotation.
-    pub(super) fn replaced_cluster_network(
-        &self,
-        selection: &Selection,
-    ) -> Result<Attachment, PlanError> {
-        let ifname = self.inputs.ifname.clone();
-        if selection.network.namespace() != self.inputs.config.multus_namespace {
-            self.isolate(selection, &ifname)?;
-        }
-        let network = self.definition(selection, &ifname)?;
-        let attachment = self.attachment(network, ifname, Some(selection), true)?;
-        self.restrict(&attachment, selection)?;
-        Ok(attachment)
-    }
-
+impl Planner<'_> {
     /// Remarks on what the annotation's author may not expect.
     pub(super) fn remark_on(&mut self, selection: &Selection) {
-        let Inputs {
-            config,
-            annotations,
-            ifname,
-            ..
-        } = &self.inputs;
-        let text = annotations.default_network.as_deref().unwrap_or_default();
+        let inputs = &self.inputs;
+        let text = inputs.annotations.default_network.as_deref();
         let network = &selection.network;
-        let mut remarks = vec![PlanRemark::Replaced {
+        let remarks = &mut self.plan.remarks;
+        remarks.push(PlanRemark::Replaced {
             network: network.clone(),
-            cluster: config.cluster_network.label().to_owned(),
-        }];
-        if !text.contains(network.namespace()) {
+            cluster: inputs.config.cluster_network.label().to_owned(),
+        });
+        if !text.is_some_and(|text| text.contains(network.namespace())) {
             remarks.push(PlanRemark::MultusNamespace(network.clone()));
         }
         if let Some(interface) = &selection.interface {
             remarks.push(PlanRemark::InterfaceIgnored {
-                interface: interface.to_string(),
-                ifname: ifname.to_string(),
+                interface: interface.clone(),
+                ifname: inputs.ifname.clone(),
             });
         }
-        self.plan.remarks.extend(remarks);
     }
 
     pub(super) fn default_network_annotation(&mut self) -> Option<Selection> {
@@ -96,22 +73,65 @@ impl<'a> Planner<'a> {
 
     pub(super) fn selected_networks(&mut self, selections: &[Selection]) {
         for selection in selections {
-            self.plan.warnings.extend(unknown_keys(selection));
-            let attachment = self.selected(selection);
+            if !selection.unknown_keys.is_empty() {
+                self.plan.warnings.push(PlanWarning::UnknownKeys {
+                    network: selection.network.clone(),
+                    keys: selection.unknown_keys.clone(),
+                });
+            }
+            let own_name = selection.interface.clone();
+            let ifname = own_name.unwrap_or_else(|| self.next_ifname());
+            let attachment = self.selected(selection, ifname, false);
             self.take(attachment);
         }
     }
 
-    fn selected(&self, selection: &Selection) -> Result<Attachment, PlanError> {
-        let ifname = selection
-            .interface
-            .clone()
-            .unwrap_or_else(|| self.next_ifname());
-        self.isolate(selection, &ifname)?;
-        let network = self.definition(selection, &ifname)?;
-        let attachment = self.attachment(network, ifname, Some(selection), false)?;
-        self.restrict(&attachment, selection)?;
+    /// A network that the pod selects. Isolation and policy apply to Multus' annotation, which replaces
+    /// the cluster network, as to any other, except that isolation allows definitions of
+    /// `multusNamespace`, which exist for this annotation.
+    ///
+    /// Isolation is checked before the definition is looked up, so that no message shows a pod what a
+    /// namespace contains that it may not use.
+    pub(super) fn selected(
+        &self,
+        selection: &Selection,
+        ifname: InterfaceName,
+        is_cluster: bool,
+    ) -> Result<Attachment, PlanError> {
+        let config = self.inputs.config;
+        let object = &selection.network;
+        let blame = |reason: Reason| reason.at(&object.to_string(), Some(ifname.as_str()));
+        let is_exempt = is_cluster && object.namespace() == config.multus_namespace;
+        if let Some(pod) = self.inputs.pod.filter(|_| !is_exempt) {
+            restrictions::isolation(config, &pod.namespace, object)
+                .map_err(|restriction| blame(restriction.into()))?;
+        }
+        let found = self.inputs.catalog.selected(object);
+        let network =
+            found.map_err(|error| blame(Reason::not_found(&error, NamedIn::Annotation)))?;
+        let attachment = self.attachment(network, ifname.clone(), Some(selection), is_cluster)?;
+        if let Some(pod) = self.inputs.pod {
+            self.restrict(&pod.namespace, object, &attachment)
+                .map_err(|restriction| blame(restriction.into()))?;
+        }
         Ok(attachment)
+    }
+
+    fn restrict(
+        &self,
+        namespace: &str,
+        object: &ObjectRef,
+        attachment: &Attachment,
+    ) -> Result<(), Restriction> {
+        let Attachment {
+            config: network,
+            cni_args,
+            ..
+        } = attachment;
+        let config = self.inputs.config;
+        restrictions::check(config, namespace, object, network, cni_args.as_ref())?;
+        let mut cluster = self.plan.attachments.iter().filter(|it| it.is_cluster);
+        cluster.try_for_each(|it| restrictions::check_name(config, namespace, it, attachment))
     }
 
     /// Ignores an invalid annotation with a warning (NPWG 1.3 §4.1.2.1), unless
@@ -124,64 +144,4 @@ impl<'a> Planner<'a> {
             self.plan.warnings.push(warning);
         }
     }
-
-    fn definition(
-        &self,
-        selection: &Selection,
-        ifname: &InterfaceName,
-    ) -> Result<&'a Network, PlanError> {
-        self.inputs
-            .catalog
-            .selected(&selection.network)
-            .map_err(|report| {
-                not_found(&report, NamedIn::Annotation)
-                    .at(&selection.network.to_string(), Some(ifname.as_str()))
-            })
-    }
-
-    /// Checks isolation before the definition is looked up, so that no message shows a pod what a
-    /// namespace contains that it may not use.
-    fn isolate(&self, selection: &Selection, ifname: &InterfaceName) -> Result<(), PlanError> {
-        let Some(pod) = self.inputs.pod else {
-            return Ok(());
-        };
-        restrictions::isolation(self.inputs.config, &pod.namespace, &selection.network).map_err(
-            |restriction| {
-                Reason::from(restriction).at(&selection.network.to_string(), Some(ifname.as_str()))
-            },
-        )
-    }
-
-    fn restrict(&self, attachment: &Attachment, selection: &Selection) -> Result<(), PlanError> {
-        let Some(pod) = self.inputs.pod else {
-            return Ok(());
-        };
-        let (config, namespace) = (self.inputs.config, &pod.namespace);
-        restrictions::check(
-            config,
-            namespace,
-            &selection.network,
-            &attachment.config,
-            attachment.cni_args.as_ref(),
-        )
-        .and_then(|()| {
-            let mut cluster = self.plan.attachments.iter().filter(|it| it.is_cluster);
-            cluster.try_for_each(|it| restrictions::check_name(config, namespace, it, attachment))
-        })
-        .map_err(|restriction| attachment.problem(restriction.into()))
-    }
-}
-
-/// One warning about all unknown keys of a network, since there may be thousands.
-fn unknown_keys(selection: &Selection) -> Option<PlanWarning> {
-    let keys = &selection.unknown_keys;
-    (!keys.is_empty()).then(|| PlanWarning::UnknownKeys {
-        network: selection.network.clone(),
-        keys: keys
-            .iter()
-            .take(NAMED)
-            .map(|key| excerpt(key).into_owned())
-            .collect(),
-        others: keys.len().saturating_sub(NAMED),
-    })
 }

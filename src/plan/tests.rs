@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::allocation::{AssignError, Origin, Supply, UnknownCause, UnknownDevices};
+use crate::allocation::{AssignError, Origin, Supply, UnknownCause};
 use crate::cluster::{EventKind, Pod};
 use crate::cni::RawObject;
 use crate::npwg::{
@@ -480,10 +480,9 @@ fn the_administrators_networks_come_before_and_after_the_others() {
     let (code, place, reason) = story.problem();
     assert_eq!(code, 102);
     assert_eq!(place, "network auxiliaryCNIChainName (net4)");
-    let Reason::Configuration(ConfigurationProblem::NotFound { report, named_in }) = reason else {
+    let Reason::Configuration(ConfigurationProblem::Unusable(report)) = reason else {
         panic!("{reason:?}");
     };
-    assert_eq!(named_in, NamedIn::AuxiliaryChain);
     assert!(report.contains("20.conf"), "{report}");
 }
 
@@ -811,8 +810,7 @@ fn a_request_goes_to_a_plugin_that_declares_it_or_fails() {
         assert_eq!(attachment.extra_args, [], "not by CNI_ARGS as well");
         for declared in [json!(false), Value::Null] {
             let reason = Reason::Undeclared {
-                key,
-                capability,
+                capability: capability.to_owned(),
                 plugins: ["macvlan", "tuning"].map(|it| it.parse().unwrap()).to_vec(),
             };
             let place = "network pods/net (net1)".to_owned();
@@ -1004,8 +1002,8 @@ fn the_runtimes_configuration_is_for_the_cluster_network_only() {
     let cluster = &plan.attachments[0];
     assert!(argument(cluster, "portMappings").is_some() && argument(cluster, "mac").is_some());
     let ignored = PlanRemark::InterfaceIgnored {
-        interface: "ignored0".to_owned(),
-        ifname: "eth0".to_owned(),
+        interface: "ignored0".parse().unwrap(),
+        ifname: "eth0".parse().unwrap(),
     };
     assert_eq!(plan.remarks[1..], [ignored]);
 }
@@ -1139,9 +1137,7 @@ fn a_mac_is_requested_once_on_a_network() {
             {"name": first, "mac": mac}, {"name": second, "mac": mac},
         ]))
     };
-    let used = Reason::HardwareAddressUsed {
-        ifname: "net1".parse().unwrap(),
-    };
+    let used = Reason::HardwareAddressUsed("net1".parse().unwrap());
     let place = "network pods/a (net2)".to_owned();
     assert_eq!(asking("a", "a").problem(), (101, place, used));
     // Two members of a bond may have one address.
@@ -1155,7 +1151,6 @@ fn a_key_that_is_reserved_and_unknown_is_a_warning() {
     let unknown = PlanWarning::UnknownKeys {
         network: "pods/net".parse().unwrap(),
         keys: vec!["ip".to_owned()],
-        others: 0,
     };
     assert_eq!(plan.problems, []);
     assert_eq!(unknown.event().reason, "UnknownKey");
@@ -1267,21 +1262,20 @@ fn a_device_that_is_not_the_pods_is_code_104() {
 
 #[test]
 fn unknown_devices_fail_only_the_network_that_needs_them() {
-    let unknown = || {
-        Box::new(UnknownDevices {
-            resource: "r".to_owned(),
-            cause: UnknownCause::NoUid,
-        })
-    };
+    let cause = || Box::new(UnknownCause::NoUid);
     let with_unknown = || {
         let mut story = with_resource(story(), "pods/vf", &[]).macvlan("pods/net", &[]);
-        story.allocation.set("r", Supply::Unknown(unknown()));
+        story.allocation.set("r", Supply::Unknown(cause()));
         story
     };
     assert_eq!(with_unknown().networks("net").plan().problems, []);
     let (code, place, reason) = with_unknown().networks("net,vf").problem();
     assert_eq!((code, place.as_str()), (104, "network pods/vf (net2)"));
-    assert_eq!(reason, Reason::Device(AssignError::Unknown(unknown())));
+    let unknown = AssignError::Unknown {
+        resource: "r".to_owned(),
+        cause: cause(),
+    };
+    assert_eq!(reason, Reason::Device(unknown));
 }
 
 #[test]
@@ -1297,11 +1291,10 @@ fn a_network_gets_one_warning_however_many_keys_are_unknown() {
         plan.warnings
     };
     assert!(with(0).is_empty());
-    for (count, named, others) in [(1, 1, 0), (2, 2, 0), (5, 5, 0), (20_000, 5, 19_995)] {
+    for count in [1, 2, 5, 20_000] {
         let unknown = PlanWarning::UnknownKeys {
             network: "pods/a".parse().unwrap(),
-            keys: (0..named).map(|number| format!("k{number}")).collect(),
-            others,
+            keys: (0..count).map(|number| format!("k{number}")).collect(),
         };
         assert_eq!(with(count), [unknown]);
     }

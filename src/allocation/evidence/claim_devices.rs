@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::Evidence;
 use super::index::ContainerDevice;
+use crate::allocation::checkpoint::read;
 use crate::allocation::claims::Claims;
 use crate::allocation::{UnknownCause, numeric};
 use crate::kubelet::DynamicDevice;
@@ -32,12 +33,12 @@ impl Evidence<'_> {
 
     /// The identifier of a device that kubelet prepared for a claim of this very pod.
     fn identifier(&self, device: &DynamicDevice) -> Result<String, UnknownCause> {
-        let claimed = || Box::new(device.into());
+        let claimed = || Box::new(device.clone());
         let identity = device.identity.as_ref();
         let id = identity.and_then(|identity| identity.id.clone());
         let id = id.ok_or_else(|| UnknownCause::NoIdentifier(claimed()))?;
         let path = Claims::path(self.sources.checkpoint);
-        let claims = self.claims.get_or_init(|| Claims::read(&path));
+        let claims = self.claims.get_or_init(|| read(&path, Claims::parse));
         let claims = claims.as_ref().map_err(|error| UnknownCause::Claims {
             device: claimed(),
             error: error.clone(),
@@ -64,7 +65,7 @@ impl Evidence<'_> {
         let report = answer.failure.clone();
         let unidentified = answer.dynamic().find(|device| device.identity.is_none());
         if let Some(device) = unidentified {
-            let device = Box::new(device.into());
+            let device = Box::new(device.clone());
             return Some(UnknownCause::NoSlice { device, report });
         }
         let is_empty = answer.dynamic().next().is_none();

@@ -1,37 +1,36 @@
 //! What follows for a resource if the pod's devices are unknown, and why they are.
 
-use super::{Evidence, Verdict, unknown};
+use super::{Evidence, Verdict};
 use crate::allocation::{
-    Checkpoint, CheckpointError, Origin, PodResourcesAnswer, Supply, UnknownCause,
+    Checkpoint, CheckpointCause, CheckpointError, Origin, PodResourcesAnswer, Supply, UnknownCause,
 };
 use crate::bounded::NAMED;
 use crate::kubelet::PodDevices;
 
 impl Evidence<'_> {
     /// A resource of which neither kubelet nor a driver has devices.
-    pub(super) fn no_device(&self, resource: &str, requested: u64) -> Verdict {
+    pub(super) fn no_device(&self, requested: u64) -> Verdict {
         let answer = self.pod_resources;
         let dynamic = || answer.into_iter().flat_map(PodDevices::dynamic);
         let count = dynamic().count();
         if requested == 0 && count > 0 {
-            let cause = UnknownCause::OtherResources {
-                devices: dynamic().take(NAMED).map(Into::into).collect(),
+            return Verdict::never(UnknownCause::OtherResources {
+                devices: dynamic().take(NAMED).cloned().collect(),
                 others: count.saturating_sub(NAMED),
-            };
-            return Verdict::never(resource, cause);
+            });
         }
         let is_certain = answer.is_some_and(|it| it.is_known() && it.failure.is_none());
         if requested == 0 || is_certain {
             return Verdict::certain(Supply::NoDevices);
         }
         let report = answer.and_then(|it| it.failure.clone());
-        Verdict::not_yet(resource, UnknownCause::Unanswered { report })
+        Verdict::not_yet(UnknownCause::Unanswered { report })
     }
 
     /// Without kubelet's own record nothing proves which pod a device belongs to.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
-        if is_embedded && matches!(error, CheckpointError::Missing { .. }) {
+        if is_embedded && error.cause == CheckpointCause::Missing {
             return Verdict::certain(Supply::Devices {
                 ids: Vec::new(),
                 origin: Origin::Manifest,
@@ -42,8 +41,8 @@ impl Evidence<'_> {
             ids: self.named_by_pod_resources(resource),
         };
         Verdict {
-            supply: unknown(resource, cause),
-            is_final: !matches!(error, CheckpointError::Torn { .. }),
+            is_final: !matches!(error.cause, CheckpointCause::Torn(_)),
+            ..Verdict::never(cause)
         }
     }
 

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::allocation::{CheckpointError, ClaimedDevice, PodResourcesAnswer, UnknownCause};
+use crate::allocation::{
+    AllocatedDevice, AssignError, CheckpointCause, CheckpointError, PodResourcesAnswer,
+    UnknownCause, Wish, assign,
+};
 use crate::cluster::Container;
 use crate::kubelet::{ContainerDevices, DynamicDevice, Resource, SliceIdentity};
 
@@ -124,13 +127,12 @@ impl Case {
 
     /// Why the devices are unknown; the line has a remedy.
     fn unknown(&self) -> UnknownCause {
-        let Supply::Unknown(unknown) = self.supply() else {
+        let Supply::Unknown(cause) = self.supply() else {
             panic!("{:?}", self.supply());
         };
-        assert_eq!(unknown.resource, "r");
-        let line = unknown.to_string();
+        let line = cause.to_string();
         assert!(line.contains("; ") && !line.contains('\n'), "{line}");
-        unknown.cause
+        *cause
     }
 
     /// Checks that the checkpoint has `recorded` of the `requested` devices of pod `new`.
@@ -143,6 +145,12 @@ impl Case {
             pod_resources,
         };
         assert_eq!(self.unknown(), missing);
+    }
+
+    /// The device `name` of the answer.
+    fn device(&self, name: &str) -> Box<DynamicDevice> {
+        let mut devices = self.answer.iter().flat_map(PodDevices::dynamic);
+        Box::new(devices.find(|it| it.device == name).unwrap().clone())
     }
 
     fn waited(&self) -> bool {
@@ -228,14 +236,13 @@ fn dynamic(devices: &[(&str, Sliced<'_>)]) -> PodDevices {
     }
 }
 
-/// The device `name` as [`dynamic`] has it.
-fn claimed(name: &str) -> ClaimedDevice {
-    ClaimedDevice {
-        claim: "n/nic".to_owned(),
-        driver: DRIVER.to_owned(),
-        pool: "pool".to_owned(),
-        device: name.to_owned(),
-    }
+/// What the pod gets if it names a device.
+fn named(allocation: &Allocation, id: &str) -> Result<AllocatedDevice, AssignError> {
+    let wish = Wish {
+        device: Some(id),
+        ..Wish::default()
+    };
+    assign(allocation, &[wish]).remove(0).map(Option::unwrap)
 }
 
 #[test]
@@ -351,23 +358,19 @@ fn a_device_that_kubelet_never_records_fails_with_pod_file_and_kubelets_answer()
 fn without_kubelets_record_nothing_proves_which_pod_has_a_device() {
     let torn = &checkpoint(&["new c d1"])[..40];
     let strange = r#"{"Data":{"v3":{}},"Checksum":1}"#;
-    type IsExpected = fn(&CheckpointError) -> bool;
+    type IsExpected = fn(&CheckpointCause) -> bool;
     let rows: [(_, IsExpected, _); 3] = [
         (
             Some(torn),
-            |error| matches!(error, CheckpointError::Torn { .. }),
+            |cause| matches!(cause, CheckpointCause::Torn(_)),
             true,
         ),
         (
             Some(strange),
-            |error| matches!(error, CheckpointError::Version { .. }),
+            |cause| *cause == CheckpointCause::NoEntries,
             false,
         ),
-        (
-            None,
-            |error| matches!(error, CheckpointError::Missing { .. }),
-            false,
-        ),
+        (None, |cause| *cause == CheckpointCause::Missing, false),
     ];
     for (text, is_expected, is_waited_for) in rows {
         let case = Case::of(1).answered(&["c d1"]);
@@ -380,7 +383,7 @@ fn without_kubelets_record_nothing_proves_which_pod_has_a_device() {
             panic!("{cause:?}");
         };
         assert_eq!(*ids, words("d1"));
-        assert!(is_expected(error), "{error}");
+        assert!(is_expected(&error.cause), "{error}");
         let file = case.checkpoint().display().to_string();
         assert!(error.to_string().contains(&file), "{error}");
         assert_eq!(case.waited(), is_waited_for, "{error}");
@@ -481,7 +484,7 @@ fn dra_a_pod_that_forgot_its_claim_has_no_device_although_no_plugin_wrote_a_chec
     let UnknownCause::Checkpoint { error, ids } = cause else {
         panic!("{cause:?}");
     };
-    assert!(matches!(error, CheckpointError::Missing { .. }), "{error}");
+    assert_eq!(error.cause, CheckpointCause::Missing);
     assert_eq!(ids, [""; 0]);
 }
 
@@ -513,7 +516,7 @@ fn dra_a_claims_device_counts_if_kubelets_record_has_it_for_this_uid() {
     assert!(!case.waited());
     case.answer = Some(dynamic(&[("vf2", own("0000:01:10.2"))]));
     let not_claimed = UnknownCause::NotClaimed {
-        device: Box::new(claimed("vf2")),
+        device: case.device("vf2"),
         file: case.dir.path().join("dra_manager_state"),
         uid: "new".to_owned(),
     };
@@ -526,29 +529,34 @@ fn a_claims_device_without_a_slice_an_identifier_or_kubelets_record_is_named() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "vf1")]);
     case.pod.has_claims = true;
     case.answer = Some(dynamic(&[("vf1", None)]));
-    let vf1 = || Box::new(claimed("vf1"));
     let no_slice = UnknownCause::NoSlice {
-        device: vf1(),
+        device: case.device("vf1"),
         report: None,
     };
     assert_eq!(case.unknown(), no_slice);
     case.answer = Some(dynamic(&[("vf1", Some((Some("r"), None)))]));
-    assert_eq!(case.unknown(), UnknownCause::NoIdentifier(vf1()));
+    assert_eq!(
+        case.unknown(),
+        UnknownCause::NoIdentifier(case.device("vf1"))
+    );
     case.answer = Some(dynamic(&[("vf1", Some((Some("r"), Some("0000:01:10.1"))))]));
     let record = case.dir.path().join("dra_manager_state");
     let error_about = |case: &Case| match case.unknown() {
-        UnknownCause::Claims { device, error } if device == vf1() => error,
+        UnknownCause::Claims { device, error } if device == case.device("vf1") => error,
         cause => panic!("{cause:?}"),
     };
     std::fs::write(&record, "{").unwrap();
     let error = error_about(&case);
     assert!(
-        matches!(&error, CheckpointError::Torn { path, .. } if *path == record),
+        matches!(error.cause, CheckpointCause::Torn(_)) && error.path == record,
         "{error}"
     );
     std::fs::remove_file(&record).unwrap();
-    let path = record;
-    assert_eq!(error_about(&case), CheckpointError::Missing { path });
+    let missing = CheckpointError {
+        path: record,
+        cause: CheckpointCause::Missing,
+    };
+    assert_eq!(error_about(&case), missing);
 }
 
 #[test]
@@ -574,7 +582,7 @@ fn a_claim_for_something_else_gives_a_network_nothing() {
     let data = json!({"PodDeviceEntries": [], "RegisteredDevices": {}});
     let mut case = case.broken(&json!({"Data": data, "Checksum": 1}).to_string());
     let others = UnknownCause::OtherResources {
-        devices: vec![claimed("gpu0")],
+        devices: vec![*case.device("gpu0")],
         others: 0,
     };
     assert_eq!(case.unknown(), others);
@@ -590,7 +598,7 @@ fn a_claim_for_something_else_gives_a_network_nothing() {
     case.answer = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
     case.everything = true;
     let allocation = case.allocation();
-    assert_eq!(allocation.resource_of("0000:09:00.0"), Some(DRIVER));
+    assert_eq!(named(&allocation, "0000:09:00.0").unwrap().resource, DRIVER);
 }
 
 #[test]
@@ -600,8 +608,8 @@ fn a_pod_that_names_a_device_has_all_of_its_own_to_choose_from() {
         .answered(&["c d1"]);
     case.everything = true;
     let allocation = case.allocation();
-    assert_eq!(allocation.resource_of("d1"), Some("r"));
-    assert_eq!(allocation.resource_of("d2"), None);
+    assert_eq!(named(&allocation, "d1").unwrap().resource, "r");
+    assert!(named(&allocation, "d2").is_err());
 }
 
 /// A pod whose containers have so many devices of claims, each of a driver of its own.

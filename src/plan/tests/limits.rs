@@ -53,7 +53,7 @@ fn the_name_of_a_resource_has_a_limit() {
     assert_eq!(of(253).0, 104, "no device plugin has it");
     let (code, _, reason) = of(254);
     assert_eq!(code, 102);
-    let Reason::Configuration(ConfigurationProblem::NotFound { report, .. }) = reason else {
+    let Reason::Configuration(ConfigurationProblem::Unusable(report)) = reason else {
         panic!("{reason:?}");
     };
     assert!(report.contains("254 bytes; 253 are allowed"), "{report}");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use device_info::{Inventory, Sysfs};
 
 use super::Findings;
-use crate::allocation::{Checkpoint, CheckpointError};
+use crate::allocation::{Checkpoint, CheckpointCause};
 use crate::cluster::PodName;
 use crate::kernel::{KernelError, devices_in_all_namespaces};
 use crate::kubelet;
@@ -123,7 +123,7 @@ fn checkpoint(context: &Context<'_>, is_needed: bool, findings: &mut Findings<'_
     let file = &context.request.config.kubelet_checkpoint;
     match Checkpoint::read(file) {
         // Kubelet writes it with the first device of a device plugin.
-        Err(CheckpointError::Missing { .. }) if !is_needed => {}
+        Err(error) if error.cause == CheckpointCause::Missing && !is_needed => {}
         Err(error) => findings.add_problem(file.display(), error),
         Ok(_) => {}
     }

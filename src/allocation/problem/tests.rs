@@ -1,8 +1,4 @@
-use std::io;
-use std::path::PathBuf;
-
 use super::*;
-use crate::allocation::problem::FormatError;
 
 fn ids(count: usize) -> Vec<String> {
     (1..=count).map(|number| format!("d{number}")).collect()
@@ -12,10 +8,18 @@ fn file() -> PathBuf {
     PathBuf::from("/k")
 }
 
+fn about(cause: impl Into<CheckpointCause>) -> CheckpointError {
+    CheckpointError {
+        path: file(),
+        cause: cause.into(),
+    }
+}
+
 fn torn() -> (CheckpointError, String) {
     let error = serde_json::from_str::<()>("{").unwrap_err();
-    let words = format!("kubelet's checkpoint /k is torn: {error}");
-    (FormatError::Torn(error.into()).at(&file()), words)
+    let line =
+        format!("kubelet's checkpoint /k is torn: {error}; restart kubelet, which writes it anew");
+    (about(error), line)
 }
 
 #[test]
@@ -50,15 +54,11 @@ fn reasons_against_a_device() {
              name one of those or leave deviceID out",
         ),
         (
-            AssignError::Twice {
-                id: "d1".to_owned(),
-            },
+            AssignError::Twice("d1".to_owned()),
             "deviceID \"d1\" is named for two networks of the pod; give each its own",
         ),
         (
-            AssignError::NotLookedUp {
-                resource: "r".to_owned(),
-            },
+            AssignError::NotLookedUp("r".to_owned()),
             "devices of resource r were not looked up",
         ),
     ] {
@@ -70,15 +70,16 @@ fn reasons_against_a_device() {
 fn causes_of_unknown_devices() {
     let report = || Some("x; do y".to_owned());
     let device = || {
-        Box::new(ClaimedDevice {
+        Box::new(DynamicDevice {
             claim: "n/nic".to_owned(),
             driver: "v".to_owned(),
             pool: "p".to_owned(),
             device: "vf1".to_owned(),
+            identity: None,
         })
     };
-    let (error, words) = torn();
-    let torn = |before: &str| format!("{before}{words}; restart kubelet, which writes it anew");
+    let (error, line) = torn();
+    let torn = |before: &str| format!("{before}{line}");
     for (cause, line) in [
         (
             UnknownCause::NoTime,
@@ -181,13 +182,14 @@ fn causes_of_unknown_devices() {
                 .to_owned(),
         ),
     ] {
-        let unknown = UnknownDevices {
+        let unknown = AssignError::Unknown {
             resource: "r".to_owned(),
-            cause,
+            cause: Box::new(cause),
         };
-        let line = format!("devices of resource r: {line}");
-        assert_eq!(unknown.to_string(), line);
-        assert_eq!(AssignError::Unknown(Box::new(unknown)).to_string(), line);
+        assert_eq!(
+            unknown.to_string(),
+            format!("devices of resource r: {line}")
+        );
     }
 }
 
@@ -220,42 +222,32 @@ fn answers_of_pod_resources() {
 
 #[test]
 fn checkpoint_errors() {
-    let (torn, torn_words) = torn();
-    let version = |cause| FormatError::Version(cause).at(&file());
+    let (torn, line_of_torn) = torn();
     let of_type = serde_json::from_str::<()>("7").unwrap_err();
     let not_a_unit = of_type.to_string();
     let remedy = "use a version of Jackfield that knows this kubelet";
     for (error, line) in [
         (
-            CheckpointError::unreadable(&file(), io::ErrorKind::NotFound.into()),
+            about(io::Error::from(io::ErrorKind::NotFound)),
             "kubelet's checkpoint /k is not there; start kubelet, correct kubeletCheckpoint, or name \
              the devices in a manifest's jackfield.io/devices"
                 .to_owned(),
         ),
         (
-            CheckpointError::unreadable(&file(), io::Error::other("it is a directory")),
+            about(io::Error::other("it is a directory")),
             "kubelet's checkpoint /k cannot be read: it is a directory; correct kubeletCheckpoint"
                 .to_owned(),
         ),
+        (torn, line_of_torn),
         (
-            torn,
-            format!("{torn_words}; restart kubelet, which writes it anew"),
-        ),
-        (
-            version(UnknownVersion::NoData),
-            format!(
-                "kubelet's checkpoint /k is of an unknown version: it has no object Data; {remedy}"
-            ),
-        ),
-        (
-            version(UnknownVersion::NoEntries),
+            about(CheckpointCause::NoEntries),
             format!(
                 "kubelet's checkpoint /k is of an unknown version: its Data has neither \
                  PodDeviceEntries nor RegisteredDevices; {remedy}"
             ),
         ),
         (
-            version(UnknownVersion::Type(of_type.into())),
+            about(of_type),
             format!("kubelet's checkpoint /k is of an unknown version: {not_a_unit}; {remedy}"),
         ),
     ] {
@@ -271,10 +263,10 @@ fn remarks() {
         file: file(),
     };
     assert_eq!(
-        diagnostic::line(&remark),
+        remark.to_string(),
         "kubelet's pod-resources names d1 of resource r for a pod of this name; \
          kubelet's checkpoint /k knows the pod's UID, and counts"
     );
     let failure = AllocationRemark::Failure("x; do y".to_owned());
-    assert_eq!(diagnostic::line(&failure), "x; do y");
+    assert_eq!(failure.to_string(), "x; do y");
 }

@@ -1,8 +1,9 @@
 use super::*;
 use crate::allocation::AssignError;
+use crate::cluster::NetworkError;
 use crate::cni::{JsonError, NetworkConfig, NetworkName};
-use crate::diagnostic;
 use crate::npwg::SelectionError;
+use crate::plan::{PlanRemark, PlanWarning};
 
 fn plugin() -> crate::cni::PluginType {
     "macvlan".parse().unwrap()
@@ -41,19 +42,16 @@ fn reasons() {
             "ips and ipam-claim-reference vm.blue exclude each other; keep one",
         ),
         (
-            Reason::HardwareAddressUsed { ifname: net1() },
+            Reason::HardwareAddressUsed(net1()),
             "net1 requests the same MAC or GUID on this network; request another",
         ),
         (
-            Reason::Configuration(ConfigurationProblem::NoName {
-                origin: "/n.conf".to_owned(),
-            }),
+            Reason::Configuration(ConfigurationProblem::NoName("/n.conf".to_owned())),
             "/n.conf has no name; add the key name",
         ),
         (
             Reason::Undeclared {
-                key: "infiniband-guid",
-                capability: "infinibandGUID",
+                capability: "infinibandGUID".to_owned(),
                 plugins: vec![plugin(), "tuning".parse().unwrap()],
             },
             "infiniband-guid was requested and no plugin of macvlan, tuning declares the capability \
@@ -66,7 +64,7 @@ fn reasons() {
              deadlines.add",
         ),
         (
-            Reason::Device(AssignError::Twice { id: "d".to_owned() }),
+            Reason::Device(AssignError::Twice("d".to_owned())),
             "deviceID \"d\" is named for two networks of the pod; give each its own",
         ),
         (
@@ -107,8 +105,8 @@ fn configuration_problems() {
             "confDir /c has no configuration; correct defaultNetworks of the node configuration",
         ),
         (
-            not_found(NamedIn::AuxiliaryChain),
-            "confDir /c has no configuration",
+            ConfigurationProblem::Unusable("x; do y".to_owned()),
+            "x; do y",
         ),
         (
             not_found(NamedIn::Annotation),
@@ -146,10 +144,6 @@ fn configuration_problems() {
             &line_of_name,
         ),
         (
-            ConfigurationProblem::CapabilityArgs(json_error()),
-            "empty input where a JSON object was expected",
-        ),
-        (
             ConfigurationProblem::ClaimTooLarge {
                 claim: "pods/c".parse().unwrap(),
                 count: 257,
@@ -157,9 +151,7 @@ fn configuration_problems() {
             "IPAMClaim pods/c: status.ips has 257 addresses; 256 are allowed",
         ),
         (
-            ConfigurationProblem::ClaimNotFound {
-                report: "IPAMClaim pods/c does not exist".to_owned(),
-            },
+            ConfigurationProblem::ClaimNotFound("IPAMClaim pods/c does not exist".to_owned()),
             "IPAMClaim pods/c does not exist; create it or correct the annotation",
         ),
         (
@@ -176,6 +168,36 @@ fn configuration_problems() {
         ),
     ] {
         assert_eq!(Reason::from(problem).to_string(), line);
+    }
+}
+
+#[test]
+fn a_report_with_a_remedy_of_its_own_gets_no_other() {
+    let object = || "pods/n".parse().unwrap();
+    let conf_dir = || PathBuf::from("/c");
+    for (error, line) in [
+        (
+            NetworkError::Lookup("no pods/n".to_owned()),
+            "no pods/n; correct clusterNetwork of the node configuration",
+        ),
+        (
+            NetworkError::Unknown {
+                conf_dir: conf_dir(),
+            },
+            "no definition, no configuration of this name in confDir /c and no absolute path; \
+             correct clusterNetwork of the node configuration",
+        ),
+        (
+            NetworkError::NoConfig {
+                object: object(),
+                conf_dir: conf_dir(),
+            },
+            "NetworkAttachmentDefinition pods/n has no spec.config and confDir /c has no \
+             configuration named n; write one of the two",
+        ),
+    ] {
+        let reason = Reason::not_found(&error, NamedIn::ClusterNetwork);
+        assert_eq!(reason.to_string(), line);
     }
 }
 
@@ -252,10 +274,9 @@ fn restrictions() {
 
 #[test]
 fn warnings() {
-    let unknown = |count: usize, others| PlanWarning::UnknownKeys {
+    let unknown = |count: usize| PlanWarning::UnknownKeys {
         network: "pods/a".parse().unwrap(),
         keys: (0..count).map(|number| format!("k{number}")).collect(),
-        others,
     };
     let of_network = |words: &str| {
         format!(
@@ -271,10 +292,10 @@ fn warnings() {
             "annotation k is ignored: the annotation selects 2 networks; select exactly one"
                 .to_owned(),
         ),
-        (unknown(1, 0), of_network(r#"key "k0" is"#)),
-        (unknown(2, 0), of_network(r#"keys "k0", "k1" are"#)),
+        (unknown(1), of_network(r#"key "k0" is"#)),
+        (unknown(2), of_network(r#"keys "k0", "k1" are"#)),
         (
-            unknown(5, 3),
+            unknown(8),
             of_network(r#"keys "k0", "k1", "k2", "k3", "k4" and 3 more are"#),
         ),
     ] {
@@ -291,21 +312,23 @@ fn remarks() {
                 network: network(),
                 cluster: "cluster".to_owned(),
             },
-            "kube-system/net is attached instead of clusterNetwork cluster",
+            "annotation v1.multus-cni.io/default-network: kube-system/net is attached instead of \
+             clusterNetwork cluster",
         ),
         (
             PlanRemark::MultusNamespace(network()),
-            "net has no namespace, so it is looked up in multusNamespace kube-system, not in the \
-             pod's",
+            "annotation v1.multus-cni.io/default-network: net has no namespace, so it is looked up \
+             in multusNamespace kube-system, not in the pod's",
         ),
         (
             PlanRemark::InterfaceIgnored {
-                interface: "net9".to_owned(),
-                ifname: "eth0".to_owned(),
+                interface: "net9".parse().unwrap(),
+                ifname: "eth0".parse().unwrap(),
             },
-            "interface net9 is ignored, since the runtime names this one: eth0",
+            "annotation v1.multus-cni.io/default-network: interface net9 is ignored, since the \
+             runtime names this one: eth0",
         ),
     ] {
-        assert_eq!(diagnostic::line(&remark), line);
+        assert_eq!(remark.to_string(), line);
     }
 }
