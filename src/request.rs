@@ -20,7 +20,7 @@ pub use node_config::{
     ClusterNetwork, NodeConfig, NodeConfigError, Source, Strictness, Undeclared, ValueError,
     version,
 };
-pub use policy::{Policy, PolicyError, Rule, RuleError, RuleName};
+pub use policy::{Policy, Rule, RuleName};
 pub use stdin::{StdinError, read_stdin};
 
 use crate::cni;

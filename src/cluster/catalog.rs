@@ -292,8 +292,7 @@ mod tests {
             ),
             (
                 NetworkError::Unknown("/c".into()),
-                "no definition, no configuration of this name in confDir /c and no absolute path; \
-                 correct the name, or create what it names",
+                "no definition, no configuration of this name in confDir /c and no absolute path",
             ),
             (
                 NetworkError::LongResource(object(), 300),

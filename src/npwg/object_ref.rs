@@ -27,10 +27,10 @@ impl ObjectRef {
     /// [`ObjectRefError`] when either is not a valid name.
     pub fn new(namespace: &str, name: &str) -> Result<Self, ObjectRefError> {
         if !is_label(namespace) {
-            return Err(ObjectRefError::new(Part::Namespace, namespace));
+            return Err(ObjectRefError::new("the namespace of an object", namespace));
         }
         if !is_subdomain(name) {
-            return Err(ObjectRefError::new(Part::Name, name));
+            return Err(ObjectRefError::new("the name of an object", name));
         }
         Ok(Self {
             namespace: namespace.into(),
@@ -75,7 +75,7 @@ impl FromStr for ObjectRef {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once('/') {
             Some((namespace, name)) => Self::new(namespace, name),
-            None => Err(ObjectRefError::new(Part::Both, text)),
+            None => Err(ObjectRefError::new("namespace and name of an object", text)),
         }
     }
 }
@@ -95,7 +95,7 @@ impl From<ObjectRef> for String {
 }
 
 /// Whether a text is a DNS-1123 label of at most 63 characters, as a namespace must be.
-fn is_label(text: &str) -> bool {
+pub(crate) fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_unit(text)
 }
 
@@ -115,35 +115,18 @@ fn is_unit(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Namespace,
-    Name,
-    Both,
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Namespace => "the namespace of an object",
-            Self::Name => "the name of an object",
-            Self::Both => "namespace and name of an object",
-        })
-    }
-}
-
 /// A text that cannot name an object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{value:?} cannot be {part}; use lower-case letters, digits and '-', and write a namespace as namespace/name"
 )]
 pub struct ObjectRefError {
-    part: Part,
+    part: &'static str,
     value: String,
 }
 
 impl ObjectRefError {
-    fn new(part: Part, value: &str) -> Self {
+    fn new(part: &'static str, value: &str) -> Self {
         Self {
             part,
             value: excerpt(value).into_owned(),

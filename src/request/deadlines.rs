@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cni::RawObject;
+use super::node_config::{Keys, NodeConfigError, ValueError};
 
 /// The time limits of each verb and of one call of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,25 +37,16 @@ impl Default for Deadlines {
 /// The longest deadline; no runtime waits that long.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The keys of `deadlines`.
-pub(super) const KEYS: [&str; 6] = ["add", "del", "check", "gc", "status", "delegate"];
-
-impl TryFrom<&RawObject> for Deadlines {
-    type Error = DeadlineError;
-
-    /// Each entry is optional, and `null` is absent.
-    fn try_from(wire: &RawObject) -> Result<Self, Self::Error> {
-        let default = Deadlines::default();
-        let read = |key: &'static str, default| match wire.get(key) {
+impl Deadlines {
+    /// Reads `deadlines`; each key is optional.
+    pub(super) fn read(keys: &Keys<'_>) -> Result<Deadlines, NodeConfigError> {
+        let read = |key, default| match keys.read::<String>(key)? {
             None => Ok(default),
-            Some(raw) => serde_json::from_str::<String>(raw.get())
-                .ok()
-                .and_then(|text| duration(&text))
-                .ok_or_else(|| DeadlineError {
-                    key,
-                    value: raw.get().to_owned(),
-                }),
+            Some(text) => {
+                duration(&text).ok_or_else(|| keys.invalid(key, &text, ValueError::Deadline))
+            }
         };
+        let default = Deadlines::default();
         Ok(Deadlines {
             add: read("add", default.add)?,
             del: read("del", default.del)?,
@@ -73,20 +64,10 @@ fn duration(text: &str) -> Option<Duration> {
         .filter(|duration| !duration.is_zero() && *duration <= LONGEST)
 }
 
-/// An invalid deadline.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error(
-    "{key}: {value} is not a duration above zero and of at most one day; \
-     write it as \"500ms\", \"2s\" or \"1m30s\""
-)]
-pub struct DeadlineError {
-    key: &'static str,
-    value: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cni::RawObject;
 
     #[test]
     fn durations_are_written_as_people_write_them() {
@@ -120,7 +101,7 @@ mod tests {
     #[test]
     fn an_absent_deadline_keeps_its_default() {
         let wire = RawObject::parse(br#"{"Add": "9s", "gc": null}"#).unwrap();
-        let deadlines = Deadlines::try_from(&wire).unwrap();
+        let deadlines = Deadlines::read(&Keys::of(&wire, String::new())).unwrap();
         assert_eq!(
             deadlines,
             Deadlines {

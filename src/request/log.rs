@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::cni::{JsonError, RawObject};
+use serde::de::IgnoredAny;
+
+use super::node_config::{Keys, NodeConfigError};
 
 /// The log of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,23 +71,18 @@ impl Default for Rotation {
     }
 }
 
-/// The keys of `logOptions`; `compress` is Multus' and has no effect here.
-pub(super) const OPTIONS: [&str; 4] = ["maxSize", "maxAge", "maxBackups", "compress"];
-
-impl TryFrom<&RawObject> for Rotation {
-    type Error = JsonError;
-
-    fn try_from(wire: &RawObject) -> Result<Self, Self::Error> {
+impl Rotation {
+    /// Reads `logOptions`; each key is optional.
+    pub(super) fn read(keys: &Keys<'_>) -> Result<Rotation, NodeConfigError> {
         let default = Rotation::default();
-        let read = |key, default| Ok::<_, JsonError>(wire.read::<u64>(key)?.unwrap_or(default));
+        // A key of Multus without an effect here.
+        keys.read::<IgnoredAny>("compress")?;
+        // As in Multus, 0 means the default.
+        let max_size = keys.read("maxSize")?.filter(|size| *size != 0);
         Ok(Rotation {
-            // As in Multus, 0 means the default.
-            max_size: match read("maxSize", default.max_size)? {
-                0 => default.max_size,
-                size => size,
-            },
-            max_age: read("maxAge", default.max_age)?,
-            max_backups: read("maxBackups", default.max_backups)?,
+            max_size: max_size.unwrap_or(default.max_size),
+            max_age: keys.read("maxAge")?.unwrap_or(default.max_age),
+            max_backups: keys.read("maxBackups")?.unwrap_or(default.max_backups),
         })
     }
 }

@@ -15,15 +15,14 @@ use std::path::PathBuf;
 use serde_json::value::RawValue;
 
 use super::deadlines::Deadlines;
-use super::log::Log;
+use super::log::{Level, Log, Rotation};
 use super::policy::Policy;
 use crate::cni::{NetworkName, RawObject, Version};
 use crate::npwg::{Dialect, StatusAddresses};
 
 pub use error::{NodeConfigError, ValueError};
-pub use schema::{ACCEPTED, KEYS, MULTUS_ONLY};
-
-use keys::{Keys, invalid};
+pub(super) use keys::Keys;
+pub use schema::{ACCEPTED, MULTUS_ONLY, keys};
 
 /// The node configuration with all keys checked. A key without a description has the same meaning as
 /// in Multus.
@@ -159,14 +158,20 @@ impl NodeConfig {
     /// Codes 1, 6 and 7 of CNI 1.1.0 §5 Error. Each error names key, value and remedy.
     pub fn parse(conf: &RawObject) -> Result<NodeConfig, NodeConfigError> {
         let version = version(conf)?;
-        let keys = Keys { conf };
-        let name: String = keys.required(
-            "name",
-            "name the network as the file in the CNI directory does",
-        )?;
-        let name = name
-            .parse()
-            .map_err(|cause| invalid("name", &name, ValueError::Name(cause)))?;
+        let keys = Keys::of(conf, String::new());
+        let config = NodeConfig::read(version, &keys)?;
+        Ok(NodeConfig {
+            warnings: schema::warnings(keys),
+            ..config
+        })
+    }
+
+    /// Reads all keys but those of the version.
+    fn read(version: Version, keys: &Keys<'_>) -> Result<NodeConfig, NodeConfigError> {
+        let name = keys.name("name")?.ok_or(NodeConfigError::Missing {
+            key: "name",
+            remedy: "name the network as the file in the CNI directory does",
+        })?;
         let (cluster_network, further_delegates) = keys.cluster_network()?;
         Ok(NodeConfig {
             version,
@@ -180,10 +185,10 @@ impl NodeConfig {
             bin_dir: keys.path("binDir", "/opt/cni/bin")?,
             cni_dir: keys.path("cniDir", "/var/lib/cni/multus")?,
             multus_namespace: keys.multus_namespace()?,
-            namespace_isolation: keys.flag("namespaceIsolation")?.unwrap_or(true),
+            namespace_isolation: keys.read("namespaceIsolation")?.unwrap_or(true),
             global_namespaces: keys.global_namespaces()?,
             readiness_indicator: keys.optional_path("readinessindicatorfile")?,
-            auxiliary_chain: keys.auxiliary_chain()?,
+            auxiliary_chain: keys.name("auxiliaryCNIChainName")?,
             journal_dir: keys.path("journalDir", "/var/lib/jackfield")?,
             dev_info_dir: keys.path("devInfoDir", "/var/run/k8s.cni.cncf.io/devinfo")?,
             sysfs_root: keys.path("sysfsRoot", "/sys")?,
@@ -195,48 +200,44 @@ impl NodeConfig {
                 "kubeletCheckpoint",
                 "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint",
             )?,
-            fail_invalid_annotation: keys
-                .choice("invalidAnnotation", &[("ignore", false), ("fail", true)])?
-                .unwrap_or(false),
-            verify: keys
-                .choice("verify", &STRICTNESS)?
-                .unwrap_or(Strictness::Strict),
-            verify_cluster: keys
-                .choice("verifyCluster", &STRICTNESS)?
-                .unwrap_or(Strictness::Warn),
-            strict_delegate_check: keys
-                .choice("delegateCheck", &[("warn", false), ("strict", true)])?
-                .unwrap_or(false),
-            undeclared: keys
-                .choice(
-                    "undeclared",
-                    &[("fail", Undeclared::Fail), ("args", Undeclared::Args)],
-                )?
-                .unwrap_or(Undeclared::Fail),
-            dialect: keys
-                .choice(
-                    "npwgVersion",
-                    &[("1.0", Dialect::V1_0), ("1.3", Dialect::V1_3)],
-                )?
-                .unwrap_or(Dialect::V1_3),
-            status_addresses: keys
-                .choice(
-                    "statusAddresses",
-                    &[
-                        ("address", StatusAddresses::Address),
-                        ("prefix", StatusAddresses::Prefix),
-                    ],
-                )?
-                .unwrap_or(StatusAddresses::Address),
-            status_needs_agent: keys.flag("statusNeedsAgent")?.unwrap_or(false),
-            deadlines: keys.deadlines()?,
-            policy: keys.policy()?,
-            log: keys.log()?,
-            warnings: keys.warnings(),
+            fail_invalid_annotation: keys.choice(
+                "invalidAnnotation",
+                &INVALID_ANNOTATION,
+                false,
+            )?,
+            verify: keys.choice("verify", &STRICTNESS, Strictness::Strict)?,
+            verify_cluster: keys.choice("verifyCluster", &STRICTNESS, Strictness::Warn)?,
+            strict_delegate_check: keys.choice("delegateCheck", &DELEGATE_CHECK, false)?,
+            undeclared: keys.choice("undeclared", &UNDECLARED, Undeclared::Fail)?,
+            dialect: keys.choice("npwgVersion", &DIALECTS, Dialect::V1_3)?,
+            status_addresses: keys.choice(
+                "statusAddresses",
+                &ADDRESSES,
+                StatusAddresses::Address,
+            )?,
+            status_needs_agent: keys.read("statusNeedsAgent")?.unwrap_or(false),
+            deadlines: keys.inside("deadlines", Deadlines::read)?,
+            policy: keys.inside("policy", Policy::read)?,
+            log: Log {
+                file: keys.optional_path("logFile")?,
+                level: keys.choice("logLevel", &Level::NAMES, Level::Error)?,
+                to_stderr: keys.read("logToStderr")?.unwrap_or(true),
+                rotation: keys.inside("logOptions", Rotation::read)?,
+            },
+            warnings: Vec::new(),
         })
     }
 }
 
+const INVALID_ANNOTATION: [(&str, bool); 2] = [("ignore", false), ("fail", true)];
+const DELEGATE_CHECK: [(&str, bool); 2] = [("warn", false), ("strict", true)];
+const UNDECLARED: [(&str, Undeclared); 2] =
+    [("fail", Undeclared::Fail), ("args", Undeclared::Args)];
+const DIALECTS: [(&str, Dialect); 2] = [("1.0", Dialect::V1_0), ("1.3", Dialect::V1_3)];
+const ADDRESSES: [(&str, StatusAddresses); 2] = [
+    ("address", StatusAddresses::Address),
+    ("prefix", StatusAddresses::Prefix),
+];
 const STRICTNESS: [(&str, Strictness); 3] = [
     ("strict", Strictness::Strict),
     ("warn", Strictness::Warn),

@@ -1,15 +1,11 @@
 //! The networks that the pods of a namespace may select: the key `policy`, NPWG 1.3 §7.4.
 
-mod error;
-
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde_json::value::RawValue;
-
-use crate::cni::{JsonError, PluginType, RawObject};
+use super::node_config::{Keys, NodeConfigError, ValueError};
+use crate::cni::PluginType;
 use crate::npwg::ObjectRef;
-
-pub use error::{PolicyError, RuleError, RuleName};
 
 /// The rules for selections by annotation, and for the networks of the node configuration, whose
 /// definitions may come from the cluster.
@@ -30,84 +26,82 @@ pub struct Rule {
     pub deny_keys: Vec<String>,
 }
 
-/// The keys of a rule for a namespace.
-pub(super) const KEYS: [&str; 3] = ["types", "networks", "denyKeys"];
-/// The keys of the rule for the node configuration, which names its networks itself.
-pub(super) const NODE_KEYS: [&str; 2] = ["types", "denyKeys"];
+/// A rule of a policy, as messages name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RuleName {
+    /// The rule for the pods of a namespace.
+    Namespace(String),
+    /// The rule for the networks of the node configuration.
+    Node,
+}
 
-impl TryFrom<&RawObject> for Policy {
-    type Error = PolicyError;
+impl fmt::Display for RuleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RuleName::Namespace(name) => write!(f, "the policy of namespace {name}"),
+            RuleName::Node => f.write_str("policy.node"),
+        }
+    }
+}
 
-    fn try_from(wire: &RawObject) -> Result<Self, Self::Error> {
-        let namespaces: RawObject = wire.read("namespaces")?.unwrap_or_default();
-        let rule = |(namespace, raw): (&str, &RawValue)| {
-            let rule = check_namespace(namespace).and_then(|()| Rule::read(raw.get()));
-            let rule = rule.map_err(|source| PolicyError::Rule {
-                rule: RuleName::Namespace(namespace.to_owned()),
-                source,
-            })?;
-            Ok((namespace.to_owned(), rule))
-        };
-        let node = match wire.get("node") {
-            Some(raw) => Rule::read(raw.get()).map_err(|source| PolicyError::Rule {
-                rule: RuleName::Node,
-                source,
+impl Rule {
+    /// Reads the rule for the node configuration, which names its networks itself.
+    fn of_node(keys: &Keys<'_>) -> Result<Rule, NodeConfigError> {
+        Ok(Rule {
+            types: list(keys, "types", ValueError::PluginType, |name| {
+                name.parse::<PluginType>().is_ok()
             })?,
-            None => Rule::default(),
-        };
-        Ok(Policy {
-            node,
-            namespaces: namespaces
-                .iter()
-                .map(rule)
-                .collect::<Result<_, PolicyError>>()?,
+            networks: Vec::new(),
+            deny_keys: list(keys, "denyKeys", ValueError::DeniedKey, |path| {
+                !path.split('.').any(str::is_empty)
+            })?,
+        })
+    }
+
+    /// Reads the rule for the pods of a namespace.
+    fn of_namespace(keys: &Keys<'_>) -> Result<Rule, NodeConfigError> {
+        Ok(Rule {
+            networks: list(keys, "networks", ValueError::Definition, |name| {
+                name.parse::<ObjectRef>().is_ok()
+            })?,
+            ..Rule::of_node(keys)?
         })
     }
 }
 
-fn check_namespace(namespace: &str) -> Result<(), RuleError> {
-    // The name of the object does not matter.
-    if namespace != "*" && ObjectRef::new(namespace, "any").is_err() {
-        return Err(RuleError::Namespace);
-    }
-    Ok(())
-}
-
-impl Rule {
-    fn read(text: &str) -> Result<Rule, RuleError> {
-        if text == "null" {
-            return Ok(Rule::default());
-        }
-        let wire = RawObject::parse(text.as_bytes())?;
-        let list = |key| Ok::<_, JsonError>(wire.read(key)?.unwrap_or_default());
-        let rule = Rule {
-            types: list("types")?,
-            networks: list("networks")?,
-            deny_keys: list("denyKeys")?,
-        };
-        rule.check()?;
-        Ok(rule)
-    }
-
-    /// Refuses values that match nothing, since they would allow what they are meant to deny.
-    fn check(&self) -> Result<(), RuleError> {
-        let invalid = |name: &&String| name.parse::<PluginType>().is_err();
-        if let Some(name) = self.types.iter().find(invalid) {
-            return Err(RuleError::Type(name.clone()));
-        }
-        let invalid = |name: &&String| !name.contains('/') || name.parse::<ObjectRef>().is_err();
-        if let Some(name) = self.networks.iter().find(invalid) {
-            return Err(RuleError::Network(name.clone()));
-        }
-        let invalid = |path: &&String| path.split('.').any(str::is_empty);
-        if let Some(path) = self.deny_keys.iter().find(invalid) {
-            return Err(RuleError::DenyKey(path.clone()));
-        }
-        Ok(())
+/// Reads a list of a rule. Refuses values that match nothing, since they would allow what they are
+/// meant to deny.
+fn list<'a>(
+    keys: &Keys<'a>,
+    key: &'a str,
+    cause: ValueError,
+    is_valid: fn(&str) -> bool,
+) -> Result<Vec<String>, NodeConfigError> {
+    let values: Vec<String> = keys.read(key)?.unwrap_or_default();
+    match values.iter().find(|value| !is_valid(value)) {
+        Some(invalid) => Err(keys.invalid(key, invalid, cause)),
+        None => Ok(values),
     }
 }
 
 impl Policy {
+    /// Reads `policy`.
+    pub(super) fn read(keys: &Keys<'_>) -> Result<Policy, NodeConfigError> {
+        Ok(Policy {
+            node: keys.inside("node", Rule::of_node)?,
+            namespaces: keys.inside("namespaces", |keys| {
+                let rule = |namespace| {
+                    if namespace != "*" {
+                        keys.check_namespace(namespace, namespace)?;
+                    }
+                    let rule = keys.inside(namespace, Rule::of_namespace)?;
+                    Ok((namespace.to_owned(), rule))
+                };
+                keys.written().map(rule).collect()
+            })?,
+        })
+    }
+
     /// The rule for the cluster network, `defaultNetworks`, `delegates` and the auxiliary chain.
     pub fn node(&self) -> &Rule {
         &self.node
@@ -124,15 +118,20 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cni::RawObject;
+
+    fn read(policy: &str) -> Result<Policy, NodeConfigError> {
+        let wire = RawObject::parse(policy.as_bytes()).unwrap();
+        Policy::read(&Keys::of(&wire, "policy".to_owned()))
+    }
 
     #[test]
     fn a_namespaces_own_rule_replaces_the_one_for_all() {
-        let wire = RawObject::parse(
-            br#"{"Namespaces": {"*": {"types": ["macvlan"], "denyKeys": null},
+        let policy = read(
+            r#"{"Namespaces": {"*": {"types": ["macvlan"], "denyKeys": null},
                                "telco": {"Networks": ["telco/a"]}, "free": null}}"#,
         )
         .unwrap();
-        let policy = Policy::try_from(&wire).unwrap();
         assert_eq!(policy.rule("telco").unwrap().networks, ["telco/a"]);
         assert_eq!(policy.rule("free").unwrap(), &Rule::default());
         assert_eq!(policy.rule("other").unwrap().types, ["macvlan"]);
@@ -140,60 +139,59 @@ mod tests {
         assert!(Policy::default().rule("telco").is_none());
     }
 
-    fn refusal(policy: &str) -> PolicyError {
-        let wire = RawObject::parse(policy.as_bytes()).unwrap();
-        Policy::try_from(&wire).unwrap_err()
-    }
-
     #[test]
-    fn a_value_that_matches_nothing_is_refused() {
-        let table = [
-            ("Bad_NS", "types", "macvlan", RuleError::Namespace),
-            ("*", "types", "a/b", RuleError::Type("a/b".into())),
-            ("*", "networks", "a/b/c", RuleError::Network("a/b/c".into())),
-            ("*", "networks", "bare", RuleError::Network("bare".into())),
-            ("a", "denyKeys", "", RuleError::DenyKey(String::new())),
-            ("a", "denyKeys", "a..b", RuleError::DenyKey("a..b".into())),
-        ];
-        for (namespace, key, value, source) in table {
-            let policy = format!(r#"{{"namespaces":{{"{namespace}":{{"{key}":["{value}"]}}}}}}"#);
-            let rule = RuleName::Namespace(namespace.to_owned());
-            assert_eq!(refusal(&policy), PolicyError::Rule { rule, source });
-        }
-        for (rule, source) in [
-            (r#"{"types":["a/b"]}"#, RuleError::Type("a/b".into())),
+    fn a_value_that_matches_nothing_is_refused_with_rule_value_and_remedy() {
+        let namespace = "it is not a valid namespace; write the name of a namespace";
+        let plugin = r#"it is not a plugin; write it as "macvlan""#;
+        let definition = r#"it is not a definition; write it as "namespace/name""#;
+        let path = r#"it is not a key; write it as "ipam.dataDir""#;
+        let of = |namespace: &str, key: &str| format!("namespaces.{namespace}.{key}");
+        for (rule, key, value, cause) in [
             (
-                r#"{"denyKeys":["a..b"]}"#,
-                RuleError::DenyKey("a..b".into()),
+                of("Bad_NS", "types"),
+                "namespaces.Bad_NS",
+                "macvlan",
+                namespace,
             ),
+            (of("*", "types"), "", "a/b", plugin),
+            (of("*", "networks"), "", "a/b/c", definition),
+            (of("*", "networks"), "", "bare", definition),
+            (of("a", "denyKeys"), "", "", path),
+            (of("a", "denyKeys"), "", "a..b", path),
+            ("node.types".to_owned(), "", "a/b", plugin),
+            ("node.denyKeys".to_owned(), "", "a..b", path),
         ] {
-            let rule = format!(r#"{{"node":{rule}}}"#);
-            let expected = PolicyError::Rule {
-                rule: RuleName::Node,
-                source,
+            let value_of_rule = format!(r#"["{value}"]"#);
+            let policy = rule.rsplit('.').fold(value_of_rule, |inner, key| {
+                format!(r#"{{"{key}":{inner}}}"#)
+            });
+            let error = read(&policy).unwrap_err();
+            let (key, value) = match key {
+                "" => (rule.as_str(), value),
+                key => (key, "Bad_NS"),
             };
-            assert_eq!(refusal(&rule), expected);
+            assert_eq!(
+                error.to_string(),
+                format!("key policy.{key} of the node configuration is {value}: {cause}")
+            );
+            assert_eq!(error.code(), 7);
         }
     }
 
     #[test]
     fn a_rule_or_a_policy_of_another_type_is_refused() {
-        for rule in ["[]", "7", r#"{"types":"macvlan"}"#] {
-            let error = refusal(&format!(r#"{{"node":{rule}}}"#));
+        for policy in [
+            r#"{"node":[]}"#,
+            r#"{"node":7}"#,
+            r#"{"node":{"types":"macvlan"}}"#,
+            r#"{"namespaces":[]}"#,
+        ] {
+            let error = read(policy).unwrap_err();
             assert!(
-                matches!(
-                    error,
-                    PolicyError::Rule {
-                        rule: RuleName::Node,
-                        source: RuleError::Json(_)
-                    }
-                ),
+                matches!(&error, NodeConfigError::Value { cause, .. }
+                    if matches!(**cause, ValueError::Type(_))),
                 "{error}"
             );
         }
-        assert!(matches!(
-            refusal(r#"{"namespaces":[]}"#),
-            PolicyError::Namespaces(_)
-        ));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jackfield::cni::RawObject;
 use jackfield::request::NodeConfig;
-use jackfield::request::node_config::{ACCEPTED, KEYS, MULTUS_ONLY};
+use jackfield::request::node_config::{self, ACCEPTED, MULTUS_ONLY};
 use serde_json::{Map, Value, json};
 
 use crate::document::Document;
@@ -22,6 +22,12 @@ const NO_DEFAULT: [(&str, &str); 5] = [
 
 /// Keys that have to be there.
 const REQUIRED: [&str; 4] = ["cniVersion", "name", "clusterNetwork", "delegates"];
+
+/// The keys that the code reads.
+fn keys_in_code() -> BTreeSet<String> {
+    let of_version = ["cniVersion", "cniVersions"].map(str::to_owned);
+    node_config::keys().into_iter().chain(of_version).collect()
+}
 
 /// The smallest configuration with `more` over it, as it is understood.
 fn read(more: &Value) -> Result<NodeConfig, String> {
@@ -56,8 +62,7 @@ fn keys() -> Vec<(String, Vec<String>)> {
 #[test]
 fn every_key_is_documented_and_no_other() {
     let documented: BTreeSet<String> = keys().into_iter().map(|(key, _)| key).collect();
-    let in_code: BTreeSet<String> = KEYS.iter().map(|key| (*key).to_owned()).collect();
-    assert_eq!(documented, in_code);
+    assert_eq!(documented, keys_in_code());
     let text = Document::of(NAME).text();
     for key in ACCEPTED.iter().chain(&MULTUS_ONLY) {
         assert!(text.contains(&format!("`{key}`")), "{key} is not in {NAME}");
@@ -119,14 +124,17 @@ fn wrong_values_are_answered_as_documented() {
 
 #[test]
 fn a_value_of_a_wrong_type_is_answered_with_its_key_and_a_remedy() {
-    for key in KEYS {
+    for key in keys_in_code() {
         let wrong = if key == "delegates" {
             json!({ "clusterNetwork": null, "delegates": 7 })
         } else {
-            json!({ key: 7 })
+            json!({ key.as_str(): 7 })
         };
         let error = read(&wrong).unwrap_err();
-        assert!(error.contains(key) && error.contains('7'), "{key}: {error}");
+        assert!(
+            error.contains(&key) && error.contains('7'),
+            "{key}: {error}"
+        );
         assert!(error.contains(';') || error.contains(": "), "{error}");
         assert!(!error.contains('\n'), "{error}");
     }
@@ -139,7 +147,8 @@ fn keys_of_multus_own_process_are_warned_about() {
         assert_eq!(warnings.len(), 1, "{key}: {warnings:?}");
         assert!(warnings[0].contains("has no effect"), "{}", warnings[0]);
     }
-    for key in ACCEPTED.into_iter().filter(|key| !KEYS.contains(key)) {
+    let known = keys_in_code();
+    for key in ACCEPTED.into_iter().filter(|key| !known.contains(*key)) {
         let warnings = read(&json!({ key: null })).unwrap().warnings;
         assert!(warnings.is_empty(), "{key}: {warnings:?}");
     }

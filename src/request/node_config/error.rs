@@ -1,9 +1,7 @@
 //! What is wrong with a node configuration.
 
 use super::values::MAX_DEFAULT_NETWORKS;
-use crate::cni::{self, JsonError, NameError, NetworkConfigError};
-use crate::request::deadlines::DeadlineError;
-use crate::request::policy::PolicyError;
+use crate::cni::{self, InvalidValue, JsonError, NameError, NetworkConfigError};
 
 /// What is wrong with the node configuration.
 #[derive(Debug, thiserror::Error)]
@@ -28,17 +26,14 @@ pub enum NodeConfigError {
     /// A value is invalid.
     #[error("key {key} of the node configuration is {value}: {cause}")]
     Value {
-        /// The key.
-        key: &'static str,
+        /// The key, with those of the objects around it.
+        key: String,
         /// The value, shortened.
         value: String,
         /// What is wrong.
         #[source]
         cause: Box<ValueError>,
     },
-    /// A deadline is invalid.
-    #[error("key deadlines of the node configuration: {0}")]
-    Deadline(#[source] DeadlineError),
 }
 
 /// What is wrong with the value of a key, and the remedy.
@@ -46,7 +41,7 @@ pub enum NodeConfigError {
 pub enum ValueError {
     /// The value has the wrong type.
     #[error("{0}; correct its type")]
-    Type(#[source] JsonError),
+    Type(#[source] InvalidValue),
     /// The value is not a valid network name.
     #[error(transparent)]
     Name(NameError),
@@ -79,12 +74,21 @@ pub enum ValueError {
         /// What is wrong.
         source: NetworkConfigError,
     },
-    /// An entry of `logOptions` is not a number.
-    #[error("{0}; write a number")]
-    LogOptions(#[source] JsonError),
-    /// `policy` is invalid.
-    #[error(transparent)]
-    Policy(PolicyError),
+    /// A deadline is not within its limits.
+    #[error(
+        "it is not a duration above zero and of at most one day; \
+         write it as \"500ms\", \"2s\" or \"1m30s\""
+    )]
+    Deadline,
+    /// An element of `types` is not a plugin type.
+    #[error("it is not a plugin; write it as \"macvlan\"")]
+    PluginType,
+    /// An element of `networks` is not a definition.
+    #[error("it is not a definition; write it as \"namespace/name\"")]
+    Definition,
+    /// An element of `denyKeys` is not the path of a key.
+    #[error("it is not a key; write it as \"ipam.dataDir\"")]
+    DeniedKey,
 }
 
 impl NodeConfigError {

@@ -1,103 +1,138 @@
-//! Reads single keys: lenient about the format, strict about the value.
+//! Reads the keys of an object: lenient about the format, strict about the value.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 
 use super::{NodeConfigError, ValueError};
-use crate::cni::RawObject;
-use crate::cni::json::excerpt;
+use crate::cni::json::{excerpt, same_key};
+use crate::cni::{InvalidValue, RawObject};
 
-/// The keys with the text of their values.
-pub(super) struct Keys<'a> {
-    pub(super) conf: &'a RawObject,
+/// An object of the configuration. It notes the keys that are read: every other key is unknown.
+pub(in crate::request) struct Keys<'a> {
+    object: &'a RawObject,
+    /// The path of the object; empty for the configuration itself.
+    path: String,
+    known: RefCell<Vec<&'a str>>,
+    /// One line for each unknown key of the objects inside.
+    warnings: RefCell<Vec<String>>,
 }
 
-impl Keys<'_> {
-    pub(super) fn read<T: DeserializeOwned>(
+impl<'a> Keys<'a> {
+    /// The keys of the object at `path`.
+    pub(in crate::request) fn of(object: &'a RawObject, path: String) -> Keys<'a> {
+        Keys {
+            object,
+            path,
+            known: RefCell::default(),
+            warnings: RefCell::default(),
+        }
+    }
+
+    pub(in crate::request) fn read<T: DeserializeOwned>(
         &self,
-        key: &'static str,
+        key: &'a str,
     ) -> Result<Option<T>, NodeConfigError> {
-        self.conf.read(key).map_err(|cause| {
-            let value = self.conf.get(key).map_or("", |raw| raw.get());
-            invalid(key, value, ValueError::Type(cause))
+        self.known.borrow_mut().push(key);
+        let Some(raw) = self.object.get(key) else {
+            return Ok(None);
+        };
+        serde_json::from_str(raw.get()).map(Some).map_err(|error| {
+            let cause = InvalidValue::Parser(error.into());
+            self.invalid(key, raw.get(), ValueError::Type(cause))
         })
     }
 
-    /// An object; empty when the key is missing.
-    pub(super) fn object(&self, key: &'static str) -> Result<RawObject, NodeConfigError> {
-        Ok(self.read(key)?.unwrap_or_default())
-    }
-
     /// A string; `None` when it is empty, as for programs in Go.
-    pub(super) fn text(&self, key: &'static str) -> Result<Option<String>, NodeConfigError> {
+    pub(super) fn text(&self, key: &'a str) -> Result<Option<String>, NodeConfigError> {
         Ok(self.read::<String>(key)?.filter(|text| !text.is_empty()))
     }
 
-    pub(super) fn required(
-        &self,
-        key: &'static str,
-        remedy: &'static str,
-    ) -> Result<String, NodeConfigError> {
-        self.text(key)?
-            .ok_or(NodeConfigError::Missing { key, remedy })
-    }
-
-    pub(super) fn flag(&self, key: &'static str) -> Result<Option<bool>, NodeConfigError> {
-        self.read(key)
-    }
-
-    pub(super) fn list(&self, key: &'static str) -> Result<Option<Vec<String>>, NodeConfigError> {
-        self.read(key)
-    }
-
-    pub(super) fn optional_path(
-        &self,
-        key: &'static str,
-    ) -> Result<Option<PathBuf>, NodeConfigError> {
-        let Some(text) = self.text(key)? else {
-            return Ok(None);
-        };
-        if !text.starts_with('/') || text.contains('\0') {
-            return Err(invalid(key, &text, ValueError::RelativePath));
+    pub(super) fn optional_path(&self, key: &'a str) -> Result<Option<PathBuf>, NodeConfigError> {
+        match self.text(key)? {
+            Some(text) if !text.starts_with('/') || text.contains('\0') => {
+                Err(self.invalid(key, &text, ValueError::RelativePath))
+            }
+            text => Ok(text.map(PathBuf::from)),
         }
-        Ok(Some(PathBuf::from(text)))
     }
 
-    pub(super) fn path(
-        &self,
-        key: &'static str,
-        default: &str,
-    ) -> Result<PathBuf, NodeConfigError> {
-        Ok(self
-            .optional_path(key)?
-            .unwrap_or_else(|| PathBuf::from(default)))
+    pub(super) fn path(&self, key: &'a str, default: &str) -> Result<PathBuf, NodeConfigError> {
+        let path = self.optional_path(key)?;
+        Ok(path.unwrap_or_else(|| PathBuf::from(default)))
     }
 
-    pub(super) fn choice<T: Copy>(
+    pub(in crate::request) fn choice<T: Copy>(
         &self,
-        key: &'static str,
+        key: &'a str,
         choices: &[(&'static str, T)],
-    ) -> Result<Option<T>, NodeConfigError> {
+        default: T,
+    ) -> Result<T, NodeConfigError> {
         let Some(text) = self.text(key)? else {
-            return Ok(None);
+            return Ok(default);
         };
         let is_choice = |(name, _): &&(&'static str, T)| name.eq_ignore_ascii_case(&text);
-        match choices.iter().find(is_choice) {
-            Some((_, choice)) => Ok(Some(*choice)),
-            None => {
-                let choices = choices.iter().map(|(name, _)| *name).collect();
-                Err(invalid(key, &text, ValueError::Choice(choices)))
-            }
+        let choice = choices.iter().find(is_choice).map(|(_, choice)| *choice);
+        choice.ok_or_else(|| {
+            let names = choices.iter().map(|(name, _)| *name).collect();
+            self.invalid(key, &text, ValueError::Choice(names))
+        })
+    }
+
+    /// The object under a key; one without keys if it is missing.
+    pub(in crate::request) fn inside<T>(
+        &self,
+        key: &'a str,
+        read: impl FnOnce(&Keys<'_>) -> Result<T, NodeConfigError>,
+    ) -> Result<T, NodeConfigError> {
+        let object: RawObject = self.read(key)?.unwrap_or_default();
+        let keys = Keys::of(&object, self.path_of(key));
+        let value = read(&keys)?;
+        let unknown = keys.unknown().map(|unknown| {
+            let path = &keys.path;
+            format!("unknown key {unknown:?} in {path} of the node configuration; it is ignored")
+        });
+        let mut warnings = self.warnings.borrow_mut();
+        warnings.extend(unknown);
+        warnings.append(&mut keys.warnings.borrow_mut());
+        Ok(value)
+    }
+
+    /// The keys as they are written.
+    pub(in crate::request) fn written(&self) -> impl Iterator<Item = &'a str> {
+        self.object.iter().map(|(key, _)| key)
+    }
+
+    /// The keys that were not read.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = &'a str> {
+        let is_unknown = |key: &&str| !self.known.borrow().iter().any(|known| same_key(key, known));
+        self.written().filter(is_unknown)
+    }
+
+    /// The keys that were read, and the warnings about the objects inside.
+    pub(super) fn into_known(self) -> (Vec<&'a str>, Vec<String>) {
+        (self.known.into_inner(), self.warnings.into_inner())
+    }
+
+    /// An invalid value.
+    pub(in crate::request) fn invalid(
+        &self,
+        key: &str,
+        value: &str,
+        cause: ValueError,
+    ) -> NodeConfigError {
+        NodeConfigError::Value {
+            key: self.path_of(key),
+            value: excerpt(value).into_owned(),
+            cause: Box::new(cause),
         }
     }
-}
 
-/// An invalid value.
-pub(super) fn invalid(key: &'static str, value: &str, cause: ValueError) -> NodeConfigError {
-    NodeConfigError::Value {
-        key,
-        value: excerpt(value).into_owned(),
-        cause: Box::new(cause),
+    fn path_of(&self, key: &str) -> String {
+        match &*self.path {
+            "" => key.to_owned(),
+            path => format!("{path}.{key}"),
+        }
     }
 }

@@ -1,30 +1,19 @@
 //! The keys whose values need more than a check of their type.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde_json::value::RawValue;
 
-use super::keys::{Keys, invalid};
+use super::keys::Keys;
 use super::{ClusterNetwork, NodeConfigError, Source, ValueError};
-use crate::cni::{NetworkConfig, NetworkName};
-use crate::npwg::ObjectRef;
-use crate::request::deadlines::Deadlines;
-use crate::request::log::{Level, Log, Rotation};
-use crate::request::policy::Policy;
+use crate::cni::{NameError, NetworkConfig};
+use crate::npwg::object_ref::is_label;
 
 /// How many `defaultNetworks` or `delegates` a configuration may have.
 pub(super) const MAX_DEFAULT_NETWORKS: usize = 32;
 
-/// Refuses an invalid name, which would match no namespace.
-fn namespace(key: &'static str, name: &str) -> Result<(), NodeConfigError> {
-    // The name of the object does not matter.
-    match ObjectRef::new(name, "any") {
-        Ok(_) => Ok(()),
-        Err(_) => Err(invalid(key, name, ValueError::Namespace)),
-    }
-}
-
-impl Keys<'_> {
+impl<'a> Keys<'a> {
     /// The cluster network, and the further elements of `delegates`.
     pub(super) fn cluster_network(
         &self,
@@ -33,16 +22,13 @@ impl Keys<'_> {
         let delegates: Option<Vec<Box<RawValue>>> = self.read("delegates")?;
         let mut delegates = delegates.unwrap_or_default();
         if let Some(name) = name.as_ref().filter(|_| !delegates.is_empty()) {
-            return Err(invalid("clusterNetwork", name, ValueError::BesideDelegates));
+            return Err(self.invalid("clusterNetwork", name, ValueError::BesideDelegates));
         }
-        if delegates.len() > MAX_DEFAULT_NETWORKS {
-            let count = delegates.len().to_string();
-            return Err(invalid("delegates", &count, ValueError::TooMany));
-        }
+        self.check_count("delegates", delegates.len())?;
         for (index, delegate) in delegates.iter().enumerate() {
             NetworkConfig::parse(delegate.get().as_bytes()).map_err(|source| {
                 let cause = ValueError::Delegate { index, source };
-                invalid("delegates", delegate.get(), cause)
+                self.invalid("delegates", delegate.get(), cause)
             })?;
         }
         match name {
@@ -58,52 +44,73 @@ impl Keys<'_> {
         }
     }
 
-    pub(super) fn auxiliary_chain(&self) -> Result<Option<NetworkName>, NodeConfigError> {
-        const KEY: &str = "auxiliaryCNIChainName";
-        let name = self.text(KEY)?;
+    fn check_count(&self, key: &str, count: usize) -> Result<(), NodeConfigError> {
+        if count > MAX_DEFAULT_NETWORKS {
+            return Err(self.invalid(key, &count.to_string(), ValueError::TooMany));
+        }
+        Ok(())
+    }
+
+    pub(super) fn name<T: FromStr<Err = NameError>>(
+        &self,
+        key: &'a str,
+    ) -> Result<Option<T>, NodeConfigError> {
+        let name = self.text(key)?;
         let parse = |name: String| {
             let parsed = name.parse();
-            parsed.map_err(|cause| invalid(KEY, &name, ValueError::Name(cause)))
+            parsed.map_err(|cause| self.invalid(key, &name, ValueError::Name(cause)))
         };
         name.map(parse).transpose()
     }
 
     pub(super) fn default_networks(&self) -> Result<Vec<String>, NodeConfigError> {
-        let networks = self.list("defaultNetworks")?.unwrap_or_default();
-        if networks.len() > MAX_DEFAULT_NETWORKS {
-            let count = networks.len().to_string();
-            return Err(invalid("defaultNetworks", &count, ValueError::TooMany));
-        }
+        const KEY: &str = "defaultNetworks";
+        let networks: Vec<String> = self.read(KEY)?.unwrap_or_default();
+        self.check_count(KEY, networks.len())?;
         if networks.iter().any(|name| name.trim().is_empty()) {
-            let value = format!("{networks:?}");
-            return Err(invalid("defaultNetworks", &value, ValueError::EmptyName));
+            return Err(self.invalid(KEY, &format!("{networks:?}"), ValueError::EmptyName));
         }
         Ok(networks)
     }
 
     pub(super) fn system_namespaces(&self) -> Result<Vec<String>, NodeConfigError> {
-        const KEY: &str = "systemNamespaces";
-        let names = self.list(KEY)?;
+        let names: Option<Vec<String>> = self.read("systemNamespaces")?;
         let names = names.unwrap_or_else(|| vec!["kube-system".into()]);
-        names.iter().try_for_each(|name| namespace(KEY, name))?;
-        Ok(names)
+        self.namespaces("systemNamespaces", names)
     }
 
     pub(super) fn multus_namespace(&self) -> Result<String, NodeConfigError> {
-        const KEY: &str = "multusNamespace";
-        let name = self.text(KEY)?.unwrap_or_else(|| "kube-system".into());
-        namespace(KEY, &name)?;
+        let name = self.text("multusNamespace")?;
+        let name = name.unwrap_or_else(|| "kube-system".into());
+        self.check_namespace("multusNamespace", &name)?;
         Ok(name)
     }
 
     pub(super) fn global_namespaces(&self) -> Result<Vec<String>, NodeConfigError> {
-        const KEY: &str = "globalNamespaces";
-        let text = self.text(KEY)?.unwrap_or_else(|| "default".into());
+        let text = self.text("globalNamespaces")?;
+        let text = text.unwrap_or_else(|| "default".into());
         let names = text.split(',').map(str::trim);
-        let names = names.filter(|name| !name.is_empty());
+        let names = names.filter(|name| !name.is_empty()).map(str::to_owned);
+        self.namespaces("globalNamespaces", names.collect())
+    }
+
+    fn namespaces(&self, key: &str, names: Vec<String>) -> Result<Vec<String>, NodeConfigError> {
         names
-            .map(|name| namespace(KEY, name).map(|()| name.to_owned()))
-            .collect()
+            .iter()
+            .try_for_each(|name| self.check_namespace(key, name))?;
+        Ok(names)
+    }
+
+    /// Refuses an invalid name, which would match no namespace.
+    pub(in crate::request) fn check_namespace(
+        &self,
+        key: &str,
+        name: &str,
+    ) -> Result<(), NodeConfigError> {
+        if is_label(name) {
+            return Ok(());
+        }
+        Err(self.invalid(key, name, ValueError::Namespace))
     }
 
     pub(super) fn source(&self) -> Result<Source, NodeConfigError> {
@@ -119,34 +126,8 @@ impl Keys<'_> {
             Some(folder) if socket.is_none() && kubeconfig.is_none() => Ok(Source::Folder(folder)),
             Some(folder) => {
                 let value = folder.display().to_string();
-                Err(invalid("manifestDir", &value, ValueError::BesideCluster))
+                Err(self.invalid("manifestDir", &value, ValueError::BesideCluster))
             }
         }
-    }
-
-    pub(super) fn log(&self) -> Result<Log, NodeConfigError> {
-        let options = self.object("logOptions")?;
-        Ok(Log {
-            file: self.optional_path("logFile")?,
-            level: self
-                .choice("logLevel", &Level::NAMES)?
-                .unwrap_or(Level::Error),
-            to_stderr: self.flag("logToStderr")?.unwrap_or(true),
-            rotation: Rotation::try_from(&options).map_err(|cause| {
-                let value = options.to_string();
-                invalid("logOptions", &value, ValueError::LogOptions(cause))
-            })?,
-        })
-    }
-
-    pub(super) fn policy(&self) -> Result<Policy, NodeConfigError> {
-        let wire = self.object("policy")?;
-        Policy::try_from(&wire)
-            .map_err(|cause| invalid("policy", &wire.to_string(), ValueError::Policy(cause)))
-    }
-
-    pub(super) fn deadlines(&self) -> Result<Deadlines, NodeConfigError> {
-        let wire = self.object("deadlines")?;
-        Deadlines::try_from(&wire).map_err(NodeConfigError::Deadline)
     }
 }

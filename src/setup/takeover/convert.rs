@@ -8,7 +8,7 @@ use super::super::directory::{Directory, MULTUS};
 use super::super::{HostPaths, NAME};
 use crate::cni::RawObject;
 use crate::request::log::Level;
-use crate::request::node_config::{ACCEPTED, KEYS};
+use crate::request::node_config::{self, ACCEPTED};
 use crate::setup::error::MultusConfError;
 use crate::setup::notice::TakeoverRemark;
 
@@ -53,6 +53,7 @@ pub(super) fn convert(
     daemon: Option<&RawObject>,
 ) -> Result<(RawObject, Vec<TakeoverRemark>), MultusConfError> {
     let (list, plugin, followers) = parts(conf)?;
+    let known = node_config::keys();
     let mut ours = RawObject::new();
     let mut remarks = Vec::new();
     put(&mut ours, "type", &NAME);
@@ -61,7 +62,7 @@ pub(super) fn convert(
             if is(key, &OF_MULTUS) {
                 continue;
             }
-            if is(key, &KEYS) || is(key, &ACCEPTED) {
+            if known.iter().any(|known| is(key, &[known])) || is(key, &ACCEPTED) {
                 if !ours.contains(key) {
                     ours.set(key, value.to_owned());
                 }
