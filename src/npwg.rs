@@ -21,14 +21,14 @@ pub mod requested_mac;
 pub mod selection;
 pub mod status;
 
-pub use bandwidth::{Bandwidth, BandwidthError, Shape};
+pub use bandwidth::{Bandwidth, BandwidthError};
 pub use definition::Definition;
 pub use ipam_claim::IpamClaim;
 pub use manifest::ManifestError;
 pub use object_ref::{ObjectRef, ObjectRefError};
 pub use port_mapping::{PortMapping, Protocol};
 pub use requested_ip::{RequestedIp, RequestedIpError};
-pub use requested_mac::{RequestedMac, RequestedMacError};
+pub use requested_mac::RequestedMac;
 pub use selection::{ElementError, Selection, SelectionError};
 pub use status::{StatusAddresses, StatusDns, StatusEntry, StatusSource, merge_status};
 

@@ -2,8 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::cni::json::same_key;
@@ -14,58 +13,38 @@ use crate::cni::{JsonError, RawObject};
 ///
 /// It is written in the format of CNI's capability `bandwidth`, always with a burst, since the
 /// reference plugin requires one with each rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Bandwidth {
-    ingress: Option<Shape>,
-    egress: Option<Shape>,
+    /// The rate of traffic into the pod, in bits per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ingress_rate: Option<u64>,
+    /// Its burst in bits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ingress_burst: Option<u64>,
+    /// The rate of traffic out of the pod, in bits per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    egress_rate: Option<u64>,
+    /// Its burst in bits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    egress_burst: Option<u64>,
 }
 
-/// The limit of one direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    rate: NonZeroU64,
-    burst: Option<NonZeroU64>,
-}
+/// The smallest default burst in bits: 64 KiB, the largest possible packet.
+const LEAST_BURST: u64 = 64 * 1024 * 8;
 
-impl Shape {
-    /// The smallest default burst in bits: 64 KiB, the largest possible packet.
-    pub const LEAST_BURST: u64 = 64 * 1024 * 8;
+/// The largest default burst in bits, which runtimes use for the cluster network.
+const MOST_BURST: u64 = i32::MAX as u64;
 
-    /// The largest default burst in bits, which runtimes use for the cluster network.
-    pub const MOST_BURST: u64 = i32::MAX as u64;
-
-    /// The rate in bits per second.
-    #[must_use]
-    pub const fn rate(&self) -> u64 {
-        self.rate.get()
-    }
-
-    /// The burst in bits. The default is a tenth of a second at the full rate, between
-    /// [`Self::LEAST_BURST`] and [`Self::MOST_BURST`].
-    ///
-    /// A burst smaller than a packet drops the packet; a large burst does not limit short flows.
-    #[must_use]
-    pub fn burst(&self) -> u64 {
-        self.burst.map_or_else(
-            || (self.rate() / 10).clamp(Self::LEAST_BURST, Self::MOST_BURST),
-            NonZeroU64::get,
-        )
-    }
+/// The default burst in bits: a tenth of a second at the full rate, between [`LEAST_BURST`] and
+/// [`MOST_BURST`].
+///
+/// A burst smaller than a packet drops the packet; a large burst does not limit short flows.
+fn default_burst(rate: u64) -> u64 {
+    (rate / 10).clamp(LEAST_BURST, MOST_BURST)
 }
 
 impl Bandwidth {
-    /// The limit of traffic into the pod.
-    #[must_use]
-    pub const fn ingress(&self) -> Option<Shape> {
-        self.ingress
-    }
-
-    /// The limit of traffic out of the pod.
-    #[must_use]
-    pub const fn egress(&self) -> Option<Shape> {
-        self.egress
-    }
-
     /// Reads the value; `None` when it limits nothing.
     ///
     /// # Errors
@@ -80,36 +59,26 @@ impl Bandwidth {
                 return Err(BandwidthError::UnknownKey(key.to_owned()));
             }
         }
-        let shape = |rate: &'static str, burst: &'static str| match (
-            object.read(rate)?,
-            object.read(burst)?,
-        ) {
-            (Some(rate), burst) => Ok(Some(Shape { rate, burst })),
-            (None, None) => Ok(None),
-            (None, Some(NonZeroU64 { .. })) => Err(BandwidthError::BurstAlone { burst, rate }),
-        };
-        let bandwidth = Self {
-            ingress: shape("ingressRate", "ingressBurst")?,
-            egress: shape("egressRate", "egressBurst")?,
-        };
-        let limits = bandwidth.ingress.is_some() || bandwidth.egress.is_some();
-        Ok(limits.then_some(bandwidth))
-    }
-}
-
-impl Serialize for Bandwidth {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (shape, rate, burst) in [
-            (self.ingress, "ingressRate", "ingressBurst"),
-            (self.egress, "egressRate", "egressBurst"),
-        ] {
-            if let Some(shape) = shape {
-                map.serialize_entry(rate, &shape.rate())?;
-                map.serialize_entry(burst, &shape.burst())?;
+        let read = |rate_key, burst_key| {
+            let rate: Option<NonZeroU64> = object.read(rate_key)?;
+            let burst: Option<NonZeroU64> = object.read(burst_key)?;
+            if rate.is_none() && burst.is_some() {
+                let (burst, rate) = (burst_key, rate_key);
+                return Err(BandwidthError::BurstAlone { burst, rate });
             }
-        }
-        map.end()
+            let rate = rate.map(NonZeroU64::get);
+            let burst = burst.map(NonZeroU64::get);
+            Ok((rate, burst.or(rate.map(default_burst))))
+        };
+        let (ingress_rate, ingress_burst) = read("ingressRate", "ingressBurst")?;
+        let (egress_rate, egress_burst) = read("egressRate", "egressBurst")?;
+        let limits = ingress_rate.is_some() || egress_rate.is_some();
+        Ok(limits.then_some(Self {
+            ingress_rate,
+            ingress_burst,
+            egress_rate,
+            egress_burst,
+        }))
     }
 }
 
@@ -184,10 +153,10 @@ mod tests {
     #[test]
     fn a_burst_that_is_not_given_is_a_tenth_of_a_second() {
         let table = [
-            (1_u64, Shape::LEAST_BURST),
-            (1_000_000, Shape::LEAST_BURST),
+            (1_u64, LEAST_BURST),
+            (1_000_000, LEAST_BURST),
             (1_000_000_000, 100_000_000),
-            (100_000_000_000, Shape::MOST_BURST),
+            (100_000_000_000, MOST_BURST),
         ];
         for (rate, burst) in table {
             let bandwidth = read(&format!("{{\"egressRate\":{rate}}}")).unwrap();

@@ -53,11 +53,7 @@ impl IpamClaim {
                 .texts("/status/ips")?
                 .into_iter()
                 .map(str::parse)
-                .collect::<Result<_, _>>()
-                .map_err(|source| ManifestError::Ip {
-                    key: "status.ips",
-                    source,
-                })?,
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -100,10 +96,7 @@ mod tests {
         let table = [
             (
                 json!({"metadata": {"name": "a"}, "status": {"ips": ["x"]}}),
-                ManifestError::Ip {
-                    key: "status.ips",
-                    source: "x".parse::<RequestedIp>().unwrap_err(),
-                },
+                ManifestError::Ip("x".parse::<RequestedIp>().unwrap_err()),
             ),
             (
                 json!({"metadata": {"name": "a"}, "status": {"ips": "x"}}),

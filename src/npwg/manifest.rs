@@ -87,14 +87,9 @@ pub enum ManifestError {
     /// The value at a path is not a list of strings.
     #[error("{0} is not a list of strings")]
     NotList(String),
-    /// An address is invalid.
-    #[error("{key}: {source}")]
-    Ip {
-        /// The path of the list.
-        key: &'static str,
-        /// What is wrong.
-        source: RequestedIpError,
-    },
+    /// An address of an IPAMClaim is invalid.
+    #[error("status.ips: {0}")]
+    Ip(#[from] RequestedIpError),
 }
 
 #[cfg(test)]
@@ -124,13 +119,7 @@ mod tests {
                 ManifestError::NotList("status.ips".to_owned()),
                 "status.ips is not a list of strings".to_owned(),
             ),
-            (
-                ManifestError::Ip {
-                    key: "status.ips",
-                    source: ip.clone(),
-                },
-                format!("status.ips: {ip}"),
-            ),
+            (ManifestError::Ip(ip.clone()), format!("status.ips: {ip}")),
         ];
         for (error, expected) in table {
             assert_eq!(error.to_string(), expected);

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
-use std::str::FromStr;
 
 use serde::Serialize;
 
@@ -27,11 +26,10 @@ pub struct PortMapping {
 }
 
 /// The protocol of a port, read in any case; TCP by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// TCP.
-    #[default]
     Tcp,
     /// UDP.
     Udp,
@@ -54,50 +52,36 @@ impl PortMapping {
                 .read::<NonZeroU16>(key)?
                 .ok_or_else(|| JsonError::missing(key, "expected a port between 1 and 65535"))
         };
+        let protocol = object.read::<String>("protocol")?;
         // Multus and the plugin take an empty address for an absent one.
         let host_ip = object.read::<String>("hostIP")?;
         let host_ip = host_ip.filter(|address| !address.is_empty());
+        let invalid =
+            |key, text: &str, expected| JsonError::key(key, &format!("{text:?}"), expected);
         Ok(Self {
             host_port: port("hostPort")?,
             container_port: port("containerPort")?,
-            protocol: text(
-                "protocol",
-                object.read("protocol")?,
-                "expected TCP, UDP or SCTP",
-            )?
-            .unwrap_or_default(),
-            host_ip: text("hostIP", host_ip, "expected an IPv4 or IPv6 address")?,
+            protocol: protocol.map_or(Ok(Protocol::Tcp), |text| {
+                Protocol::named(&text)
+                    .ok_or_else(|| invalid("protocol", &text, "expected TCP, UDP or SCTP"))
+            })?,
+            host_ip: host_ip
+                .map(|text| {
+                    let expected = "expected an IPv4 or IPv6 address";
+                    text.parse().map_err(|_| invalid("hostIP", &text, expected))
+                })
+                .transpose()?,
         })
     }
 }
 
-fn text<T: FromStr>(
-    key: &str,
-    text: Option<String>,
-    expected: &'static str,
-) -> Result<Option<T>, JsonError> {
-    text.map(|text| match text.parse() {
-        Ok(value) => Ok(value),
-        Err(_) => Err(JsonError::key(key, &format!("{text:?}"), expected)),
-    })
-    .transpose()
-}
-
-impl FromStr for Protocol {
-    type Err = UnknownProtocol;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+impl Protocol {
+    fn named(text: &str) -> Option<Self> {
         [("tcp", Self::Tcp), ("udp", Self::Udp), ("sctp", Self::Sctp)]
             .into_iter()
             .find_map(|(name, protocol)| text.eq_ignore_ascii_case(name).then_some(protocol))
-            .ok_or(UnknownProtocol)
     }
 }
-
-/// A protocol whose ports cannot be forwarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown protocol; use TCP, UDP or SCTP")]
-pub struct UnknownProtocol;
 
 #[cfg(test)]
 mod tests {

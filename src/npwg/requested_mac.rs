@@ -17,16 +17,13 @@ pub enum RequestedMac {
     Ipoib(IpoibAddr),
 }
 
-/// A text that is not a hardware address of the dialect.
-pub type RequestedMacError = MacError;
-
 impl RequestedMac {
     /// Reads an address in the format of a dialect.
     ///
     /// # Errors
     ///
     /// [`MacError`] when the text is not an address that an interface can have.
-    pub fn parse(text: &str, dialect: Dialect) -> Result<Self, RequestedMacError> {
+    pub fn parse(text: &str, dialect: Dialect) -> Result<Self, MacError> {
         if dialect == Dialect::V1_0
             && let Ok(address) = text.parse()
         {

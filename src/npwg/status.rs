@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::cni::{CniResult, Dns, InterfaceName};
 
@@ -15,55 +15,69 @@ pub use merge::merge_status;
 /// entries by it.
 const ATTACHED: &str = "io.jackfield.attached";
 
-/// One element of the status annotation: NPWG 1.3 §5.3.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// One element of the status annotation: NPWG 1.3 §5.3. The keys are written in the order in which the
+/// specification defines them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusEntry {
     /// `name`: the definition as `namespace/name`, or the name of the cluster network.
     pub name: String,
     /// `interface`: the name of the interface in the pod.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// `ips`: the addresses of the interface.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub ips: Vec<String>,
     /// `mac`: the hardware address of the interface, 6 or 20 bytes.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// `mtu`: the MTU of the interface in bytes, a key of Multus.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// `default`: whether this is the cluster network; always written.
     #[serde(default, deserialize_with = "null_is_default")]
     pub default: bool,
     /// `dns`.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dns: Option<StatusDns>,
     /// `default-route`: the gateways that the pod requested.
-    #[serde(default, rename = "default-route")]
+    #[serde(rename = "default-route", skip_serializing_if = "Option::is_none")]
     pub default_route: Option<Vec<String>>,
     /// `device-info`: the object of the Device Information Specification.
-    #[serde(default, rename = "device-info")]
+    #[serde(rename = "device-info", skip_serializing_if = "Option::is_none")]
     pub device_info: Option<Value>,
     /// `io.jackfield.attached`: the other entries of the same ADD; only in its first entry.
     #[serde(
         default,
         rename = "io.jackfield.attached",
-        deserialize_with = "null_is_default"
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
     )]
     pub attached: Vec<String>,
 }
 
 /// The key `dns` of a status entry: NPWG 1.3 §5.3.6. It has no resolver options.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusDns {
     /// The name servers.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub nameservers: Vec<String>,
     /// The local domain.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// The search domains.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub search: Vec<String>,
 }
 
@@ -112,15 +126,18 @@ impl StatusEntry {
             None if result.interfaces.is_empty() => Some(source.ifname.to_string()),
             None => None,
         };
+        let interface = interface.filter(|name| !name.is_empty());
+        // "If the mac key is present, interface must also be present" (§5.3.4).
+        let mac = sandbox.and_then(|(_, interface)| interface.mac.clone());
         Self {
             name: source.name.to_owned(),
             ips: addresses(result, sandbox.map(|(index, _)| index), source.addresses),
-            mac: sandbox.and_then(|(_, interface)| interface.mac.clone()),
+            mac: mac.filter(|_| interface.is_some()),
             // Plugins in Go write 0 for an absent MTU.
             mtu: sandbox
                 .and_then(|(_, interface)| interface.mtu)
                 .filter(|mtu| *mtu != 0),
-            interface: interface.filter(|name| !name.is_empty()),
+            interface,
             default: source.is_default,
             dns: result.dns.as_ref().and_then(StatusDns::of),
             default_route: source
@@ -146,29 +163,6 @@ impl StatusEntry {
             None => self.name.clone(),
         }
     }
-
-    /// The keys in the order in which the specification defines them.
-    fn to_map(&self) -> Map<String, Value> {
-        let mut map = Map::new();
-        let mut put = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                map.insert(key.to_owned(), value);
-            }
-        };
-        put("name", Some(self.name.as_str().into()));
-        put("interface", self.interface.as_deref().map(Value::from));
-        put("ips", list(&self.ips));
-        // "If the mac key is present, interface must also be present" (§5.3.4).
-        let mac = self.mac.as_deref().filter(|_| self.interface.is_some());
-        put("mac", mac.map(Value::from));
-        put("mtu", self.mtu.map(Value::from));
-        put("default", Some(self.default.into()));
-        put("dns", self.dns.as_ref().map(|dns| dns.to_map().into()));
-        put("default-route", self.default_route.clone().map(Value::from));
-        put("device-info", self.device_info.clone());
-        put(ATTACHED, list(&self.attached));
-        map
-    }
 }
 
 impl StatusDns {
@@ -180,21 +174,6 @@ impl StatusDns {
         };
         (status != Self::default()).then_some(status)
     }
-
-    fn to_map(&self) -> Map<String, Value> {
-        [
-            ("nameservers", list(&self.nameservers)),
-            ("domain", self.domain.as_deref().map(Value::from)),
-            ("search", list(&self.search)),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
-        .collect()
-    }
-}
-
-fn list(texts: &[String]) -> Option<Value> {
-    (!texts.is_empty()).then(|| texts.to_vec().into())
 }
 
 /// The addresses in the pod: those of the interface in the sandbox.
@@ -221,12 +200,6 @@ fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses)
         select(&|interface| interface.is_none())
     } else {
         in_sandbox
-    }
-}
-
-impl Serialize for StatusEntry {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_map().serialize(serializer)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{ElementError, MAX_CNI_ARGS, MAX_GATEWAYS, MAX_IPS, MAX_PORT_MAPPINGS, Selection};
@@ -58,33 +59,31 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
         Some(name) => Some(name),
         None => text(object, "interfaceRequest")?,
     };
+    let interface = interface.map(|name| name.parse());
+    let mac = text(object, "mac")?.map(|mac| RequestedMac::parse(&mac, dialect));
+    let guid = text(object, "infiniband-guid")?.map(|guid| guid.parse());
+    let bandwidth = object.read::<RawObject>("bandwidth")?;
+    let bandwidth = bandwidth.map(|bandwidth| Bandwidth::read(&bandwidth));
+    let ports = list(object, "portMappings", MAX_PORT_MAPPINGS)?.unwrap_or_default();
+    let cni_args = object.read::<RawObject>("cni-args")?;
+    let arguments = cni_args.as_ref().map_or(0, RawObject::len);
+    check_limit("cni-args", arguments, MAX_CNI_ARGS)?;
     Ok(Selection {
         network: network(object, namespace)?,
-        interface: interface
-            .map(|name| name.parse())
-            .transpose()
-            .map_err(ElementError::Interface)?,
+        interface: interface.transpose().map_err(ElementError::Interface)?,
         ips: ips(object)?,
-        mac: text(object, "mac")?
-            .map(|mac| RequestedMac::parse(&mac, dialect))
-            .transpose()
-            .map_err(ElementError::Mac)?,
-        infiniband_guid: text(object, "infiniband-guid")?
-            .map(|guid| guid.parse())
-            .transpose()
-            .map_err(ElementError::Guid)?,
-        port_mappings: port_mappings(object)?,
-        bandwidth: object
-            .read::<RawObject>("bandwidth")?
-            .map(|bandwidth| Bandwidth::read(&bandwidth))
+        mac: mac.transpose().map_err(ElementError::Mac)?,
+        infiniband_guid: guid.transpose().map_err(ElementError::Guid)?,
+        port_mappings: port_mappings(&ports)?,
+        bandwidth: bandwidth
             .transpose()
             .map_err(ElementError::Bandwidth)?
             .flatten(),
-        cni_args: cni_args(object)?,
+        cni_args,
         default_route: default_route(object)?,
         ipam_claim: ipam_claim(object)?,
         device_id: text(object, "deviceID")?,
-        unknown_keys: unknown_keys(object)?,
+        unknown_keys: unknown_keys(object, &ports),
     })
 }
 
@@ -96,22 +95,39 @@ fn text(object: &RawObject, key: &str) -> Result<Option<String>, ElementError> {
     Ok(object.read::<String>(key)?.filter(|text| !text.is_empty()))
 }
 
+/// A list of at most `limit` elements.
+fn list<T: DeserializeOwned>(
+    object: &RawObject,
+    key: &'static str,
+    limit: usize,
+) -> Result<Option<Vec<T>>, ElementError> {
+    let list = object.read::<Vec<T>>(key)?;
+    check_limit(key, list.as_ref().map_or(0, Vec::len), limit)?;
+    Ok(list)
+}
+
+fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), ElementError> {
+    if count > limit {
+        return Err(ElementError::TooMany { key, count, limit });
+    }
+    Ok(())
+}
+
 /// Keys that the specification reserves but does not define, including those of `portMappings`: a
 /// user who writes `proto` for `protocol` should learn why the protocol is TCP.
-fn unknown_keys(object: &RawObject) -> Result<Vec<String>, ElementError> {
+fn unknown_keys(object: &RawObject, ports: &[RawObject]) -> Vec<String> {
     let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|name| same_key(key, name));
     let keys = object.iter().map(|(key, _)| key);
     let mut unknown: Vec<String> = keys
         .filter(|key| !key.contains('.') && is_unknown(key, &KEYS))
         .map(str::to_owned)
         .collect();
-    let ports = object.read::<Vec<RawObject>>("portMappings")?;
-    for (index, port) in ports.unwrap_or_default().iter().enumerate() {
+    for (index, port) in ports.iter().enumerate() {
         let keys = port.iter().map(|(key, _)| key);
         let keys = keys.filter(|key| is_unknown(key, &PortMapping::KEYS));
         unknown.extend(keys.map(|key| format!("portMappings[{index}].{key}")));
     }
-    Ok(unknown)
+    unknown
 }
 
 fn network(object: &RawObject, namespace: &str) -> Result<ObjectRef, ElementError> {
@@ -124,59 +140,29 @@ fn network(object: &RawObject, namespace: &str) -> Result<ObjectRef, ElementErro
 }
 
 fn ips(object: &RawObject) -> Result<Vec<RequestedIp>, ElementError> {
-    let texts = object.read::<Vec<String>>("ips")?.unwrap_or_default();
-    check_limit("ips", texts.len(), MAX_IPS)?;
-    texts
-        .iter()
-        .map(|text| text.parse().map_err(ElementError::Ip))
-        .collect()
+    let texts: Vec<String> = list(object, "ips", MAX_IPS)?.unwrap_or_default();
+    let ips = texts.iter().map(|text| text.parse());
+    ips.collect::<Result<_, _>>().map_err(ElementError::Ip)
 }
 
-fn port_mappings(object: &RawObject) -> Result<Option<Vec<PortMapping>>, ElementError> {
-    let elements: Vec<RawObject> = object.read("portMappings")?.unwrap_or_default();
-    check_limit("portMappings", elements.len(), MAX_PORT_MAPPINGS)?;
-    let mappings = elements
-        .iter()
-        .enumerate()
-        .map(|(index, element)| {
-            PortMapping::read(element).map_err(|error| error.within("portMappings", index))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+fn port_mappings(ports: &[RawObject]) -> Result<Option<Vec<PortMapping>>, ElementError> {
+    let mappings = ports.iter().enumerate().map(|(index, port)| {
+        PortMapping::read(port).map_err(|error| error.within("portMappings", index))
+    });
+    let mappings: Vec<PortMapping> = mappings.collect::<Result<_, _>>()?;
     Ok((!mappings.is_empty()).then_some(mappings))
 }
 
-fn cni_args(object: &RawObject) -> Result<Option<RawObject>, ElementError> {
-    let args = object.read::<RawObject>("cni-args")?;
-    check_limit(
-        "cni-args",
-        args.as_ref().map_or(0, RawObject::len),
-        MAX_CNI_ARGS,
-    )?;
-    Ok(args)
-}
-
-fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), ElementError> {
-    if count > limit {
-        return Err(ElementError::TooMany { key, count, limit });
-    }
-    Ok(())
-}
-
 fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError> {
-    object
-        .read::<Vec<String>>("default-route")?
-        .map(|texts| {
-            check_limit("default-route", texts.len(), MAX_GATEWAYS)?;
-            texts
-                .iter()
-                .map(|text| {
-                    let address: Option<IpAddr> = text.parse().ok();
-                    address
-                        .filter(is_of_a_host)
-                        .ok_or_else(|| ElementError::Gateway(excerpt(text).into_owned()))
-                })
-                .collect()
-        })
+    let gateway = |text: &String| {
+        let address: Option<IpAddr> = text.parse().ok();
+        address
+            .filter(is_of_a_host)
+            .ok_or_else(|| ElementError::Gateway(excerpt(text).into_owned()))
+    };
+    let texts: Option<Vec<String>> = list(object, "default-route", MAX_GATEWAYS)?;
+    texts
+        .map(|texts| texts.iter().map(gateway).collect())
         .transpose()
 }
 

@@ -71,18 +71,19 @@ fn name(text: &str, namespace: &str) -> Result<Selection, ElementError> {
         return Err(ElementError::NoName);
     }
     let (network, interface) = text.split_once('@').unwrap_or((text, ""));
-    let interface = Some(interface.trim()).filter(|interface| !interface.is_empty());
     let (own_namespace, name) = network.split_once('/').unwrap_or(("", network));
-    let own_namespace =
-        Some(own_namespace.trim()).filter(|own_namespace| !own_namespace.is_empty());
-    let network = ObjectRef::new(own_namespace.unwrap_or(namespace), name.trim())?;
+    let own_namespace = given(own_namespace).unwrap_or(namespace);
+    let network = ObjectRef::new(own_namespace, name.trim())?;
+    let interface = given(interface).map(str::parse);
     Ok(Selection {
-        interface: interface
-            .map(str::parse)
-            .transpose()
-            .map_err(ElementError::Interface)?,
+        interface: interface.transpose().map_err(ElementError::Interface)?,
         ..Selection::of(network)
     })
+}
+
+/// A part of a name; `None` when it is empty.
+fn given(part: &str) -> Option<&str> {
+    Some(part.trim()).filter(|part| !part.is_empty())
 }
 
 fn check_limit(networks: usize) -> Result<(), SelectionError> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{ATTACHED, StatusEntry};
 use crate::cni::RawObject;
-use crate::cni::json::{Members, check};
+use crate::cni::json::{Members, check, raw};
 
 /// The new value of the status annotation: our entries, and what other writers added.
 ///
@@ -37,8 +37,9 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
         separate(&mut out);
         let mut members = Members::open(&mut out);
         let mut foreign: HashSet<&str> = HashSet::new();
-        for (key, value) in entry.to_map() {
-            members.push(&key, &value.to_string());
+        let own: RawObject = serde_json::from_str(raw(entry).get()).unwrap_or_default();
+        for (key, value) in own.iter() {
+            members.push(key, value.get());
         }
         for ((old, subject), taken) in existing.iter().zip(&subjects).zip(&mut taken) {
             if !*taken && subject.is_of(entry) {
