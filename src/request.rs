@@ -45,7 +45,7 @@ impl Request {
     /// As [`Call::read`] and [`NodeConfig::parse`]: codes 1, 4, 5, 6, 7 of CNI 1.1.0 §2 Errors.
     pub fn new(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let request = Request::for_people(call, stdin)?;
-        let highest = node_config::highest_version(&request.stdin)?;
+        let (_, highest) = node_config::versions(&request.stdin)?;
         request.call.require_version(highest)?;
         Ok(request)
     }
@@ -57,7 +57,9 @@ impl Request {
     /// As [`Request::new`], except for the version.
     pub fn for_people(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let config = NodeConfig::parse(&stdin)?;
-        call.require_attachment()?;
+        if call.verb.has_attachment() {
+            call.attachment()?;
+        }
         Ok(Request {
             call,
             config,

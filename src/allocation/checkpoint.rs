@@ -65,18 +65,17 @@ impl Checkpoint {
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Checkpoint, CheckpointCause> {
         let File { data } = serde_json::from_slice(bytes)?;
-        let are_both_there = data.pod_device_entries.is_some() && data.registered_devices.is_some();
-        let (entries, registered) = (
-            data.pod_device_entries.flatten(),
-            data.registered_devices.flatten(),
-        );
-        if entries.is_none() && registered.is_none() && !are_both_there {
+        let is_of_kubelet = match (&data.pod_device_entries, &data.registered_devices) {
+            (Some(_), Some(_)) | (Some(Some(_)), None) | (None, Some(Some(_))) => true,
+            (None | Some(None), None | Some(None)) => false,
+        };
+        if !is_of_kubelet {
             return Err(CheckpointCause::NoEntries);
         }
-        let registered = registered.unwrap_or_default().into_keys();
+        let registered = data.registered_devices.flatten().unwrap_or_default();
         Ok(Checkpoint {
-            entries: entries.unwrap_or_default(),
-            registered: registered.collect(),
+            entries: data.pod_device_entries.flatten().unwrap_or_default(),
+            registered: registered.into_keys().collect(),
         })
     }
 

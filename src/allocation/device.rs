@@ -38,18 +38,6 @@ pub enum Origin {
     Dra,
 }
 
-impl Origin {
-    /// One word for programs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Origin::Manifest => "manifest",
-            Origin::PodResources => "pod-resources",
-            Origin::Checkpoint => "checkpoint",
-            Origin::Dra => "dra",
-        }
-    }
-}
-
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -105,16 +105,13 @@ impl<'a> Evidence<'a> {
             let ids = of_plugins.iter().cloned().chain(of_claims).collect();
             return Verdict::certain(Supply::Devices { ids, origin });
         }
+        // kubelet knows the pod and answers that it has no device of the resource.
+        let has_none = self.kubelet_knows_the_node() && self.index.of_plugins(resource).is_empty();
         let empty = Checkpoint::default();
         let checkpoint = match &self.checkpoint {
             Ok(checkpoint) => checkpoint,
             // kubelet writes its checkpoint with the first device of a device plugin.
-            Err(error)
-                if error.cause == CheckpointCause::Missing
-                    && self.kubelet_denies_devices(resource) =>
-            {
-                &empty
-            }
+            Err(error) if error.cause == CheckpointCause::Missing && has_none => &empty,
             Err(error) => return self.without_record(resource, error),
         };
         let requested = self.index.requested(resource);
@@ -158,12 +155,7 @@ impl<'a> Evidence<'a> {
             .map(|name| (name.to_owned(), self.judge(name).supply))
             .collect();
         for (driver, devices) in &self.index.by_driver {
-            let identified: Vec<_> = devices
-                .iter()
-                .filter(|(_, device)| device.identity.is_some())
-                .copied()
-                .collect();
-            let supply = || match self.of_claims(&identified) {
+            let supply = || match self.of_claims(devices) {
                 Ok(ids) => Supply::Devices {
                     ids,
                     origin: Origin::Dra,
@@ -177,17 +169,15 @@ impl<'a> Evidence<'a> {
 
     /// What surprises about the evidence on a resource whose devices are known.
     pub(super) fn remark(&self, resource: &str) -> Option<AllocationRemark> {
-        let own = self.own.get(resource)?;
-        let own: HashSet<Cow<'_, str>> = own.iter().map(|id| canonical(id)).collect();
+        let own = self.own.get(resource)?.iter();
+        let own: HashSet<Cow<'_, str>> = own.map(|id| canonical(id)).collect();
         let ids = self.index.of_plugins(resource);
-        let is_foreign = |id: &&str| !own.contains(&canonical(id));
-        ids.iter()
-            .any(is_foreign)
-            .then(|| AllocationRemark::OtherPod {
-                resource: resource.to_owned(),
-                ids: ids.iter().map(|id| (*id).to_owned()).collect(),
-                file: self.sources.checkpoint.to_owned(),
-            })
+        let mut foreign = ids.iter().filter(|id| !own.contains(&canonical(id)));
+        foreign.next().map(|_| AllocationRemark::OtherPod {
+            resource: resource.to_owned(),
+            ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+            file: self.sources.checkpoint.to_owned(),
+        })
     }
 
     fn origin(&self, resource: &str, own: &[String]) -> Origin {
@@ -200,11 +190,6 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Whether kubelet knows the pod and answers that it has no device of the resource.
-    fn kubelet_denies_devices(&self, resource: &str) -> bool {
-        self.kubelet_knows_the_node() && self.index.of_plugins(resource).is_empty()
-    }
-
     /// Whether kubelet knows the pod and answers which resources have devices on this node.
     fn kubelet_knows_the_node(&self) -> bool {
         self.pod_resources
@@ -215,24 +200,13 @@ impl<'a> Evidence<'a> {
 /// The containers in the order in which they get devices: as in the pod, side-cars first; last those
 /// that end before the others start, since kubelet hands their devices on.
 fn order<'a>(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Vec<&'a str> {
-    let containers = sources
-        .pod
-        .map(|pod| pod.containers.as_slice())
-        .unwrap_or_default();
-    let named = |ends_first: bool| {
-        let containers = containers.iter();
-        containers
-            .filter(move |container| container.ends_first == ends_first)
-            .map(|container| container.name.as_str())
-    };
+    let own = || sources.pod.into_iter().flat_map(|pod| &pod.containers);
+    let names: HashSet<&str> = own().map(|it| it.name.as_str()).collect();
+    let (first, lasting): (Vec<_>, Vec<_>) = own().partition(|container| container.ends_first);
     let of_kubelet = pod_resources.into_iter().flat_map(|it| &it.containers);
-    let of_kubelet = of_kubelet.map(|container| container.name.as_str());
-    let mut order: Vec<&str> = named(false).collect();
-    let own: HashSet<&str> = containers.iter().map(|it| it.name.as_str()).collect();
-    let others: Vec<&str> = of_kubelet
-        .filter(|name| !own.contains(name))
-        .chain(named(true))
-        .collect();
-    order.extend(others);
-    order
+    let others = of_kubelet.map(|container| container.name.as_str());
+    let others = others.filter(|name| !names.contains(name));
+    let lasting = lasting.into_iter().map(|container| container.name.as_str());
+    let first = first.into_iter().map(|container| container.name.as_str());
+    lasting.chain(others).chain(first).collect()
 }

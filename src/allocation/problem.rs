@@ -106,27 +106,21 @@ pub enum UnknownCause {
         /// What pod-resources answers.
         pod_resources: PodResourcesAnswer,
     },
-    /// kubelet does not say whether the pod has any.
+    /// kubelet does not say whether the pod has any; the report, if kubelet could not be asked.
     #[error(
         "whether it has any: {}",
-        .report.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
+        .0.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
     )]
-    Unanswered {
-        /// Why, if kubelet could not be asked.
-        report: Option<String>,
-    },
+    Unanswered(Option<String>),
     /// The pod has claims, and kubelet was not asked about them.
     #[error("the pod has resource claims, and kubelet was not asked about them")]
     ClaimsNotAsked,
-    /// kubelet names no device of the pod's claims.
+    /// kubelet names no device of the pod's claims; the report, if kubelet could not be asked.
     #[error(
         "the pod has resource claims, and kubelet was asked about them: {}",
-        .report.as_deref().unwrap_or("it names no device of theirs; look into kubelet's log")
+        .0.as_deref().unwrap_or("it names no device of theirs; look into kubelet's log")
     )]
-    NoClaimedDevice {
-        /// Why, if kubelet could not be asked.
-        report: Option<String>,
-    },
+    NoClaimedDevice(Option<String>),
     /// The devices of the pod's claims belong to other resources.
     #[error(
         "none of the devices of the pod's claims ({}{}) has it as its attribute \

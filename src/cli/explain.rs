@@ -5,7 +5,6 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{CommandError, Output, PodArgs, no_findings, pod, print, print_json};
-use crate::allocation::Origin;
 use crate::delegate::Binary;
 use crate::kernel::capabilities;
 use crate::operation::devices::reserve;
@@ -150,7 +149,7 @@ fn for_programs(prepared: &Prepared, problems: &[String], ignored: &[String]) ->
             "auxiliary": attachment.is_auxiliary,
             "plugins": binaries.found().map(Binary::path).collect::<Vec<_>>(),
             "device": device.map(|device| &device.id),
-            "deviceFrom": device.and_then(|device| device.origin).map(Origin::as_str),
+            "deviceFrom": device.and_then(|device| device.origin),
             "capabilityArgs": attachment.capability_args,
             "cniArgs": attachment.cni_args,
             "ips": ips.map(ToString::to_string).collect::<Vec<_>>(),

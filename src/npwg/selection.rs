@@ -90,23 +90,6 @@ impl Selection {
         }
     }
 
-    /// Reads the annotation in either form: comma-separated names or a JSON list.
-    ///
-    /// As in Multus, a name has the form `namespace/name@interface`. An empty annotation selects
-    /// no network.
-    ///
-    /// # Errors
-    ///
-    /// [`SelectionError`] with network, key and value when the annotation is invalid by NPWG 1.3
-    /// §4.1.2.1.
-    pub fn parse_list(
-        annotation: &str,
-        pod_namespace: &str,
-        dialect: Dialect,
-    ) -> Result<Vec<Self>, SelectionError> {
-        list::parse(annotation, pod_namespace, dialect)
-    }
-
     /// Reads the annotation that replaces the cluster network: exactly one network, in either
     /// form.
     ///
@@ -118,11 +101,10 @@ impl Selection {
         namespace: &str,
         dialect: Dialect,
     ) -> Result<Self, SelectionError> {
-        let mut list = list::parse(annotation, namespace, dialect)?;
-        match (list.pop(), list.len()) {
-            (Some(one), 0) => Ok(one),
-            (last, rest) => Err(SelectionError::NotOne(rest + usize::from(last.is_some()))),
-        }
+        let list = Self::parse_list(annotation, namespace, dialect)?;
+        let [one] =
+            <[Self; 1]>::try_from(list).map_err(|list| SelectionError::NotOne(list.len()))?;
+        Ok(one)
     }
 
     /// The requests as capabilities, in the formats of CNI's conventions: NPWG 1.3 §4.1.2.1.3.2 and

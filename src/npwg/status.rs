@@ -182,25 +182,17 @@ impl StatusDns {
 /// that lists an interface in the sandbox but gives no address an index: runtimes take such
 /// addresses for the pod's.
 fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
-    let select = |belongs: &dyn Fn(Option<usize>) -> bool| -> Vec<String> {
-        result
-            .ips
-            .iter()
-            .filter(|ip| belongs(ip.interface))
-            .map(|ip| match style {
-                StatusAddresses::Address => ip.address.addr().to_string(),
-                StatusAddresses::Prefix => ip.address.to_string(),
-            })
-            .collect()
+    let of = |interface: Option<usize>| -> Vec<String> {
+        let ips = result.ips.iter().filter(|ip| ip.interface == interface);
+        ips.map(|ip| match style {
+            StatusAddresses::Address => ip.address.addr().to_string(),
+            StatusAddresses::Prefix => ip.address.to_string(),
+        })
+        .collect()
     };
-    let in_sandbox = sandbox
-        .map(|index| select(&|interface| interface == Some(index)))
-        .unwrap_or_default();
-    if in_sandbox.is_empty() {
-        select(&|interface| interface.is_none())
-    } else {
-        in_sandbox
-    }
+    let in_sandbox = sandbox.map(|index| of(Some(index)));
+    let in_sandbox = in_sandbox.filter(|addresses| !addresses.is_empty());
+    in_sandbox.unwrap_or_else(|| of(None))
 }
 
 fn null_is_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(

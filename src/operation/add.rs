@@ -17,7 +17,7 @@ use crate::cni::{CniResult, code};
 use crate::journal::{Header, Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
-use crate::plan::PlanError;
+use crate::plan::{PlanError, Reason};
 use adding::Adding;
 
 /// The fraction of the time that is reserved for unwinding: a quarter.
@@ -173,7 +173,8 @@ fn check_free(
     for attachment in prepared.attachments() {
         let may_be_there = attachment.is_cluster && previous.is_some();
         if !may_be_there && links.link(&attachment.ifname)?.is_some() {
-            return Err(attachment.interface_exists().into());
+            let reason = Reason::InterfaceExists(attachment.ifname.clone());
+            return Err(attachment.problem(reason).into());
         }
     }
     Ok(())

@@ -62,19 +62,6 @@ pub struct Attachment {
     pub is_auxiliary: bool,
 }
 
-#[cfg(test)]
-impl Attachment {
-    /// An attachment with this configuration as net1, without requests.
-    pub(crate) fn for_tests(config: &str) -> Attachment {
-        Attachment::bare(
-            "demo/n".to_owned(),
-            "net1".parse().unwrap(),
-            "n".parse().unwrap(),
-            NetworkConfig::parse(config.as_bytes()).unwrap(),
-        )
-    }
-}
-
 impl Attachment {
     /// A secondary network without a device and without requests.
     pub fn bare(
@@ -162,15 +149,7 @@ impl Attachment {
 
     /// A reason against this attachment.
     pub fn problem(&self, reason: Reason) -> PlanError {
-        PlanError {
-            place: Some(self.place()),
-            reason: Box::new(reason),
-        }
-    }
-
-    /// The reason against an interface that the pod's netns already has (NPWG 1.3 §4.1.2.1.5).
-    pub fn interface_exists(&self) -> PlanError {
-        self.problem(Reason::InterfaceExists(self.ifname.clone()))
+        reason.at(&self.label, Some(self.ifname.as_str()))
     }
 }
 

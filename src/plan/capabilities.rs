@@ -17,10 +17,8 @@ impl Planner<'_> {
         selection: &Selection,
         attachment: &mut Attachment,
     ) -> Result<(), Reason> {
-        attachment
-            .default_route
-            .clone_from(&selection.default_route);
-        attachment.cni_args.clone_from(&selection.cni_args);
+        attachment.default_route = selection.default_route.clone();
+        attachment.cni_args = selection.cni_args.clone();
         attachment.requested = Requested {
             ips: self.addresses(selection, attachment)?,
             mac: selection.mac,
@@ -101,15 +99,13 @@ impl Planner<'_> {
 /// Adds `IP=` or `MAC=` to CNI_ARGS.
 fn into_variable(capability: &str, attachment: &mut Attachment) {
     let requested = &attachment.requested;
+    let ips: Vec<String> = requested.ips.iter().map(ToString::to_string).collect();
     let (variable, text) = match capability {
-        "ips" => {
-            let ips: Vec<String> = requested.ips.iter().map(ToString::to_string).collect();
-            ("IP", ips.join(","))
-        }
-        _ => {
-            let mac = requested.mac.as_ref().map(ToString::to_string);
-            ("MAC", mac.unwrap_or_default())
-        }
+        "ips" => ("IP", ips.join(",")),
+        _ => (
+            "MAC",
+            requested.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+        ),
     };
     attachment.extra_args.push((variable.to_owned(), text));
 }

@@ -18,7 +18,11 @@ impl Planner<'_> {
     /// Gives each attachment its device. One allocation serves all networks of the pod, including the
     /// cluster network.
     pub(super) fn devices(&mut self) {
-        let wishes: Vec<Wish<'_>> = self.plan.attachments.iter().map(wish).collect();
+        let wishes = self.plan.attachments.iter().map(|attachment| Wish {
+            resource: attachment.resource.as_deref(),
+            device: attachment.requested.device.as_deref(),
+        });
+        let wishes: Vec<Wish<'_>> = wishes.collect();
         let devices = assign(self.inputs.allocation, &wishes);
         for (attachment, device) in self.plan.attachments.iter_mut().zip(devices) {
             let device = device.map_err(Reason::from);
@@ -27,17 +31,6 @@ impl Planner<'_> {
                 self.plan.problems.push(attachment.problem(reason));
             }
         }
-    }
-}
-
-/// The plugins of the auxiliary chain make no interface, so they use no device.
-fn wish(attachment: &Attachment) -> Wish<'_> {
-    if attachment.is_auxiliary {
-        return Wish::default();
-    }
-    Wish {
-        resource: attachment.resource.as_deref(),
-        device: attachment.requested.device.as_deref(),
     }
 }
 

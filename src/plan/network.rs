@@ -3,7 +3,7 @@
 use super::problem::ConfigurationProblem;
 use super::{Reason, restrictions};
 use crate::cluster::Network;
-use crate::cni::{NetworkConfig, NetworkName};
+use crate::cni::{NetworkConfig, NetworkConfigError, NetworkName};
 use crate::npwg::ObjectRef;
 use crate::request::NodeConfig;
 
@@ -13,26 +13,19 @@ use crate::request::NodeConfig;
 /// [`Reason::Configuration`] if the configuration is invalid, or has no name and no definition that
 /// lends it one.
 pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
-    let origin = || network.origin.clone();
-    let config = NetworkConfig::parse(network.text.as_bytes()).map_err(|error| {
-        ConfigurationProblem::Invalid {
-            origin: origin(),
-            error,
-        }
-    })?;
+    let invalid = |error| ConfigurationProblem::Invalid {
+        origin: network.origin.clone(),
+        error,
+    };
+    let config = NetworkConfig::parse(network.text.as_bytes()).map_err(invalid)?;
     // The configuration's own name, else the definition's (NPWG 1.3 §3.4.2, §3.4.3).
     let name = match (config.name(), &network.object) {
         (Some(name), _) => name.clone(),
         (None, Some(object)) => {
-            object
-                .name()
-                .parse()
-                .map_err(|error| ConfigurationProblem::Name {
-                    origin: origin(),
-                    error,
-                })?
+            let name = object.name().parse();
+            name.map_err(|error| invalid(NetworkConfigError::Name(error)))?
         }
-        (None, None) => return Err(ConfigurationProblem::NoName(origin()).into()),
+        (None, None) => return Err(ConfigurationProblem::NoName(network.origin.clone()).into()),
     };
     Ok((name, config))
 }

@@ -6,9 +6,7 @@ use super::restrictions::{LEVELS, LISTS};
 use super::{MAX_CAPABILITIES, MAX_CONFIGURATIONS};
 use crate::allocation::AssignError;
 use crate::cluster::NetworkError;
-use crate::cni::{
-    InterfaceName, JsonError, NameError, NetworkConfigError, NetworkName, PluginType, code,
-};
+use crate::cni::{InterfaceName, JsonError, NetworkConfigError, NetworkName, PluginType, code};
 use crate::diagnostic::SharedError;
 use crate::npwg::selection::MAX_IPS;
 use crate::npwg::{ObjectRef, SelectionError};
@@ -140,21 +138,13 @@ pub enum ConfigurationProblem {
         /// How many capabilities it declares.
         count: usize,
     },
-    /// The configuration is invalid.
+    /// The configuration is invalid, or the definition's name, which stands for its own.
     #[error("{origin}: {error}; correct the configuration there")]
     Invalid {
         /// Where the configuration is.
         origin: String,
         /// What is wrong with it.
         error: NetworkConfigError,
-    },
-    /// The definition's name cannot be the name of a network.
-    #[error("{origin}: {error}")]
-    Name {
-        /// Where the configuration is.
-        origin: String,
-        /// What is wrong with the name.
-        error: NameError,
     },
     /// The configuration at this place has no name, and no definition that lends it one.
     #[error("{0} has no name; add the key name")]
@@ -224,15 +214,12 @@ pub enum Restriction {
         /// `globalNamespaces`.
         global: Vec<String>,
     },
-    /// The policy lists networks, and this one is not among them.
+    /// The policy of this namespace lists networks, and this one is not among them.
     #[error(
-        "the policy of namespace {namespace} does not list it under networks; \
+        "the policy of namespace {0} does not list it under networks; \
          add it there or select another"
     )]
-    Network {
-        /// The pod's namespace.
-        namespace: String,
-    },
+    Network(String),
     /// The pod's `cni-args` set a denied key.
     #[error(
         "the pod's annotation sets {key}, which the policy of namespace {namespace} denies; \

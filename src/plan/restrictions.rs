@@ -29,9 +29,7 @@ pub(super) fn check(
         return Ok(());
     };
     if !rule.networks.is_empty() && !rule.networks.contains(&object.to_string()) {
-        return Err(Restriction::Network {
-            namespace: namespace.to_owned(),
-        });
+        return Err(Restriction::Network(namespace.to_owned()));
     }
     if let Some(key) = cni_args.and_then(|args| denied_pod_key(args, &rule.deny_keys)) {
         return Err(Restriction::PodArgs {
@@ -54,9 +52,7 @@ pub(super) fn check_name(
     selected: &Attachment,
 ) -> Result<(), Restriction> {
     let rule = config.policy.rule(namespace);
-    let restricts = rule.is_some_and(|rule| {
-        !(rule.types.is_empty() && rule.deny_keys.is_empty() && rule.networks.is_empty())
-    });
+    let restricts = rule.is_some_and(|rule| *rule != Rule::default());
     let is_same = cluster.config.raw() == selected.config.raw();
     if !restricts || cluster.network != selected.network || is_same {
         return Ok(());

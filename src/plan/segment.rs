@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
 
 use super::Attachment;
@@ -94,16 +93,14 @@ fn bridge(body: &RawObject, default: Option<InterfaceName>) -> Option<Uplink> {
 }
 
 fn master(body: &RawObject, vlan: u64) -> Option<Uplink> {
-    let in_pod = body.read::<bool>("linkInContainer").ok().flatten();
-    if in_pod == Some(true) {
-        let name = interface(body, "master")?;
-        return Some(Uplink::InPod { name, vlan });
-    }
     let name = match text(body, "master") {
         Some(name) => Some(name.parse().ok()?),
         None => None,
     };
-    Some(Uplink::Interface { name, vlan })
+    match body.read::<bool>("linkInContainer") {
+        Ok(Some(true)) => name.map(|name| Uplink::InPod { name, vlan }),
+        _ => Some(Uplink::Interface { name, vlan }),
+    }
 }
 
 fn interface(body: &RawObject, key: &str) -> Option<InterfaceName> {
@@ -132,13 +129,9 @@ impl Segment {
         Segment(format!("interface {name}"))
     }
 
-    /// The segment of a physical function's port, which its virtual functions and subfunctions share.
-    pub fn port(function: PciAddress) -> Segment {
-        Segment(format!("device {function}"))
-    }
-
-    /// The segment of a device without a PCI function.
-    pub fn device(id: &str) -> Segment {
+    /// The segment of a device: the port of a physical function, which its virtual functions and
+    /// subfunctions share, or a device without a PCI function.
+    pub fn device(id: impl fmt::Display) -> Segment {
         Segment(format!("device {id}"))
     }
 

@@ -7,11 +7,23 @@ use serde_json::{Value, json};
 use super::*;
 use crate::allocation::{AssignError, Origin, Supply, UnknownCause};
 use crate::cluster::{EventKind, Pod};
-use crate::cni::RawObject;
+use crate::cni::{NetworkConfig, RawObject};
 use crate::npwg::{
     DEFAULT_NETWORK_ANNOTATION, Definition, IpamClaim, NETWORKS_ANNOTATION, SelectionError,
 };
 use crate::request::RuleName;
+
+impl Attachment {
+    /// An attachment with this configuration as net1, without requests.
+    pub(crate) fn for_tests(config: &str) -> Attachment {
+        Attachment::bare(
+            "demo/n".to_owned(),
+            "net1".parse().unwrap(),
+            "n".parse().unwrap(),
+            NetworkConfig::parse(config.as_bytes()).unwrap(),
+        )
+    }
+}
 
 /// Everything that a plan is made from, as JSON.
 #[derive(Clone)]
@@ -504,9 +516,7 @@ fn a_policy_restricts_what_is_selected_and_nothing_else() {
         key: key.to_owned(),
         rule: rule(),
     };
-    let unlisted = Restriction::Network {
-        namespace: "pods".to_owned(),
-    };
+    let unlisted = Restriction::Network("pods".to_owned());
     let table = [
         (json!({}), None),
         (json!({"types": ["macvlan", "host-local", "tuning"]}), None),

@@ -21,19 +21,6 @@ pub struct Deadlines {
     pub delegate: Duration,
 }
 
-impl Default for Deadlines {
-    fn default() -> Self {
-        Deadlines {
-            add: Duration::from_secs(100),
-            del: Duration::from_secs(50),
-            check: Duration::from_secs(20),
-            gc: Duration::from_secs(20),
-            status: Duration::from_secs(2),
-            delegate: Duration::from_secs(60),
-        }
-    }
-}
-
 /// The longest deadline; no runtime waits that long.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -41,19 +28,18 @@ impl Deadlines {
     /// Reads `deadlines`; each key is optional.
     pub(super) fn read(keys: &Keys<'_>) -> Result<Deadlines, NodeConfigError> {
         let read = |key, default| match keys.read::<String>(key)? {
-            None => Ok(default),
+            None => Ok(Duration::from_secs(default)),
             Some(text) => {
                 duration(&text).ok_or_else(|| keys.invalid(key, &text, ValueError::Deadline))
             }
         };
-        let default = Deadlines::default();
         Ok(Deadlines {
-            add: read("add", default.add)?,
-            del: read("del", default.del)?,
-            check: read("check", default.check)?,
-            gc: read("gc", default.gc)?,
-            status: read("status", default.status)?,
-            delegate: read("delegate", default.delegate)?,
+            add: read("add", 100)?,
+            del: read("del", 50)?,
+            check: read("check", 20)?,
+            gc: read("gc", 20)?,
+            status: read("status", 2)?,
+            delegate: read("delegate", 60)?,
         })
     }
 }
@@ -100,13 +86,16 @@ mod tests {
 
     #[test]
     fn an_absent_deadline_keeps_its_default() {
-        let wire = RawObject::parse(br#"{"Add": "9s", "gc": null}"#).unwrap();
-        let deadlines = Deadlines::read(&Keys::of(&wire, String::new())).unwrap();
+        let read = |wire: &[u8]| {
+            let wire = RawObject::parse(wire).unwrap();
+            Deadlines::read(&Keys::of(&wire, String::new())).unwrap()
+        };
+        let deadlines = read(br#"{"Add": "9s", "gc": null}"#);
         assert_eq!(
             deadlines,
             Deadlines {
                 add: Duration::from_secs(9),
-                ..Deadlines::default()
+                ..read(b"{}")
             }
         );
     }

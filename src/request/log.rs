@@ -61,28 +61,17 @@ pub struct Rotation {
     pub max_backups: u64,
 }
 
-impl Default for Rotation {
-    fn default() -> Self {
-        Rotation {
-            max_size: 100,
-            max_age: 5,
-            max_backups: 5,
-        }
-    }
-}
-
 impl Rotation {
     /// Reads `logOptions`; each key is optional.
     pub(super) fn read(keys: &Keys<'_>) -> Result<Rotation, NodeConfigError> {
-        let default = Rotation::default();
         // A key of Multus without an effect here.
         keys.read::<IgnoredAny>("compress")?;
         // As in Multus, 0 means the default.
         let max_size = keys.read("maxSize")?.filter(|size| *size != 0);
         Ok(Rotation {
-            max_size: max_size.unwrap_or(default.max_size),
-            max_age: keys.read("maxAge")?.unwrap_or(default.max_age),
-            max_backups: keys.read("maxBackups")?.unwrap_or(default.max_backups),
+            max_size: max_size.unwrap_or(100),
+            max_age: keys.read("maxAge")?.unwrap_or(5),
+            max_backups: keys.read("maxBackups")?.unwrap_or(5),
         })
     }
 }

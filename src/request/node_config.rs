@@ -255,15 +255,11 @@ pub fn version(conf: &RawObject) -> Result<Version, NodeConfigError> {
     Ok(supplied.unwrap_or(highest))
 }
 
-/// The highest supported version of the configuration.
+/// The version of `cniVersion`, if it is supported, and the highest supported version of all.
 ///
 /// # Errors
 /// As [`version`].
-pub(super) fn highest_version(conf: &RawObject) -> Result<Version, NodeConfigError> {
-    Ok(versions(conf)?.1)
-}
-
-fn versions(conf: &RawObject) -> Result<(Option<Version>, Version), NodeConfigError> {
+pub(super) fn versions(conf: &RawObject) -> Result<(Option<Version>, Version), NodeConfigError> {
     let version: Option<String> = conf
         .read("cniVersion")
         .map_err(NodeConfigError::VersionType)?;

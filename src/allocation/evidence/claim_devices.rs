@@ -69,6 +69,6 @@ impl Evidence<'_> {
             return Some(UnknownCause::NoSlice { device, report });
         }
         let is_empty = answer.dynamic().next().is_none();
-        is_empty.then_some(UnknownCause::NoClaimedDevice { report })
+        is_empty.then_some(UnknownCause::NoClaimedDevice(report))
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Index<'a> {
     of_plugins: HashMap<&'a str, Vec<&'a str>>,
     /// The devices of claims by resource, container by container.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
-    /// The devices of claims that have no resource, by driver.
+    /// The devices of claims whose slices name no resource, by driver.
     pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
     requests: HashMap<&'a str, DeviceRequests>,
 }
@@ -40,8 +40,10 @@ impl<'a> Index<'a> {
                 ids.extend(resource.ids.iter().map(String::as_str));
             }
             for device in &container.dynamic {
-                let resource = device.identity.as_ref().map(|it| it.resource.as_deref());
-                let devices = match resource.flatten() {
+                let Some(identity) = &device.identity else {
+                    continue;
+                };
+                let devices = match identity.resource.as_deref() {
                     Some(resource) => index.by_resource.entry(resource).or_default(),
                     None => index.by_driver.entry(&device.driver).or_default(),
                 };

@@ -24,7 +24,7 @@ impl Evidence<'_> {
             return Verdict::certain(Supply::NoDevices);
         }
         let report = answer.and_then(|it| it.failure.clone());
-        Verdict::not_yet(UnknownCause::Unanswered { report })
+        Verdict::not_yet(UnknownCause::Unanswered(report))
     }
 
     /// Without kubelet's own record nothing proves which pod a device belongs to.

@@ -463,7 +463,7 @@ fn a_resource_that_is_neither_registered_nor_allocatable_has_no_devices() {
         on_node: Some(Vec::new()),
         ..PodDevices::default()
     });
-    let unanswered = UnknownCause::Unanswered { report: None };
+    let unanswered = UnknownCause::Unanswered(None);
     assert_eq!(case.unknown(), unanswered);
     // A definition may name a resource that no container requests and no device plugin has.
     case.pod.containers.clear();
@@ -567,7 +567,7 @@ fn devices_of_claims_that_kubelet_does_not_name_yet_are_waited_for() {
     assert_eq!(case.ids(), (words("0000:01:10.1"), Origin::Dra));
     assert!(case.waited());
     case.later = None;
-    let none = UnknownCause::NoClaimedDevice { report: None };
+    let none = UnknownCause::NoClaimedDevice(None);
     assert_eq!(case.unknown(), none);
 }
 

@@ -118,11 +118,11 @@ fn causes_of_unknown_devices() {
                 .to_owned(),
         ),
         (
-            UnknownCause::Unanswered { report: None },
+            UnknownCause::Unanswered(None),
             "whether it has any: kubelet does not know the pod; look into kubelet's log".to_owned(),
         ),
         (
-            UnknownCause::Unanswered { report: report() },
+            UnknownCause::Unanswered(report()),
             "whether it has any: x; do y".to_owned(),
         ),
         (
@@ -130,13 +130,13 @@ fn causes_of_unknown_devices() {
             "the pod has resource claims, and kubelet was not asked about them".to_owned(),
         ),
         (
-            UnknownCause::NoClaimedDevice { report: None },
+            UnknownCause::NoClaimedDevice(None),
             "the pod has resource claims, and kubelet was asked about them: it names no device of \
              theirs; look into kubelet's log"
                 .to_owned(),
         ),
         (
-            UnknownCause::NoClaimedDevice { report: report() },
+            UnknownCause::NoClaimedDevice(report()),
             "the pod has resource claims, and kubelet was asked about them: x; do y".to_owned(),
         ),
         (

@@ -48,7 +48,7 @@ fn attachment() -> Attachment {
             guid: Some("02:00:00:00:00:00:00:01".parse().unwrap()),
             device: Some("0000:01:10.0".to_owned()),
         },
-        segment: Some(Segment::port("0000:01:00.0".parse().unwrap()).in_vlan(7)),
+        segment: Some(Segment::device("0000:01:00.0").in_vlan(7)),
         default_route: Some(vec!["10.1.0.1".parse().unwrap()]),
         is_auxiliary: true,
     }

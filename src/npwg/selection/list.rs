@@ -12,25 +12,36 @@ use crate::npwg::object_ref::ObjectRef;
 /// The longest name in a message, in bytes.
 const LONGEST_NAME: usize = 96;
 
-pub(super) fn parse(
-    annotation: &str,
-    namespace: &str,
-    dialect: Dialect,
-) -> Result<Vec<Selection>, SelectionError> {
-    if annotation.len() > MAX_BYTES {
-        return Err(SelectionError::TooLarge(annotation.len()));
+impl Selection {
+    /// Reads the annotation in either form: comma-separated names or a JSON list.
+    ///
+    /// As in Multus, a name has the form `namespace/name@interface`. An empty annotation selects
+    /// no network.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectionError`] with network, key and value when the annotation is invalid by NPWG 1.3
+    /// §4.1.2.1.
+    pub fn parse_list(
+        annotation: &str,
+        pod_namespace: &str,
+        dialect: Dialect,
+    ) -> Result<Vec<Self>, SelectionError> {
+        if annotation.len() > MAX_BYTES {
+            return Err(SelectionError::TooLarge(annotation.len()));
+        }
+        if annotation.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        // A name contains none of these characters, so the annotation is meant as JSON.
+        let list = if annotation.contains(['[', '{', '"']) {
+            json(annotation, pod_namespace, dialect)?
+        } else {
+            names(annotation, pod_namespace)?
+        };
+        one_default_route(&list)?;
+        Ok(list)
     }
-    if annotation.trim().is_empty() {
-        return Ok(Vec::new());
-    }
-    // A name contains none of these characters, so the annotation is meant as JSON.
-    let list = if annotation.contains(['[', '{', '"']) {
-        json(annotation, namespace, dialect)?
-    } else {
-        names(annotation, namespace)?
-    };
-    one_default_route(&list)?;
-    Ok(list)
 }
 
 /// Reads the JSON list of NPWG 1.3 §4.1.2.
@@ -107,11 +118,10 @@ fn element(index: usize, name: Option<&str>, source: ElementError) -> SelectionE
 /// Refuses a second `default-route` (NPWG 1.3 §4.1.2.1.9: "Only one network attachment may specify
 /// the key").
 fn one_default_route(list: &[Selection]) -> Result<(), SelectionError> {
-    let mut with_route = list
-        .iter()
-        .enumerate()
+    let mut with_route = (1..)
+        .zip(list)
         .filter(|(_, selection)| selection.default_route.is_some())
-        .map(|(index, _)| index + 1);
+        .map(|(position, _)| position);
     match (with_route.next(), with_route.next()) {
         (Some(first), Some(second)) => Err(SelectionError::DefaultRouteTwice { first, second }),
         _ => Ok(()),

@@ -25,7 +25,7 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
         .and_then(|text| check(text.as_bytes()).ok())
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default();
-    let subjects: Vec<Subject> = existing.iter().map(Subject::of).collect();
+    let subjects: Vec<StatusEntry> = existing.iter().map(subject).collect();
     let earlier: HashSet<String> = existing
         .iter()
         .filter_map(|old| old.read::<Vec<String>>(ATTACHED).ok().flatten())
@@ -42,7 +42,7 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
             members.push(key, value.get());
         }
         for ((old, subject), taken) in existing.iter().zip(&subjects).zip(&mut taken) {
-            if !*taken && subject.is_of(entry) {
+            if !*taken && is_same(subject, entry) {
                 *taken = true;
                 for (key, value) in old.iter().filter(|(key, _)| key.contains('.')) {
                     if key != ATTACHED && foreign.insert(key) {
@@ -64,40 +64,21 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
 }
 
 /// The keys that identify an existing entry, read once.
-struct Subject {
-    name: Option<String>,
-    interface: Option<String>,
-    is_default: bool,
+fn subject(old: &RawObject) -> StatusEntry {
+    let text = |key: &str| old.read::<String>(key).ok().flatten();
+    StatusEntry {
+        name: text("name").unwrap_or_default(),
+        interface: text("interface").filter(|name| !name.is_empty()),
+        default: old.read("default") == Ok(Some(true)),
+        ..StatusEntry::default()
+    }
 }
 
-impl Subject {
-    fn of(old: &RawObject) -> Self {
-        let text = |key: &str| old.read::<String>(key).ok().flatten();
-        Self {
-            name: text("name"),
-            interface: text("interface").filter(|name| !name.is_empty()),
-            is_default: old.read("default") == Ok(Some(true)),
-        }
-    }
-
-    /// The same mark as [`StatusEntry::mark`].
-    fn mark(self) -> String {
-        let entry = StatusEntry {
-            name: self.name.unwrap_or_default(),
-            interface: self.interface,
-            ..StatusEntry::default()
-        };
-        entry.mark()
-    }
-
-    fn is_of(&self, ours: &StatusEntry) -> bool {
-        if ours.default && self.is_default {
-            return true;
-        }
-        match &self.interface {
-            Some(interface) => ours.interface.as_ref() == Some(interface),
-            None => self.name.as_deref() == Some(ours.name.as_str()),
-        }
+fn is_same(subject: &StatusEntry, ours: &StatusEntry) -> bool {
+    match &subject.interface {
+        _ if ours.default && subject.default => true,
+        Some(_) => ours.interface == subject.interface,
+        None => ours.name == subject.name,
     }
 }
 

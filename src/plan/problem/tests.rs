@@ -1,7 +1,7 @@
 use super::*;
 use crate::allocation::AssignError;
 use crate::cluster::NetworkError;
-use crate::cni::{JsonError, NetworkConfig, NetworkName};
+use crate::cni::{JsonError, NetworkConfig, NetworkConfigError, NetworkName};
 use crate::npwg::SelectionError;
 use crate::plan::{PlanRemark, PlanWarning};
 
@@ -72,9 +72,7 @@ fn reasons() {
             "devInfoDir /d is not UTF-8; choose another",
         ),
         (
-            Reason::Restricted(Restriction::Network {
-                namespace: "pods".to_owned(),
-            }),
+            Reason::Restricted(Restriction::Network("pods".to_owned())),
             "the policy of namespace pods does not list it under networks; add it there or select \
              another",
         ),
@@ -94,7 +92,8 @@ fn configuration_problems() {
     let invalid = NetworkConfig::parse(b"").unwrap_err();
     let bad_name = "a b".parse::<NetworkName>().unwrap_err();
     let line_of_invalid = format!("/n.conf: {invalid}; correct the configuration there");
-    let line_of_name = format!("/n.conf: {bad_name}");
+    let line_of_name =
+        format!("/n.conf: key \"name\": {bad_name}; correct the configuration there");
     for (problem, line) in [
         (
             not_found(NamedIn::ClusterNetwork),
@@ -137,9 +136,9 @@ fn configuration_problems() {
             &line_of_invalid,
         ),
         (
-            ConfigurationProblem::Name {
+            ConfigurationProblem::Invalid {
                 origin: origin(),
-                error: bad_name,
+                error: NetworkConfigError::Name(bad_name),
             },
             &line_of_name,
         ),

@@ -66,7 +66,7 @@ impl Hardware<'_> {
     fn port(&self, function: PciAddress) -> Segment {
         let known = self.sysfs.pci_function(function);
         let physical = known.and_then(|function| function.physfn());
-        Segment::port(physical.unwrap_or(function))
+        Segment::device(physical.unwrap_or(function))
     }
 }
 
