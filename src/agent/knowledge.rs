@@ -12,7 +12,7 @@ use super::cache::Cache;
 use super::connection::ApiConnection;
 use super::definition_cache::{CachedDefinition, KEPT_TEXT, ReadOutcome};
 use super::lookups::{COPIES, ROOM};
-use super::metrics::{LookupKind, LookupOrigin, Metrics};
+use super::metrics::Metrics;
 use crate::cluster::PodAnnotations;
 use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView, definitions};
 use crate::cluster::lookup::LookupError;
@@ -103,7 +103,7 @@ impl Knowledge {
 
     /// Reads a pod from the API server. If the token has expired, it reads the token again.
     async fn fetch_pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
-        self.metrics.looked_up(LookupKind::Pod, LookupOrigin::Api);
+        self.metrics.looked_up("pod", "api");
         match self.server().pod(namespace, name).await {
             Err(error) if error.code() == Some(401) && self.connection.renew().await.is_ok() => {
                 self.server().pod(namespace, name).await
@@ -119,7 +119,7 @@ impl Knowledge {
             .and_then(|pod| self.cache.pods.get(&pod))
             .filter(|view| !view.is_partial);
         if known.is_some() {
-            self.metrics.looked_up(LookupKind::Pod, LookupOrigin::Cache);
+            self.metrics.looked_up("pod", "cache");
         }
         known.map(|view| PodView::clone(&view))
     }
@@ -149,8 +149,7 @@ impl Knowledge {
     ) -> Result<CachedDefinition, Rc<LookupError>> {
         let kept = &self.cache.definitions;
         if let Some(known) = kept.get(object) {
-            self.metrics
-                .looked_up(LookupKind::Definition, LookupOrigin::Cache);
+            self.metrics.looked_up("definition", "cache");
             return Ok(known);
         }
         let reading = kept.reading(object);
@@ -171,8 +170,7 @@ impl Knowledge {
         object: &ObjectRef,
         most: usize,
     ) -> Result<Vec<u8>, LookupError> {
-        self.metrics
-            .looked_up(LookupKind::Definition, LookupOrigin::Api);
+        self.metrics.looked_up("definition", "api");
         match self.server().definition_text(object, most).await {
             Err(LookupError::Api(error))
                 if error.code() == Some(401) && self.connection.renew().await.is_ok() =>
@@ -245,7 +243,7 @@ impl Knowledge {
         namespace: &str,
         name: &str,
     ) -> Result<IpamClaim, LookupError> {
-        self.metrics.looked_up(LookupKind::Claim, LookupOrigin::Api);
+        self.metrics.looked_up("claim", "api");
         self.server().claim(namespace, name).await
     }
 

@@ -9,10 +9,9 @@ mod process;
 use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use super::cache::Cache;
 use crate::cluster::{Examination, Figures};
@@ -21,34 +20,30 @@ use crate::kubelet::Usage;
 use calls::Calls;
 use doctor::Doctor;
 pub(crate) use exposition::Exposition;
-use labels::{
-    BuildLabels, DeviceLabels, KindLabels, LookupLabels, PublicationLabels, QuestionLabels,
-    StateLabels, UnrestoredLabels,
-};
-pub(super) use labels::{LookupKind, LookupOrigin, PublicationOutcome};
+use labels::{Counters, Gauges, MOST, label};
 use process::Process;
 
 /// The agent's counters and gauges.
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
-    questions: Family<QuestionLabels, Counter>,
+    questions: Counters<1>,
     answer_time: Histogram,
     refused: Counter,
-    lookups: Family<LookupLabels, Counter>,
-    publications: Family<PublicationLabels, Counter>,
+    lookups: Counters<2>,
+    publications: Counters<1>,
     owed: Gauge,
-    cached: Family<KindLabels, Gauge>,
-    cache_age: Family<KindLabels, Gauge>,
+    cached: Gauges<1>,
+    cache_age: Gauges<1>,
     attachments: Gauge,
     detachments: Gauge,
-    unrestored: Family<UnrestoredLabels, Gauge>,
-    devices: Family<DeviceLabels, Gauge>,
+    unrestored: Gauges<1>,
+    devices: Gauges<2>,
     synced: Counter,
-    watch_failures: Family<KindLabels, Counter>,
+    watch_failures: Counters<1>,
     absences: Counter,
     absent: Counter,
-    installation: Family<StateLabels, Gauge>,
+    installation: Gauges<1>,
     calls: Calls,
     doctor: Doctor,
 }
@@ -56,125 +51,77 @@ pub(super) struct Metrics {
 impl Metrics {
     /// Metrics at zero.
     pub(super) fn new() -> Metrics {
-        let mut metrics = Metrics {
-            registry: Registry::default(),
-            questions: Family::default(),
-            // 50 µs to 1.6 s.
-            answer_time: Histogram::new(exponential_buckets(0.000_05, 2.0, 16)),
-            refused: Counter::default(),
-            lookups: Family::default(),
-            publications: Family::default(),
-            owed: Gauge::default(),
-            cached: Family::default(),
-            cache_age: Family::default(),
-            attachments: Gauge::default(),
-            detachments: Gauge::default(),
-            unrestored: Family::default(),
-            devices: Family::default(),
-            synced: Counter::default(),
-            watch_failures: Family::default(),
-            absences: Counter::default(),
-            absent: Counter::default(),
-            installation: Family::default(),
-            calls: Calls::default(),
-            doctor: Doctor::default(),
-        };
-        metrics.register();
-        metrics
-    }
-
-    fn register(&mut self) {
-        self.registry.register_collector(Box::new(Process::start()));
-        let registry = self.registry.sub_registry_with_prefix("jackfield");
-        let build = Family::<BuildLabels, Gauge>::default();
-        build.get_or_create(&BuildLabels::ours()).set(1);
-        registry.register("build_info", "Release of the agent; the value is 1", build);
-        registry.register(
-            "questions",
-            "Questions that plugins asked",
-            self.questions.clone(),
-        );
-        registry.register_with_unit(
-            "answer",
-            "Time to answer a question",
-            Unit::Seconds,
-            self.answer_time.clone(),
-        );
-        registry.register(
-            "refused_messages",
-            "Messages that the agent refused",
-            self.refused.clone(),
-        );
-        registry.register("lookups", "Objects looked up", self.lookups.clone());
-        registry.register(
-            "publications",
-            "Writes to the API server, by outcome",
-            self.publications.clone(),
-        );
-        registry.register(
-            "owed_writes",
-            "Writes to the API server still owed",
-            self.owed.clone(),
-        );
-        registry.register(
-            "cached_objects",
-            "Objects that the agent keeps",
-            self.cached.clone(),
-        );
-        registry.register_with_unit(
-            "cache_age",
-            "Time since the watch last brought a change",
-            Unit::Seconds,
-            self.cache_age.clone(),
-        );
-        registry.register(
-            "attachments",
-            "Sandboxes on record, each with all its networks, as the last call counted them",
-            self.attachments.clone(),
-        );
-        registry.register(
-            "owed_detachments",
-            "Detachments still owed, as the last call counted them",
-            self.detachments.clone(),
-        );
-        registry.register(
-            "unrestored_devices",
-            "Devices that could not be restored after a pod, 1 each, as the last call found them",
-            self.unrestored.clone(),
-        );
-        registry.register(
-            "devices",
-            "Devices of device plugins, as kubelet reports them",
-            self.devices.clone(),
-        );
-        registry.register(
-            "synced_records",
-            "Journal records synced to disk",
-            self.synced.clone(),
-        );
-        registry.register(
-            "watch_failures",
-            "Watches that failed, failed restarts included",
-            self.watch_failures.clone(),
-        );
-        registry.register(
-            "agent_absences",
-            "Periods in which calls found no agent",
-            self.absences.clone(),
-        );
-        registry.register_with_unit(
-            "agent_absence",
-            "Total time in which calls found no agent",
-            Unit::Seconds,
-            self.absent.clone(),
-        );
-        registry.register(
-            "installation",
-            "State of the installation on this node, as the installer last reported it",
-            self.installation.clone(),
-        );
-        self.calls.register(registry);
-        self.doctor.register(registry);
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Process::start()));
+        let ours = registry.sub_registry_with_prefix("jackfield");
+        let build: Gauges<2> = add(ours, "build_info", "Release of the agent; the value is 1");
+        let release = [
+            ("version", env!("CARGO_PKG_VERSION").into()),
+            ("arch", std::env::consts::ARCH.into()),
+        ];
+        build.get_or_create(&release).set(1);
+        // 50 µs to 1.6 s.
+        let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
+        Metrics {
+            questions: add(ours, "questions", "Questions that plugins asked"),
+            answer_time: add_time(ours, "answer", "Time to answer a question", answer_times),
+            refused: add(ours, "refused_messages", "Messages that the agent refused"),
+            lookups: add(ours, "lookups", "Objects looked up"),
+            publications: add(ours, "publications", "Writes to the API server, by outcome"),
+            owed: add(ours, "owed_writes", "Writes to the API server still owed"),
+            cached: add(ours, "cached_objects", "Objects that the agent keeps"),
+            cache_age: add_time(
+                ours,
+                "cache_age",
+                "Time since the watch last brought a change",
+                Gauges::default(),
+            ),
+            attachments: add(
+                ours,
+                "attachments",
+                "Sandboxes on record, each with all its networks, as the last call counted them",
+            ),
+            detachments: add(
+                ours,
+                "owed_detachments",
+                "Detachments still owed, as the last call counted them",
+            ),
+            unrestored: add(
+                ours,
+                "unrestored_devices",
+                "Devices that could not be restored after a pod, 1 each, as the last call found them",
+            ),
+            devices: add(
+                ours,
+                "devices",
+                "Devices of device plugins, as kubelet reports them",
+            ),
+            synced: add(ours, "synced_records", "Journal records synced to disk"),
+            watch_failures: add(
+                ours,
+                "watch_failures",
+                "Watches that failed, failed restarts included",
+            ),
+            absences: add(
+                ours,
+                "agent_absences",
+                "Periods in which calls found no agent",
+            ),
+            absent: add_time(
+                ours,
+                "agent_absence",
+                "Total time in which calls found no agent",
+                Counter::default(),
+            ),
+            installation: add(
+                ours,
+                "installation",
+                "State of the installation on this node, as the installer last reported it",
+            ),
+            calls: Calls::new(ours),
+            doctor: Doctor::new(ours),
+            registry,
+        }
     }
 
     /// Sets the findings of `doctor`.
@@ -185,17 +132,14 @@ impl Metrics {
     /// Sets the state of the installation, in one series.
     pub(super) fn installation(&self, state: &str) {
         self.installation.clear();
-        let state = calls::label(state).into_owned();
-        self.installation
-            .get_or_create(&StateLabels { state })
-            .set(1);
+        let state = [("state", label(state))];
+        self.installation.get_or_create(&state).set(1);
     }
 
     /// Counts a failed watch.
     pub(super) fn watch_failed(&self, kind: &'static str) {
-        self.watch_failures
-            .get_or_create(&KindLabels { kind })
-            .inc();
+        let kind = [("kind", kind.into())];
+        self.watch_failures.get_or_create(&kind).inc();
     }
 
     /// Counts a finished call of the plugin.
@@ -207,10 +151,9 @@ impl Metrics {
         }
         if let Some(on_record) = &figures.on_record {
             self.unrestored.clear();
-            for device in on_record.unrestored.iter().take(calls::MOST) {
-                let device = calls::label(device).into_owned();
-                let labels = UnrestoredLabels { device };
-                self.unrestored.get_or_create(&labels).set(1);
+            for device in on_record.unrestored.iter().take(MOST) {
+                let device = [("device", label(device))];
+                self.unrestored.get_or_create(&device).set(1);
             }
             self.attachments.set(gauge(on_record.attachments));
             self.detachments.set(gauge(on_record.owed));
@@ -225,9 +168,9 @@ impl Metrics {
     }
 
     pub(super) fn answered(&self, answered: bool, time: Duration) {
-        self.questions
-            .get_or_create(&QuestionLabels { answered })
-            .inc();
+        let answered = if answered { "true" } else { "false" };
+        let answered = [("answered", answered.into())];
+        self.questions.get_or_create(&answered).inc();
         self.answer_time.observe(time.as_secs_f64());
     }
 
@@ -235,21 +178,17 @@ impl Metrics {
         self.refused.inc();
     }
 
-    pub(super) fn looked_up(&self, what: LookupKind, from: LookupOrigin) {
-        self.lookups
-            .get_or_create(&LookupLabels {
-                what: what.label(),
-                from: from.label(),
-            })
-            .inc();
+    /// Counts the look-up of a kind of object, in the `cache` or at the `api` server.
+    pub(super) fn looked_up(&self, what: &'static str, from: &'static str) {
+        let lookup = [("what", what.into()), ("from", from.into())];
+        self.lookups.get_or_create(&lookup).inc();
     }
 
-    pub(super) fn published(&self, outcome: PublicationOutcome) {
-        self.publications
-            .get_or_create(&PublicationLabels {
-                outcome: outcome.label(),
-            })
-            .inc();
+    /// Counts a publication that was `told`, whose pod is gone (`pod_gone`), or that `failed` and is
+    /// still owed.
+    pub(super) fn published(&self, outcome: &'static str) {
+        let outcome = [("outcome", outcome.into())];
+        self.publications.get_or_create(&outcome).inc();
     }
 
     pub(super) fn owed(&self, writes: usize) {
@@ -262,27 +201,41 @@ impl Metrics {
         for usage in devices {
             let free = usage.all.saturating_sub(usage.in_use);
             for (state, count) in [("in use", usage.in_use), ("free", free)] {
-                let resource = calls::label(&usage.resource).into_owned();
-                let labels = DeviceLabels { resource, state };
-                self.devices.get_or_create(&labels).set(gauge(count));
+                let of = [
+                    ("resource", label(&usage.resource)),
+                    ("state", state.into()),
+                ];
+                self.devices.get_or_create(&of).set(gauge(count));
             }
         }
         let (pods, definitions, slices) = (&cache.pods, &cache.definitions, &cache.slices);
-        self.shelf("pod", pods.len(), pods.heard());
-        self.shelf("definition", definitions.len(), definitions.heard());
-        self.shelf("slice", slices.len(), slices.heard());
+        self.cached("pod", pods.len(), pods.heard());
+        self.cached("definition", definitions.len(), definitions.heard());
+        self.cached("slice", slices.len(), slices.heard());
         form.of(&self.registry)
     }
 
-    fn shelf(&self, kind: &'static str, count: usize, heard: Option<Instant>) {
-        let labels = KindLabels { kind };
-        self.cached.get_or_create(&labels).set(gauge(count));
+    fn cached(&self, kind: &'static str, count: usize, heard: Option<Instant>) {
+        let kind = [("kind", kind.into())];
+        self.cached.get_or_create(&kind).set(gauge(count));
         if let Some(heard) = heard {
-            let age = Instant::now().duration_since(heard).as_secs();
-            let age = i64::try_from(age).unwrap_or(i64::MAX);
-            self.cache_age.get_or_create(&labels).set(age);
+            let age = gauge(heard.elapsed().as_secs());
+            self.cache_age.get_or_create(&kind).set(age);
         }
     }
+}
+
+/// Adds a metric to the registry, at zero.
+fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// Adds a metric in seconds to the registry.
+fn add_time<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
+    metric
 }
 
 fn gauge(count: impl TryInto<i64>) -> i64 {

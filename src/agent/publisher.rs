@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::knowledge::Knowledge;
-use super::metrics::{Metrics, PublicationOutcome};
+use super::metrics::Metrics;
 use super::owed_by_pod::{DuePublication, MemoryFull, OwedByPod};
 use super::pause::Pause;
 use crate::cluster::api::{ApiError, EventContext, PodView, PublishError, PublishOutcome, publish};
@@ -153,13 +153,13 @@ impl Publisher {
     fn made(&self, pod: &PodName, due: &DuePublication, published: PublishOutcome) {
         match published {
             PublishOutcome::Written => {
-                self.metrics.published(PublicationOutcome::Published);
+                self.metrics.published("told");
                 let statuses = due.publication.status().map_or(0, <[_]>::len);
                 let (pod, events) = (pod.to_string(), due.publication.events().len());
                 info!(pod, phase = "publish", statuses, events, "published");
             }
             PublishOutcome::PodGone | PublishOutcome::NoMirror => {
-                self.metrics.published(PublicationOutcome::PodGone);
+                self.metrics.published("pod_gone");
                 let uid = pod.uid.as_deref();
                 info!(
                     pod = pod.to_string(),
@@ -190,7 +190,7 @@ impl Publisher {
     }
 
     fn still_owed(&self, pod: &PodName, pause: Duration, cause: &dyn Display) {
-        self.metrics.published(PublicationOutcome::Failed);
+        self.metrics.published("failed");
         let (pod, seconds) = (pod.to_string(), pause.as_secs_f32());
         warn!(
             pod,

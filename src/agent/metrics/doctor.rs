@@ -5,49 +5,46 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
 
-use super::{calls, gauge};
+use super::labels::{Gauges, label};
+use super::{add, add_time, gauge};
 use crate::cluster::Examination;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CheckLabels {
-    check: String,
-}
-
 /// Its findings and its time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Doctor {
-    findings: Family<CheckLabels, Gauge>,
+    findings: Gauges<1>,
     ran: Time,
 }
 
 impl Doctor {
-    pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "doctor_findings",
-            "Findings of the last jackfield doctor on this node, by check",
-            self.findings.clone(),
-        );
-        registry.register_with_unit(
-            "doctor_last_run_timestamp",
-            "When jackfield doctor last ran on this node, since 1970",
-            Unit::Seconds,
-            self.ran.clone(),
-        );
+    /// Adds the metrics to the registry.
+    pub(super) fn new(registry: &mut Registry) -> Doctor {
+        Doctor {
+            findings: add(
+                registry,
+                "doctor_findings",
+                "Findings of the last jackfield doctor on this node, by check",
+            ),
+            ran: add_time(
+                registry,
+                "doctor_last_run_timestamp",
+                "When jackfield doctor last ran on this node, since 1970",
+                Time::default(),
+            ),
+        }
     }
 
     /// Replaces the findings of the previous run, and sets the time of the last run to now.
     pub(super) fn ran(&self, examination: &Examination) {
         self.findings.clear();
         for of in &examination.checks {
-            let check = calls::label(&of.check).into_owned();
-            let labels = CheckLabels { check };
-            self.findings.get_or_create(&labels).set(gauge(of.findings));
+            let check = [("check", label(&of.check))];
+            self.findings.get_or_create(&check).set(gauge(of.findings));
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = gauge(now.unwrap_or_default().as_secs());

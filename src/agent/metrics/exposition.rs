@@ -1,7 +1,5 @@
 //! The two forms of `/metrics`: Prometheus' text of old, and OpenMetrics for a scraper that takes it.
 
-use std::fmt::{self, Write};
-
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
@@ -18,13 +16,12 @@ impl Exposition {
     /// The form that the header `Accept` prefers, as Prometheus' own client libraries choose it: text
     /// for a scraper that names neither.
     pub(crate) fn parse(accept: &str) -> Exposition {
-        let mut best = (0.0, Exposition::Text);
-        for (quality, form) in accept.split(',').filter_map(preference) {
-            if quality > best.0 {
-                best = (quality, form);
-            }
-        }
-        best.1
+        let preferences = accept.split(',').filter_map(preference);
+        let better = |best: (f32, _), other: (f32, _)| match other.0 > best.0 {
+            true => other,
+            false => best,
+        };
+        preferences.fold((0.0, Exposition::Text), better).1
     }
 
     pub(crate) const fn content_type(self) -> &'static str {
@@ -37,11 +34,11 @@ impl Exposition {
     pub(super) fn of(self, registry: &Registry) -> String {
         let mut page = String::new();
         // Writing to a string does not fail.
-        let _ = match self {
-            Exposition::OpenMetrics => encode(&mut page, registry),
-            Exposition::Text => encode(&mut AsText::into(&mut page), registry),
-        };
-        page
+        let _ = encode(&mut page, registry);
+        match self {
+            Exposition::OpenMetrics => page,
+            Exposition::Text => as_text(&page),
+        }
     }
 }
 
@@ -68,56 +65,28 @@ fn preference(part: &str) -> Option<(f32, Exposition)> {
     form.map(|form| (quality, form))
 }
 
-/// Turns OpenMetrics into the text of old, line by line as it is written.
-struct AsText<'a> {
-    page: &'a mut String,
-    /// The line that is being written.
-    line: String,
-    /// The help text of the metric, until its type is known.
-    help: String,
-}
-
-impl AsText<'_> {
-    fn into(page: &mut String) -> AsText<'_> {
-        AsText {
-            page,
-            line: String::new(),
-            help: String::new(),
-        }
-    }
-
-    fn end_line(&mut self) {
-        let line = &self.line;
-        if line.starts_with("# HELP ") {
-            self.help.clone_from(line);
+/// Turns a page of OpenMetrics into the text of old.
+fn as_text(page: &str) -> String {
+    let mut text = String::with_capacity(page.len());
+    // What the next type's metric means.
+    let mut help = "";
+    for line in page.split_inclusive('\n') {
+        if let Some(named) = line.strip_prefix("# HELP ") {
+            help = named;
         } else if let Some(named) = line.strip_prefix("# TYPE ") {
             let (name, kind) = named.split_once(' ').unwrap_or((named, "\n"));
-            let help = self.help.strip_prefix("# HELP ").unwrap_or_default();
             let help = help.strip_prefix(name).unwrap_or_default();
             // Here a counter is called what its series are called.
             let total = if kind == "counter\n" { "_total" } else { "" };
-            let lines = [
+            text.extend([
                 "# HELP ", name, total, help, "# TYPE ", name, total, " ", kind,
-            ];
-            self.page.extend(lines);
+            ]);
         } else if !line.starts_with("# ") {
             // Units and the end are OpenMetrics' own.
-            self.page.push_str(line);
+            text.push_str(line);
         }
-        self.line.clear();
     }
-}
-
-impl Write for AsText<'_> {
-    fn write_str(&mut self, piece: &str) -> fmt::Result {
-        for part in piece.split_inclusive('\n') {
-            self.line.push_str(part);
-            if part.ends_with('\n') {
-                self.end_line();
-            }
-        }
-        Ok(())
-    }
+    text
 }
 
 #[cfg(test)]

@@ -1,115 +1,66 @@
 //! The labels of series.
 
-use prometheus_client::encoding::EncodeLabelSet;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
-/// The kind of an object that is looked up.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::agent) enum LookupKind {
-    /// A pod.
-    Pod,
-    /// A definition.
-    Definition,
-    /// A claim.
-    Claim,
+use device_info::printable;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+
+/// How many networks, plugins and words have series of their own. Later ones are counted together as
+/// [`OTHER`], so that names of definitions cannot fill the agent's memory.
+pub(super) const MOST: usize = 256;
+/// The longest value of a label, in bytes: a definition's namespace and name.
+const LONGEST: usize = 320;
+/// The value for everything without series of its own.
+pub(super) const OTHER: &str = "other";
+
+/// The value of a label.
+pub(super) type Label = Cow<'static, str>;
+/// The labels of a series, by their names.
+pub(super) type Labels<const N: usize> = [(&'static str, Label); N];
+/// Counters with `N` labels each.
+pub(super) type Counters<const N: usize> = Family<Labels<N>, Counter>;
+/// Gauges with `N` labels each.
+pub(super) type Gauges<const N: usize> = Family<Labels<N>, Gauge>;
+
+/// A foreign text as the value of a label.
+pub(super) fn label(text: &str) -> Label {
+    printable(text, LONGEST).into_owned().into()
 }
 
-impl LookupKind {
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            LookupKind::Pod => "pod",
-            LookupKind::Definition => "definition",
-            LookupKind::Claim => "claim",
+/// The values that a label has had.
+#[derive(Debug, Default)]
+pub(super) struct LabelValues(RefCell<BTreeSet<Label>>);
+
+impl LabelValues {
+    /// A foreign text as the value of the label, unless it has had [`MOST`] others.
+    pub(super) fn label(&self, text: &str) -> Label {
+        let label = label(text);
+        let mut known = self.0.borrow_mut();
+        if known.len() >= MOST && !known.contains(&label) {
+            return OTHER.into();
         }
+        known.insert(label.clone());
+        label
     }
 }
 
-/// Where an object is looked up.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::agent) enum LookupOrigin {
-    /// In the cache: no request.
-    Cache,
-    /// At the API server: one request.
-    Api,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl LookupOrigin {
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            LookupOrigin::Cache => "cache",
-            LookupOrigin::Api => "api",
-        }
+    #[test]
+    fn the_number_of_series_has_a_limit() {
+        let known = LabelValues::default();
+        let words: BTreeSet<Label> = (0..MOST * 4)
+            .map(|number| known.label(&format!("a/n{number}")))
+            .collect();
+        assert_eq!(words.len(), MOST + 1);
+        assert!(words.contains(OTHER));
+        assert_eq!(known.label("a/n0"), "a/n0");
+        assert_eq!(LabelValues::default().label("a\u{9b}\n"), r"a\u{9b}\n");
     }
-}
-
-/// The outcome of an owed write.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::agent) enum PublicationOutcome {
-    /// It is published.
-    Published,
-    /// Its pod is gone.
-    PodGone,
-    /// It is still owed.
-    Failed,
-}
-
-impl PublicationOutcome {
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            PublicationOutcome::Published => "told",
-            PublicationOutcome::PodGone => "pod_gone",
-            PublicationOutcome::Failed => "failed",
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct BuildLabels {
-    version: &'static str,
-    arch: &'static str,
-}
-
-impl BuildLabels {
-    pub(super) fn ours() -> BuildLabels {
-        BuildLabels {
-            version: env!("CARGO_PKG_VERSION"),
-            arch: std::env::consts::ARCH,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct LookupLabels {
-    pub(super) what: &'static str,
-    pub(super) from: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct QuestionLabels {
-    pub(super) answered: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PublicationLabels {
-    pub(super) outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct KindLabels {
-    pub(super) kind: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct DeviceLabels {
-    pub(super) resource: String,
-    pub(super) state: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct StateLabels {
-    pub(super) state: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct UnrestoredLabels {
-    pub(super) device: String,
 }

@@ -30,86 +30,52 @@ impl Process {
 }
 
 impl Collector for Process {
-    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
-        let mut page = Page(encoder);
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        let spent = Duration::new(
-            u64::try_from(cpu.tv_sec).unwrap_or_default(),
-            u32::try_from(cpu.tv_nsec).unwrap_or_default(),
-        );
-        let cpu = ConstCounter::new(spent.as_secs_f64());
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let mut put = |name, help: &str, unit, metric: &dyn EncodeMetric| {
+            let (help, kind) = (format!("{help}."), metric.metric_type());
+            metric.encode(encoder.encode_descriptor(name, &help, unit, kind)?)
+        };
         let (seconds, bytes) = (Some(&Unit::Seconds), Some(&Unit::Bytes));
-        page.put(
-            "process_cpu",
-            "CPU time of the agent, user and system",
-            seconds,
-            &cpu,
-        )?;
-        let [virtual_size, resident] = memory();
-        page.gauge(
-            "process_virtual_memory",
-            "Address space of the agent",
-            bytes,
-            virtual_size,
-        )?;
-        page.gauge(
-            "process_resident_memory",
-            "Resident memory of the agent",
-            bytes,
-            resident,
-        )?;
-        page.gauge(
-            "process_open_fds",
-            "Files that the agent has open",
-            None,
-            open_files(),
-        )?;
-        let most = getrlimit(Resource::Nofile).current;
-        page.gauge(
-            "process_max_fds",
-            "Maximum number of open files",
-            None,
-            most,
-        )?;
-        let started = ConstGauge::new(self.started.as_secs_f64());
-        page.put(
-            "process_start_time",
-            "Start time of the agent, since 1970",
-            seconds,
-            &started,
-        )
-    }
-}
-
-struct Page<'a>(DescriptorEncoder<'a>);
-
-impl Page<'_> {
-    fn put(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<&Unit>,
-        metric: &impl EncodeMetric,
-    ) -> fmt::Result {
-        let kind = metric.metric_type();
-        metric.encode(
-            self.0
-                .encode_descriptor(name, &format!("{help}."), unit, kind)?,
-        )
-    }
-
-    /// Values that the kernel does not report are left out.
-    fn gauge(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<&Unit>,
-        value: Option<u64>,
-    ) -> fmt::Result {
-        match value.and_then(|value| i64::try_from(value).ok()) {
-            Some(value) => self.put(name, help, unit, &ConstGauge::new(value)),
-            None => Ok(()),
+        let spent = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime));
+        let spent = ConstCounter::new(spent.unwrap_or_default().as_secs_f64());
+        let help = "CPU time of the agent, user and system";
+        put("process_cpu", help, seconds, &spent)?;
+        let [address_space, resident] = memory();
+        let most_files = getrlimit(Resource::Nofile).current;
+        for (name, help, unit, value) in [
+            (
+                "process_virtual_memory",
+                "Address space of the agent",
+                bytes,
+                address_space,
+            ),
+            (
+                "process_resident_memory",
+                "Resident memory of the agent",
+                bytes,
+                resident,
+            ),
+            (
+                "process_open_fds",
+                "Files that the agent has open",
+                None,
+                open_files(),
+            ),
+            (
+                "process_max_fds",
+                "Maximum number of open files",
+                None,
+                most_files,
+            ),
+        ] {
+            // Values that the kernel does not report are left out.
+            if let Some(value) = value.and_then(|value| i64::try_from(value).ok()) {
+                put(name, help, unit, &ConstGauge::new(value))?;
+            }
         }
+        let started = ConstGauge::new(self.started.as_secs_f64());
+        let help = "Start time of the agent, since 1970";
+        put("process_start_time", help, seconds, &started)
     }
 }
 

@@ -122,8 +122,8 @@ fn sample() -> String {
     let metrics = Metrics::new();
     metrics.examined(&examination([("journal", 2), ("owed", 0)]));
     metrics.answered(true, Duration::from_micros(80));
-    metrics.looked_up(LookupKind::Pod, LookupOrigin::Cache);
-    metrics.published(PublicationOutcome::PodGone);
+    metrics.looked_up("pod", "cache");
+    metrics.published("pod_gone");
     metrics.owed(2);
     metrics.watch_failed("pod");
     metrics.installation("multus");
