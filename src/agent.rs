@@ -37,7 +37,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::LocalSet;
+use tokio::task::{LocalSet, spawn_local};
 use tracing::info;
 
 pub use connection::Credentials;
@@ -107,59 +107,34 @@ async fn live(options: Options) -> Result<(), AgentError> {
         _ = interrupt.recv() => return Ok(()),
     };
     let connection = Rc::new(ApiConnection::open(options.credentials, options.node.clone()).await?);
-    let cache = Rc::new(Cache::default());
-    let knowledge = Rc::new(Knowledge::new(
-        options.node.clone(),
-        Rc::clone(&cache),
-        Rc::clone(&connection),
-        Rc::clone(&metrics),
-    ));
-    let publisher = Rc::new(Publisher::new(
-        owed,
-        Rc::clone(&knowledge),
-        Rc::clone(&metrics),
-    ));
     info!(node = options.node, socket = %options.socket.display(), "the agent has started");
-    tokio::task::spawn_local(watch::pods(
-        Rc::clone(&connection),
-        Rc::clone(&knowledge),
-        Rc::clone(&publisher),
-        Rc::clone(&metrics),
-    ));
-    tokio::task::spawn_local(watch::slices(
-        Rc::clone(&connection),
-        Rc::clone(&cache),
-        Rc::clone(&metrics),
-        options.node,
-    ));
-    tokio::task::spawn_local(watch::definitions(
-        Rc::clone(&connection),
-        Rc::clone(&cache),
-        Rc::clone(&metrics),
-    ));
-    let fresh = Rc::clone(&connection);
-    tokio::task::spawn_local(async move { fresh.keep_fresh().await });
-    let publishing = tokio::task::spawn_local(Rc::clone(&publisher).run());
-    let node_events = Rc::new(NodeEvents::default());
-    tokio::task::spawn_local(Rc::clone(&node_events).run(Rc::clone(&knowledge)));
+    spawn_local(Rc::clone(&connection).keep_fresh());
+    let cache = Rc::new(Cache::default());
     let devices = Rc::new(DeviceUsage::default());
-    tokio::task::spawn_local(Rc::clone(&devices).run(Rc::clone(&knowledge)));
-    tokio::task::spawn_local(http::serve(
-        options.metrics,
-        Rc::clone(&metrics),
-        cache,
-        Rc::clone(&devices),
-    ));
-    let desk = PluginService {
+    let pages = http::Pages {
+        metrics: Rc::clone(&metrics),
+        cache: Rc::clone(&cache),
+        devices: Rc::clone(&devices),
+    };
+    spawn_local(pages.serve(options.metrics));
+    let knowledge = Rc::new(Knowledge::new(options.node, cache, metrics, connection));
+    let publisher = Rc::new(Publisher::new(owed, Rc::clone(&knowledge)));
+    let publishing = spawn_local(Rc::clone(&publisher).run());
+    spawn_local(watch::pods(Rc::clone(&knowledge), Rc::clone(&publisher)));
+    spawn_local(watch::slices(Rc::clone(&knowledge)));
+    spawn_local(watch::definitions(Rc::clone(&knowledge)));
+    let node_events = Rc::new(NodeEvents::default());
+    spawn_local(Rc::clone(&node_events).run(Rc::clone(&knowledge)));
+    spawn_local(Rc::clone(&devices).run(Rc::clone(&knowledge)));
+    let service = PluginService {
         knowledge,
         publisher,
-        metrics,
         durable,
         devices,
         node_events,
     };
     tokio::select! {
-        () = serve::serve(&socket, desk) => {}
+        () = service.serve(&socket.listener) => {}
         Ok(Err(error)) = publishing => return Err(unusable(error)),
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

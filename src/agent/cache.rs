@@ -1,7 +1,7 @@
 //! The objects that the agent knows without a request.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -31,7 +31,9 @@ pub(super) trait Cacheable: Sized {
     fn length(&self) -> usize;
 
     /// The object as it is kept where there is little room; `None` where it is not kept then.
-    fn shortened(&self) -> Option<Self>;
+    fn shortened(&self) -> Option<Self> {
+        None
+    }
 }
 
 impl Cacheable for PodView {
@@ -48,34 +50,20 @@ impl Cacheable for SliceView {
     fn length(&self) -> usize {
         SliceView::length(self)
     }
-
-    fn shortened(&self) -> Option<SliceView> {
-        None
-    }
 }
 
 /// Objects by their names, within [`BUDGET`].
-#[derive(Debug)]
-struct ObjectSet<T> {
+#[derive(Debug, Default)]
+pub(super) struct ObjectSet<T> {
     objects: HashMap<ObjectRef, Rc<T>>,
     size: usize,
     /// Whether any were left out.
     is_cut: bool,
 }
 
-impl<T> Default for ObjectSet<T> {
-    fn default() -> Self {
-        ObjectSet {
-            objects: HashMap::new(),
-            size: 0,
-            is_cut: false,
-        }
-    }
-}
-
 impl<T: Cacheable> ObjectSet<T> {
     /// Keeps an object. Where there is no room, it is shortened or left out, and read at its use.
-    fn put(&mut self, object: ObjectRef, value: T) {
+    pub(super) fn put(&mut self, object: ObjectRef, value: T) {
         self.remove(&object);
         let fits = |value: &T| self.size + size(&object, value) <= BUDGET;
         let kept = if fits(&value) {
@@ -104,24 +92,10 @@ fn size(object: &ObjectRef, value: &impl Cacheable) -> usize {
 }
 
 /// The objects of one kind, as a watch reports them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ObjectCache<T> {
     held: RefCell<ObjectSet<T>>,
-    /// The objects of a new list so far. The old ones hold until the list is whole.
-    listing: RefCell<Option<ObjectSet<T>>>,
-    synced: Cell<bool>,
     heard: Cell<Option<Instant>>,
-}
-
-impl<T> Default for ObjectCache<T> {
-    fn default() -> Self {
-        ObjectCache {
-            held: RefCell::default(),
-            listing: RefCell::default(),
-            synced: Cell::default(),
-            heard: Cell::default(),
-        }
-    }
 }
 
 impl<T: Cacheable> ObjectCache<T> {
@@ -136,14 +110,12 @@ impl<T: Cacheable> ObjectCache<T> {
     }
 
     /// The same with their names, in the order of these.
-    pub(super) fn entries(&self) -> Vec<(ObjectRef, Rc<T>)> {
+    pub(super) fn entries(&self) -> BTreeMap<ObjectRef, Rc<T>> {
         let held = self.held.borrow();
         let entries = held.objects.iter();
-        let mut entries: Vec<(ObjectRef, Rc<T>)> = entries
-            .map(|(name, object)| (name.clone(), Rc::clone(object)))
-            .collect();
-        entries.sort_by(|(left, _), (right, _)| left.cmp(right));
         entries
+            .map(|(name, object)| (name.clone(), Rc::clone(object)))
+            .collect()
     }
 
     /// How many objects are known.
@@ -158,7 +130,7 @@ impl<T: Cacheable> ObjectCache<T> {
 
     /// Whether there has been a whole list.
     pub(super) fn is_synced(&self) -> bool {
-        self.synced.get()
+        self.heard.get().is_some()
     }
 
     /// When the watch last brought anything.
@@ -166,55 +138,25 @@ impl<T: Cacheable> ObjectCache<T> {
         self.heard.get()
     }
 
-    /// Keeps an object that was read past the watch.
-    pub(super) fn replaced(&self, object: &ObjectRef, value: T) {
-        self.put(object.clone(), value);
-    }
-
-    /// Begins a new list.
-    pub(super) fn begin(&self) {
-        *self.listing.borrow_mut() = Some(ObjectSet::default());
-    }
-
-    /// Adds an object to the new list.
-    pub(super) fn list(&self, object: ObjectRef, value: T) {
-        self.hear();
-        match self.listing.borrow_mut().as_mut() {
-            Some(listing) => {
-                listing.put(object, value);
-            }
-            None => self.put(object, value),
-        }
-    }
-
-    /// Ends the new list, which replaces all objects.
-    pub(super) fn end(&self) {
-        self.hear();
-        if let Some(mut listing) = self.listing.borrow_mut().take() {
-            listing.objects.shrink_to_fit();
-            *self.held.borrow_mut() = listing;
-        }
-        self.synced.set(true);
-    }
-
-    /// Keeps an object that the watch reported.
-    pub(super) fn apply(&self, object: ObjectRef, value: T) {
-        self.hear();
-        self.put(object, value);
-    }
-
-    /// Drops an object.
-    pub(super) fn remove(&self, object: &ObjectRef) {
-        self.hear();
-        self.held.borrow_mut().remove(object);
-    }
-
-    fn put(&self, object: ObjectRef, value: T) {
-        self.held.borrow_mut().put(object, value);
-    }
-
-    fn hear(&self) {
+    /// Notes that the watch has brought something.
+    pub(super) fn hear(&self) {
         self.heard.set(Some(Instant::now()));
+    }
+
+    /// Replaces all objects by a whole list.
+    pub(super) fn replace(&self, mut listed: ObjectSet<T>) {
+        self.hear();
+        listed.objects.shrink_to_fit();
+        *self.held.borrow_mut() = listed;
+    }
+
+    /// Keeps an object, or drops it where it has no form that is kept.
+    pub(super) fn put(&self, object: ObjectRef, value: Option<T>) {
+        let mut held = self.held.borrow_mut();
+        match value {
+            Some(value) => held.put(object, value),
+            None => held.remove(&object),
+        }
     }
 }
 
@@ -240,7 +182,7 @@ mod tests {
         let each = 16 << 10;
         let whole = BUDGET / (16 << 10);
         for number in 0..9_000 {
-            shelf.apply(name(number), each);
+            shelf.put(name(number), Some(each));
         }
         let held = shelf.held.borrow();
         assert!(held.size <= BUDGET && held.is_cut, "{}", held.size);
@@ -249,34 +191,32 @@ mod tests {
         assert!(kept > whole * 9 / 10 && held.objects.len() > kept);
         drop(held);
         for number in 0..9_000 {
-            shelf.remove(&name(number));
+            shelf.put(name(number), None);
         }
         assert_eq!(shelf.held.borrow().size, 0);
     }
 
     #[test]
-    fn a_new_list_replaces_the_old_one_only_when_it_is_whole() {
+    fn a_whole_list_replaces_the_old_one() {
         let shelf: ObjectCache<u32> = ObjectCache::default();
         let name = |text: &str| text.parse::<ObjectRef>().unwrap();
-        shelf.begin();
-        assert!(shelf.heard().is_none());
-        shelf.list(name("a/x"), 1);
-        shelf.list(name("a/y"), 2);
-        assert!(!shelf.is_synced() && shelf.get(&name("a/x")).is_none());
-        shelf.end();
-        assert!(shelf.is_synced());
-        shelf.begin();
-        shelf.list(name("a/y"), 3);
-        assert_eq!(
-            shelf.get(&name("a/x")).as_deref(),
-            Some(&1),
-            "the old list still holds"
-        );
-        shelf.end();
+        let listed = |objects: &[(&str, u32)]| {
+            let mut listed = ObjectSet::default();
+            for (text, each) in objects {
+                listed.put(name(text), *each);
+            }
+            listed
+        };
+        shelf.put(name("a/w"), Some(0));
+        assert!(!shelf.is_synced(), "it was read past the watch");
+        shelf.replace(listed(&[("a/x", 1), ("a/y", 2)]));
+        assert!(shelf.is_synced() && shelf.get(&name("a/w")).is_none());
+        assert_eq!(shelf.get(&name("a/x")).as_deref(), Some(&1));
+        shelf.replace(listed(&[("a/y", 3)]));
         assert_eq!(shelf.get(&name("a/x")), None);
         assert_eq!(shelf.get(&name("a/y")).as_deref(), Some(&3));
-        shelf.apply(name("a/z"), 4);
-        shelf.remove(&name("a/y"));
+        shelf.put(name("a/z"), Some(4));
+        shelf.put(name("a/y"), None);
         assert_eq!(shelf.len(), 1);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use tracing::info;
@@ -49,7 +50,7 @@ impl ApiConnection {
 
     /// Reads the credentials every [`FRESH_FOR`], for ever: kubelet writes a new token well before the
     /// old one expires, so that the API server refuses no request.
-    pub(super) async fn keep_fresh(&self) {
+    pub(super) async fn keep_fresh(self: Rc<Self>) {
         loop {
             tokio::time::sleep(FRESH_FOR).await;
             // Errors come up once the API server refuses the current credentials.

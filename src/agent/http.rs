@@ -1,7 +1,6 @@
 //! Metrics and health over HTTP: `/metrics`, `/healthz`, `/readyz`.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -51,113 +50,100 @@ async fn listen(address: SocketAddr) -> TcpListener {
     }
 }
 
-/// Serves for ever. Where every connection is taken, a new one replaces the oldest, so that a client
-/// with many idle connections does not keep others out.
-pub(super) async fn serve(
-    address: SocketAddr,
-    metrics: Rc<Metrics>,
-    cache: Rc<Cache>,
-    devices: Rc<DeviceUsage>,
-) {
-    serve_on(listen(address).await, metrics, cache, devices).await;
+/// What the pages show.
+#[derive(Debug, Clone)]
+pub(super) struct Pages {
+    pub(super) metrics: Rc<Metrics>,
+    pub(super) cache: Rc<Cache>,
+    pub(super) devices: Rc<DeviceUsage>,
 }
 
-async fn serve_on(
-    listener: TcpListener,
-    metrics: Rc<Metrics>,
-    cache: Rc<Cache>,
-    devices: Rc<DeviceUsage>,
-) {
-    let mut connections: VecDeque<JoinHandle<()>> = VecDeque::new();
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                connections.retain(|connection| !connection.is_finished());
-                if connections.len() >= CONNECTIONS
-                    && let Some(oldest) = connections.pop_front()
-                {
-                    oldest.abort();
-                    // Its descriptor has to be free before the next one is opened.
-                    let _ = oldest.await;
+impl Pages {
+    /// Serves for ever.
+    pub(super) async fn serve(self, address: SocketAddr) {
+        self.serve_on(listen(address).await).await;
+    }
+
+    /// Serves for ever. Where every connection is taken, a new one replaces the oldest, so that a
+    /// client with many idle connections does not keep others out.
+    async fn serve_on(self, listener: TcpListener) {
+        let mut connections: VecDeque<JoinHandle<()>> = VecDeque::new();
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    connections.retain(|connection| !connection.is_finished());
+                    if connections.len() >= CONNECTIONS
+                        && let Some(oldest) = connections.pop_front()
+                    {
+                        oldest.abort();
+                        // Its descriptor has to be free before the next one is opened.
+                        let _ = oldest.await;
+                    }
+                    let pages = self.clone();
+                    let connection = tokio::task::spawn_local(async move {
+                        let _ = tokio::time::timeout(WITHIN, pages.converse(stream)).await;
+                    });
+                    connections.push_back(connection);
                 }
-                let (metrics, cache) = (Rc::clone(&metrics), Rc::clone(&cache));
-                let devices = Rc::clone(&devices);
-                let connection = tokio::task::spawn_local(async move {
-                    let serving = converse(stream, &metrics, &cache, &devices);
-                    let _ = tokio::time::timeout(WITHIN, serving).await;
-                });
-                connections.push_back(connection);
-            }
-            Err(error) => {
-                warn!("metrics: cannot accept a connection: {error}");
-                tokio::time::sleep(PAUSE).await;
+                Err(error) => {
+                    warn!("metrics: cannot accept a connection: {error}");
+                    tokio::time::sleep(PAUSE).await;
+                }
             }
         }
     }
-}
 
-async fn converse(stream: TcpStream, metrics: &Metrics, cache: &Cache, devices: &DeviceUsage) {
-    let service = service_fn(|request: Request<Incoming>| {
-        let accept = request.headers().get(header::ACCEPT);
-        let accept = accept.and_then(|accept| accept.to_str().ok());
-        let response = match request.uri().path() {
+    async fn converse(&self, stream: TcpStream) {
+        let service = service_fn(async |request| self.answer(&request));
+        // It is no error if the client closes the connection.
+        let _ = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .max_buf_size(MAX_HEADER)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
+    }
+
+    fn answer(&self, request: &Request<Incoming>) -> http::Result<Response<String>> {
+        let (status, kind, text) = match request.uri().path() {
             METRICS => {
+                let accept = request.headers().get(header::ACCEPT);
+                let accept = accept.and_then(|accept| accept.to_str().ok());
                 let form = Exposition::parse(accept.unwrap_or_default());
-                let page = metrics.page(cache, &devices.show().clone(), form);
-                response(StatusCode::OK, form.content_type(), page)
+                let page = self.metrics.page(&self.cache, &self.devices.show(), form);
+                (StatusCode::OK, form.content_type(), page)
             }
             path => {
-                let (status, line) = health(path, cache);
-                response(status, TEXT, line)
+                let (status, line) = health(path, &self.cache);
+                (status, TEXT, line)
             }
         };
-        std::future::ready(Ok::<_, Infallible>(response))
-    });
-    // It is no error if the client closes the connection.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
-        .max_buf_size(MAX_HEADER)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
-}
-
-fn response(status: StatusCode, kind: &'static str, text: String) -> Response<String> {
-    let mut response = Response::new(text);
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
-    response
-}
-
-fn health(path: &str, cache: &Cache) -> (StatusCode, String) {
-    match path {
-        "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
-        "/readyz" => match missing(cache).as_slice() {
-            [] => (StatusCode::OK, "ok\n".to_owned()),
-            missing => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                format!("not listed yet: {}\n", missing.join(", ")),
-            ),
-        },
-        _ => (
-            StatusCode::NOT_FOUND,
-            "there are /metrics, /healthz and /readyz\n".to_owned(),
-        ),
+        let response = Response::builder().status(status);
+        response.header(header::CONTENT_TYPE, kind).body(text)
     }
 }
 
-fn missing(cache: &Cache) -> Vec<&'static str> {
-    [
+fn health(path: &str, cache: &Cache) -> (StatusCode, String) {
+    let lists = [
         ("pods", cache.pods.is_synced()),
         ("definitions", cache.definitions.is_synced()),
-    ]
-    .into_iter()
-    .filter(|(_, synced)| !synced)
-    .map(|(kind, _)| kind)
-    .collect()
+    ];
+    let missing: Vec<&str> = lists
+        .into_iter()
+        .filter_map(|(kind, is_synced)| (!is_synced).then_some(kind))
+        .collect();
+    match path {
+        "/readyz" if !missing.is_empty() => {
+            let line = format!("not listed yet: {}\n", missing.join(", "));
+            (StatusCode::SERVICE_UNAVAILABLE, line)
+        }
+        "/healthz" | "/readyz" => (StatusCode::OK, "ok\n".to_owned()),
+        _ => {
+            let line = "there are /metrics, /healthz and /readyz\n";
+            (StatusCode::NOT_FOUND, line.to_owned())
+        }
+    }
 }
 
 #[cfg(test)]

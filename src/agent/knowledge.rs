@@ -48,10 +48,9 @@ pub(super) struct Knowledge {
     pub(super) turn: Semaphore,
     /// Turns to hold a pod that is not in the cache.
     pub(super) pod_turns: Semaphore,
-    /// The API server.
-    connection: Rc<ApiConnection>,
     /// The counters.
-    metrics: Rc<Metrics>,
+    pub(super) metrics: Rc<Metrics>,
+    connection: Rc<ApiConnection>,
     /// The connection to kubelet, as the last question named it.
     kubelet: RefCell<Option<Rc<PodResources>>>,
     reads: Semaphore,
@@ -63,8 +62,8 @@ impl Knowledge {
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,
-        connection: Rc<ApiConnection>,
         metrics: Rc<Metrics>,
+        connection: Rc<ApiConnection>,
     ) -> Knowledge {
         Knowledge {
             node,
@@ -73,8 +72,8 @@ impl Knowledge {
             copies: Semaphore::new(COPIES),
             turn: Semaphore::new(1),
             pod_turns: Semaphore::new(PODS),
-            connection,
             metrics,
+            connection,
             kubelet: RefCell::default(),
             reads: Semaphore::new(READS),
             foresight: Arc::new(Semaphore::new(FORESIGHT)),
@@ -101,27 +100,25 @@ impl Knowledge {
         }
     }
 
-    /// Reads a pod from the API server. If the token has expired, it reads the token again.
-    async fn fetch_pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
-        self.metrics.looked_up("pod", "api");
-        match self.server().pod(namespace, name).await {
-            Err(error) if error.code() == Some(401) && self.connection.renew().await.is_ok() => {
-                self.server().pod(namespace, name).await
+    /// Asks the API server. If it refuses the credentials, they are read again for a second try.
+    async fn ask<T, E>(
+        &self,
+        is_refused: impl FnOnce(&E) -> bool,
+        ask: impl AsyncFn(ApiServer) -> Result<T, E>,
+    ) -> Result<T, E> {
+        match ask(self.server()).await {
+            Err(error) if is_refused(&error) && self.connection.renew().await.is_ok() => {
+                ask(self.server()).await
             }
-            fetched => fetched,
+            answer => answer,
         }
     }
 
-    /// A pod of the cache.
+    /// A pod of the cache, if all of it is there.
     pub(super) fn cached_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
-        let known = ObjectRef::new(namespace, name)
-            .ok()
-            .and_then(|pod| self.cache.pods.get(&pod))
-            .filter(|view| !view.is_partial);
-        if known.is_some() {
-            self.metrics.looked_up("pod", "cache");
-        }
-        known.map(|view| PodView::clone(&view))
+        let pod = ObjectRef::new(namespace, name).ok()?;
+        let view = self.cache.pods.get(&pod)?;
+        (!view.is_partial).then(|| PodView::clone(&view))
     }
 
     /// Reads a pod from the API server. The caller holds one of the turns.
@@ -130,14 +127,13 @@ impl Knowledge {
         namespace: &str,
         name: &str,
     ) -> Result<Option<PodView>, ApiError> {
-        let fetched = self.fetch_pod(namespace, name).await;
+        self.metrics.looked_up("pod", "api");
+        let ask = async |server: ApiServer| server.pod(namespace, name).await;
+        let fetched = self.ask(is_refused, ask).await;
         if let (Ok(Some(view)), Ok(pod)) = (&fetched, ObjectRef::new(namespace, name))
             && view.node.as_deref() == Some(self.node.as_str())
         {
-            match view.to_be_kept() {
-                Some(kept) => self.cache.pods.replaced(&pod, kept),
-                None => self.cache.pods.remove(&pod),
-            }
+            self.cache.pods.put(pod, view.to_be_kept());
         }
         fetched
     }
@@ -171,14 +167,10 @@ impl Knowledge {
         most: usize,
     ) -> Result<Vec<u8>, LookupError> {
         self.metrics.looked_up("definition", "api");
-        match self.server().definition_text(object, most).await {
-            Err(LookupError::Api(error))
-                if error.code() == Some(401) && self.connection.renew().await.is_ok() =>
-            {
-                self.server().definition_text(object, most).await
-            }
-            text => text,
-        }
+        let is_refused =
+            |error: &LookupError| matches!(error, LookupError::Api(error) if is_refused(error));
+        let ask = async |server: ApiServer| server.definition_text(object, most).await;
+        self.ask(is_refused, ask).await
     }
 
     async fn read_to_keep(&self, object: &ObjectRef) -> ReadOutcome {
@@ -217,18 +209,12 @@ impl Knowledge {
         };
         let this = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            let kept = &this.cache.definitions;
             for object in selected {
                 // The watch drops a reading when the definition changes, so one is repeated.
                 for _ in 0..2 {
-                    if kept.has(&object) {
-                        break;
-                    }
-                    let reading = kept.reading(&object);
-                    let read = reading.get_or_init(|| this.read_to_keep(&object)).await;
-                    kept.read(&object, &reading);
+                    let is_wanted = !this.cache.definitions.has(&object);
                     // Errors come up when the pod is attached.
-                    if read.is_err() {
+                    if !is_wanted || this.definition(&object).await.is_err() {
                         break;
                     }
                 }
@@ -255,4 +241,8 @@ impl Knowledge {
             _ => Rc::clone(kept.insert(Rc::new(PodResources::at(socket)))),
         }
     }
+}
+
+fn is_refused(error: &ApiError) -> bool {
+    error.code() == Some(401)
 }

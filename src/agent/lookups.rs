@@ -125,7 +125,11 @@ fn part(object: &ObjectRef, text: &[u8]) -> Result<(Definition, Vec<u8>), Lookup
 
 impl Lookup for QuestionLookups<'_, '_> {
     fn cached_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
-        self.knowledge.cached_pod(namespace, name)
+        let known = self.knowledge.cached_pod(namespace, name);
+        if known.is_some() {
+            self.knowledge.metrics.looked_up("pod", "cache");
+        }
+        known
     }
 
     async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {

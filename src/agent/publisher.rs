@@ -13,12 +13,10 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::knowledge::Knowledge;
-use super::metrics::Metrics;
 use super::owed_by_pod::{DuePublication, MemoryFull, OwedByPod};
 use super::pause::Pause;
-use crate::cluster::api::{ApiError, EventContext, PodView, PublishError, PublishOutcome, publish};
+use crate::cluster::api::{ApiError, EventContext, PublishError, PublishOutcome, publish};
 use crate::cluster::{OwedWrites, PodName, Publication};
-use crate::npwg::ObjectRef;
 
 /// How many pods' writes are published at once.
 const AT_ONCE: usize = 4;
@@ -37,7 +35,6 @@ const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
 pub(super) struct Publisher {
     waiting: OwedByPod,
     knowledge: Rc<Knowledge>,
-    metrics: Rc<Metrics>,
     wake: Notify,
     /// The pause after the API server failed as a whole.
     away: Pause,
@@ -45,15 +42,10 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    pub(super) fn new(
-        owed: OwedWrites,
-        knowledge: Rc<Knowledge>,
-        metrics: Rc<Metrics>,
-    ) -> Publisher {
+    pub(super) fn new(owed: OwedWrites, knowledge: Rc<Knowledge>) -> Publisher {
         Publisher {
             waiting: OwedByPod::new(owed),
             knowledge,
-            metrics,
             wake: Notify::new(),
             away: Pause::default(),
             refused: RefCell::default(),
@@ -88,7 +80,7 @@ impl Publisher {
     pub(super) async fn run(self: Rc<Self>) -> io::Result<Infallible> {
         loop {
             self.waiting.look().await?;
-            self.metrics.owed(self.waiting.len());
+            self.knowledge.metrics.owed(self.waiting.len());
             let pods = self.waiting.pods();
             self.refused
                 .borrow_mut()
@@ -98,7 +90,7 @@ impl Publisher {
                     .for_each_concurrent(AT_ONCE, |pod| self.publish(pod))
                     .await;
             }
-            self.metrics.owed(self.waiting.len());
+            self.knowledge.metrics.owed(self.waiting.len());
             tokio::select! {
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(self.next()) => {}
@@ -114,7 +106,7 @@ impl Publisher {
         let Some(due) = self.waiting.of(&pod).await else {
             return;
         };
-        let view = self.known(&pod);
+        let view = self.knowledge.cached_pod(&pod.namespace, &pod.name);
         let server = self.knowledge.server();
         let occasion = EventContext {
             node: &self.knowledge.node,
@@ -140,26 +132,16 @@ impl Publisher {
         }
     }
 
-    fn known(&self, pod: &PodName) -> Option<PodView> {
-        let name = ObjectRef::new(&pod.namespace, &pod.name).ok()?;
-        self.knowledge
-            .cache
-            .pods
-            .get(&name)
-            .filter(|view| !view.is_partial)
-            .map(|view| PodView::clone(&view))
-    }
-
     fn made(&self, pod: &PodName, due: &DuePublication, published: PublishOutcome) {
         match published {
             PublishOutcome::Written => {
-                self.metrics.published("told");
+                self.knowledge.metrics.published("told");
                 let statuses = due.publication.status().map_or(0, <[_]>::len);
                 let (pod, events) = (pod.to_string(), due.publication.events().len());
                 info!(pod, phase = "publish", statuses, events, "published");
             }
             PublishOutcome::PodGone | PublishOutcome::NoMirror => {
-                self.metrics.published("pod_gone");
+                self.knowledge.metrics.published("pod_gone");
                 let uid = pod.uid.as_deref();
                 info!(
                     pod = pod.to_string(),
@@ -190,7 +172,7 @@ impl Publisher {
     }
 
     fn still_owed(&self, pod: &PodName, pause: Duration, cause: &dyn Display) {
-        self.metrics.published("failed");
+        self.knowledge.metrics.published("failed");
         let (pod, seconds) = (pod.to_string(), pause.as_secs_f32());
         warn!(
             pod,

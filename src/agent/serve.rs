@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::cmsg_space;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
-use tokio::net::UnixStream;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
@@ -18,11 +18,9 @@ use super::census;
 use super::device_usage::DeviceUsage;
 use super::knowledge::Knowledge;
 use super::lookups::QuestionLookups;
-use super::metrics::Metrics;
 use super::node_events::NodeEvents;
 use super::publisher::Publisher;
 use super::record_sync::RecordSync;
-use super::socket::AgentSocket;
 use crate::cluster::api::answer;
 use crate::cluster::frame::{
     self, FrameError, FromAgent, HEADER, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent,
@@ -40,41 +38,38 @@ const LONG_SILENCE: u64 = 60;
 /// The pause when the kernel has no descriptor to spare.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The parts of the agent that a connection uses.
+/// Serves the connections of plugins.
 pub(super) struct PluginService {
     pub(super) knowledge: Rc<Knowledge>,
     pub(super) publisher: Rc<Publisher>,
-    pub(super) metrics: Rc<Metrics>,
     pub(super) durable: RecordSync,
     pub(super) devices: Rc<DeviceUsage>,
     pub(super) node_events: Rc<NodeEvents>,
 }
 
-/// Serves connections for ever.
-pub(super) async fn serve(socket: &AgentSocket, desk: PluginService) {
-    let desk = Rc::new(desk);
-    let free = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        let Ok(permit) = Arc::clone(&free).acquire_owned().await else {
-            return;
-        };
-        match socket.listener.accept().await {
-            Ok((stream, _)) => {
-                let desk = Rc::clone(&desk);
-                tokio::task::spawn_local(async move {
-                    desk.converse(stream).await;
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                warn!("cannot accept a connection: {error}; raise the limit of open files");
-                tokio::time::sleep(PAUSE).await;
+impl PluginService {
+    /// Serves connections for ever.
+    pub(super) async fn serve(self, listener: &UnixListener) {
+        let service = Rc::new(self);
+        let free = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            let permit = Arc::clone(&free).acquire_owned().await;
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let service = Rc::clone(&service);
+                    tokio::task::spawn_local(async move {
+                        service.converse(stream).await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    warn!("cannot accept a connection: {error}; raise the limit of open files");
+                    tokio::time::sleep(PAUSE).await;
+                }
             }
         }
     }
-}
 
-impl PluginService {
     async fn converse(&self, mut stream: UnixStream) {
         let ours = nix::unistd::geteuid().as_raw();
         match stream.peer_cred() {
@@ -85,7 +80,7 @@ impl PluginService {
                     pid = peer.pid(),
                     "refused: only root may ask"
                 );
-                self.metrics.refused();
+                self.knowledge.metrics.refused();
                 let refusal =
                     FromAgent::Refused("only root may ask; run the plugin as root".into());
                 send(&mut stream, &refusal).await;
@@ -95,23 +90,33 @@ impl PluginService {
         }
         let mut owes = false;
         let mut patience = ARRIVAL;
-        while let Ok(Ok(message)) = tokio::time::timeout(patience, receive(&mut stream)).await {
-            let (message, record) = message;
-            if let Some(record) = record {
-                self.durable.written(record);
-            }
+        loop {
+            let message = match tokio::time::timeout(patience, receive(&mut stream)).await {
+                Ok(Ok((message, record))) => {
+                    if let Some(record) = record {
+                        self.durable.written(record);
+                    }
+                    message
+                }
+                // The plugin ends, or sends nothing.
+                Err(_) | Ok(Err(FrameError::Io(_))) => break,
+                Ok(Err(error)) => {
+                    warn!("refused a message: {error}");
+                    self.knowledge.metrics.refused();
+                    send(&mut stream, &FromAgent::Refused(error.to_string())).await;
+                    break;
+                }
+            };
             match message {
-                Incoming::Message(ToAgent::Question(question)) => {
+                ToAgent::Question(question) => {
                     if !self.answer(&question, &mut stream).await {
                         break;
                     }
                 }
-                Incoming::Message(ToAgent::Owed) => owes = true,
-                Incoming::Message(ToAgent::Over(figures)) => self.over(&figures),
-                Incoming::Message(ToAgent::Examined(examination)) => {
-                    self.metrics.examined(&examination);
-                }
-                Incoming::Message(ToAgent::Keep(publication)) => {
+                ToAgent::Owed => owes = true,
+                ToAgent::Over(figures) => self.over(&figures),
+                ToAgent::Examined(examination) => self.knowledge.metrics.examined(&examination),
+                ToAgent::Keep(publication) => {
                     let reply = match self.publisher.keep(publication) {
                         Ok(()) => FromAgent::Kept,
                         Err(error) => FromAgent::Refused(error.to_string()),
@@ -119,25 +124,18 @@ impl PluginService {
                     owes = true;
                     send(&mut stream, &reply).await;
                 }
-                Incoming::Message(ToAgent::Census) => {
+                ToAgent::Census => {
                     let census = census::whole(&self.knowledge).await;
                     send(&mut stream, &FromAgent::Census(Box::new(census))).await;
                 }
-                Incoming::Message(ToAgent::Pods) => {
+                ToAgent::Pods => {
                     let pods = census::of_pods(&self.knowledge);
                     send(&mut stream, &FromAgent::Census(Box::new(pods))).await;
                 }
-                Incoming::Message(ToAgent::Installation(installation)) => {
-                    self.metrics.installation(&installation.state);
+                ToAgent::Installation(installation) => {
+                    self.knowledge.metrics.installation(&installation.state);
                     self.node_events.installation(&installation);
                 }
-                Incoming::Invalid(error) => {
-                    warn!("refused a message: {error}");
-                    self.metrics.refused();
-                    send(&mut stream, &FromAgent::Refused(error.to_string())).await;
-                    break;
-                }
-                Incoming::End => break,
             }
             patience = PATIENCE;
         }
@@ -149,7 +147,7 @@ impl PluginService {
 
     /// Counts a finished call.
     fn over(&self, figures: &Figures) {
-        self.metrics.over(figures);
+        self.knowledge.metrics.over(figures);
         if let Some(seconds) = figures.agent_silent.filter(|it| *it >= LONG_SILENCE) {
             let message = format!(
                 "the agent did not answer for {seconds} s, and pods that need it waited; look why it was away"
@@ -177,7 +175,9 @@ impl PluginService {
         let node = Some(self.knowledge.node.as_str());
         let errand = QuestionLookups::new(&self.knowledge, question.parts.then_some(&mut *stream));
         let answered = answer(&errand, node, question).await;
-        self.metrics.answered(answered.is_ok(), began.elapsed());
+        self.knowledge
+            .metrics
+            .answered(answered.is_ok(), began.elapsed());
         let reply = match answered {
             Ok(answer) => {
                 if answer.kubelet.is_some() {
@@ -202,46 +202,27 @@ impl PluginService {
     }
 }
 
-enum Incoming {
-    Message(ToAgent),
-    Invalid(FrameError),
-    End,
-}
-
 /// The next message, and the record that came with it. A message that has begun arrives within
 /// [`ARRIVAL`].
-async fn receive(stream: &mut UnixStream) -> io::Result<(Incoming, Option<OwnedFd>)> {
+async fn receive(stream: &mut UnixStream) -> Result<(ToAgent, Option<OwnedFd>), FrameError> {
     let mut header = [0; HEADER];
-    let (read, record) = loop {
-        stream.readable().await?;
-        let received = stream.try_io(Interest::READABLE, || {
-            receive_with_descriptor(stream, &mut header[..1])
-        });
-        match received {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            received => break received?,
-        }
-    };
+    let first = stream.async_io(Interest::READABLE, || {
+        receive_with_descriptor(stream, &mut header[..1])
+    });
+    let (read, record) = first.await.map_err(FrameError::Io)?;
     if read == 0 {
-        return Ok((Incoming::End, record));
+        return Err(FrameError::Io(io::ErrorKind::UnexpectedEof.into()));
     }
     let rest = async {
-        stream.read_exact(&mut header[1..]).await?;
-        let length = match frame::length(header, MAX_TO_AGENT) {
-            Ok(length) => length,
-            Err(error) => return Ok::<_, io::Error>(Incoming::Invalid(error)),
-        };
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).await?;
-        Ok(match serde_json::from_slice(&body) {
-            Ok(message) => Incoming::Message(message),
-            Err(error) => Incoming::Invalid(FrameError::Json(error)),
-        })
+        let io = FrameError::Io;
+        stream.read_exact(&mut header[1..]).await.map_err(io)?;
+        let mut body = vec![0; frame::length(header, MAX_TO_AGENT)?];
+        stream.read_exact(&mut body).await.map_err(io)?;
+        serde_json::from_slice(&body).map_err(FrameError::Json)
     };
-    match tokio::time::timeout(ARRIVAL, rest).await {
-        Ok(received) => Ok((received?, record)),
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
-    }
+    let rest = tokio::time::timeout(ARRIVAL, rest).await;
+    let late = |_| FrameError::Io(io::ErrorKind::TimedOut.into());
+    Ok((rest.map_err(late)??, record))
 }
 
 /// Reads the bytes that have arrived, and the descriptor that may come with them.

@@ -16,8 +16,12 @@ fn served<T: Send + 'static>(act: impl FnOnce(SocketAddr) -> T + Send + 'static)
     LocalSet::new().block_on(&runtime, async {
         let listener = listen("127.0.0.1:0".parse().unwrap()).await;
         let address = listener.local_addr().unwrap();
-        let metrics = Rc::new(Metrics::new());
-        tokio::task::spawn_local(serve_on(listener, metrics, Rc::default(), Rc::default()));
+        let pages = Pages {
+            metrics: Rc::new(Metrics::new()),
+            cache: Rc::default(),
+            devices: Rc::default(),
+        };
+        tokio::task::spawn_local(pages.serve_on(listener));
         tokio::task::spawn_blocking(move || act(address))
             .await
             .unwrap()
@@ -76,8 +80,8 @@ fn the_agent_is_ready_once_both_lists_are_whole() {
         (status.as_u16(), text.as_str()),
         (503, "not listed yet: pods, definitions\n")
     );
-    cache.pods.end();
-    cache.definitions.begin("1".into());
+    cache.pods.hear();
+    cache.definitions.begin_watch();
     assert_eq!(health("/readyz", &cache).0.as_u16(), 200);
     assert_eq!(health("/healthz", &cache).0.as_u16(), 200);
     assert_eq!(health("/", &cache).0.as_u16(), 404);

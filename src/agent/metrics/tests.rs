@@ -160,7 +160,7 @@ fn sample() -> String {
         in_use: 3,
     };
     let cache = Cache::default();
-    cache.pods.end();
+    cache.pods.hear();
     metrics.page(&cache, &[vfs], Exposition::OpenMetrics)
 }
 

@@ -1,137 +1,87 @@
 //! The watch of objects with their content: a list of all at first, and then each change.
 
-use std::cell::RefCell;
-use std::marker::PhantomData;
-
-use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use super::WatchTarget;
-use crate::agent::cache::{Cacheable, ObjectCache};
+use crate::agent::cache::{Cacheable, ObjectCache, ObjectSet};
 use crate::cluster::api::events::{Change, Event};
 use crate::cluster::api::kinds::{ObjectNameError, Objects};
 use crate::cluster::api::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
+/// Makes the kept form of an object from its text; the flag says whether the object is new to the
+/// watch.
+type Keep<'a, T> = dyn Fn(&ObjectRef, &str, bool) -> serde_json::Result<Option<T>> + 'a;
+
 /// Fills a cache from a watch.
-pub(super) struct ObjectWatch<'a, K, T, Keep, Heard> {
-    objects: Objects,
-    cache: &'a ObjectCache<T>,
-    /// Makes the kept form of an object; the flag says whether the object is new to the watch.
-    keep: Keep,
+pub(super) struct ObjectWatch<'a, T> {
+    /// The kind of the objects.
+    pub(super) kind: &'static str,
+    /// The cache.
+    pub(super) cache: &'a ObjectCache<T>,
+    /// Makes the kept form of an object.
+    pub(super) keep: &'a Keep<'a, T>,
     /// Called when the API server has brought something.
-    heard: Heard,
-    version: RefCell<Option<String>>,
-    wire: PhantomData<K>,
+    pub(super) heard: &'a dyn Fn(),
 }
 
-impl<'a, K, T, Keep, Heard> ObjectWatch<'a, K, T, Keep, Heard>
-where
-    K: DeserializeOwned,
-    Keep: Fn(&ObjectRef, K, bool) -> Option<T>,
-    T: Cacheable,
-    Heard: Fn(),
-{
-    /// A watch that fills `cache` with the kept forms of `objects`.
-    pub(super) fn new(
-        objects: Objects,
-        cache: &'a ObjectCache<T>,
-        keep: Keep,
-        heard: Heard,
-    ) -> Self {
-        ObjectWatch {
-            objects,
-            cache,
-            keep,
-            heard,
-            version: RefCell::default(),
-            wire: PhantomData,
-        }
-    }
-
+impl<T: Cacheable> ObjectWatch<'_, T> {
     /// The kept form of an object; `None` after a warning where it cannot be read. A question reads it
     /// again, and gets the error.
     fn kept(&self, object: &ObjectRef, text: &str, is_new: bool) -> Option<T> {
-        match serde_json::from_str(text) {
-            Ok(read) => (self.keep)(object, read, is_new),
-            Err(cause) => {
-                let kind = self.objects.kind;
-                warn!(kind, "cannot read {object}: {cause}");
-                None
-            }
-        }
+        let kept = (self.keep)(object, text, is_new);
+        kept.unwrap_or_else(|cause| {
+            warn!(kind = self.kind, "cannot read {object}: {cause}");
+            None
+        })
     }
 
     /// The name of an object that has one.
     fn named(&self, object: Result<ObjectRef, ObjectNameError>) -> Option<ObjectRef> {
-        let kind = self.objects.kind;
+        let kind = self.kind;
         object
             .inspect_err(|cause| warn!(kind, "skipped an object without a valid name: {cause}"))
             .ok()
     }
 }
 
-impl<K, T, Keep, Heard> WatchTarget for ObjectWatch<'_, K, T, Keep, Heard>
-where
-    K: DeserializeOwned,
-    Keep: Fn(&ObjectRef, K, bool) -> Option<T>,
-    T: Cacheable,
-    Heard: Fn(),
-{
-    fn objects(&self) -> &Objects {
-        &self.objects
-    }
-
-    fn version(&self) -> Option<String> {
-        self.version.borrow().clone()
-    }
-
-    async fn begin(&self, server: &ApiServer) -> Result<String, ApiError> {
-        self.cache.begin();
-        let listed = server.list(&self.objects, |item| {
+impl<T: Cacheable + Default> WatchTarget for ObjectWatch<'_, T> {
+    async fn begin(&self, server: &ApiServer, objects: &Objects) -> Result<String, ApiError> {
+        let mut all = ObjectSet::default();
+        let listed = server.list(objects, |item| {
             if let Some(object) = self.named(item.object())
                 && let Some(kept) = self.kept(&object, item.text(), true)
             {
-                self.cache.list(object, kept);
+                all.put(object, kept);
             }
             true
         });
         let version = listed.await?;
-        self.cache.end();
-        let (kind, count) = (self.objects.kind, self.cache.len());
+        self.cache.replace(all);
+        let (kind, count) = (self.kind, self.cache.len());
         info!(kind, count, "the list is whole");
-        *self.version.borrow_mut() = Some(version.clone());
         (self.heard)();
         Ok(version)
     }
 
     fn take(&self, event: Event<'_>) {
         (self.heard)();
-        let change = event.change;
-        if change != Change::Bookmark
+        self.cache.hear();
+        if event.change != Change::Bookmark
             && let Some(object) = self.named(event.object)
         {
-            let kept = match change {
+            let kept = match event.change {
                 Change::Deleted => None,
-                _ => self.kept(&object, event.text, change == Change::Added),
+                change => self.kept(&object, event.text, change == Change::Added),
             };
-            match kept {
-                Some(kept) => self.cache.apply(object, kept),
-                None => self.cache.remove(&object),
-            }
-        }
-        if !event.version.is_empty() {
-            *self.version.borrow_mut() = Some(event.version);
+            self.cache.put(object, kept);
         }
     }
 
-    fn lose(&self) {
-        self.version.take();
-    }
+    /// The objects stay in use until there is a new list.
+    fn lose(&self) {}
 
     fn none_served(&self) {
-        self.lose();
-        self.cache.begin();
-        self.cache.end();
+        self.cache.replace(ObjectSet::default());
     }
 }
