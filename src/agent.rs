@@ -100,7 +100,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
     };
     owed.create_dir().map_err(unusable)?;
     let metrics = Rc::new(Metrics::new());
-    let durable = RecordSync::start(metrics.synced())?;
+    let durable = RecordSync::start(metrics.synced.clone())?;
     let socket = tokio::select! {
         socket = socket::AgentSocket::bind(&options.socket) => socket?,
         _ = terminate.recv() => return Ok(()),

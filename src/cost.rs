@@ -8,10 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// a linear algorithm needs for the largest input, and a fraction of what a quadratic one needs.
 #[track_caller]
 pub(crate) fn linear<T>(act: impl FnOnce() -> T) -> T {
-    let spent = || {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
-    };
+    let spent = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
     let begun = spent();
     let made = act();
     let took = spent() - begun;

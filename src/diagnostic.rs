@@ -45,22 +45,9 @@ impl PartialEq for SharedError {
 
 impl Eq for SharedError {}
 
-/// How much a diagnostic matters, lightest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Worth knowing: nothing is wrong.
-    Info,
-    /// Something is wrong, and the call goes on.
-    Warning,
-    /// The call fails.
-    Error,
-}
-
 /// A problem, and where it is.
 #[derive(Debug)]
 pub struct Diagnostic {
-    /// How much it matters.
-    pub severity: Severity,
     /// The network, interface, plugin, pod or file; empty where the problem names it itself.
     pub place: String,
     /// What is wrong.
@@ -69,21 +56,11 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A problem at a place.
-    pub fn new(
-        severity: Severity,
-        place: impl fmt::Display,
-        problem: impl Problem + 'static,
-    ) -> Diagnostic {
+    pub fn new(place: impl fmt::Display, problem: impl Problem + 'static) -> Diagnostic {
         Diagnostic {
-            severity,
             place: place.to_string(),
             problem: Box::new(problem),
         }
-    }
-
-    /// What helps, as an instruction.
-    pub fn remedy(&self) -> Option<String> {
-        self.problem.remedy()
     }
 }
 
@@ -116,9 +93,7 @@ mod tests {
 
     #[test]
     fn a_line_names_place_problem_and_remedy_where_there_are_any() {
-        let line = |place: &str, has_remedy| {
-            Diagnostic::new(Severity::Error, place, Full(has_remedy)).to_string()
-        };
+        let line = |place: &str, has_remedy| Diagnostic::new(place, Full(has_remedy)).to_string();
         assert_eq!(
             line("/var", true),
             "/var: the disk is full; free space there"

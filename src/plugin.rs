@@ -59,11 +59,7 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     }
     let stdin = read_stdin(io::stdin().lock()).map_err(RequestError::from)?;
     let conf = RawObject::parse_stdin(&stdin).map_err(RequestError::of_stdin);
-    if let Some(own) = conf
-        .as_ref()
-        .ok()
-        .and_then(|conf| request::version(conf).ok())
-    {
+    if let Ok(Ok(own)) = conf.as_ref().map(request::version) {
         *version = own;
     }
     if let Err(error) = depth() {
@@ -88,13 +84,12 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         figures.agent_silent = silent.map(|silent| silent.as_secs());
         let record = || host.journal.lend(&host.stopwatch.record()?).ok();
         host.cluster.over(figures, &record);
+        let label = || label(&request.call);
         match failure {
             None => log.write(Level::Verbose, || {
-                format!("{}: done in {:.1?}", label(&request.call), start.elapsed())
+                format!("{}: done in {:.1?}", label(), start.elapsed())
             }),
-            Some(error) => log.write(Level::Error, || {
-                format!("{}: {}", label(&request.call), error.msg)
-            }),
+            Some(error) => log.write(Level::Error, || format!("{}: {}", label(), error.msg)),
         }
         Ok(exit)
     })
@@ -102,17 +97,12 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
 
 /// The call in a log line: verb, pod, container and interface.
 fn label(call: &Call) -> String {
+    let Ok((container, ifname)) = call.attachment() else {
+        return call.verb.to_string();
+    };
     let arg = |key| call.args.get(key).unwrap_or("-");
-    let pod = format!("{}/{}", arg("K8S_POD_NAMESPACE"), arg("K8S_POD_NAME"));
-    match call.attachment() {
-        Ok((container, ifname)) => {
-            format!(
-                "{} pod {pod}, container {container}, interface {ifname}",
-                call.verb
-            )
-        }
-        Err(_) => call.verb.to_string(),
-    }
+    let (verb, namespace, name) = (call.verb, arg("K8S_POD_NAMESPACE"), arg("K8S_POD_NAME"));
+    format!("{verb} pod {namespace}/{name}, container {container}, interface {ifname}")
 }
 
 fn depth() -> Result<Depth, DepthError> {
@@ -180,55 +170,44 @@ pub fn with_host<T>(
     })
 }
 
+/// Runs the verb, and logs its notes.
 fn run(host: &Host<'_>, request: &Request) -> Result<String, Failure> {
     let limits = request.config.deadlines;
-    match request.call.verb {
-        Verb::Add => {
-            let context = Context::new(host, request, limits.add);
-            let outcome = operation::add::add(&context);
-            warn_of_notes(&context);
-            let added = outcome?;
-            for entry in &added.status {
-                let line = || format!("{}: {}", label(&request.call), serde_json::json!(entry));
-                request.config.log.write(Level::Debug, line);
-            }
-            Ok(added.result.to_json(request.config.version)?)
-        }
-        Verb::Del => {
-            let context = Context::new(host, request, limits.del);
-            without_answer(&context, operation::del::del(&context))
-        }
-        Verb::Check => {
-            let context = Context::new(host, request, limits.check);
-            without_answer(&context, operation::check::check(&context))
-        }
-        Verb::Gc => {
-            let context = Context::new(host, request, limits.gc);
-            without_answer(&context, operation::gc::gc(&context))
-        }
-        Verb::Status => {
-            let context = Context::new(host, request, limits.status);
-            without_answer(&context, operation::status::status(&context))
-        }
+    let limit = match request.call.verb {
+        Verb::Add => limits.add,
+        Verb::Del => limits.del,
+        Verb::Check => limits.check,
+        Verb::Gc => limits.gc,
+        Verb::Status | Verb::Version => limits.status,
+    };
+    let context = Context::new(host, request, limit);
+    let outcome = match request.call.verb {
+        Verb::Add => add(&context),
+        Verb::Del => operation::del::del(&context).map(no_result),
+        Verb::Check => operation::check::check(&context).map(no_result),
+        Verb::Gc => operation::gc::gc(&context).map(no_result),
+        Verb::Status => operation::status::status(&context).map(no_result),
         Verb::Version => Ok(supported_versions()),
-    }
-}
-
-/// The empty answer of a verb, after its notes are logged.
-fn without_answer<T>(
-    context: &Context<'_>,
-    outcome: Result<T, Failure>,
-) -> Result<String, Failure> {
-    warn_of_notes(context);
-    outcome.map(|_| String::new())
-}
-
-fn warn_of_notes(context: &Context<'_>) {
-    let request = context.request;
+    };
     for note in context.notes() {
         let log = &request.config.log;
         log.warn(&label(&request.call), &note.to_string());
     }
+    outcome
+}
+
+/// The answer of a verb that has none.
+fn no_result<T>(_: T) -> String {
+    String::new()
+}
+
+fn add(context: &Context<'_>) -> Result<String, Failure> {
+    let (request, added) = (context.request, operation::add::add(context)?);
+    for entry in &added.status {
+        let line = || format!("{}: {}", label(&request.call), serde_json::json!(entry));
+        request.config.log.write(Level::Debug, line);
+    }
+    Ok(added.result.to_json(request.config.version)?)
 }
 
 /// The answer to VERSION: the version of the request, and all supported ones (CNI 1.1.0 §5 VERSION
@@ -244,10 +223,7 @@ fn supported_versions() -> String {
         .and_then(|conf| conf.read::<String>("cniVersion").ok().flatten())
         .filter(|text| !text.is_empty())
         .unwrap_or_else(|| Version::LATEST.to_string());
-    let supported: Vec<&str> = Version::ALL
-        .iter()
-        .map(|version| version.as_str())
-        .collect();
+    let supported = Version::ALL.map(Version::as_str);
     serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 

@@ -34,7 +34,10 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 /// # Errors
 /// As [`read`], and `InvalidData` for a symlink.
 pub(crate) fn read_untrusted(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    read_up_to(open_with(path, OFlag::O_NOFOLLOW)?, limit)
+    read_up_to(
+        open_with(OpenOptions::new().read(true), path, OFlag::O_NOFOLLOW)?,
+        limit,
+    )
 }
 
 fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
@@ -54,15 +57,16 @@ fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// `InvalidData` if it is not a regular file, or the error of the file system.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    open_with(path, OFlag::empty())
+    open_with(OpenOptions::new().read(true), path, OFlag::empty())
 }
 
-fn open_with(path: &Path, flags: OFlag) -> io::Result<File> {
+/// Opens a regular file as [`open`], but with these options and flags.
+///
+/// # Errors
+/// As [`open`], and `InvalidData` for a symlink with `O_NOFOLLOW`.
+pub(crate) fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlag) -> io::Result<File> {
     let flags = flags | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits())
-        .open(path);
+    let opened = options.custom_flags(flags.bits()).open(path);
     let file = opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ELOOP) => Unsuitable::Symlink.into(),
         // A socket, or a device node without a device.

@@ -93,9 +93,11 @@ impl Knowledge {
         kubelet.usage().await.ok()
     }
 
-    /// Reads the credentials again.
-    pub(super) async fn renew(&self) {
-        if let Err(error) = self.connection.renew().await {
+    /// Reads the credentials again if the API server refused them.
+    pub(super) async fn renew_after(&self, error: &ApiError) {
+        if is_refused(error)
+            && let Err(error) = self.connection.renew().await
+        {
             warn!("{error}");
         }
     }

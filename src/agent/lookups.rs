@@ -61,13 +61,11 @@ impl<'a, 's> QuestionLookups<'a, 's> {
     fn takes_room_for(&self, definition: &Definition) -> bool {
         let length = definition.config.as_ref().map_or(0, String::len);
         let size = u32::try_from(length / 1024 + 1).unwrap_or(u32::MAX);
-        match self.knowledge.room.try_acquire_many(size) {
-            Ok(permit) => {
-                self.taken.borrow_mut().push(permit);
-                true
-            }
-            Err(_) => false,
-        }
+        let Ok(permit) = self.knowledge.room.try_acquire_many(size) else {
+            return false;
+        };
+        self.taken.borrow_mut().push(permit);
+        true
     }
 
     /// Sends a definition of the cache by itself. It does not wait for definitions that are being read,
@@ -76,51 +74,44 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         &self,
         object: &ObjectRef,
         definition: &Definition,
-        plugin: &Mutex<&'s mut UnixStream>,
     ) -> Result<Definition, LookupError> {
         let _copy = self.knowledge.copies.acquire().await?;
         let part = FromAgent::Definition(Box::new((object.clone(), definition.clone())));
-        let part = frame::encode(&part, MAX_FROM_AGENT)?;
-        self.send(&part, plugin).await;
-        Ok(Definition {
-            object: definition.object.clone(),
-            config: None,
-            resource_name: definition.resource_name.clone(),
-        })
+        self.send(&frame::encode(&part, MAX_FROM_AGENT)?).await;
+        Ok(for_answer(&definition.object, &definition.resource_name))
     }
 
     /// Reads a definition that is not in the cache and sends it by itself.
-    async fn read_and_send(
-        &self,
-        object: &ObjectRef,
-        plugin: &Mutex<&'s mut UnixStream>,
-    ) -> Result<Definition, LookupError> {
+    async fn read_and_send(&self, object: &ObjectRef) -> Result<Definition, LookupError> {
         let _turn = self.knowledge.turn.acquire().await?;
-        let text = self.knowledge.text(object, LARGEST_DEFINITION).await?;
-        let (left, part) = part(object, &text)?;
-        // The agent holds only one of the two while the plugin reads.
-        drop(text);
-        self.send(&part, plugin).await;
+        // The agent holds only one of text and part while the plugin reads.
+        let (left, part) = {
+            let text = self.knowledge.text(object, LARGEST_DEFINITION).await?;
+            let unread = Unread::of(&text)?;
+            let left = for_answer(&unread.object, &unread.resource_name);
+            (left, frame::definition(object, &unread)?)
+        };
+        self.send(&part).await;
         Ok(left)
     }
 
-    async fn send(&self, part: &[u8], plugin: &Mutex<&'s mut UnixStream>) {
-        if !self.is_plugin_gone.get() && !send_frame(*plugin.lock().await, part).await {
+    async fn send(&self, part: &[u8]) {
+        if let Some(plugin) = &self.plugin
+            && !self.is_plugin_gone.get()
+            && !send_frame(*plugin.lock().await, part).await
+        {
             self.is_plugin_gone.set(true);
         }
     }
 }
 
-/// The definition without its configuration for the answer, and the message that goes before it.
-fn part(object: &ObjectRef, text: &[u8]) -> Result<(Definition, Vec<u8>), LookupError> {
-    let unread = Unread::of(text)?;
-    let left = Definition {
-        object: unread.object.clone(),
+/// A definition in the answer, which comes after its configuration.
+fn for_answer(object: &ObjectRef, resource_name: &Option<String>) -> Definition {
+    Definition {
+        object: object.clone(),
         config: None,
-        resource_name: unread.resource_name.clone(),
-    };
-    let part = frame::definition(object, &unread)?;
-    Ok((left, part))
+        resource_name: resource_name.clone(),
+    }
 }
 
 impl Lookup for QuestionLookups<'_, '_> {
@@ -143,23 +134,18 @@ impl Lookup for QuestionLookups<'_, '_> {
     }
 
     async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>> {
-        let known = self.knowledge.definition(object).await?;
-        if let CachedDefinition::Whole(definition) = &known
-            && self.takes_room_for(definition)
-        {
-            return Ok(Definition::clone(definition));
-        }
-        match (&self.plugin, known) {
-            (Some(plugin), CachedDefinition::Whole(definition)) => {
-                Ok(self.send_cached(object, &definition, plugin).await?)
+        match self.knowledge.definition(object).await? {
+            CachedDefinition::Whole(definition) if self.takes_room_for(&definition) => {
+                Ok(Definition::clone(&definition))
             }
-            (Some(plugin), CachedDefinition::TooLong) => {
-                Ok(self.read_and_send(object, plugin).await?)
-            }
-            (None, _) => Err(Rc::new(LookupError::TooLongForPlugin(
+            _ if self.plugin.is_none() => Err(Rc::new(LookupError::TooLongForPlugin(
                 object.clone(),
                 KEPT_TEXT,
             ))),
+            CachedDefinition::Whole(definition) => {
+                Ok(self.send_cached(object, &definition).await?)
+            }
+            CachedDefinition::TooLong => Ok(self.read_and_send(object).await?),
         }
     }
 

@@ -29,7 +29,8 @@ pub(super) struct Metrics {
     registry: Registry,
     questions: Counters<1>,
     answer_time: Histogram,
-    refused: Counter,
+    /// Messages that the agent refused.
+    pub(super) refused: Counter,
     lookups: Counters<2>,
     publications: Counters<1>,
     owed: Gauge,
@@ -39,7 +40,8 @@ pub(super) struct Metrics {
     detachments: Gauge,
     unrestored: Gauges<1>,
     devices: Gauges<2>,
-    synced: Counter,
+    /// Records that are on the disk.
+    pub(super) synced: Counter,
     watch_failures: Counters<1>,
     absences: Counter,
     absent: Counter,
@@ -162,20 +164,11 @@ impl Metrics {
         }
     }
 
-    /// The counter of records that are on the disk.
-    pub(super) fn synced(&self) -> Counter {
-        self.synced.clone()
-    }
-
     pub(super) fn answered(&self, answered: bool, time: Duration) {
         let answered = if answered { "true" } else { "false" };
         let answered = [("answered", answered.into())];
         self.questions.get_or_create(&answered).inc();
         self.answer_time.observe(time.as_secs_f64());
-    }
-
-    pub(super) fn refused(&self) {
-        self.refused.inc();
     }
 
     /// Counts the look-up of a kind of object, in the `cache` or at the `api` server.

@@ -57,8 +57,7 @@ impl NodeEvents {
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         let pause = Pause::default();
         loop {
-            let first = self.waiting.borrow().front().cloned();
-            let Some((event, period)) = first else {
+            let Some((event, period)) = self.waiting.borrow().front().cloned() else {
                 self.wake.notified().await;
                 continue;
             };
@@ -70,9 +69,7 @@ impl NodeEvents {
             match create_node_event(&server, &event, occasion).await {
                 Err(error) if error.is_general() => {
                     warn!("cannot create an event about the node yet: {error}");
-                    if error.code() == Some(401) {
-                        knowledge.renew().await;
-                    }
+                    knowledge.renew_after(&error).await;
                     let pause = pause.lengthen(LONGEST_PAUSE, Duration::ZERO);
                     tokio::time::sleep(pause).await;
                     continue;

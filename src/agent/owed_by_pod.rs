@@ -2,14 +2,15 @@
 //! than fits there. Files are read one at a time.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::path::PathBuf;
 
 use tokio::task::yield_now;
 use tracing::warn;
 
-use crate::cluster::{OwedWrites, PodName, Publication, owed_writes};
+use crate::cluster::owed_writes;
+use crate::cluster::{OwedWrites, PodName, Publication};
 
 /// How many bytes of publications are kept in memory while the disk takes none.
 const MAX_IN_MEMORY: usize = 4 << 20;
@@ -22,9 +23,8 @@ type Order = (bool, String);
 pub(super) struct OwedByPod {
     owed: OwedWrites,
     pods: RefCell<BTreeMap<PodName, BTreeSet<Order>>>,
-    /// Every file that was read, with its pod; `None` for those that cannot be read and for those of
-    /// another release.
-    files_read: RefCell<HashMap<String, Option<(PodName, bool)>>>,
+    /// The names of the files that were read, also of those that are no owed writes.
+    files_read: RefCell<HashSet<String>>,
     /// Publications that the disk did not take. They are lost with the agent.
     in_memory: RefCell<BTreeMap<PodName, PublicationInMemory>>,
 }
@@ -55,7 +55,7 @@ pub(super) struct DuePublication {
     pub(super) publication: Publication,
     /// The period of the newest part.
     pub(super) period: String,
-    files: Vec<Order>,
+    files: BTreeSet<Order>,
     from_memory: Option<PublicationInMemory>,
 }
 
@@ -79,52 +79,44 @@ impl OwedByPod {
             return Err(io::Error::new(io::ErrorKind::NotFound, cause));
         }
         let names = match self.owed.create_dir().and_then(|()| self.owed.names()) {
-            Ok(names) => names,
+            Ok(names) => HashSet::from_iter(names),
             Err(error) => {
                 let dir = self.owed.dir().display();
                 warn!("owed writes: {dir}: {error}; make it readable to root");
                 return Ok(());
             }
         };
-        let mut before = self.files_read.take();
-        for name in names {
-            let known = before.remove(&name);
-            if known.is_none() {
-                yield_now().await;
+        self.pods.borrow_mut().retain(|_, files| {
+            files.retain(|(_, name)| names.contains(name));
+            !files.is_empty()
+        });
+        let files_read = self.files_read.take();
+        for name in names.difference(&files_read) {
+            yield_now().await;
+            match self.owed.read(name) {
+                Ok(Some(write)) => {
+                    let mut pods = self.pods.borrow_mut();
+                    let files = pods.entry(write.publication.pod().clone()).or_default();
+                    files.insert((write.of_this_boot, write.file));
+                }
+                // It is gone, or of another release.
+                Ok(None) => {}
+                Err(cause) => self.put_aside(name, &cause),
             }
-            let known = known.unwrap_or_else(|| self.take_in(&name));
-            self.files_read.borrow_mut().insert(name, known);
         }
-        for (name, known) in before {
-            if let Some((pod, of_this_boot)) = known {
-                self.drop_file(&pod, &(of_this_boot, name));
-            }
-        }
+        *self.files_read.borrow_mut() = names;
         Ok(())
     }
 
-    fn take_in(&self, name: &str) -> Option<(PodName, bool)> {
-        match self.owed.read(name) {
-            Ok(write) => {
-                let write = write?;
-                let pod = write.publication.pod().clone();
-                let mut pods = self.pods.borrow_mut();
-                let files = pods.entry(pod.clone()).or_default();
-                files.insert((write.of_this_boot, write.file));
-                Some((pod, write.of_this_boot))
-            }
-            Err(cause) => {
-                let path = self.owed.dir().join(name).display().to_string();
-                match self.owed.put_aside(name) {
-                    Ok(aside) => warn!(
-                        "cannot read owed write {path}: {cause}; it is put aside as {}",
-                        aside.display()
-                    ),
-                    Err(error) => warn!(
-                        "cannot read owed write {path}: {cause}; it cannot be put aside: {error}"
-                    ),
-                }
-                None
+    fn put_aside(&self, name: &str, cause: &io::Error) {
+        let path = self.owed.dir().join(name).display().to_string();
+        match self.owed.put_aside(name) {
+            Ok(aside) => warn!(
+                "cannot read owed write {path}: {cause}; it is put aside as {}",
+                aside.display()
+            ),
+            Err(error) => {
+                warn!("cannot read owed write {path}: {cause}; it cannot be put aside: {error}");
             }
         }
     }
@@ -153,33 +145,30 @@ impl OwedByPod {
 
     /// Everything that is owed for a pod, as one publication; `None` where nothing is owed any more.
     pub(super) async fn of(&self, pod: &PodName) -> Option<DuePublication> {
-        let files: Vec<Order> = {
-            let pods = self.pods.borrow();
-            pods.get(pod).into_iter().flatten().cloned().collect()
-        };
+        let files = self.pods.borrow().get(pod).cloned().unwrap_or_default();
         let from_memory = self.in_memory.borrow().get(pod).cloned();
-        let (mut publication, mut period) = match from_memory.clone() {
-            Some(kept) => (Some(kept.publication), Some(kept.period)),
-            None => (None, None),
-        };
+        let mut newest = from_memory
+            .clone()
+            .map(|kept| (kept.publication, kept.period));
         for (_, file) in files.iter().rev() {
             yield_now().await;
             // The publication of a missing file is part of a newer one.
             let Ok(Some(write)) = self.owed.read(file) else {
                 continue;
             };
-            period = period.or_else(|| Some(write.period()));
-            publication = Some(match publication {
-                Some(newer) => newer.after(write.publication),
-                None => write.publication,
+            let period = write.period();
+            newest = Some(match newest {
+                Some((newer, period)) => (newer.after(write.publication), period),
+                None => (write.publication, period),
             });
         }
-        if publication.is_none() {
+        let Some((publication, period)) = newest else {
             files.iter().for_each(|file| self.drop_file(pod, file));
-        }
+            return None;
+        };
         Some(DuePublication {
-            publication: publication?,
-            period: period?,
+            publication,
+            period,
             files,
             from_memory,
         })
@@ -212,8 +201,9 @@ impl OwedByPod {
     pub(super) fn keep(&self, publication: Publication) -> Result<(), MemoryFull> {
         let pod = publication.pod().clone();
         let mut memory = self.in_memory.borrow_mut();
-        let publication = match memory.get(&pod) {
-            Some(earlier) => publication.after(earlier.publication.clone()),
+        let earlier = memory.get(&pod).map(|kept| kept.publication.clone());
+        let publication = match earlier {
+            Some(earlier) => publication.after(earlier),
             None => publication,
         };
         let others = memory.iter().filter(|(other, _)| **other != pod);
@@ -225,15 +215,12 @@ impl OwedByPod {
                 dir: self.owed.dir().to_owned(),
             });
         }
-        let period = owed_writes::period_now();
-        memory.insert(
-            pod,
-            PublicationInMemory {
-                publication,
-                period,
-                size,
-            },
-        );
+        let kept = PublicationInMemory {
+            publication,
+            period: owed_writes::period_now(),
+            size,
+        };
+        memory.insert(pod, kept);
         Ok(())
     }
 }

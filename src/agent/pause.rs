@@ -1,6 +1,7 @@
 //! Back-off after failures.
 
 use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 /// The first pause after a failure; it doubles.
@@ -17,8 +18,9 @@ impl Pause {
         self.state.get().is_some()
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.left() == Duration::ZERO
+    /// Whether it is not over yet.
+    pub(super) fn is_on(&self) -> bool {
+        !self.left().is_zero()
     }
 
     pub(super) fn left(&self) -> Duration {
@@ -36,23 +38,15 @@ impl Pause {
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,
-            Some((_, pause)) if !self.is_over() => pause,
+            Some((_, pause)) if self.is_on() => pause,
             Some((_, pause)) => pause.saturating_mul(2).min(longest),
         };
-        let stretch = pause.mul_f32(f32::from(scatter()) / 1024.0);
+        let scatter = RandomState::new().hash_one(()) as u8;
+        let stretch = pause.mul_f32(f32::from(scatter) / 1024.0);
         let whole = pause.max(least) + stretch;
         self.state.set(Some((Instant::now() + whole, pause)));
         whole
     }
-}
-
-/// A number below 256 that differs from process to process and from moment to moment.
-fn scatter() -> u8 {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
-    let [byte, ..] = (now.subsec_nanos() ^ std::process::id()).to_le_bytes();
-    byte
 }
 
 #[cfg(test)]
@@ -64,7 +58,7 @@ mod tests {
     #[test]
     fn a_pause_doubles_to_its_limit_and_failures_of_one_moment_count_once() {
         let pause = Pause::default();
-        assert!(pause.is_over() && !pause.is_set());
+        assert!(!pause.is_on() && !pause.is_set());
         let first = pause.lengthen(LONGEST, Duration::ZERO);
         assert!(first >= FIRST && first <= FIRST * 5 / 4, "{first:?}");
         assert!(pause.lengthen(LONGEST, Duration::ZERO) < FIRST * 2);
@@ -78,6 +72,6 @@ mod tests {
         assert!(pause.left() <= LONGEST * 5 / 4);
         assert!(pause.lengthen(LONGEST, Duration::from_secs(600)) >= Duration::from_secs(600));
         pause.clear();
-        assert!(pause.is_over());
+        assert!(!pause.is_on());
     }
 }

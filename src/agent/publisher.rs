@@ -13,10 +13,10 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::knowledge::Knowledge;
-use super::owed_by_pod::{DuePublication, MemoryFull, OwedByPod};
+use super::owed_by_pod::OwedByPod;
 use super::pause::Pause;
-use crate::cluster::api::{ApiError, EventContext, PublishError, PublishOutcome, publish};
-use crate::cluster::{OwedWrites, PodName, Publication};
+use crate::cluster::api::{EventContext, PublishError, PublishOutcome, publish};
+use crate::cluster::{OwedWrites, PodName};
 
 /// How many pods' writes are published at once.
 const AT_ONCE: usize = 4;
@@ -33,12 +33,13 @@ const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
 /// Publishes the owed writes of plugins.
 #[derive(Debug)]
 pub(super) struct Publisher {
-    waiting: OwedByPod,
+    /// The owed writes.
+    pub(super) waiting: OwedByPod,
     knowledge: Rc<Knowledge>,
     wake: Notify,
     /// The pause after the API server failed as a whole.
     away: Pause,
-    refused: RefCell<BTreeMap<PodName, Rc<Pause>>>,
+    refused: RefCell<BTreeMap<PodName, Pause>>,
 }
 
 impl Publisher {
@@ -65,14 +66,6 @@ impl Publisher {
         }
     }
 
-    /// Keeps a publication in memory that the disk did not take.
-    ///
-    /// # Errors
-    /// When there is no room for it.
-    pub(super) fn keep(&self, publication: Publication) -> Result<(), MemoryFull> {
-        self.waiting.keep(publication)
-    }
-
     /// Publishes for ever.
     ///
     /// # Errors
@@ -85,7 +78,7 @@ impl Publisher {
             self.refused
                 .borrow_mut()
                 .retain(|pod, _| pods.contains(pod));
-            if self.away.is_over() {
+            if !self.away.is_on() {
                 futures_util::stream::iter(pods)
                     .for_each_concurrent(AT_ONCE, |pod| self.publish(pod))
                     .await;
@@ -99,8 +92,8 @@ impl Publisher {
     }
 
     async fn publish(&self, pod: PodName) {
-        let pause = self.refused.borrow().get(&pod).cloned();
-        if pause.is_some_and(|pause| !pause.is_over()) || !self.away.is_over() {
+        let is_refused = self.refused.borrow().get(&pod).is_some_and(Pause::is_on);
+        if is_refused || self.away.is_on() {
             return;
         }
         let Some(due) = self.waiting.of(&pod).await else {
@@ -112,63 +105,51 @@ impl Publisher {
             node: &self.knowledge.node,
             period: &due.period,
         };
+        let metrics = &self.knowledge.metrics;
         match publish(&server, view.as_ref(), &due.publication, occasion).await {
-            // The mirror may come later. The DEL of the pod's last sandbox drops the write.
-            Ok(PublishOutcome::NoMirror) => {
-                let cause = "its mirror pod is not in the cluster yet";
-                self.pause(pod, LONGEST_MIRROR_PAUSE, &cause);
-            }
-            Ok(published) => {
-                self.away.clear();
-                self.made(&pod, &due, published);
-                self.refused.borrow_mut().remove(&pod);
-            }
-            Err(PublishError::Status(error) | PublishError::Event(error)) => {
-                if error.code() == Some(401) {
-                    self.knowledge.renew().await;
-                }
-                self.failed(pod, &error);
-            }
-        }
-    }
-
-    fn made(&self, pod: &PodName, due: &DuePublication, published: PublishOutcome) {
-        match published {
-            PublishOutcome::Written => {
-                self.knowledge.metrics.published("told");
+            Ok(PublishOutcome::Written) => {
+                metrics.published("told");
                 let statuses = due.publication.status().map_or(0, <[_]>::len);
                 let (pod, events) = (pod.to_string(), due.publication.events().len());
                 info!(pod, phase = "publish", statuses, events, "published");
             }
-            PublishOutcome::PodGone | PublishOutcome::NoMirror => {
-                self.knowledge.metrics.published("pod_gone");
-                let uid = pod.uid.as_deref();
+            Ok(PublishOutcome::PodGone) => {
+                metrics.published("pod_gone");
+                let (uid, pod) = (pod.uid.as_deref(), pod.to_string());
                 info!(
-                    pod = pod.to_string(),
+                    pod,
                     uid,
                     phase = "publish",
                     "the pod is gone; its owed write is dropped"
                 );
             }
+            // The mirror may come later. The DEL of the pod's last sandbox drops the write.
+            Ok(PublishOutcome::NoMirror) => {
+                let pause = self.pause(&pod, LONGEST_MIRROR_PAUSE);
+                return self.still_owed(&pod, pause, &"its mirror pod is not in the cluster yet");
+            }
+            Err(PublishError::Status(error) | PublishError::Event(error)) => {
+                self.knowledge.renew_after(&error).await;
+                let pause = match &error {
+                    error if !error.is_general() => self.pause(&pod, LONGEST_POD_PAUSE),
+                    error => {
+                        let least = error.retry_after().unwrap_or_default();
+                        self.away.lengthen(LONGEST_PAUSE, least)
+                    }
+                };
+                return self.still_owed(&pod, pause, &error);
+            }
         }
-        self.waiting.made(due);
-    }
-
-    fn failed(&self, pod: PodName, error: &ApiError) {
-        if !error.is_general() {
-            return self.pause(pod, LONGEST_POD_PAUSE, error);
-        }
-        let least = error.retry_after().unwrap_or_default();
-        let pause = self.away.lengthen(LONGEST_PAUSE, least);
-        self.still_owed(&pod, pause, error);
+        self.away.clear();
+        self.refused.borrow_mut().remove(&pod);
+        self.waiting.made(&due);
     }
 
     /// Pauses one pod's writes only.
-    fn pause(&self, pod: PodName, longest: Duration, cause: &dyn Display) {
+    fn pause(&self, pod: &PodName, longest: Duration) -> Duration {
         let mut refused = self.refused.borrow_mut();
-        let pause = Rc::clone(refused.entry(pod.clone()).or_default());
-        let pause = pause.lengthen(longest, Duration::ZERO);
-        self.still_owed(&pod, pause, cause);
+        let pause = refused.entry(pod.clone()).or_default();
+        pause.lengthen(longest, Duration::ZERO)
     }
 
     fn still_owed(&self, pod: &PodName, pause: Duration, cause: &dyn Display) {
@@ -184,7 +165,7 @@ impl Publisher {
     /// The time until the next write may be published.
     fn next(&self) -> Duration {
         let refused = self.refused.borrow();
-        let pauses = refused.values().map(|pause| pause.left());
+        let pauses = refused.values().map(Pause::left);
         let away = self.away.is_set().then(|| self.away.left());
         pauses
             .chain(away)

@@ -80,7 +80,7 @@ impl PluginService {
                     pid = peer.pid(),
                     "refused: only root may ask"
                 );
-                self.knowledge.metrics.refused();
+                self.knowledge.metrics.refused.inc();
                 let refusal =
                     FromAgent::Refused("only root may ask; run the plugin as root".into());
                 send(&mut stream, &refusal).await;
@@ -102,7 +102,7 @@ impl PluginService {
                 Err(_) | Ok(Err(FrameError::Io(_))) => break,
                 Ok(Err(error)) => {
                     warn!("refused a message: {error}");
-                    self.knowledge.metrics.refused();
+                    self.knowledge.metrics.refused.inc();
                     send(&mut stream, &FromAgent::Refused(error.to_string())).await;
                     break;
                 }
@@ -117,7 +117,7 @@ impl PluginService {
                 ToAgent::Over(figures) => self.over(&figures),
                 ToAgent::Examined(examination) => self.knowledge.metrics.examined(&examination),
                 ToAgent::Keep(publication) => {
-                    let reply = match self.publisher.keep(publication) {
+                    let reply = match self.publisher.waiting.keep(publication) {
                         Ok(()) => FromAgent::Kept,
                         Err(error) => FromAgent::Refused(error.to_string()),
                     };

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tracing::warn;
 
 use super::{AgentError, SocketError};
+use crate::private_dir;
 
 /// How long the previous agent may take to end: its successor starts while it still runs.
 const TAKE_OVER: Duration = Duration::from_secs(30);
@@ -76,9 +77,7 @@ fn make_dir(path: &Path) -> Result<(), SocketError> {
     let Some(dir) = path.parent() else {
         return Ok(());
     };
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder.create(dir).map_err(failed)?;
+    private_dir::create(dir).map_err(failed)?;
     let mode = fs::metadata(dir).map_err(failed)?.permissions().mode();
     if mode & 0o077 == 0 {
         return Ok(());

@@ -132,14 +132,13 @@ async fn watch(
             warn!(kind, "the watch failed and begins again: {cause}");
             last = cause;
         }
-        let is_refused = error.code() == Some(401);
         let longest = match &error {
             error if error.is_not_served() => {
                 version = None;
                 target.none_served();
                 ABSENT_PAUSE
             }
-            _ if is_refused => CREDENTIALS_PAUSE,
+            _ if error.code() == Some(401) => CREDENTIALS_PAUSE,
             // Other requests would fail too, so the cache stays in use.
             _ if error.is_general() => LONGEST_PAUSE,
             _ => {
@@ -149,9 +148,7 @@ async fn watch(
             }
         };
         tokio::time::sleep(pause.lengthen(longest, Duration::ZERO)).await;
-        if is_refused {
-            knowledge.renew().await;
-        }
+        knowledge.renew_after(&error).await;
     }
 }
 

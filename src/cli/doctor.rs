@@ -95,7 +95,7 @@ fn checks(diagnosis: &Diagnosis) -> Vec<String> {
             finding.check.to_string(),
             diagnostic.place.clone(),
             diagnostic.problem.words(),
-            diagnostic.remedy().unwrap_or_default(),
+            diagnostic.problem.remedy().unwrap_or_default(),
         ]
     });
     table("CHECK, ABOUT, FINDING, REMEDY", rows)

@@ -2,22 +2,23 @@
 //!
 //! A log that cannot be written never fails a call.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 
 use crate::console;
+use crate::regular_file;
 use crate::request::log::{Level, Log, Rotation};
 
 const MEGABYTE: u64 = 1 << 20;
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// A day, in seconds.
+const DAY: u64 = 24 * 60 * 60;
 
 impl Log {
     /// Logs a warning about `call`, to stderr and to the file at the level `error`.
@@ -54,22 +55,10 @@ impl Log {
 /// Whether this call has warned that the file cannot be written.
 static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 
-/// Why a file is not used as the log.
+/// The file is not used as the log.
 #[derive(Debug, thiserror::Error)]
-enum ForeignFile {
-    #[error("it is a symbolic link")]
-    Link,
-    #[error("it is not a regular file")]
-    Irregular,
-    #[error("it is a file of another user")]
-    OtherUser,
-}
-
-impl From<ForeignFile> for io::Error {
-    fn from(cause: ForeignFile) -> Self {
-        io::Error::new(io::ErrorKind::InvalidData, cause)
-    }
-}
+#[error("a file of another user")]
+struct ForeignFile;
 
 /// Appends a line with one write, so that the lines of several calls do not mix.
 fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
@@ -91,22 +80,12 @@ fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
 /// Opens the log without blocking. Other users may write to its directory, so the file must be a
 /// regular file of ours with a single link.
 fn open_log(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
-    let opened = options.custom_flags(flags.bits()).open(path);
-    let file = opened.map_err(|cause| match cause.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ELOOP) => ForeignFile::Link.into(),
-        // A FIFO without a reader.
-        Some(Errno::ENXIO) => ForeignFile::Irregular.into(),
-        _ => cause,
-    })?;
+    let file = regular_file::open_with(&mut options, path, OFlag::O_NOFOLLOW)?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(ForeignFile::Irregular.into());
-    }
     if metadata.uid() != nix::unistd::geteuid().as_raw() || metadata.nlink() > 1 {
-        return Err(ForeignFile::OtherUser.into());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, ForeignFile));
     }
     Ok(file)
 }
@@ -120,55 +99,37 @@ fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
     if (locked.dev(), locked.ino()) == (current.dev(), current.ino()) {
         let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let time = now.trim_end_matches('Z').replace(':', "-");
-        fs::rename(path, backup(path, &time))?;
+        let (before, after) = around_time(path);
+        fs::rename(path, path.with_file_name(format!("{before}{time}{after}")))?;
         remove_old(path, rotation)?;
     }
     Ok(())
 }
 
-/// The name of an old file: `jackfield-2026-11-21T08-15-00.000.log` for `jackfield.log`.
-fn backup(path: &Path, time: &str) -> PathBuf {
-    let mut name = stem(path);
-    name.push(time);
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
-}
-
-fn stem(path: &Path) -> OsString {
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push("-");
-    name
+/// The name of an old file before and after its time: `jackfield-` and `.log` for `jackfield.log`.
+fn around_time(path: &Path) -> (String, String) {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map(OsStr::to_string_lossy);
+    let after = extension.map(|extension| format!(".{extension}"));
+    (format!("{stem}-"), after.unwrap_or_default())
 }
 
 /// Removes old files beyond the limits of `rotation`.
 fn remove_old(path: &Path, rotation: Rotation) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    let stem = stem(path);
-    let is_old = |name: &Path| {
-        let bytes = name.as_os_str().as_encoded_bytes();
-        let rest = bytes.strip_prefix(stem.as_encoded_bytes());
-        rest.is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
-            && name.extension() == path.extension()
+    let (before, after) = around_time(path);
+    let is_old = |path: &PathBuf| {
+        let name = path.file_name().and_then(OsStr::to_str);
+        let name = name.and_then(|name| name.strip_prefix(&before)?.strip_suffix(&after));
+        name.is_some_and(|time| time.starts_with(|first: char| first.is_ascii_digit()))
     };
-    let mut old: Vec<PathBuf> = fs::read_dir(dir)?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.file_name().is_some_and(|name| is_old(Path::new(name))))
-        .collect();
-    // The names contain the time, so this sorts the newest file first.
-    old.sort_unstable_by(|a, b| b.cmp(a));
-    let now = SystemTime::now();
-    for (number, path) in (1..).zip(old) {
-        let age = fs::symlink_metadata(&path)?
-            .modified()
-            .map(|time| now.duration_since(time));
-        let days = age
-            .ok()
-            .and_then(Result::ok)
-            .map_or(0, |age| age.as_secs() / DAY.as_secs());
+    let entries = fs::read_dir(path.parent().unwrap_or(Path::new("/")))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut old: Vec<PathBuf> = paths.filter(is_old).collect();
+    // The names contain the time.
+    old.sort_unstable();
+    for (number, path) in (1..).zip(old.iter().rev()) {
+        let changed = fs::symlink_metadata(path)?.modified()?;
+        let days = changed.elapsed().unwrap_or_default().as_secs() / DAY;
         let is_too_many = rotation.max_backups != 0 && number > rotation.max_backups;
         let is_too_old = rotation.max_age != 0 && days >= rotation.max_age;
         if is_too_many || is_too_old {
@@ -220,7 +181,7 @@ mod tests {
             let file = File::create(dir.path().join("jackfield.log")).unwrap();
             file.set_len(MEGABYTE).unwrap();
             log.write(Level::Error, || "one more".into());
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(std::time::Duration::from_millis(2));
         }
         let count = fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(count, 2 + 1 + 2, "two other files, the log, two old logs");

@@ -1,79 +1,41 @@
 //! Why the agent cannot start, in words.
 
-use super::{AgentError, PrivilegeError, SocketError};
+use super::{AgentError, SocketError};
 use crate::diagnostic::Problem;
 
 impl Problem for AgentError {
     fn words(&self) -> String {
         match self {
             Self::Privileges(source) => {
-                format!(
-                    "the agent cannot give up its capabilities: {}",
-                    source.words()
-                )
+                format!("the agent cannot give up its capabilities: {source}")
             }
             Self::Runtime(source) => format!("the agent cannot run: {source}"),
             Self::Directory { path, source } => format!("{}: {source}", path.display()),
-            Self::Socket { path, source } => {
-                format!("socket {}: {}", path.display(), source.words())
-            }
+            Self::Socket { path, source } => format!("socket {}: {source}", path.display()),
             Self::Api(source) => source.words(),
         }
     }
 
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
-            Self::Privileges(source) => return source.remedy(),
-            Self::Socket { source, .. } => return source.remedy(),
-            Self::Api(source) => return source.remedy(),
+            Self::Privileges(_) => "drop them all in the container's securityContext",
             Self::Runtime(_) => "raise its limit of open files",
             Self::Directory { .. } => "mount it writable, owned by root, and start the agent again",
-        };
-        Some(remedy.to_owned())
-    }
-}
-
-impl Problem for PrivilegeError {
-    fn words(&self) -> String {
-        match self {
-            Self::NoNewPrivileges(source) => source.to_string(),
-            Self::Set(source) => source.to_string(),
-            Self::Left(capabilities) => format!("{capabilities:?} are left"),
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        Some("drop them all in the container's securityContext".to_owned())
-    }
-}
-
-impl Problem for SocketError {
-    fn words(&self) -> String {
-        match self {
-            Self::Directory(source) => format!("its directory: {source}"),
-            Self::OpenDirectory { .. } => "its directory is open to others, who have files in it, \
-                                           and it has to be root's alone"
-                .to_owned(),
-            Self::File(source) | Self::Peer(source) | Self::Bind(source) => source.to_string(),
-            Self::NotSocket => "a file that is not a socket has this name".to_owned(),
-            Self::OtherAgent => "another agent listens there".to_owned(),
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        let remedy = match self {
-            Self::OpenDirectory { instead } => {
-                return Some(format!(
-                    "name a path in a directory of its own, as {}",
-                    instead.display()
-                ));
-            }
-            Self::File(_) => return None,
-            Self::Directory(_) => "mount it writable",
-            Self::NotSocket => "remove it or name another",
-            Self::Peer(_) => "remove it",
-            Self::OtherAgent => "end it first",
-            Self::Bind(_) => "name a short path on a local file system",
+            Self::Socket { source, .. } => match source {
+                SocketError::OpenDirectory { instead } => {
+                    let instead = instead.display();
+                    return Some(format!(
+                        "name a path in a directory of its own, as {instead}"
+                    ));
+                }
+                SocketError::File(_) => return None,
+                SocketError::Directory(_) => "mount it writable",
+                SocketError::NotSocket => "remove it or name another",
+                SocketError::Peer(_) => "remove it",
+                SocketError::OtherAgent => "end it first",
+                SocketError::Bind(_) => "name a short path on a local file system",
+            },
+            Self::Api(source) => return source.remedy(),
         };
         Some(remedy.to_owned())
     }
@@ -85,6 +47,7 @@ mod tests {
 
     use nix::errno::Errno;
 
+    use super::super::PrivilegeError;
     use super::*;
 
     #[test]

@@ -6,7 +6,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::cluster::{CheckFigure, Examination};
-use crate::diagnostic::{Diagnostic, Problem, Severity};
+use crate::diagnostic::{Diagnostic, Problem};
 use crate::journal::{Exclusive, Sandbox};
 
 /// A check of the node.
@@ -70,7 +70,7 @@ pub struct Finding {
 /// The keys `check`, `about`, `finding` and `remedy`.
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Diagnostic { place, problem, .. } = &self.diagnostic;
+        let Diagnostic { place, problem } = &self.diagnostic;
         let mut keys = serializer.serialize_struct("Finding", 4)?;
         keys.serialize_field("check", &self.check)?;
         keys.serialize_field("about", place)?;
@@ -196,8 +196,8 @@ impl Findings<'_> {
         let others = format!("there are more than {MOST} of these, and the others are left out");
         let others = Advised(others, "correct these, then look again");
         let diagnostic = match self.diagnosis.count(self.check) {
-            0..MOST => Diagnostic::new(Severity::Warning, place, problem),
-            MOST => Diagnostic::new(Severity::Warning, place, others),
+            0..MOST => Diagnostic::new(place, problem),
+            MOST => Diagnostic::new(place, others),
             _ => return,
         };
         let check = self.check;
