@@ -40,7 +40,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{LocalSet, spawn_local};
 use tracing::info;
 
-pub use connection::Credentials;
 pub use error::{AgentError, PrivilegeError, SocketError};
 pub use log::LogFormat;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -62,8 +61,8 @@ use serve::PluginService;
 pub struct Options {
     /// This node's name in the cluster.
     pub node: String,
-    /// The credentials for the API server.
-    pub credentials: Credentials,
+    /// The credentials for the API server; `None` for the service account of the agent's pod.
+    pub kubeconfig: Option<PathBuf>,
     /// The socket for plugins.
     pub socket: PathBuf,
     /// The journal's directory. The agent has access to `publish` in it, and to nothing else there.
@@ -106,7 +105,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
-    let connection = Rc::new(ApiConnection::open(options.credentials, options.node.clone()).await?);
+    let connection = Rc::new(ApiConnection::open(options.kubeconfig, options.node.clone()).await?);
     info!(node = options.node, socket = %options.socket.display(), "the agent has started");
     spawn_local(Rc::clone(&connection).keep_fresh());
     let cache = Rc::new(Cache::default());

@@ -1,7 +1,7 @@
 //! The connection to the API server, which is replaced together with its credentials.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,32 +12,24 @@ use crate::cluster::api::{ApiError, ApiServer};
 /// How often credentials are read: kubelet replaces a token at four fifths of its hour.
 const FRESH_FOR: Duration = Duration::from_secs(300);
 
-/// The source of credentials.
-#[derive(Debug, Clone)]
-pub enum Credentials {
-    /// A kubeconfig.
-    File(PathBuf),
-    /// The service account of the agent's pod.
-    InCluster,
-}
-
 /// The API server, with the current credentials.
 #[derive(Debug)]
 pub(super) struct ApiConnection {
-    credentials: Credentials,
+    kubeconfig: Option<PathBuf>,
     node: String,
     server: RefCell<ApiServer>,
 }
 
 impl ApiConnection {
-    /// Reads the credentials of the agent on `node`; nothing is sent yet.
+    /// Reads the credentials of the agent on `node`: those of its kubeconfig, or else of its pod's service
+    /// account. Nothing is sent yet.
     pub(super) async fn open(
-        credentials: Credentials,
+        kubeconfig: Option<PathBuf>,
         node: String,
     ) -> Result<ApiConnection, ApiError> {
-        let server = RefCell::new(open(&credentials, &node).await?);
+        let server = RefCell::new(open(kubeconfig.as_deref(), &node).await?);
         Ok(ApiConnection {
-            credentials,
+            kubeconfig,
             node,
             server,
         })
@@ -54,7 +46,7 @@ impl ApiConnection {
         loop {
             tokio::time::sleep(FRESH_FOR).await;
             // Errors come up once the API server refuses the current credentials.
-            if let Ok(server) = open(&self.credentials, &self.node).await
+            if let Ok(server) = open(self.kubeconfig.as_deref(), &self.node).await
                 && !server.has_credentials_of(&self.server())
             {
                 *self.server.borrow_mut() = server;
@@ -65,17 +57,17 @@ impl ApiConnection {
     /// Reads the credentials again after the API server refused them: tokens expire, and the file has
     /// a new one by then.
     pub(super) async fn renew(&self) -> Result<(), ApiError> {
-        let server = open(&self.credentials, &self.node).await?;
+        let server = open(self.kubeconfig.as_deref(), &self.node).await?;
         *self.server.borrow_mut() = server;
         info!("the API server refused the credentials; they are read again");
         Ok(())
     }
 }
 
-async fn open(credentials: &Credentials, node: &str) -> Result<ApiServer, ApiError> {
+async fn open(kubeconfig: Option<&Path>, node: &str) -> Result<ApiServer, ApiError> {
     let caller = format!("agent; {node}");
-    match credentials {
-        Credentials::File(path) => ApiServer::from_kubeconfig(path, &caller).await,
-        Credentials::InCluster => ApiServer::in_cluster(&caller),
+    match kubeconfig {
+        Some(path) => ApiServer::from_kubeconfig(path, &caller).await,
+        None => ApiServer::in_cluster(&caller),
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::CommandError;
 use super::doctor::given_node_name;
 use super::install::absolute;
-use crate::agent::{self, Credentials, LogFormat, Options};
+use crate::agent::{self, LogFormat, Options};
 use crate::npwg::object_ref::is_subdomain;
 
 /// Options of the agent.
@@ -40,11 +40,9 @@ pub(super) fn agent(args: &AgentArgs) -> Result<(), CommandError> {
     if !is_subdomain(&node) {
         return Err(CommandError::NodeName(node));
     }
-    let kubeconfig = args.kubeconfig.clone();
-    let credentials = kubeconfig.map_or(Credentials::InCluster, Credentials::File);
     let options = Options {
         node,
-        credentials,
+        kubeconfig: args.kubeconfig.clone(),
         socket: args.socket.clone(),
         journal_dir: args.journal_dir.clone(),
         metrics: args.metrics,

@@ -38,7 +38,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("device-info/src/vdpa.rs", "from_str", By("words")),
     ("src/agent/metrics/exposition.rs", "parse", By("words")),
     ("src/agent/serve.rs", "receive", No("frames reaches frame::length and the message, this is their asynchronous twin")),
-    ("src/agent/watch/objects.rs", "kept", By("objects")),
+    ("src/agent/watch.rs", "pods slices", By("objects")),
     ("src/allocation/checkpoint.rs", "of_all_nodes parse", By("kubelet-files")),
     ("src/allocation/claims.rs", "parse", By("kubelet-files")),
     ("src/cli.rs", "from_str", No("the command line of the one who runs it")),
