@@ -61,10 +61,10 @@ impl Calls {
         let verb = ("verb", self.verbs.label(&figures.verb));
         let code = ("code", figures.code.to_string().into());
         self.calls.get_or_create(&[verb.clone(), code]).inc();
-        observe(&self.times, &[verb.clone()], figures.took);
+        observe(&self.times, [verb.clone()], figures.took);
         for of in &figures.phases {
             let phase = ("phase", self.words.label(&of.phase));
-            observe(&self.phases, &[verb.clone(), phase], of.took);
+            observe(&self.phases, [verb.clone(), phase], of.took);
         }
         for of in &figures.networks {
             let network = match of.is_unknown {
@@ -78,7 +78,7 @@ impl Calls {
             let plugin = ("plugin", self.plugins.label(&of.plugin));
             let verb = ("verb", self.verbs.label(&of.verb));
             let call = [plugin.clone(), verb.clone()];
-            observe(&self.delegate_times, &call, of.took);
+            observe(&self.delegate_times, call, of.took);
             let call = [plugin, verb, result(of.done)];
             self.delegates.get_or_create(&call).inc();
         }
@@ -91,9 +91,9 @@ fn add_times<const N: usize>(registry: &mut Registry, name: &str, help: &str) ->
     add_time(registry, name, help, Family::new_with_constructor(times))
 }
 
-fn observe<const N: usize>(times: &Times<N>, labels: &Labels<N>, microseconds: u64) {
+fn observe<const N: usize>(times: &Times<N>, labels: Labels<N>, microseconds: u64) {
     let time = Duration::from_micros(microseconds);
-    times.get_or_create(labels).observe(time.as_secs_f64());
+    times.get_or_create(&labels).observe(time.as_secs_f64());
 }
 
 fn result(done: bool) -> (&'static str, Label) {
