@@ -180,17 +180,12 @@ fn a_report_with_a_remedy_of_its_own_gets_no_other() {
             "no pods/n; correct clusterNetwork of the node configuration",
         ),
         (
-            NetworkError::Unknown {
-                conf_dir: conf_dir(),
-            },
+            NetworkError::Unknown(conf_dir()),
             "no definition, no configuration of this name in confDir /c and no absolute path; \
              correct clusterNetwork of the node configuration",
         ),
         (
-            NetworkError::NoConfig {
-                object: object(),
-                conf_dir: conf_dir(),
-            },
+            NetworkError::NoConfig(object(), conf_dir()),
             "NetworkAttachmentDefinition pods/n has no spec.config and confDir /c has no \
              configuration named n; write one of the two",
         ),

@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn an_invalid_value_has_its_remedy_apart() {
         let value = NodeConfigError::Value {
-            key: "verify",
+            key: "verify".to_owned(),
             value: "7".to_owned(),
             cause: Box::new(ValueError::Choice(vec!["strict", "off"])),
         };
