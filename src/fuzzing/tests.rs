@@ -95,6 +95,7 @@ fn parsers_of(text: &str) -> BTreeSet<String> {
             && before.split_whitespace().all(|word| {
                 word.starts_with("pub")
                     || word.starts_with("in")
+                    || word.starts_with("crate::")
                     || ["const", "async", "unsafe"].contains(&word)
             })
         {

@@ -106,13 +106,13 @@ pub enum ConfigurationProblem {
     #[error("{report}; {}", .named_in.remedy())]
     NotFound {
         /// What the cluster reports.
-        report: String,
+        report: SharedError,
         /// Where the network is named.
         named_in: NamedIn,
     },
     /// The configuration that the name means cannot be used, as this line reports.
     #[error("{0}")]
-    Unusable(String),
+    Unusable(SharedError),
     /// The configurations of all networks of the pod exceed
     /// [`MAX_CONFIGURATIONS`](super::MAX_CONFIGURATIONS).
     #[error(
@@ -287,14 +287,12 @@ pub enum Restriction {
 impl Reason {
     /// The reason against a network without a configuration.
     pub fn not_found(error: &NetworkError, named_in: NamedIn) -> Reason {
+        let report = SharedError::new(error.clone());
         let problem = match error {
             NetworkError::Lookup(_)
             | NetworkError::NotLookedUp(_)
-            | NetworkError::Unknown { .. } => {
-                let report = error.to_string();
-                ConfigurationProblem::NotFound { report, named_in }
-            }
-            _ => ConfigurationProblem::Unusable(error.to_string()),
+            | NetworkError::Unknown { .. } => ConfigurationProblem::NotFound { report, named_in },
+            _ => ConfigurationProblem::Unusable(report),
         };
         problem.into()
     }

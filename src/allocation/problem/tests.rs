@@ -16,7 +16,7 @@ fn about(cause: impl Into<CheckpointCause>) -> CheckpointError {
 }
 
 fn torn() -> (CheckpointError, String) {
-    let error = serde_json::from_str::<()>("{").unwrap_err();
+    let error = serde_json::from_str::<serde_json::Value>("{").unwrap_err();
     let line =
         format!("kubelet's checkpoint /k is torn: {error}; restart kubelet, which writes it anew");
     (about(error), line)

@@ -84,7 +84,8 @@ fn reasons() {
 #[test]
 fn configuration_problems() {
     let origin = || "/n.conf".to_owned();
-    let report = || "confDir /c has no configuration".to_owned();
+    let shared = |line: &str| SharedError::new(std::io::Error::other(line.to_owned()));
+    let report = || shared("confDir /c has no configuration");
     let not_found = |named_in| ConfigurationProblem::NotFound {
         report: report(),
         named_in,
@@ -103,10 +104,7 @@ fn configuration_problems() {
             not_found(NamedIn::DefaultNetworks),
             "confDir /c has no configuration; correct defaultNetworks of the node configuration",
         ),
-        (
-            ConfigurationProblem::Unusable("x; do y".to_owned()),
-            "x; do y",
-        ),
+        (ConfigurationProblem::Unusable(shared("x; do y")), "x; do y"),
         (
             not_found(NamedIn::Annotation),
             "confDir /c has no configuration; create it or correct the annotation",

@@ -56,6 +56,7 @@ fn the_name_of_a_resource_has_a_limit() {
     let Reason::Configuration(ConfigurationProblem::Unusable(report)) = reason else {
         panic!("{reason:?}");
     };
+    let report = report.to_string();
     assert!(report.contains("254 bytes; 253 are allowed"), "{report}");
 }
 
