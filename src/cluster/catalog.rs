@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::Answer;
 use super::conf_dir::{self, ConfDirError, OnDisk};
 use crate::cni::Version;
+use crate::diagnostic::Problem;
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
@@ -72,7 +73,7 @@ pub enum NetworkError {
     )]
     NoConfig(ObjectRef, PathBuf),
     /// The configuration on disk cannot be used.
-    #[error(transparent)]
+    #[error("{}", .0.words())]
     OnDisk(#[from] ConfDirError),
 }
 

@@ -102,7 +102,7 @@ fn annotation_key(capability: &str) -> &str {
 /// What is wrong with the configuration of a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationProblem {
-    /// Nothing has that name.
+    /// Nothing usable has that name.
     #[error("{report}; {}", .named_in.remedy())]
     NotFound {
         /// What the cluster reports.
@@ -289,10 +289,10 @@ impl Reason {
     pub fn not_found(error: &NetworkError, named_in: NamedIn) -> Reason {
         let report = SharedError::new(error.clone());
         let problem = match error {
-            NetworkError::Lookup(_)
-            | NetworkError::NotLookedUp(_)
-            | NetworkError::Unknown { .. } => ConfigurationProblem::NotFound { report, named_in },
-            _ => ConfigurationProblem::Unusable(report),
+            NetworkError::LongResource(..) | NetworkError::NoConfig(..) => {
+                ConfigurationProblem::Unusable(report)
+            }
+            _ => ConfigurationProblem::NotFound { report, named_in },
         };
         problem.into()
     }
