@@ -1,10 +1,11 @@
-//! `docs/ARCHITECTURE.md`: every file that it names exists.
+//! The documents for contributors: every file that they name exists.
 
 use std::collections::BTreeSet;
 
 use crate::document::{Document, root};
 
 const NAME: &str = "docs/ARCHITECTURE.md";
+const DOCUMENTS: [&str; 3] = [NAME, "CONTRIBUTING.md", "docs/SPECIFICATION.md"];
 /// The table at the end maps at least so many behaviours to files.
 const ROWS: usize = 40;
 
@@ -18,16 +19,18 @@ fn is_path(text: &str) -> bool {
 }
 
 #[test]
-fn every_file_that_the_architecture_names_exists() {
-    let text = Document::of(NAME).text();
-    let without_fences = text.split("```").step_by(2).collect::<String>();
-    let missing: BTreeSet<&str> = quoted(&without_fences)
-        .filter(|text| is_path(text) && !root().join(text).exists())
-        .collect();
-    assert!(
-        missing.is_empty(),
-        "{NAME} names missing files: {missing:?}"
-    );
+fn every_file_that_the_documents_name_exists() {
+    for name in DOCUMENTS {
+        let text = Document::of(name).text();
+        let without_fences = text.split("```").step_by(2).collect::<String>();
+        let missing: BTreeSet<&str> = quoted(&without_fences)
+            .filter(|text| is_path(text) && !root().join(text).exists())
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "{name} names missing files: {missing:?}"
+        );
+    }
 }
 
 #[test]
