@@ -489,7 +489,7 @@ fn the_administrators_networks_come_before_and_after_the_others() {
     let (code, place, reason) = story.problem();
     assert_eq!(code, 102);
     assert_eq!(place, "network auxiliaryCNIChainName (net4)");
-    let Reason::Configuration(ConfigurationProblem::Unusable(report)) = reason else {
+    let Reason::Configuration(ConfigurationProblem::NotFound { report, .. }) = reason else {
         panic!("{reason:?}");
     };
     let report = report.to_string();
