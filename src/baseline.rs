@@ -1,4 +1,5 @@
-//! A device before and after a pod had it, and the repairs that restore it.
+//! Compares the state of a device before and after a pod used it, and derives the repairs that
+//! restore the device.
 //!
 //! ```text
 //! before the first plugin: DeviceState ──journal──▶ ┐
@@ -6,9 +7,10 @@
 //! after the last one:      DeviceState ─────────────┘
 //! ```
 //!
-//! The comparison does no I/O: the caller reads the device, repairs it and compares again. It
-//! covers only values that were reported both before and after, because an unreported value cannot
-//! be restored. A device that was recreated at the same address counts as another device.
+//! This module does no I/O. The caller reads the device, makes the repairs and compares again. The
+//! comparison covers only values that were reported both before and after, because an unreported
+//! value cannot be restored. A device that was recreated at the same address counts as a different
+//! device.
 
 use std::fmt;
 
@@ -17,21 +19,21 @@ use thiserror::Error;
 
 use crate::kernel::{LinkChange, VfSetting, VfState};
 
-/// The state of a PCI device, as far as plugins change it.
+/// The part of a PCI device's state that plugins change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceState {
     /// The PCI address.
     pub device: PciAddress,
-    /// The inode of the device's directory in sysfs. It changes when the device is recreated, for
-    /// example when its physical function is reset.
+    /// The inode number of the device's directory in sysfs. A device that is recreated, for example
+    /// by a reset of its physical function, has a new number.
     pub generation: Option<u64>,
     /// The bound driver.
     pub driver: Option<String>,
-    /// The interface on the host, if the driver creates one.
+    /// The interface in the host's network namespace, if the device has one.
     pub netdev: Option<NetdevState>,
     /// The physical function, if the device is a VF.
     pub physical: Option<PciAddress>,
-    /// The VF's settings on its physical function.
+    /// The settings of the VF that the physical function reports, if it reports them.
     pub function: Option<VfState>,
 }
 
@@ -49,17 +51,18 @@ pub struct NetdevState {
 /// The differences between two states of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// What to restore, in an order that drivers accept.
+    /// The values to restore, in an order that drivers accept.
     pub repairs: Vec<Repair>,
-    /// The other driver to which it is bound now.
+    /// The driver, if the device is bound to a different one now.
     pub other_driver: Option<OtherDriver>,
-    /// Why this is not the same device any more. Nothing of it is restored then.
+    /// Why the device is no longer the same one. If this is set, there are no repairs.
     pub replacement: Option<Replacement>,
-    /// The driver is the same as before, but the interface is missing.
+    /// Whether the interface is missing although the driver is the same as before.
     pub lacks_interface: bool,
 }
 
-/// The device is bound to another driver, or to none, which Jackfield does not repair.
+/// The device is bound to a different driver than before, or to none. Jackfield does not repair
+/// this.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "its driver is {} but was {}; rebind it by hand, because Jackfield does not change drivers",
@@ -72,7 +75,7 @@ pub struct OtherDriver {
     pub now: Option<String>,
 }
 
-/// Why a device is not the one that the pod had.
+/// Why a device is not the one that the pod used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Replacement {
     /// The device was recreated at the same address.
@@ -90,24 +93,25 @@ pub enum Repair {
     Function(VfSetting),
     /// A property of the interface.
     Netdev(LinkChange),
-    /// The GUID of the IPoIB interface. The GUID on the physical function takes effect only when
-    /// the driver probes the VF again.
+    /// The GUID of the IPoIB interface. A GUID that is set on the physical function takes effect
+    /// only when the driver probes the VF again.
     Rebind {
-        /// The driver to bind again.
+        /// The driver to rebind the VF to.
         driver: String,
         /// The GUID that the interface had.
         guid: Guid,
     },
 }
 
-/// A network identity of a pod. If it stays on the device, others take the next pod for this one.
+/// A network identity of a pod. If the device keeps it, other hosts mistake the next pod for the
+/// previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodIdentity {
     /// The hardware address.
     Mac,
     /// The GUID.
     Guid,
-    /// The VLAN, which decides which hosts the pod reaches.
+    /// The VLAN, which determines the hosts that the pod can reach.
     Vlan,
 }
 
@@ -125,7 +129,7 @@ pub fn compare(before: &DeviceState, now: &DeviceState) -> Comparison {
         comparison.repairs.extend(repairs);
     }
     compare_interfaces(before, now, &mut comparison);
-    // Many drivers let only a trusted function change its address.
+    // Revoke trust last, because many drivers let only a trusted function change its address.
     let is_last = |repair: &Repair| *repair == Repair::Function(VfSetting::Trust(false));
     comparison.repairs.sort_by_key(is_last);
     comparison
@@ -163,8 +167,9 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
     }
 }
 
-/// The length of an Ethernet address. An IPoIB address cannot be set: its GUID comes from the
-/// physical function, and its queue pair changes on every start.
+/// The length of an Ethernet address in octets. Only Ethernet addresses are restored by setting
+/// them. In an IPoIB address, the GUID comes from the physical function, and the queue pair number
+/// changes on every start of the interface.
 const ETHERNET: usize = 6;
 
 impl DeviceState {
@@ -175,7 +180,8 @@ impl DeviceState {
         generations.is_some_and(|(before, now)| before != now)
     }
 
-    /// Returns the setting with the function's own GUID, if `setting` would clear that GUID.
+    /// If `setting` clears a GUID, returns the same setting with the function's own GUID in place
+    /// of zero.
     #[must_use]
     pub fn own_guid(&self, setting: VfSetting) -> Option<VfSetting> {
         let own = self.netdev.as_ref()?.port_guid();
@@ -201,8 +207,9 @@ fn or_none(driver: &Option<String>) -> &str {
 }
 
 impl Repair {
-    /// Returns the identity of the previous pod that the device keeps until this repair is made.
-    /// Returns [`None`] if the device has its own identity or none.
+    /// Returns the identity of the previous pod that the device keeps until this repair succeeds.
+    /// Returns [`None`] if the repair concerns no identity, or if the device has its own identity
+    /// or none.
     #[must_use]
     pub fn identity(&self, before: &DeviceState, now: &DeviceState) -> Option<PodIdentity> {
         let netdev = before.netdev.as_ref();
@@ -243,7 +250,7 @@ fn netdev_changes(
 }
 
 impl fmt::Display for Repair {
-    /// The restored value.
+    /// Formats the value to restore.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Repair::Function(setting) => setting.fmt(f),
@@ -263,7 +270,7 @@ impl fmt::Display for Repair {
 }
 
 impl fmt::Display for DeviceState {
-    /// The device's name in messages.
+    /// Formats the name of the device for messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "device {}", self.device)?;
         match (&self.function, self.physical) {

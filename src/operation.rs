@@ -1,4 +1,4 @@
-//! The CNI verbs, each in a file that shows its sequence of steps.
+//! The CNI verbs. Each verb has a file, which shows its steps in order:
 //!
 //! ```text
 //! add     prepare ▶ journal ▶ baseline ▶ for each: delegate ▶ verify ▶ routes ▶ publish
@@ -8,8 +8,8 @@
 //! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
-//! They reach the node through [`Host`]: the cluster, the delegates, the links of pods and devices,
-//! and the journal.
+//! The verbs reach everything outside the process through [`Host`]: the cluster, the delegates, the
+//! links of pods and devices, and the journal.
 
 pub mod add;
 pub mod agent_absence;
@@ -54,11 +54,11 @@ use crate::request::{EnvironmentError, Request};
 /// Opens the links of a pod.
 pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>;
 
-/// Opens the links of devices, on the host or in the namespace of a pod.
+/// Opens the links of devices: on the host for `None`, otherwise in that network namespace.
 pub type OpenDevices = dyn Fn(Option<&PodNetns>) -> Result<Box<dyn DeviceLinks>, KernelError>;
 
-/// Starts a process that retries a detachment ([`recovery::retry::retry`]), and does not wait for
-/// it.
+/// Starts a process that retries a detachment ([`recovery::retry::retry`]). Does not wait for the
+/// process.
 pub type Retry = dyn Fn(&Context<'_>, &Key) -> io::Result<()>;
 
 /// The node as the verbs see it. Tests replace its parts.
@@ -71,13 +71,13 @@ pub struct Host<'a> {
     pub links: &'a OpenLinks,
     /// Opens the links of devices, to read and to restore them.
     pub devices: &'a OpenDevices,
-    /// Starts the retry of an owed detachment.
+    /// Starts the retry of a failed detachment.
     pub retry: &'a Retry,
-    /// The record of what is attached.
+    /// The records of the attached sandboxes.
     pub journal: Journal,
-    /// The directory of the sandboxes' locks.
+    /// The directory with the lock files of the sandboxes.
     pub lock_dir: PathBuf,
-    /// The program of this process, which is never a delegate.
+    /// The program of this process, which must never run as a delegate.
     pub ours: Ours,
     /// Measures the call.
     pub stopwatch: &'a Stopwatch,
@@ -85,17 +85,17 @@ pub struct Host<'a> {
 
 /// One call in progress.
 pub struct Context<'a> {
-    /// The node.
+    /// The node that the call runs on.
     pub host: &'a Host<'a>,
     /// The request of the runtime.
     pub request: &'a Request,
-    /// The time at which the verb has to be done.
+    /// The time by which the verb must finish.
     pub deadline: Instant,
     notes: Rc<RefCell<Vec<Note>>>,
 }
 
 impl<'a> Context<'a> {
-    /// A call with the time limit `limit` from now.
+    /// Creates the context of a call that must finish within `limit` from now.
     pub fn new(host: &'a Host<'a>, request: &'a Request, limit: Duration) -> Context<'a> {
         Context {
             host,
@@ -105,7 +105,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A part of this call with the deadline `deadline`. It shares the notes of the call.
+    /// Returns a context for a part of this call with its own `deadline`. Notes of that part become
+    /// notes of the call.
     #[must_use]
     pub fn until(&self, deadline: Instant) -> Context<'a> {
         Context {
@@ -116,7 +117,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The attachment that the runtime means.
+    /// The sandbox that the runtime addresses, by `CNI_CONTAINERID` and `CNI_IFNAME`.
     fn key(&self) -> Result<Key, EnvironmentError> {
         let (container, ifname) = self.request.call.attachment()?;
         Ok(Key { container, ifname })
@@ -127,13 +128,13 @@ impl<'a> Context<'a> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// The part of this call that spares a fraction of the remaining time: half of it if `share` is
-    /// two, a quarter if it is four.
+    /// Returns a context for a part of this call that must leave one `share`-th of the remaining
+    /// time unused: half of it if `share` is two, a quarter if `share` is four.
     fn sparing(&self, share: u32) -> Context<'a> {
         self.until(self.deadline - self.left() / share)
     }
 
-    /// Takes the lock of a sandbox; waits for it until the deadline.
+    /// Takes the lock of a sandbox. Waits for the lock until the deadline.
     fn lock(&self, container: &ContainerId) -> Result<Lock, LockError> {
         let take = || Lock::take(&self.host.lock_dir, container, self.deadline);
         self.host.stopwatch.during(Phase::Lock, take)
@@ -144,7 +145,8 @@ impl<'a> Context<'a> {
         self.notes.borrow_mut().push(note);
     }
 
-    /// Notes the warnings among events for the pod's owner, so that the caller sees them too.
+    /// Adds the warnings among `events` to the notes, so that the caller of the plugin sees them as
+    /// well as the pod's owner.
     fn note_warnings<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
         for event in events {
             if event.kind == EventKind::Warning {
@@ -167,7 +169,7 @@ impl<'a> Context<'a> {
         self.notes.take()
     }
 
-    /// The directories that are searched for plugins: `binDir`, then `CNI_PATH`.
+    /// The directories in which Jackfield looks for plugins: `binDir`, then those in `CNI_PATH`.
     pub fn search_path(&self) -> Vec<PathBuf> {
         let bin_dir = self.request.config.bin_dir.clone();
         let mut dirs = vec![bin_dir];
@@ -179,12 +181,13 @@ impl<'a> Context<'a> {
         dirs
     }
 
-    /// The programs of a network's plugins.
+    /// Finds the programs of a network's plugins.
     fn programs(&self, config: &NetworkConfig) -> Binaries {
         Binaries::find(&self.search_path(), config, &self.host.ours)
     }
 
-    /// The same directories as a `CNI_PATH` for delegates, which look for their IPAM plugins there.
+    /// The [search path](Context::search_path) as the `CNI_PATH` of delegates, which look for their
+    /// IPAM plugins there.
     pub fn cni_path(&self) -> String {
         let dirs = self.search_path();
         let dirs: Vec<&str> = dirs.iter().filter_map(|dir| dir.to_str()).collect();

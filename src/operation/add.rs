@@ -1,5 +1,5 @@
-//! ADD: attach the pod to every network of the plan, verify it and publish it; or leave nothing
-//! attached.
+//! ADD: attaches the pod to every network of the plan, verifies the attachments and publishes them.
+//! If any step fails, ADD detaches everything again.
 
 mod adding;
 
@@ -20,14 +20,14 @@ use crate::npwg::StatusEntry;
 use crate::plan::{PlanError, Reason};
 use adding::Adding;
 
-/// The fraction of the time that is reserved for unwinding: a quarter.
+/// ADD reserves this fraction of its time, a quarter, for unwinding.
 const KEPT_FOR_UNWINDING: u32 = 4;
 
 /// The outcome of a successful ADD.
 #[derive(Debug)]
 pub struct Added {
-    /// The answer to the runtime. It holds only the result of the cluster network, because some
-    /// runtimes take every address in it for one of the pod.
+    /// The answer to the runtime. It contains only the result of the cluster network, because some
+    /// runtimes treat every address in the answer as a pod IP.
     pub result: CniResult,
     /// The published status of every attachment.
     pub status: Vec<StatusEntry>,
@@ -36,8 +36,9 @@ pub struct Added {
 /// Attaches a pod.
 ///
 /// # Errors
-/// By the time of the error everything that was attached is detached again. What could not be
-/// detached stays on record as owed, and the error names it beside its cause.
+/// Any failure of a step. Before it returns the error, ADD detaches everything that it has
+/// attached. If a part cannot be detached, the journal keeps that part as owed, and the error
+/// contains that failure too.
 pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let call = &context.request.call;
     let key = context.key()?;
@@ -99,7 +100,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     }
 }
 
-/// Removes a record of which nothing was started, and releases the devices that it had reserved.
+/// Removes the record of a sandbox for which no delegate was started, and releases the devices that
+/// the sandbox had reserved.
 fn never_begun(context: &Context<'_>, header: &Header, cause: Failure) -> Failure {
     let journal = &context.host.journal;
     journal.give_back(header);
@@ -116,8 +118,8 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
     Ok(netns)
 }
 
-/// Creates events with the reasons why nothing is attached; a missing or broken network has the
-/// event reason that Multus uses. The runtime gets the error in any case, so a failure to create
+/// Creates events that explain why nothing is attached. For a missing or broken network the event
+/// has the reason that Multus uses. The runtime gets the error in any case, so a failure to create
 /// the events is ignored.
 fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let missing = |problem: &&PlanError| problem.code() == code::NETWORK;
@@ -127,15 +129,17 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let _ = context.tell(prepared.pod.as_ref(), events);
 }
 
-/// Detaches what an earlier ADD of the same name left behind and what a DEL could not detach.
+/// Detaches what an earlier ADD or a failed DEL of the same container and interface left behind.
 ///
 /// # Errors
-/// [`Failure::AlreadyAttached`] if the earlier sandbox is no leftover: it is complete, of this
-/// boot, owes nothing, and its network namespace still exists. The runtime must send a DEL for it.
+/// [`Failure::AlreadyAttached`] if the earlier sandbox is in use: its ADD completed in this boot,
+/// no detachment of it is owed, and its network namespace still exists. Then the runtime must send
+/// a DEL first.
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,
-        // Its writer was killed before it started anything: this network namespace is new.
+        // The ADD that wrote this record was killed before it started a delegate, so nothing is
+        // attached.
         Lookup::CutOff => return Ok(context.host.journal.forget(key)?),
         Lookup::Absent | Lookup::Quarantined(_) => return Ok(()),
     };
@@ -149,8 +153,8 @@ fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     detach::detach(context, *sandbox, Detachment::Earlier)
 }
 
-/// The `prevResult`: the result of the plugins before Jackfield, if the runtime calls it in a
-/// chain.
+/// The `prevResult`: the result of the plugins before Jackfield, if the runtime calls Jackfield as
+/// part of a chain.
 fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> {
     let request = context.request;
     let raw = request.stdin.get("prevResult").map(RawValue::get);
@@ -162,9 +166,9 @@ fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> 
     raw.map(read).transpose().map_err(Failure::PrevResult)
 }
 
-/// Refuses interface names that the network namespace already has, also as alternative names,
-/// before any delegate runs (NPWG 1.3 §4.1.2.1.5). The interface of the cluster network may exist
-/// if earlier plugins in the chain created it.
+/// Refuses, before any delegate runs, every interface name that a link in the network namespace
+/// already has as its name or alternative name (NPWG 1.3 §4.1.2.1.5). Only the interface of the
+/// cluster network may exist, and only if plugins before Jackfield in the runtime's chain ran.
 fn check_free(
     prepared: &Prepared,
     previous: Option<&CniResult>,

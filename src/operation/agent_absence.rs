@@ -1,5 +1,5 @@
-//! Tracks how long the agent has not answered. A call lives for milliseconds only, so the times are
-//! those of files beside the locks.
+//! Tracks how long the agent has not answered. A call lives only for milliseconds, so the times are
+//! kept as modification times of files next to the lock directory.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -14,13 +14,15 @@ use super::Host;
 use crate::private_dir;
 use crate::request::{NodeConfig, Source};
 
-/// A file whose date is the start of the absence; it exists while the agent does not answer.
+/// The file that exists while the agent is absent. Its modification time is the start of the
+/// absence.
 const SILENT: &str = "agent-silent";
-/// A file whose date is the last answer of the agent; it exists if `statusNeedsAgent` is set.
+/// The file whose modification time is the time of the agent's last answer to STATUS. It is written
+/// only if `statusNeedsAgent` is set.
 const ANSWERED: &str = "agent-answered";
 
-/// Records after a call whether the agent answered it. Returns how long the agent had been absent
-/// if this call is the first that it answers again.
+/// Records after a call whether the agent answered. If this is the first answer after an absence,
+/// returns how long the absence lasted.
 pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     let answers = host.stopwatch.agent_answers()?;
     let silent = Dated::of(host, config, SILENT)?;
@@ -28,7 +30,7 @@ pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     match age {
         Some(_) if answers && silent.remove() => age,
         None if !answers => {
-            // Without the file this absence is not counted.
+            // If the file cannot be written, this absence is not reported.
             let _ = silent.date_now();
             None
         }
@@ -36,12 +38,14 @@ pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     }
 }
 
-/// The file with the date of the last answer; `None` if a folder is the cluster.
+/// Returns the file for the time of the agent's last answer, or `None` if manifests in a folder
+/// replace the cluster.
 pub(super) fn last_answer(host: &Host<'_>, config: &NodeConfig) -> Option<Dated> {
     Dated::of(host, config, ANSWERED)
 }
 
-/// Removes the files from the directory above the locks, once there are no more calls.
+/// Removes the files from `run`, the parent of the lock directory. Jackfield calls this when it is
+/// uninstalled.
 pub fn forget(run: &Path) {
     for entry in fs::read_dir(run).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -57,7 +61,8 @@ pub fn forget(run: &Path) {
 pub(super) struct Dated(PathBuf);
 
 impl Dated {
-    /// The file for the configured agent socket: two installations may have an agent each.
+    /// Returns the file for the configured agent socket. The name depends on the socket, because
+    /// two installations on one node each have an agent.
     fn of(host: &Host<'_>, config: &NodeConfig, name: &str) -> Option<Dated> {
         let Source::Cluster { agent_socket, .. } = &config.source else {
             return None;
@@ -67,8 +72,8 @@ impl Dated {
         Some(Dated(host.lock_dir.with_file_name(name)))
     }
 
-    /// Sets the date to now and creates the file if needed. Follows no symlink, does not block and
-    /// truncates nothing, whatever has the name.
+    /// Sets the modification time to now, and creates the file if it is missing. If the path is not
+    /// a regular file, this does not follow a symlink, block on a FIFO or truncate anything.
     pub(super) fn date_now(&self) -> io::Result<()> {
         if let Some(dir) = self.0.parent() {
             private_dir::create(dir)?;
@@ -84,13 +89,15 @@ impl Dated {
         file.set_modified(SystemTime::now())
     }
 
-    /// The age of the date; `None` if the file is missing or its date is in the future.
+    /// Returns the time since the modification time, or `None` if the file is missing or its
+    /// modification time is in the future.
     pub(super) fn age(&self) -> Option<Duration> {
         let dated = fs::symlink_metadata(&self.0).and_then(|found| found.modified());
         SystemTime::now().duration_since(dated.ok()?).ok()
     }
 
-    /// Removes the file and returns whether it did: only one of several calls removes it.
+    /// Removes the file. Returns whether this call removed it; of several concurrent calls, only
+    /// one does.
     fn remove(&self) -> bool {
         fs::remove_file(&self.0).is_ok()
     }

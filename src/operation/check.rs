@@ -1,4 +1,4 @@
-//! CHECK: is every attachment still as it was attached?
+//! CHECK: compares every attachment of a pod with the state in which ADD left it.
 
 use std::path::Path;
 
@@ -16,11 +16,11 @@ use crate::plan::Attachment;
 use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
-/// Checks a pod: for each attachment, the CHECK of its delegates and then the view of the kernel.
-/// Returns the network-status as it was attached.
+/// Checks a pod. For each attachment this calls CHECK of the delegates and then verifies the
+/// interface in the kernel. Returns the network-status of the attachments.
 ///
 /// # Errors
-/// The first attachment that differs.
+/// The failure of the first attachment that is not as it was attached.
 pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;
     let key = context.key()?;
@@ -49,7 +49,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     }
     let warnings = functions::prove(context, sandbox.header.attachments.iter())?;
     context.note_warnings(&warnings);
-    // The CHECK has succeeded, so it does not fail without the events.
+    // The CHECK has succeeded, so a failure to create the events does not fail it.
     if let Err(untold) = context.tell(sandbox.header.pod.as_ref(), outvoted) {
         context.note(Note::Tolerated(untold.into()));
     }
@@ -58,9 +58,10 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     Ok(status)
 }
 
-/// Combines the CHECK of the plugins with the view of the kernel. On a further network a plugin's
-/// refusal is only a warning if the kernel shows everything as it was attached: reference plugins
-/// refuse what they have attached themselves, as bridge does without `ipam`.
+/// Combines the answer of the plugins to CHECK with the verification in the kernel. For networks
+/// other than the cluster network and the auxiliary chain, a plugin's refusal is only a warning if
+/// the kernel shows everything as it was attached. The reason is that some reference plugins refuse
+/// their own attachments on CHECK. For example, bridge does so without `ipam`.
 fn weigh(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -96,7 +97,7 @@ fn prove_one(
     links: &mut dyn PodLinks,
 ) -> Result<Proof, Failure> {
     let attachment = &sandbox.header.attachments[index];
-    // One of the later ones may have enslaved its interface.
+    // A plugin of a later attachment may have enslaved this interface.
     let later = sandbox.header.attachments.iter().skip(index + 1);
     let later: Vec<InterfaceName> = later.map(|later| later.ifname.clone()).collect();
     let (config, masters) = (&context.request.config, Masters::Among(&later));
@@ -116,7 +117,7 @@ fn prove_one(
     Ok(proof)
 }
 
-/// The record of the sandbox, or its reconstruction if another plugin attached it.
+/// The recorded sandbox, or a reconstruction of it if a plugin other than Jackfield attached it.
 fn on_record(
     context: &Context<'_>,
     key: &Key,
@@ -127,7 +128,7 @@ fn on_record(
     match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => return Ok(*sandbox),
         Lookup::Absent if !context.host.journal.is_lost(key) => {}
-        // The record no longer shows what was attached, so nothing can be compared.
+        // The damaged record does not show what was attached, so there is nothing to compare with.
         Lookup::Quarantined(damaged) => {
             context.note(Note::DamagedRecord(damaged.to_string()));
             return Err(record_lost());
@@ -136,8 +137,8 @@ fn on_record(
     }
     match recovery::find_unrecorded(context, key, false)? {
         Some(unrecorded) if unrecorded.is_attached => {
-            // A runtime may send `prevResult` even after a DEL: the interface that it names must
-            // exist in the pod (CNI 1.1.0 §2 CHECK).
+            // A runtime may send `prevResult` even after a DEL. The interface that `prevResult`
+            // names must therefore exist in the pod (CNI 1.1.0 §2 CHECK).
             let answered = unrecorded.sandbox.progress.iter();
             let results = answered.filter_map(|attached| attached.result.as_ref());
             let mut interfaces = results.flat_map(|result| &result.interfaces);
@@ -152,8 +153,8 @@ fn on_record(
     }
 }
 
-/// Calls CHECK of the plugins. `result` lacks the default routes that another attachment took over;
-/// otherwise the plugins would miss them.
+/// Calls CHECK of the plugins. `result` must not contain the default routes that another attachment
+/// took over, because the plugins would report these routes as missing.
 fn ask_delegates(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -167,8 +168,9 @@ fn ask_delegates(
     Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.check(result)
 }
 
-/// The path by which the pod was attached, if it still leads to the network namespace of the call:
-/// plugins compare it with the path in their result.
+/// The network namespace path to pass to the plugins. This is the path that ADD passed, if it still
+/// refers to the same network namespace as the path of this call, because plugins compare the path
+/// with the one in their result. Otherwise it is the path of this call.
 fn netns_for_delegates<'a>(context: &'a Context<'_>, sandbox: &'a Sandbox) -> Option<&'a Path> {
     let given = context.request.call.netns.as_deref()?;
     let attached = Path::new(&sandbox.header.netns);

@@ -1,7 +1,9 @@
-//! `default-route`: moves the pod's default routes to one attachment (NPWG 1.3 §4.1.2.1.9).
+//! `default-route`: replaces the pod's default routes by routes through one attachment (NPWG 1.3
+//! §4.1.2.1.9).
 //!
-//! The change is part of its attachment: it is recorded before it is made, undone with the
-//! attachment, and reflected in the results of the other attachments.
+//! The change belongs to that attachment. ADD records the change before making it, and DEL of the
+//! attachment undoes it. The results of the other attachments no longer contain the replaced
+//! routes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -14,11 +16,12 @@ use crate::journal::{RouteChange, Sandbox};
 use crate::kernel::{DefaultRoute, Family, KernelError, PodLinks, PodNetns};
 use crate::plan::Attachment;
 
-/// The metric of the first of several gateways; it grows by one with each further gateway.
+/// The metric of the first gateway if there are several. Each further gateway gets the next higher
+/// metric.
 const FIRST_METRIC: u32 = 100;
 
-/// Plans the change that makes `gateways` the default routes of their address families. An empty
-/// list clears both families.
+/// Plans the change that replaces the default routes by routes via `gateways`, separately for IPv4
+/// and IPv6. An empty list removes the default routes of both families.
 ///
 /// # Errors
 /// If the routes cannot be read.
@@ -43,7 +46,8 @@ pub fn plan(
     Ok(RouteChange { removed, added })
 }
 
-/// Whether `gateways` take over the default routes of a family; an empty list clears both.
+/// Whether `gateways` replace the default routes of `family`. An empty list removes them for both
+/// families.
 fn takes(gateways: &[IpAddr], family: Family) -> bool {
     gateways.is_empty()
         || gateways
@@ -54,7 +58,8 @@ fn takes(gateways: &[IpAddr], family: Family) -> bool {
 /// Applies the change.
 ///
 /// # Errors
-/// [`Failure::Gateway`] if the kernel refuses a gateway, usually because it is out of reach.
+/// [`Failure::Gateway`] if the kernel refuses a gateway, usually because the gateway is not
+/// reachable through the interface.
 pub fn apply(
     change: &RouteChange,
     attachment: &Attachment,
@@ -71,7 +76,7 @@ pub fn apply(
     Ok(())
 }
 
-/// Checks that the change still holds: the added routes exist and the removed ones do not.
+/// Checks that the added routes still exist and that the removed routes are still absent.
 ///
 /// # Errors
 /// [`Failure::Route`] with the first route that differs.
@@ -98,7 +103,8 @@ pub fn prove(
     }
 }
 
-/// Whether two routes lead the same way. A metric that was left to the kernel matches any.
+/// Whether `found` has the family, next hops and metric of `wanted`. A `wanted` without a metric
+/// matches any metric, because the kernel chose the metric.
 fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
     let way = |route: &DefaultRoute| -> Vec<_> {
         let hops = route.next_hops.iter();
@@ -110,8 +116,8 @@ fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
         && way(wanted) == way(found)
 }
 
-/// Undoes the change as far as its interfaces still exist: the kernel removed the routes of missing
-/// interfaces.
+/// Undoes the change. Ignores failures, because the kernel has already removed the routes of
+/// interfaces that no longer exist.
 pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) {
     let Some(mut links) = PodNetns::open(netns).ok().and_then(|it| open(&it).ok()) else {
         return;
@@ -124,8 +130,8 @@ pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) {
     }
 }
 
-/// The results of all attachments, without the default routes that another attachment took over:
-/// "the default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9).
+/// Returns the results of all attachments, without the default routes and gateways that were
+/// replaced: "the default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9).
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let results = sandbox.progress.iter().map(|it| it.result.clone());
     let mut results: Vec<Option<CniResult>> = results.collect();
@@ -148,9 +154,10 @@ pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     results
 }
 
-/// The same results for the runtime and the pod's owner: the attachment that took over the default
-/// routes also has the routes that Jackfield made for it (CNI 1.1.0 §5 ADD Success: routes). CHECK
-/// does not pass those to its plugins, since the plugins did not make them.
+/// Returns the [`reflected`] results in the form for the runtime and for network-status: the
+/// attachment with the new default routes also lists these routes (CNI 1.1.0 §5 ADD Success:
+/// routes). CHECK passes the reflected results to plugins instead, because the plugins did not
+/// create these routes.
 pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let mut results = reflected(sandbox);
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
@@ -169,7 +176,7 @@ pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     results
 }
 
-/// A route that Jackfield made, in the form in which a plugin would have reported it.
+/// Converts a route that Jackfield added to the form in which a plugin would report it.
 fn as_answered(route: &DefaultRoute) -> Option<Route> {
     let gateway = route.next_hops.first()?.gateway?;
     let any: IpAddr = match route.family {

@@ -1,4 +1,5 @@
-//! DEL: detach what is on record, using only the record.
+//! DEL: detaches the sandbox. If the sandbox has a record, DEL uses only that record and does not
+//! ask the cluster.
 
 use super::detach::{self, Detachment};
 use super::recovery::retire::has_netns;
@@ -6,14 +7,15 @@ use super::{Context, Failure, Note, readiness_indicator, recovery};
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
-/// The fraction of the time that is reserved for detaching after the wait for the cluster network:
-/// a half.
+/// DEL reserves this fraction of its time, a half, for detaching, and waits for the cluster network
+/// at most during the rest.
 const KEPT_FOR_DETACHING: u32 = 2;
 
-/// Detaches a pod. Succeeds for a sandbox that is unknown or already detached (CNI 1.1.0 §2 DEL).
+/// Detaches a pod. Succeeds if the sandbox is unknown or already detached (CNI 1.1.0 §2 DEL).
 ///
 /// # Errors
-/// [`Failure::Owed`] (code 106) if something is still attached; it stays on record.
+/// [`Failure::Owed`] (code 106) if a part of the sandbox is still attached. The journal then keeps
+/// the record for a retry.
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let key = context.key()?;
     let outcome = locked(context, &key);
@@ -21,9 +23,9 @@ pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     outcome
 }
 
-/// Refuses the network namespace of the plugin itself, whose interfaces are the node's, unless the
-/// runtime insists on it. A path that leads nowhere belongs to a pod that is gone. So does any path
-/// if the namespace on record is gone: `/proc/PID/ns/net` may be that of another process by now.
+/// Refuses the network namespace that Jackfield itself runs in, because its interfaces belong to
+/// the node. A runtime can override this with `CNI_NETNS_OVERRIDE`. A path that cannot be opened
+/// belongs to a deleted pod and is accepted.
 fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
     let call = &context.request.call;
     let Some(path) = call.netns.as_deref().filter(|_| !call.netns_override) else {
@@ -56,9 +58,10 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     }
 }
 
-/// Detaches a sandbox on record. Waits for the cluster network first, as ADD does (NPWG 1.3
-/// §6.1.2).
+/// Detaches a recorded sandbox. Waits for the cluster network first, as ADD does (NPWG 1.3 §6.1.2).
 fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Failure> {
+    // If the recorded namespace is gone, the pod is gone, and a path such as `/proc/PID/ns/net` may
+    // now refer to the namespace of an unrelated process.
     if has_netns(&sandbox.header) {
         refuse_own_netns(context)?;
     }

@@ -1,4 +1,4 @@
-//! Calls the plugins of one attachment with the arguments of the pod and the runtime.
+//! Calls the plugins of one attachment, with the arguments that the pod and the runtime pass.
 
 use std::path::Path;
 
@@ -20,7 +20,8 @@ pub(super) struct Delegates<'a> {
 }
 
 impl<'a> Delegates<'a> {
-    /// The plugins of `attachment`; `runtime` is the CNI_ARGS of the sandbox.
+    /// Creates the caller for the plugins of `attachment`. `runtime` is the value of CNI_ARGS for
+    /// the sandbox.
     pub(super) fn new(
         context: &'a Context<'a>,
         attachment: &'a Attachment,
@@ -40,15 +41,15 @@ impl<'a> Delegates<'a> {
         })
     }
 
-    /// ADD of the whole chain; `previous` is the result of the plugins before it.
+    /// Calls ADD of the whole chain. `previous` is the `prevResult` for its first plugin.
     pub(super) fn add(&self, previous: Option<CniResult>) -> Result<CniResult, Failure> {
         let exec = self.context.host.exec;
         let added = self.chain().add(exec, &self.parameters(), previous);
         added.map_err(|error| Failure::delegate(self.attachment, error))
     }
 
-    /// DEL of the whole chain, last plugin first. Also calls the plugins that the ADD did not
-    /// reach; their failures do not fail the DEL.
+    /// Calls DEL of the whole chain, last plugin first. This includes plugins that the ADD did not
+    /// reach, but their failures are ignored.
     pub(super) fn del(&self, progress: &Progress) -> Result<(), Failure> {
         let result = progress.result.as_ref();
         let exec = self.context.host.exec;
@@ -60,7 +61,8 @@ impl<'a> Delegates<'a> {
         deleted.map_err(|errors| Failure::Delegates(self.attachment.place(), errors))
     }
 
-    /// CHECK of the whole chain. A plugin without CHECK is no failure, but is noted.
+    /// Calls CHECK of the whole chain. If a plugin does not implement CHECK, adds a note instead of
+    /// failing.
     pub(super) fn check(&self, result: Option<&CniResult>) -> Result<(), Failure> {
         let exec = self.context.host.exec;
         match self.chain().check(exec, &self.parameters(), result) {
@@ -100,7 +102,8 @@ impl<'a> Delegates<'a> {
     }
 }
 
-/// Whether a plugin rejects CHECK in words instead of not declaring it, as whereabouts does.
+/// Whether a plugin declares a CNI version with CHECK but answers that it does not implement CHECK,
+/// as whereabouts does.
 fn has_no_check(cause: &DelegateError) -> bool {
     const WORDS: [&str; 4] = [
         "not implemented",

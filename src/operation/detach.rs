@@ -1,4 +1,5 @@
-//! Detaches attachments: for DEL, for a failed ADD, for owed detachments and for GC.
+//! Detaches sandboxes: for DEL, for GC, after a failed ADD, and when a failed detachment is
+//! retried.
 
 use std::path::{Path, PathBuf};
 
@@ -11,22 +12,24 @@ use crate::journal::{Header, Key, Progress, RouteChange, Sandbox, Step};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
 
-/// Why a sandbox is detached.
+/// The reason for detaching a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detachment {
-    /// A DEL of the runtime, in the network namespace that it names.
+    /// The runtime sent a DEL. Its CNI_NETNS takes precedence over the recorded network namespace.
     Runtime,
-    /// A failed ADD.
+    /// The ADD failed.
     Unwinding,
-    /// An earlier call left the sandbox attached.
+    /// An earlier call left the sandbox attached, and this call cleans it up.
     Earlier,
 }
 
-/// Detaches everything that `sandbox` still has, last attachment first, and removes its record.
-/// After a failure it goes on with the other attachments (NPWG 1.3 §7.2).
+/// Detaches every attachment of `sandbox` that is not detached yet, last attachment first, restores
+/// its devices, and removes its record. A failure does not stop it from detaching the other
+/// attachments (NPWG 1.3 §7.2).
 ///
 /// # Errors
-/// [`Failure::Owed`]: what could not be detached stays on record.
+/// [`Failure::Owed`] if a part could not be detached. The record then stays in the journal for a
+/// retry.
 pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
     let key = sandbox.header.key();
     let (detached, mut debts) = attempt(context, &sandbox, why);
@@ -51,14 +54,15 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     if !steps.is_empty()
         && let Ok(mut entry) = context.host.journal.reopen(&key)
     {
-        // If these steps are lost, a later DEL detaches once more, which delegates must accept.
+        // If this write fails, a later DEL calls the same delegates again, which CNI requires them
+        // to accept.
         let _ = entry.write(&steps);
     }
     Err(owe(context, &key, owed))
 }
 
-/// Drops the pending publications of a static pod whose last sandbox is gone: a mirror pod that is
-/// still missing may never appear.
+/// Drops the pending publications of a static pod after its last sandbox is gone. They wait for the
+/// mirror pod, which may never appear now.
 fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
     if let Some(pod) = &sandbox.header.pod
         && pod.uid.as_deref().is_some_and(is_of_static_form)
@@ -68,16 +72,16 @@ fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
     }
 }
 
-/// Records the detachment of `key` as owed. Returns `owed`, with the failure to record it if that
-/// fails.
+/// Records in the journal that the detachment of `key` must be retried. Returns the failure `owed`,
+/// extended by the journal's error if recording fails.
 pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
     context.host.stopwatch.wrote(key);
     let recorded = context.host.journal.owe(key, &owed.to_string());
     owed.after_cleanup(recorded.map(drop))
 }
 
-/// Detaches what it can, last attachment first, without writing to the record. Returns the indices
-/// of the detached attachments, and the failures of the others.
+/// Tries to detach every remaining attachment, last attachment first, without writing to the
+/// record. Returns the indices of the detached attachments and the failures of the others.
 pub(super) fn attempt(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -88,8 +92,9 @@ pub(super) fn attempt(
     let mut debts = Vec::new();
     let to_detach = sandbox.to_detach();
     for (place, index) in to_detach.iter().copied().enumerate() {
-        // A plugin that hangs must not keep the others attached, now and on each retry (NPWG 1.3
-        // §7.2).
+        // Each attachment but the last to be detached gets half of the remaining time. Otherwise a
+        // plugin that hangs would keep the other attachments attached, now and on each retry (NPWG
+        // 1.3 §7.2).
         let own = match to_detach.len() - place - 1 {
             0 => context.until(context.deadline),
             _ => context.sparing(2),
@@ -115,10 +120,11 @@ pub(super) fn attempt(
     (detached, debts)
 }
 
-/// The network namespace to pass to delegates: on a DEL of the runtime the one that it names,
-/// otherwise the one on record, if the path still leads to it. A runtime may name none while the
-/// pod still exists (CNI 1.1.0 §2 DEL). A path that now leads to another namespace may be that of
-/// another pod.
+/// Returns the path of the network namespace to pass to delegates. On a DEL of the runtime this is
+/// CNI_NETNS, which the runtime may leave out even while the pod exists (CNI 1.1.0 §2 DEL).
+/// Otherwise it is the recorded path. Either path is used only if it still refers to the recorded
+/// namespace, because it may now belong to another pod. If the record has no identity, CNI_NETNS is
+/// not compared.
 fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<PathBuf> {
     let header = &sandbox.header;
     if why == Detachment::Runtime
@@ -131,14 +137,15 @@ fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<Pa
     recorded_netns(header, &path).map(|_| path)
 }
 
-/// Opens the network namespace at `path` if it is the one on record. A record without an identity
-/// matches none.
+/// Opens the network namespace at `path` if its identity is the recorded one. If the record has no
+/// identity, no namespace matches.
 pub(super) fn recorded_netns(header: &Header, path: &Path) -> Option<PodNetns> {
     let netns = PodNetns::open(path).ok()?;
     (netns.id().to_string() == header.netns_id).then_some(netns)
 }
 
-/// Detaches `attachment`, which is an attachment of `sandbox` or the current form of one.
+/// Detaches `attachment`. It is an attachment of `sandbox`, possibly with the network's current
+/// configuration in place of the recorded one.
 pub(super) fn detach_one(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -156,6 +163,7 @@ pub(super) fn detach_one(
     {
         default_route::undo(&progress.routes, netns, context.host.links);
     }
-    // Plugins may read the file again until their DEL has succeeded.
+    // Keep the device-info file until DEL has succeeded, because plugins may read it again on a
+    // retry.
     outcome.and_then(|()| Hardware::remove_file(attachment))
 }

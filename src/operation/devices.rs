@@ -1,5 +1,5 @@
-//! The devices of attachments: which device an attachment uses, which sandbox may take it, and its
-//! restoration afterwards.
+//! The devices of attachments. These modules check that a device can be used, reserve it for one
+//! sandbox, and restore it after the sandbox is detached.
 
 pub(in crate::operation) mod functions;
 pub(in crate::operation) mod hardware;

@@ -1,4 +1,4 @@
-//! Examines networks without a pod: what is wrong with their configurations and programs.
+//! Examines networks without a pod and reports the problems of their configurations and programs.
 
 use super::{Context, Failure, networks};
 use crate::cluster::{Catalog, Network, NetworkError};
@@ -6,17 +6,18 @@ use crate::npwg::ObjectRef;
 use crate::plan;
 use crate::verify::IntendedFunction;
 
-/// How many definitions one question names, since its answer holds them whole.
+/// The number of definitions per question. It is small because the answer contains each definition
+/// in full.
 const AT_ONCE: usize = 8;
 
-/// A network that a pod may be attached to.
+/// A network to which pods can be attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    /// The name of the network for people.
+    /// The name of the network in messages.
     pub label: String,
     /// Whether the node configuration names it.
     pub is_administrators: bool,
-    /// The resource of the devices that it uses.
+    /// The resource name of the devices that the network uses.
     pub resource: Option<String>,
     /// The types of its plugins, including IPAM plugins.
     pub types: Vec<String>,
@@ -27,7 +28,8 @@ pub struct Examined {
 /// Examines the administrator's networks and `definitions`.
 ///
 /// # Errors
-/// If the cluster does not answer. A fault of a network is not an error but one of its problems.
+/// If the cluster does not answer. A fault of a network is not an error here; it is in
+/// [`Examined::problems`].
 pub fn every_network(
     context: &Context<'_>,
     definitions: &[ObjectRef],

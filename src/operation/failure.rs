@@ -17,31 +17,31 @@ use crate::plan::{Attachment, NetworkPlace, PlanError};
 use crate::request::{EnvironmentError, RequestError};
 use crate::verify::Finding;
 
-/// A failure of a verb. Its `Display` is the one line that the runtime gets.
+/// A failure of a verb. Its `Display` is the message for the runtime, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Plugins delegate to each other in a circle.
+    /// Plugins call each other in a circle.
     #[error(transparent)]
     Depth(#[from] DepthError),
-    /// The program of this process cannot be told from others.
+    /// Jackfield's own program cannot be determined, so it cannot be excluded as a delegate.
     #[error("/proc/self/exe: {0}; mount /proc")]
     Ourselves(#[source] io::Error),
-    /// The call could not be understood.
+    /// The environment variables or the configuration of the call are invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// CNI_ARGS name a pod that cannot exist.
+    /// The pod name in CNI_ARGS is not a valid pod name.
     #[error("CNI_ARGS: pod {0}")]
     PodName(#[source] ObjectRefError),
-    /// `runtimeConfig` is wrong.
-    #[error("runtimeConfig: {0}; the runtime must hand over an object")]
+    /// `runtimeConfig` is not valid.
+    #[error("runtimeConfig: {0}; the runtime must pass an object")]
     RuntimeConfig(#[source] cni::JsonError),
     /// `prevResult` is not a valid result.
-    #[error("prevResult: {0}; the runtime must hand over the result of the previous plugin")]
+    #[error("prevResult: {0}; the runtime must pass the result of the previous plugin")]
     PrevResult(#[source] cni::ResultError),
-    /// The netns cannot be used.
+    /// The network namespace cannot be used.
     #[error(transparent)]
     Netns(#[from] NetnsError),
-    /// The netns is that of the plugin itself.
+    /// The network namespace is the one that Jackfield itself runs in.
     #[error(
         "CNI_NETNS {} is the network namespace that the plugin runs in; \
          name the pod's own, or set CNI_NETNS_OVERRIDE=1",
@@ -54,7 +54,7 @@ pub enum Failure {
     /// The cluster did not answer.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// The runtime means another pod of the same name.
+    /// The pod in the cluster has another UID than the pod in the call.
     #[error(
         "pod {pod}: the runtime has UID {asked}, the cluster {known}; wait for the pod to be recreated"
     )]
@@ -69,37 +69,37 @@ pub enum Failure {
     /// A check before the first delegate failed.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Another process works on the sandbox.
+    /// Another process holds the lock of the sandbox, or the lock cannot be taken.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The journal could not be written in the middle of an ADD.
+    /// An ADD could not write its next step to the journal.
     #[error("journal: a step cannot be written: {0}; free space below journalDir")]
     JournalStep(#[source] io::Error),
-    /// The same sandbox is attached already.
+    /// The sandbox is attached already.
     #[error(
         "container {}, interface {} is attached already; the runtime must send DEL first",
         .0.container, .0.ifname
     )]
     AlreadyAttached(Key),
-    /// CHECK of a container that was never attached here.
+    /// CHECK of a sandbox that was never attached on this node.
     #[error("container {}, interface {} is not on record; ADD it first", .0.container, .0.ifname)]
     NotOnRecord(Key),
-    /// CHECK of a container whose record was damaged.
+    /// CHECK of a sandbox with a damaged record.
     #[error(
         "container {0}: its record was damaged, so what is attached is unknown; \
          delete the pod, whose DEL detaches what it can find"
     )]
     RecordLost(ContainerId),
-    /// CHECK of a container whose ADD was interrupted.
+    /// CHECK of a sandbox after an interrupted ADD.
     #[error("container {0}: its ADD was interrupted; DEL it and ADD it again")]
     Incomplete(ContainerId),
-    /// A plugin of a network failed.
+    /// A plugin failed on ADD, CHECK or STATUS.
     #[error("{0}: {1}")]
     Delegate(NetworkPlace, Box<ChainError>),
-    /// Plugins failed to detach their network.
+    /// Plugins failed on DEL or GC.
     #[error("{0}: {1}")]
     Delegates(NetworkPlace, ChainErrors),
     /// The arguments that the pod requests cannot be written as CNI_ARGS.
@@ -108,7 +108,7 @@ pub enum Failure {
     /// The result cannot be expressed in the CNI version of the runtime.
     #[error("result of the cluster network: {0} in the node configuration")]
     Result(#[from] cni::ResultError),
-    /// The kernel does not show what a network requested or reported.
+    /// The attachment in the kernel differs from what the pod requested or the delegate reported.
     #[error("{0}: {findings}", findings = joined(.1, ", "))]
     Verification(NetworkPlace, Vec<Finding>),
     /// The device-info of a network's device cannot be published.
@@ -122,16 +122,16 @@ pub enum Failure {
     Restoring {
         /// The device.
         device: String,
-        /// The setting that differs.
+        /// The setting that could not be restored.
         what: String,
-        /// The reason, with the remedy.
+        /// The reason.
         #[source]
         cause: RestoreError,
     },
     /// The kernel refused the gateway of this route.
     #[error("{0}: default-route {1}: {2}; name a gateway within reach of the interface")]
     Gateway(NetworkPlace, String, #[source] Box<KernelError>),
-    /// A default route is not as the attachment set it.
+    /// CHECK found a difference in a default route that ADD had added or removed.
     #[error(
         "{place}: default-route {route} {problem}; find out who changed it, or recreate the pod"
     )]
@@ -143,22 +143,22 @@ pub enum Failure {
         /// What is wrong.
         problem: &'static str,
     },
-    /// The kernel did not answer.
+    /// A request to the kernel failed.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// The attachments that GC is to keep cannot be read.
+    /// The list of attachments that GC must keep cannot be read.
     #[error("{0}; nothing is collected")]
     ValidAttachments(#[source] cni::JsonError),
-    /// STATUS found a reason why no ADD would work.
+    /// STATUS found a reason why no ADD could succeed.
     #[error("{0}")]
     NotAvailable(Box<Failure>),
-    /// Several independent steps failed; all were tried.
+    /// Several independent steps failed. Each of them was tried.
     #[error("{}", joined(.0, "; also "))]
     Several(Vec<Failure>),
-    /// Something is still attached.
+    /// Something is still attached and will be detached by a retry.
     #[error("{}", teardown(.0))]
     Owed(Vec<Failure>),
-    /// A failure whose clean-up failed too.
+    /// A call failed, and so did the clean-up after it.
     #[error("{cause} (and then: {})", after(.cause, .cleanup))]
     Unwinding {
         /// The first failure.
@@ -175,12 +175,12 @@ impl From<EnvironmentError> for Failure {
 }
 
 impl Failure {
-    /// The failure of a plugin of `attachment`.
+    /// Creates the failure of a plugin of `attachment`.
     pub fn delegate(attachment: &Attachment, cause: ChainError) -> Failure {
         Failure::Delegate(attachment.place(), Box::new(cause))
     }
 
-    /// This failure, with that of the clean-up after it if the clean-up failed too.
+    /// Adds the failure of the clean-up to this failure, if the clean-up failed too.
     pub(super) fn after_cleanup(self, cleanup: Result<(), impl Into<Failure>>) -> Failure {
         match cleanup {
             Ok(()) => self,
@@ -204,8 +204,8 @@ impl Failure {
     }
 }
 
-/// The words for a clean-up that failed after `first`. A plugin that refuses its configuration on
-/// ADD also refuses it on DEL; its answer is not repeated.
+/// Formats the failure of a clean-up after `first`. A plugin that refuses its configuration on ADD
+/// usually gives the same answer on DEL, so this does not repeat the answer.
 fn after(first: &Failure, cleanup: &Failure) -> String {
     match (first, cleanup) {
         (Failure::Delegate(_, cause), Failure::Owed(debts)) => {
@@ -217,7 +217,7 @@ fn after(first: &Failure, cleanup: &Failure) -> String {
 }
 
 impl Failure {
-    /// The failure in words for people who have just read `first`.
+    /// Formats this failure for a reader who has just read `first`.
     fn beside(&self, first: &ChainError) -> String {
         let Failure::Delegates(place, causes) = self else {
             return self.to_string();

@@ -1,9 +1,9 @@
-//! GC: free what the runtime no longer knows (CNI 1.1.0 §2 GC).
+//! GC: frees the resources of sandboxes that the runtime no longer lists (CNI 1.1.0 §2 GC).
 //!
-//! GC first detaches, by DELs, the sandboxes on record that the runtime no longer lists, since
-//! hardly any plugin frees on GC what its DEL would. Then it sends every network the list of its
-//! remaining attachments. The runtime knows sandboxes as (container, eth0); the journal knows the
-//! net1, net2, … of each.
+//! GC first calls DEL for the recorded sandboxes that the runtime no longer lists, because hardly
+//! any plugin frees on GC what it frees on DEL. Then it calls GC of every network's plugins with
+//! the remaining attachments of that network. The runtime lists a sandbox only as (container,
+//! eth0). The journal also contains its further interfaces: net1, net2 and so on.
 
 mod attached;
 mod networks;
@@ -20,14 +20,14 @@ use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
 
-/// How long to wait for another process that works on a sandbox.
+/// How long to wait for the lock of a sandbox that another process is working on.
 const BUSY: Duration = Duration::from_secs(1);
-/// The least time for detaching one sandbox; with less, GC leaves it to the next GC.
+/// The minimum time for detaching one sandbox. If less time is left, GC leaves the sandbox to the
+/// next GC.
 const LEAST: Duration = Duration::from_secs(1);
-/// The fraction of the time that is reserved while sandboxes are detached: a quarter.
+/// GC reserves this fraction of its time, a quarter, for the networks while it detaches sandboxes.
 const KEPT: u32 = 4;
-/// The fraction of the remaining time in which the cluster has to name the administrator's
-/// networks.
+/// The cluster must return the administrator's networks within this fraction of the remaining time.
 const ASKING: u32 = 4;
 
 /// The outcome of a GC.
@@ -41,10 +41,12 @@ pub struct Collected {
     pub left: usize,
 }
 
-/// Collects what the configuration on stdin does not list; collects nothing if it has no list.
+/// Detaches every recorded sandbox that the configuration on stdin does not list as valid. Does
+/// nothing if the configuration has no such list.
 ///
 /// # Errors
-/// All failures, after everything was tried.
+/// All failures, combined. A failure to detach a sandbox or to call a plugin does not stop GC, but
+/// an unreadable journal does.
 pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let named = ValidAttachment::read_list(&context.request.stdin);
     let Some(named) = named.map_err(Failure::ValidAttachments)? else {
@@ -72,18 +74,18 @@ struct Gc<'a> {
     context: &'a Context<'a>,
     collected: Collected,
     failures: Vec<Failure>,
-    /// What is still attached.
+    /// The attachments that must be kept.
     attached: LiveAttachments,
     networks: Networks,
 }
 
 impl Gc<'_> {
-    /// Detaches the sandboxes on record that are not `named`.
+    /// Detaches the recorded sandboxes that are not in `named`.
     fn detach_all_but(&mut self, named: &[ValidAttachment]) -> Result<(), Failure> {
         let named = named.iter().map(|it| (&it.container_id, &it.ifname));
         let named: HashSet<(&ContainerId, &InterfaceName)> = named.collect();
         let is_named = |key: &Key| named.contains(&(&key.container, &key.ifname));
-        // GC asks the cluster later, so that a missing answer does not delay detaching.
+        // GC asks the cluster only after detaching, so that a missing answer does not delay it.
         let context = self.context.sparing(KEPT);
         let (keys, damaged) = context.host.journal.keys_and_damaged()?;
         for damaged in damaged {
@@ -92,7 +94,8 @@ impl Gc<'_> {
         }
         let mut waiting = keys.iter().filter(|key| !is_named(key)).count();
         for key in keys {
-            // Reads one record at a time, since a record holds the configurations of its networks.
+            // Only one record is in memory at a time, because a record contains the configurations
+            // of its networks and may be large.
             let Some(sandbox) = on_record(&context, &key)? else {
                 continue;
             };
@@ -109,8 +112,8 @@ impl Gc<'_> {
         Ok(())
     }
 
-    /// Detaches one sandbox, which was `seen` before and which the runtime does not list. Takes at
-    /// most half of the remaining time if others wait.
+    /// Detaches one sandbox that the runtime does not list. `seen` is its record as read before
+    /// taking the lock. Uses at most half of the remaining time if other sandboxes wait.
     fn collect(
         &mut self,
         context: &Context<'_>,
@@ -119,8 +122,8 @@ impl Gc<'_> {
         others_wait: bool,
     ) -> Result<(), Failure> {
         if context.left() < LEAST {
-            // Without an attempt it is not owed. The plugins of its networks must not free what it
-            // still has.
+            // No DEL was tried, so the journal does not count the sandbox as owed. Keep its
+            // attachments, so that the plugins of its networks do not free their resources.
             self.attached.keep(seen);
             self.collected.left += 1;
             return Ok(());
@@ -128,16 +131,17 @@ impl Gc<'_> {
         let until = context.deadline.min(Instant::now() + BUSY);
         let lock = Lock::take(&context.host.lock_dir, &key.container, until);
         if let Err(LockError::Busy { .. }) = lock {
-            // Another process works on it, so it is alive.
+            // Another process is working on the sandbox, so treat it as alive.
             self.attached.keep(seen);
         }
         let _lock = lock?;
         let Lookup::Found(sandbox) = context.host.journal.find(&key)? else {
-            // Another call detached it.
+            // Another call has detached the sandbox in the meantime.
             return Ok(());
         };
         if sandbox.complete && !seen.complete {
-            // Its ADD has completed in the meantime; the runtime could not list it yet.
+            // The ADD of the sandbox completed after the record was read, so the runtime could not
+            // list it yet.
             self.attached.keep(seen);
             return Ok(());
         }
@@ -150,8 +154,9 @@ impl Gc<'_> {
         Ok(())
     }
 
-    /// Runs the GC of every network with its remaining attachments, each within its share of the
-    /// time, unless a live container is unknown.
+    /// Calls GC of every network's plugins with the remaining attachments of that network. The
+    /// networks share the remaining time equally. Calls none of them if the attachments of a live
+    /// container are unknown, because the plugins would free them.
     fn tell_networks(&mut self, named: &[ValidAttachment]) {
         let context = self.context;
         let cache = MultusCache::new(&context.request.config.cni_dir);

@@ -1,4 +1,5 @@
-//! The question that a call puts to the cluster, made from what the runtime says about the pod.
+//! The question that a call asks the cluster, built from the data about the pod in the runtime's
+//! call.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,27 +14,28 @@ use crate::cni::{CapabilityArgs, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// What the runtime says about the pod; the default is a call that names no pod.
+/// The data about the pod in the runtime's call. The default stands for a call without a pod.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
     /// The pod in CNI_ARGS.
     pub(super) pod: Option<PodName>,
-    /// Its annotations as kubelet knows them, if the runtime passes them on.
+    /// The pod's annotations in `runtimeConfig`, which come from kubelet, if the runtime passes
+    /// them on.
     pub(super) annotations: Option<PodAnnotations>,
     is_static: bool,
 }
 
 impl Inquiry {
-    /// Reads what the call says about the pod.
+    /// Reads the data about the pod.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If a part of the data is invalid.
     pub(super) fn of(context: &Context<'_>) -> Result<Inquiry, Failure> {
         let pod = pod_name(context)?;
         Ok(Inquiry::new(pod, runtime_annotations(context)?))
     }
 
-    /// As much of this as can be read.
+    /// Reads the data about the pod and ignores invalid parts.
     pub(super) fn legible(context: &Context<'_>) -> Inquiry {
         let pod = pod_name(context).ok().flatten();
         Inquiry::new(pod, runtime_annotations(context).ok().flatten())
@@ -49,8 +51,9 @@ impl Inquiry {
         }
     }
 
-    /// The question for the cluster; `None` if there is nothing to ask. A pod that selects nothing
-    /// and whose annotations came with the call needs neither agent nor API server.
+    /// Returns the question for the cluster, or `None` if there is nothing to ask. If the runtime
+    /// passes the pod's annotations and they select no network, the ADD needs neither the agent nor
+    /// the API server.
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
         let config = &context.request.config;
         let selects_nothing = self.annotations == Some(PodAnnotations::default());
@@ -70,8 +73,8 @@ impl Inquiry {
         })
     }
 
-    /// Checks that the pod in the answer is the one that the runtime means, since CNI_ARGS are only
-    /// a hint.
+    /// Checks that the pod in the answer has the UID that the runtime passed. CNI_ARGS alone may
+    /// name a deleted pod whose name is in use again.
     ///
     /// # Errors
     /// If the UIDs differ.
@@ -90,7 +93,8 @@ impl Inquiry {
     }
 }
 
-/// Asks the cluster, if there is a question; waits for the answer until `until`.
+/// Asks the cluster and waits for the answer until `until`. Returns an empty answer if there is no
+/// question.
 ///
 /// # Errors
 /// If the cluster does not answer.
@@ -109,8 +113,8 @@ pub(super) fn ask(
     Ok(answered?)
 }
 
-/// The pod in CNI_ARGS. A runtime without Kubernetes names none; then the cluster network is the
-/// only network.
+/// Returns the pod in CNI_ARGS. A runtime without Kubernetes passes no pod, and the cluster network
+/// is then the only network.
 ///
 /// # Errors
 /// If the name is not a valid pod name.
@@ -120,7 +124,7 @@ pub(super) fn pod_name(context: &Context<'_>) -> Result<Option<PodName>, Failure
     let (Some(namespace), Some(name)) = (text("K8S_POD_NAMESPACE"), text("K8S_POD_NAME")) else {
         return Ok(None);
     };
-    // Both become part of paths and of requests.
+    // Namespace and name become part of file paths and API requests, so check them here.
     ObjectRef::new(namespace, name).map_err(Failure::PodName)?;
     Ok(Some(PodName {
         namespace: namespace.to_owned(),
@@ -129,10 +133,10 @@ pub(super) fn pod_name(context: &Context<'_>) -> Result<Option<PodName>, Failure
     }))
 }
 
-/// The capability arguments of the runtime.
+/// Reads the capability arguments of the runtime.
 ///
 /// # Errors
-/// If they are not an object.
+/// If `runtimeConfig` is not an object.
 pub(super) fn runtime_config(context: &Context<'_>) -> Result<CapabilityArgs, Failure> {
     Ok(CapabilityArgs::from(&runtime_object(context)?))
 }
@@ -149,12 +153,13 @@ fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
         .map_err(Failure::RuntimeConfig)
 }
 
-/// Whether all networks that the configuration names can be found without asking the cluster.
+/// Whether all networks that the node configuration names are on this node, so that the cluster
+/// need not be asked.
 pub(super) fn are_on_disk(config: &NodeConfig) -> bool {
     is_on_disk(&config.cluster_network) && config.default_networks.is_empty()
 }
 
-/// Whether the cluster network can be found on this node, without asking the cluster.
+/// Whether the cluster network is configured on this node, so that the cluster need not be asked.
 pub(super) fn is_on_disk(network: &ClusterNetwork) -> bool {
     match network {
         ClusterNetwork::Named(name) => name.starts_with('/'),

@@ -7,7 +7,8 @@ use crate::journal::{Progress, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
 use crate::plan::Attachment;
 
-/// Makes one entry per attachment, in their order, from `results` and `shown`.
+/// Builds one entry per attachment, in the order of the attachments, from `results` and `shown`.
+/// The auxiliary chain gets no entry.
 pub(super) fn entries(
     sandbox: &Sandbox,
     results: &[Option<CniResult>],
@@ -39,7 +40,7 @@ pub(super) fn entries(
     entries
 }
 
-/// The one event for all attachments of a pod, with the reason and the words of Multus.
+/// Builds the event that lists all attachments of a pod, with the reason and the wording of Multus.
 pub(super) fn added(sandbox: &Sandbox) -> Event {
     let part = |(attachment, attached): (&Attachment, &Progress)| {
         let ips = attached.result.iter().flat_map(|result| &result.ips);

@@ -1,4 +1,4 @@
-//! Networks without a pod, as GC and STATUS use them.
+//! Networks independent of a pod, for example for GC and STATUS.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,26 +17,26 @@ use crate::plan::{self, Attachment, NamedIn, NetworkPlace, Reason};
 /// A network with its plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnownNetwork {
-    /// The name for people.
+    /// The name in messages.
     pub(super) label: String,
-    /// The name for plugins.
+    /// The CNI name, which plugins get.
     pub(super) name: NetworkName,
-    /// Its plugins.
+    /// The configuration, with the plugins.
     pub(super) config: NetworkConfig,
 }
 
 /// A network that the node configuration names.
 pub(super) struct Named {
-    /// Its name for people while it is not found.
+    /// The name in messages as long as the network is not found.
     pub(super) label: String,
-    /// The network, or why it is not found.
+    /// The network, or the reason why it was not found.
     pub(super) found: Result<Network, NetworkError>,
     named_in: NamedIn,
 }
 
-/// The networks that the node configuration names, as `answer` knows them: `clusterNetwork`, and
-/// the others, which are the `delegates` after the first, `defaultNetworks`, and the auxiliary
-/// chain.
+/// Looks up in `answer` the networks that the node configuration names. Returns the cluster network
+/// and the others. The others are the `delegates` after the first, `defaultNetworks`, and the
+/// auxiliary chain.
 pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named>) {
     let config = &context.request.config;
     let catalog = Catalog::build(config, answer);
@@ -63,8 +63,8 @@ pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named
     (cluster, others)
 }
 
-/// The cluster's answer about the networks that the node configuration names. Asks only if one of
-/// them has to come from the cluster.
+/// Asks the cluster for the networks that the node configuration names. Returns an empty answer
+/// without asking if all of them are on this node.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.
@@ -75,7 +75,7 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
     }
 }
 
-/// As [`answer`]; without a question asks whether the cluster answers.
+/// As [`answer`], but if there is nothing to ask, checks that the cluster answers at all.
 ///
 /// # Errors
 /// If the cluster does not answer.
@@ -92,7 +92,7 @@ fn question(context: &Context<'_>) -> Option<Question> {
     is_needed.then(|| definitions(context, administrators_definitions(config)))
 }
 
-/// The question for definitions without a pod.
+/// Builds a question for definitions, without a pod.
 pub(super) fn definitions(context: &Context<'_>, networks: Vec<ObjectRef>) -> Question {
     let config = &context.request.config;
     Question {
@@ -103,8 +103,8 @@ pub(super) fn definitions(context: &Context<'_>, networks: Vec<ObjectRef>) -> Qu
     }
 }
 
-/// The current network of an attachment; `None` if it is not found by `until` or the policy forbids
-/// it to `pod`.
+/// Finds the network of an attachment as it is configured now. Returns `None` if it is not found by
+/// `until`, or if the policy does not allow the network for `pod`.
 pub(super) fn find(
     context: &Context<'_>,
     attachment: &Attachment,
@@ -112,7 +112,7 @@ pub(super) fn find(
     until: Instant,
 ) -> Option<KnownNetwork> {
     let config = &context.request.config;
-    // A pod may have selected another cluster network.
+    // A pod can select a cluster network of its own, so compare the labels.
     if attachment.is_cluster
         && let (cluster, _) = named(context, &answer(context, until).ok()?)
         && let Ok(cluster) = cluster.read(context)
@@ -162,7 +162,8 @@ impl KnownNetwork {
         })
     }
 
-    /// Calls GC of its plugins, if their version has it and the configuration does not disable it.
+    /// Calls GC of the network's plugins, unless their CNI version has no GC or the configuration
+    /// disables it.
     pub(super) fn gc(
         &self,
         context: &Context<'_>,
@@ -174,7 +175,7 @@ impl KnownNetwork {
         collected.map_err(|causes| Failure::Delegates(self.place(), causes))
     }
 
-    /// Calls STATUS of its plugins, if their version has it.
+    /// Calls STATUS of the network's plugins, unless their CNI version has no STATUS.
     pub(super) fn status(&self, context: &Context<'_>) -> Result<Ran, Failure> {
         let status = |chain: &Chain<'_>| chain.status(context.host.exec);
         let ready = self.call(context, context.deadline, status);
@@ -219,8 +220,8 @@ impl KnownNetwork {
     }
 }
 
-/// The programs of a network's plugins in `dirs`, and why others, including those of IPAM plugins,
-/// cannot be run.
+/// Finds the programs of a network's plugins in `dirs`. Also returns the reason for each program
+/// that cannot be run, including programs of IPAM plugins.
 pub(super) fn programs(
     context: &Context<'_>,
     dirs: &[PathBuf],

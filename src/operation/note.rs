@@ -1,4 +1,4 @@
-//! Notes of a call: lines for stderr and the log in addition to its outcome.
+//! Notes of a call: lines that go to stderr and the log in addition to the outcome of the call.
 
 use std::io;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::plan::NetworkPlace;
 /// A note of a call. Its `Display` is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Note {
-    /// The text of an event that the pod's owner gets too.
+    /// The message of a warning event for the pod's owner.
     #[error("{0}")]
     Event(String),
-    /// A plugin without CHECK refuses it.
+    /// A plugin does not implement CHECK and refused it.
     #[error("{0}: {1}")]
     NoCheck(NetworkPlace, Box<ChainError>),
-    /// A failure that does not fail the call: the network-status or an event could not be published,
-    /// or CHECK found something for which `verify` only asks for a warning.
+    /// A failure that does not fail the call: an event could not be created, or CHECK found a
+    /// difference for which `verify` requests only a warning.
     #[error("{0}")]
     Tolerated(Failure),
-    /// A record was damaged; DEL detaches what it can without it.
+    /// The record of the sandbox was damaged, and DEL detaches what it can find without the record.
     #[error(
         "the record of container {container} was damaged ({cause}) and is now {file}; this DEL \
          detaches what it can find without the record"
@@ -31,9 +31,9 @@ pub enum Note {
     DelOfDamagedRecord {
         /// The sandbox.
         container: ContainerId,
-        /// Where the record is now.
+        /// The file to which the record was moved.
         file: String,
-        /// What is wrong with it.
+        /// The damage.
         cause: String,
     },
     /// A record is damaged.
@@ -41,62 +41,65 @@ pub enum Note {
         "{0}; its sandbox may still be attached: delete the pod, whose DEL detaches what it can find"
     )]
     DamagedRecord(String),
-    /// A sandbox without a record could not be detached, and there is no sign that it was attached.
+    /// DEL for a sandbox without a record failed, but there is no sign that the sandbox was
+    /// attached.
     #[error("nothing is on record, and detaching without a record failed: {0}")]
     NotOnRecord(Failure),
     /// An entry of Multus' cache cannot be read.
     #[error("cache of Multus: {0}")]
     MultusCache(String),
-    /// The agent is away.
+    /// The agent does not answer.
     #[error("{0}; pods that need it wait")]
     AgentAway(ClusterError),
-    /// The agent has been away for less than a minute.
+    /// The agent does not answer, but answered within the last minute.
     #[error("{0}; it answered within the last minute")]
     AgentAwayBriefly(ClusterError),
     /// The state of a physical function cannot be read.
-    #[error("{0}; Jackfield cannot restore its functions")]
+    #[error("{0}; Jackfield cannot restore its VFs")]
     UnknownFunction(Arc<FunctionError>),
-    /// A setting of a device could not be restored, or the device was not compared with its
-    /// baseline. The text names the device.
+    /// A setting of a device could not be restored, or the device could not be compared with its
+    /// baseline. The text contains the device.
     #[error("{0}")]
     Device(String),
-    /// The delegates refused DEL with the configuration on record and accepted the current one.
+    /// The delegates refused DEL with the recorded configuration and accepted DEL with the current
+    /// one.
     #[error(
         "{0}: the plugins refused the configuration on record, and the network's current \
          configuration detached it"
     )]
     DetachedByCurrentConfiguration(NetworkPlace),
-    /// The delegates refused ADD and DEL for so long that the attachment is dropped.
+    /// The ADD failed, and the delegates refused DEL for so long that Jackfield gave the attachment
+    /// up.
     #[error(
-        "{0}; given up, since its ADD failed too; free by hand any address that its IPAM plugin \
-         may have given"
+        "{0}; given up, since its ADD failed too; free by hand any address that the IPAM plugin \
+         may have assigned"
     )]
     GivenUp(Failure),
-    /// An owed DEL is done.
+    /// A retried DEL succeeded.
     #[error("owed: container {0}: detached now")]
     OwedDone(ContainerId),
-    /// An owed DEL failed again.
+    /// A retried DEL failed again.
     #[error("owed: container {0}: {1}")]
     OwedAgain(ContainerId, Failure),
-    /// The process that retries an owed DEL cannot be started.
+    /// The process that retries a failed DEL cannot be started.
     #[error("owed: container {0}: cannot start the retry: {1}")]
     NoRetry(ContainerId, io::Error),
-    /// GC has no list of valid attachments.
-    #[error("the runtime names no list of valid attachments, so GC collects nothing")]
+    /// The runtime called GC without a list of valid attachments.
+    #[error("the runtime passes no list of valid attachments, so GC collects nothing")]
     NoValidAttachments,
-    /// GC ran out of time and left this number of sandboxes.
-    #[error("GC had no time for {0} containers; the next GC goes on with them")]
+    /// GC ran out of time with this number of sandboxes left to detach.
+    #[error("GC had no time for {0} containers; the next GC continues with them")]
     GcOutOfTime(usize),
-    /// GC skips the networks, since an attached container has no record.
+    /// GC calls no plugin, because a live container has no record.
     #[error(
-        "container {0} is attached and not on record, so GC collects no network: it might free what \
-         that container has"
+        "container {0} is attached and not on record, so GC collects no network: a plugin might \
+         free the resources of that container"
     )]
     UnrecordedContainer(ContainerId),
-    /// GC skips networks, since together their configurations are too long.
+    /// GC skips networks, because their configurations together exceed the size limit.
     #[error(
-        "GC leaves out {left_out} networks on record: together the configurations have more than \
-         {limit} bytes; make them smaller"
+        "GC leaves out {left_out} networks on record: together their configurations exceed \
+         {limit} bytes; shorten them"
     )]
     TooManyConfigurations {
         /// The number of networks.

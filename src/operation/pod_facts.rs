@@ -1,5 +1,5 @@
-//! What is known about a pod after the cluster has answered, and what follows from it: its devices
-//! and its plan.
+//! The facts about a pod after the cluster has answered. The devices of the pod and its plan are
+//! derived from them.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use crate::cni::CapabilityArgs;
 use crate::journal::Key;
 use crate::plan::{Inputs, Plan, plan};
 
-/// What is known about a pod.
+/// The facts about a pod from the runtime and from the cluster.
 #[derive(Debug)]
 pub(super) struct PodFacts {
-    /// Its name, if the runtime gives one. Without a UID from the runtime it has the UID from the
-    /// cluster, so that publications are about this very pod.
+    /// The name of the pod, if the runtime passes one. If the runtime passes no UID, this contains
+    /// the UID from the cluster, so that a publication cannot reach a later pod with the same name.
     pub(super) pod: Option<PodName>,
     annotations: PodAnnotations,
     /// The answer of the cluster.
@@ -24,8 +24,8 @@ pub(super) struct PodFacts {
 }
 
 impl PodFacts {
-    /// Combines what the runtime says with the cluster's `answer`. Annotations from kubelet take
-    /// precedence over those from the cluster.
+    /// Combines the data from the runtime with the cluster's `answer`. Annotations that the runtime
+    /// passes take precedence over those from the cluster.
     pub(super) fn of(context: &Context<'_>, inquiry: Inquiry, answer: Answer) -> PodFacts {
         let clusters = answer.pod.as_ref();
         let is_pod = inquiry.pod.is_some();
@@ -33,7 +33,7 @@ impl PodFacts {
             uid: pod.uid.or_else(|| clusters?.uid.clone()),
             ..pod
         });
-        // Without a pod there is no namespace to which a selection could be restricted.
+        // Without a pod there is no namespace in which to look up the selected networks.
         let annotations = || Some(clusters?.annotations.clone()).filter(|_| is_pod);
         PodFacts {
             pod: named,
@@ -43,8 +43,9 @@ impl PodFacts {
         }
     }
 
-    /// The devices that kubelet gave the pod. Asks for them only if one of its networks uses
-    /// devices. With a `question` it waits until kubelet knows them, and asks the question again.
+    /// Finds the devices that kubelet allocated to the pod, if one of its networks uses devices.
+    /// With a `question`, waits for kubelet's data as [`gather`] does, and asks the question again
+    /// in the meantime.
     pub(super) fn allocation(
         &self,
         context: &Context<'_>,

@@ -1,5 +1,5 @@
-//! Prepares an ADD: everything that can be known before the first delegate runs. ADD acts on it,
-//! `explain` shows it.
+//! Prepares an ADD: determines everything that can be determined before the first delegate runs.
+//! ADD executes the result, and `explain` prints it.
 
 use std::time::Instant;
 
@@ -19,38 +19,39 @@ use crate::verify::IntendedFunction;
 /// A plan with the programs of its plugins.
 #[derive(Debug, Default)]
 pub struct Prepared {
-    /// The pod, if the runtime names one.
+    /// The pod, if the runtime passes one in CNI_ARGS.
     pub pod: Option<PodName>,
     /// The attachments in order, each with the programs of its chain in order.
     pub attachments: Vec<(Attachment, Binaries)>,
     /// Events for the pod's owner.
     pub events: Vec<Event>,
-    /// Facts that may surprise people.
+    /// Remarks on decisions that a user may not expect.
     pub remarks: Vec<String>,
-    /// Invalid annotations that are ignored: the pod starts without the networks that they select.
+    /// Invalid annotations. They are ignored, so the pod starts without the networks that they
+    /// select.
     pub ignored: Vec<PlanError>,
-    /// Every reason why the ADD will fail.
+    /// All reasons why the ADD would fail.
     pub problems: Vec<PlanError>,
-    /// Whether the network of the first problem is known: a pod may select any name.
+    /// Whether the network of the first problem exists. A pod may select any name.
     pub is_first_known: bool,
 }
 
 /// Prepares an ADD.
 ///
 /// # Errors
-/// If no plan can be made at all; nothing has been done then.
+/// If no plan can be made. Nothing on the node has changed then.
 pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     announce(context)?.prepare()
 }
 
-/// An ADD whose question was announced to the cluster.
+/// An ADD in preparation, after its question was announced to the cluster.
 pub(super) struct Announced<'a> {
     context: &'a Context<'a>,
     inquiry: Inquiry,
     question: Option<Question>,
 }
 
-/// Announces to the cluster the question that preparing the ADD will ask, so that the call can do
+/// Announces to the cluster the question that [`Announced::prepare`] will ask. The call can then do
 /// other work while the cluster looks up the answer.
 ///
 /// # Errors
@@ -110,7 +111,7 @@ impl Announced<'_> {
     }
 }
 
-/// Checks that the VF settings in the definitions are those that their plugins would set.
+/// Checks that the SR-IOV plugins will read each VF setting as its definition writes it.
 fn check_functions(plan: &mut Plan) {
     for attachment in &plan.attachments {
         if let Err(error) = IntendedFunction::check(&attachment.config) {
@@ -120,7 +121,7 @@ fn check_functions(plan: &mut Plan) {
     }
 }
 
-/// Checks before any delegate runs that every device can be used and that the node can spare it.
+/// Checks that every device can be used and that neither the node nor another pod needs it.
 fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan: &mut Plan) {
     let config = &context.request.config;
     let devices = plan.attachments.iter();
@@ -146,8 +147,8 @@ fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan
     }
 }
 
-/// Sets the segment of every attachment that requests an address which must be unique on its
-/// segment.
+/// Sets the segment of every attachment that requests a MAC or GUID, because these must be unique
+/// on the segment.
 fn find_segments(context: &Context<'_>, attachments: &mut [Attachment]) {
     for index in 0..attachments.len() {
         let (earlier, rest) = attachments.split_at_mut(index);
@@ -166,7 +167,8 @@ impl Prepared {
         self.attachments.iter().map(|(attachment, _)| attachment)
     }
 
-    /// Finds the programs of all plugins, including IPAM plugins, before any of them runs.
+    /// Finds the programs of all plugins, including IPAM plugins, and adds a problem for each
+    /// missing program.
     fn find_programs(&mut self, context: &Context<'_>, attachments: Vec<Attachment>) {
         let dirs = context.search_path();
         for attachment in attachments {

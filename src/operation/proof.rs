@@ -1,5 +1,5 @@
-//! Verifies that an attachment is what the pod requested and what its delegate reported, and
-//! decides what happens otherwise (keys `verify`, `verifyCluster`).
+//! Verifies that an attachment matches what the pod requested and what the delegate reported. The
+//! keys `verify` and `verifyCluster` decide whether a difference is an error, a warning or ignored.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use crate::plan::Attachment;
 use crate::request::{NodeConfig, Strictness};
 use crate::verify::{self, Finding, Intended, Masters, Mismatch, Weight};
 
-/// How long duplicate address detection may take before it counts as not finished.
+/// How long to wait for duplicate address detection to finish.
 const DAD_WITHIN: Duration = Duration::from_secs(5);
 
 /// The outcome of a successful verification.
 #[derive(Debug, Default)]
 pub struct Proof {
-    /// Findings that are allowed but worth a warning.
+    /// Findings that `verify` and `verifyCluster` allow, as warnings.
     pub warnings: Vec<Event>,
     /// What network-status reports about the attachment.
     pub shown: Shown,
@@ -31,19 +31,22 @@ pub struct Proof {
 /// What network-status reports about an attachment in addition to its result.
 #[derive(Debug, Clone, Default)]
 pub struct Shown {
-    /// The MTU of the interface, if it was read.
+    /// The MTU of the interface, if the interface was read.
     pub mtu: Option<u32>,
-    /// Its hardware address if the result has none, as with ib-sriov-cni.
+    /// The hardware address of the interface, if the result of the delegate has none. ib-sriov-cni,
+    /// for example, reports none.
     pub mac: Option<String>,
-    /// Its device-info, completed from the machine and compared with it (NPWG 1.3 §5.3.7).
+    /// The device-info, completed with facts about the hardware and checked against them (NPWG 1.3
+    /// §5.3.7).
     pub device_info: Option<Value>,
 }
 
-/// Reads the pod's interface and judges it. `masters` are the interfaces that may have enslaved it.
+/// Reads the attachment's interface in the pod and compares it with the request and with the
+/// delegate's `result`. `masters` are the interfaces that may have enslaved it.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed; [`Failure::DeviceInfo`] if the
-/// device-info cannot be published because it is wrong.
+/// device-info is wrong and must not be published.
 pub fn prove(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -107,8 +110,9 @@ pub fn prove(
     Ok(Proof { warnings, shown })
 }
 
-/// The findings that are allowed, as warnings. `requested` and `answered` say how strictly findings
-/// count that contradict the request, and findings that contradict only the answer of a delegate.
+/// Returns the allowed findings as warnings. `requested` is the strictness for findings that
+/// contradict the pod's request, and `answered` for findings that contradict only the delegate's
+/// result.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed.
@@ -142,8 +146,8 @@ pub(super) fn tolerated(
     }
 }
 
-/// The Ethernet or IPoIB address of a link. The addresses of other kinds of links mean nothing
-/// outside the pod.
+/// Returns the Ethernet or IPoIB address of a link. For other kinds of links, such as tunnels, the
+/// address is not a hardware address.
 fn hardware_address(link: &Link) -> Option<String> {
     let octets = link.address.as_slice();
     let ethernet = <[u8; 6]>::try_from(octets).map(|it| MacAddr::from(it).to_string());
@@ -151,8 +155,9 @@ fn hardware_address(link: &Link) -> Option<String> {
     ethernet.or_else(|_| ipoib()).ok()
 }
 
-/// The sockets in the result that no program can have created or can create. The result does not
-/// say which side creates a socket, so it is enough that its directory exists.
+/// Returns a finding for every socket in the result that cannot exist, because its directory is
+/// missing or its path is relative. The socket itself may be missing, because the result does not
+/// show whether the plugin or the pod creates it.
 fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Finding> {
     let interfaces = result.into_iter().flat_map(|result| &result.interfaces);
     let sockets = interfaces.filter_map(|interface| interface.socket_path.as_deref());
@@ -169,8 +174,8 @@ fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Find
     sockets.filter(is_lost).map(finding).collect()
 }
 
-/// The interfaces other than the attachment's own that the result has in the pod, but the pod does
-/// not.
+/// Returns a finding for every further interface that the result lists in the pod but that is
+/// missing there.
 fn lost_others(
     attachment: &Attachment,
     result: Option<&CniResult>,

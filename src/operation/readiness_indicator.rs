@@ -8,7 +8,7 @@ use super::{Context, Failure};
 
 /// How long ADD and DEL wait for the file.
 const WAIT: Duration = Duration::from_secs(45);
-/// The pause between two looks.
+/// The pause between two checks for the file.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Checks that the file exists, if one is configured.
@@ -25,7 +25,7 @@ pub fn is_there(indicator: Option<&Path>) -> Result<(), Failure> {
 /// Waits for the file.
 ///
 /// # Errors
-/// As [`is_there`], after 45 seconds or at the deadline.
+/// [`Failure::NotReady`] if the file is still missing after 45 seconds or at the deadline.
 pub(super) fn wait(context: &Context<'_>) -> Result<(), Failure> {
     let until = context.deadline.min(Instant::now() + WAIT);
     loop {

@@ -1,13 +1,13 @@
-//! Recovery of sandboxes whose record alone is not enough to detach them.
+//! Recovery of sandboxes that a DEL cannot detach with their record alone.
 //!
-//! A DEL with a record uses the journal, the delegates, the kernel and the devices. Whatever else a
-//! DEL asks, such as the cluster or Multus' cache, it asks through this module.
+//! A DEL with a record uses only the journal, the delegates, the kernel and the devices. Only this
+//! module lets a DEL use anything else, such as the cluster or Multus' cache.
 //!
 //! ```text
 //! no record, or a damaged one        ▶ unrecorded   reconstructs what the sandbox may have
 //! delegates refuse DEL after ADD     ▶ stuck        tries the current configuration, then gives up
 //! a DEL failed earlier               ▶ retry        retries in a process of its own
-//! Jackfield leaves the node          ▶ retire       detaches sandboxes of deleted pods, or all
+//! Jackfield is uninstalled           ▶ retire       detaches sandboxes of deleted pods, or all
 //! ```
 
 pub mod retire;
@@ -23,10 +23,11 @@ pub(super) use retry::begin_one as begin_retry;
 pub(super) use stuck::settle as settle_refused;
 pub(super) use unrecorded::find as find_unrecorded;
 
-/// Detaches what a sandbox without a usable record may have. `is_lost` says that it had a record.
+/// Detaches what a sandbox without a usable record may have attached. `is_lost` is true if the
+/// sandbox had a record.
 ///
 /// # Errors
-/// [`Failure::Owed`] if something is still attached; the sandbox then has a record.
+/// [`Failure::Owed`] if a part is still attached. The sandbox then has a record for the retry.
 pub(super) fn del_without_record(
     context: &Context<'_>,
     key: &Key,
@@ -36,7 +37,7 @@ pub(super) fn del_without_record(
         return Ok(());
     };
     if unrecorded.is_attached {
-        // A failed DEL then leaves a debt like any other.
+        // Write the record first, so that a failed DEL is retried like that of any other sandbox.
         let journal = &context.host.journal;
         journal.adopt(&unrecorded.sandbox)?;
         if unrecorded.is_of_multus {

@@ -1,9 +1,10 @@
-//! STATUS: could an ADD be served now (CNI 1.1.0 §2 STATUS)?
+//! STATUS: reports whether an ADD could succeed now (CNI 1.1.0 §2 STATUS).
 //!
-//! STATUS answers for the cluster network and its programs, in the order of an ADD, and reports the
-//! first thing that is missing. It does not report an absent agent: kubelet would make the node
-//! NotReady, and the cluster would evict every pod, whether it needs the agent or not. Pods that
-//! need the agent get code 11 instead (`statusNeedsAgent` changes this).
+//! STATUS checks the cluster network and its programs in the order in which an ADD needs them, and
+//! reports the first problem. An absent agent is not a problem for STATUS. If STATUS failed,
+//! kubelet would make the node NotReady and the cluster would evict every pod, including pods that
+//! do not need the agent. Only the ADD of a pod that needs the agent fails, with code 11. The
+//! option `statusNeedsAgent` changes this.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,8 @@ use crate::delegate::Ran;
 use crate::kernel::capabilities;
 use crate::request::Source;
 
-/// How long the agent may be away, as during its upgrade, before the node counts as not ready, if
-/// `statusNeedsAgent` is set.
+/// If `statusNeedsAgent` is set: how long the agent may be absent, for example during its upgrade,
+/// before STATUS fails.
 const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 
 /// The outcome of a successful STATUS.
@@ -25,12 +26,13 @@ const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 pub struct Ready {
     /// The name of the cluster network.
     pub network: String,
-    /// Whether its plugins were asked; older CNI versions have no STATUS. `None` if only the agent
-    /// knows the plugins, and it is away.
+    /// Which plugins of the cluster network ran STATUS; none do if the CNI version of their
+    /// configuration is too old. `None` if only the agent could provide the configuration and the
+    /// agent is absent.
     pub asked: Option<Ran>,
 }
 
-/// Checks whether an ADD would work now.
+/// Checks whether an ADD could succeed now.
 ///
 /// # Errors
 /// [`Failure::NotAvailable`]: code 50, or the code of a plugin of the cluster network (11, 50, 51).
@@ -55,25 +57,26 @@ fn look(context: &Context<'_>) -> Result<Ready, Failure> {
     Ok(Ready { network, asked })
 }
 
-/// The cluster network; `None` if only the agent knows it, and it is away.
+/// Returns the cluster network, or `None` if only the agent could provide it and the agent is
+/// absent.
 fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failure> {
     let answer = ask(context)?;
     let known = answer.is_some() || inquiry::is_on_disk(&context.request.config.cluster_network);
     let (cluster, _) = networks::named(context, &answer.unwrap_or_default());
     match cluster.read(context) {
-        // Without an answer it may still be in `confDir`.
+        // Without the agent's answer, only a cluster network in `confDir` can be read.
         Err(_) if !known => Ok(None),
         found => found.map(Some),
     }
 }
 
-/// The cluster's answer about the administrator's networks. `None`, with a note, if it does not
-/// answer.
+/// Asks the cluster for the administrator's networks. Returns `None` and adds a note if the cluster
+/// does not answer.
 fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
     if let Source::Folder(_) = context.request.config.source {
         return Ok(Some(networks::ask(context, context.deadline)?));
     }
-    // A cluster that hangs must leave time for the plugins.
+    // Leave time for the plugins if the cluster does not answer.
     match networks::ask(context, Instant::now() + context.left() / 4) {
         Ok(answer) => {
             context.host.stopwatch.agent_answered(true);
@@ -81,7 +84,8 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
             if config.status_needs_agent
                 && let Some(last) = agent_absence::last_answer(context.host, config)
             {
-                // Without the file STATUS does not tolerate the first minute of an absence.
+                // If the date cannot be written, STATUS fails as soon as the agent is absent,
+                // without the usual tolerance.
                 let _ = last.date_now();
             }
             Ok(Some(answer))
@@ -97,7 +101,7 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
 /// Notes that the cluster does not answer.
 ///
 /// # Errors
-/// The same error if STATUS depends on the agent and the agent has been away for too long.
+/// Returns `error` if STATUS depends on the agent and the agent has been absent for too long.
 fn bear(context: &Context<'_>, error: ClusterError) -> Result<(), Failure> {
     if !context.request.config.status_needs_agent {
         context.note(Note::AgentAway(error));

@@ -1,4 +1,5 @@
-//! Measures a call. Sends no figure before the call has its answer.
+//! Measures a call. The stopwatch only collects figures, so that a call sends none before it has
+//! answered the runtime.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
@@ -44,7 +45,7 @@ impl Stopwatch {
     pub fn spent(&self, phase: Phase, since: Instant) {
         let took = microseconds(since.elapsed());
         if took == 0 {
-            // There was nothing to do.
+            // The phase had nothing to do, so leave it out.
             return;
         }
         let mut figures = self.figures.borrow_mut();
@@ -61,13 +62,13 @@ impl Stopwatch {
         }
     }
 
-    /// Records whether an attachment to `network`, or the network itself, succeeded.
+    /// Records whether the verb succeeded for `network`.
     pub fn attachment(&self, network: &str, done: bool) {
         self.network(network, true, done);
     }
 
-    /// Records that no attachment to `network` could be planned, and whether a network of that name
-    /// is known.
+    /// Records that no attachment to `network` could be planned, and whether a network with that
+    /// name exists.
     pub fn unplanned(&self, network: &str, is_known: bool) {
         self.network(network, is_known, false);
     }
@@ -85,22 +86,23 @@ impl Stopwatch {
         self.agent_answers.set(Some(answered));
     }
 
-    /// Whether the agent answered; `None` if it was not asked.
+    /// Whether the agent answered the call, or `None` if the call did not ask the agent.
     pub fn agent_answers(&self) -> Option<bool> {
         self.agent_answers.get()
     }
 
-    /// Records that the call has written the record of `key`.
+    /// Records that the call has written to the record of `key`.
     pub fn wrote(&self, key: &Key) {
         *self.record.borrow_mut() = Some(key.clone());
     }
 
-    /// The record that the call has written.
+    /// The key of the record to which the call has written.
     pub fn record(&self) -> Option<Key> {
         self.record.borrow().clone()
     }
 
-    /// The figures of a finished call, with its failure if it failed.
+    /// Returns the figures of a finished call. `failure` is the error that it returned, if it
+    /// failed.
     pub fn stop(&self, call: &request::Call, failure: Option<&cni::Error>) -> Figures {
         let mut figures = self.figures.take();
         figures.verb = call.verb.as_str().into();

@@ -1,5 +1,5 @@
-//! An ADD in progress. It attaches one network after the other and records every step before it
-//! makes it.
+//! An ADD in progress. It attaches one network after another. Before each change it records in the
+//! journal what it is about to do.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -27,9 +27,9 @@ pub(super) struct Adding<'a> {
     pub(super) links: &'a mut dyn PodLinks,
     /// The record of the sandbox, open for further steps.
     pub(super) entry: Entry,
-    /// The content of the record so far.
+    /// The sandbox as recorded so far.
     pub(super) sandbox: Sandbox,
-    /// The result of the plugins before Jackfield.
+    /// The `prevResult` of the runtime, if it calls Jackfield as part of a chain.
     pub(super) previous: Option<CniResult>,
     /// The events for the pod's owner.
     pub(super) events: Vec<Event>,
@@ -41,7 +41,7 @@ impl Adding<'_> {
     /// Attaches every network of the plan, verifies it and publishes it.
     ///
     /// # Errors
-    /// At the first failure; the caller then has to [unwind](Adding::unwind) what was started.
+    /// The first failure. The caller must then [unwind](Adding::unwind) what was started.
     pub(super) fn attach_all(&mut self, prepared: &Prepared) -> Result<Added, Failure> {
         if !self.sandbox.baseline.is_empty() {
             let step = Step::Baseline(Cow::Borrowed(&self.sandbox.baseline));
@@ -56,19 +56,20 @@ impl Adding<'_> {
             stopwatch.attachment(&attachment.label, attached.is_ok());
             attached?;
         }
-        // Once for all attachments: a physical function reports all of its VFs.
+        // One check covers all attachments, because a physical function reports all of its VFs in
+        // one answer.
         let warnings = functions::prove(self.context, prepared.attachments())?;
         self.warn(warnings);
-        // Comes last, since a later network may bring default routes of its own, which have to go
-        // too.
+        // The default routes are moved last, because every network may add default routes, which
+        // must be replaced too.
         for (index, attachment) in prepared.attachments().enumerate() {
             self.route(index, attachment)?;
         }
         let mut results = default_route::answered(&self.sandbox);
         let addresses = self.context.request.config.status_addresses;
         let status = network_status::entries(&self.sandbox, &results, &self.shown, addresses);
-        // `Complete` comes first: otherwise the ADD could be published and then fail because its
-        // last step cannot be recorded.
+        // Record `Complete` before publishing. Otherwise an ADD that is already published could
+        // still fail because its last step cannot be recorded.
         self.step(&[Step::Complete])?;
         self.publish(prepared, &status)?;
         let result = results.first_mut().and_then(Option::take);
@@ -88,9 +89,10 @@ impl Adding<'_> {
             Hardware::of(&self.context.request.config).write_file(attachment)?;
         }
         let previous = match attachment.is_cluster {
-            // That of the plugins which the runtime called before Jackfield (CNI 1.1.0 §2 ADD).
+            // The result of the plugins that the runtime called before Jackfield (CNI 1.1.0 §2
+            // ADD).
             true => self.previous.clone(),
-            // Plugins that are meant for chaining need a previous result.
+            // Plugins of the auxiliary chain are written for chaining and need a `prevResult`.
             false => attachment.is_auxiliary.then(CniResult::default),
         };
         let container = &self.sandbox.header.container;
@@ -111,8 +113,8 @@ impl Adding<'_> {
         stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
-    /// Verifies the attachment before the next one is made, because a later one may enslave its
-    /// interface.
+    /// Verifies the attachment. This runs before the next attachment is made, because a plugin of
+    /// that attachment may enslave the interface.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let config = &self.context.request.config;
@@ -165,7 +167,7 @@ impl Adding<'_> {
         written.map_err(Failure::JournalStep)
     }
 
-    /// Detaches everything that was started. Adds to the cause what could not be detached.
+    /// Detaches everything that was attached. Returns `cause`, extended by the failures to detach.
     pub(super) fn unwind(self, cause: Failure) -> Failure {
         let detached = detach::detach(self.context, self.sandbox, Detachment::Unwinding);
         cause.after_cleanup(detached)

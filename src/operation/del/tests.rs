@@ -15,7 +15,7 @@ use crate::operation::{Host, Stopwatch};
 use crate::plan::Attachment;
 use crate::request::{Call, Request};
 
-/// A cluster that must not be asked.
+/// A cluster that panics on every question.
 struct Unasked;
 
 impl Cluster for Unasked {

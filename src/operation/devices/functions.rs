@@ -1,6 +1,6 @@
-//! Checks that VFs have the settings of their definitions, as their physical functions report them.
-//! ADD reads the physical functions once for all attachments of a pod, after the last one is
-//! attached; CHECK reads them too.
+//! Checks that VFs have the settings that their definitions request. The physical functions report
+//! the actual settings. ADD asks them once for all attachments of a pod, after the last network is
+//! attached. CHECK asks them too.
 
 use device_info::PciAddress;
 
@@ -12,12 +12,12 @@ use crate::plan::Attachment;
 use crate::request::Strictness;
 use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight};
 
-/// Compares the settings in the definitions of `attachments` with those that the physical functions
-/// report. Asks no physical function if no definition sets anything. Returns the findings that
-/// `verify` allows as warnings.
+/// Compares the settings in the definitions of `attachments` with the settings that the physical
+/// functions report. Asks no physical function if no definition has such settings. Returns the
+/// findings that `verify` allows, as warnings.
 ///
 /// # Errors
-/// [`Failure::Verification`] with every finding on the first attachment that has any.
+/// [`Failure::Verification`] for the first attachment with findings that `verify` does not allow.
 pub(in crate::operation) fn prove<'a>(
     context: &Context<'_>,
     attachments: impl Iterator<Item = &'a Attachment>,

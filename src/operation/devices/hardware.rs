@@ -1,5 +1,5 @@
-//! The node's devices, as ADD, CHECK and DEL use them: which devices exist, what their files
-//! report, and which device an interface belongs to.
+//! The node's devices. ADD, CHECK and DEL use this module to find devices in sysfs, to read their
+//! state and their device-info files, and to find the device of an interface.
 
 mod at_home;
 mod identity;
@@ -30,8 +30,9 @@ pub(in crate::operation) struct Hardware<'a> {
 }
 
 impl<'a> Hardware<'a> {
-    /// The devices below `sysfsRoot`. Device nodes come from the directory `dev` beside it if there
-    /// is one, since `sysfsRoot` may be the mounted tree of another system.
+    /// Opens the devices below `sysfsRoot`. If `sysfsRoot` has a sibling directory `dev`, device
+    /// nodes are looked up there instead of in `/dev`, because `sysfsRoot` may belong to a file
+    /// tree that is mounted elsewhere.
     pub(in crate::operation) fn of(config: &'a NodeConfig) -> Hardware<'a> {
         let beside = config.sysfs_root.parent().map(|parent| parent.join("dev"));
         let beside = beside.filter(|dev| dev.is_dir());
@@ -42,8 +43,8 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// Checks before any delegate runs that an attachment's device can be used, and records the
-    /// driver that it is bound to.
+    /// Checks before any delegate runs that an attachment's device exists, has the right driver and
+    /// has a consistent device-info file. Stores its driver in the attachment.
     pub(in crate::operation) fn inspect(&self, attachment: &mut Attachment) -> Result<(), Reason> {
         let Some(device) = &mut attachment.device else {
             return Ok(());
@@ -51,7 +52,8 @@ impl<'a> Hardware<'a> {
         let sysfs = || self.config.sysfs_root.clone();
         let Some(found) = self.sysfs.device(&device.id) else {
             if device.pci().is_none() {
-                // Only the device plugin understands an identifier in a form of its own.
+                // The identifier is not a PCI address and only the device plugin knows its meaning,
+                // so there is no sysfs entry to check.
                 return self.check_device_plugin(device);
             }
             return Err(DeviceProblem::Missing(device.clone(), sysfs()).into());
@@ -75,7 +77,7 @@ impl<'a> Hardware<'a> {
         self.check_device_plugin(device)
     }
 
-    /// Whether `address` is a virtual function.
+    /// Whether the function at `address` is a virtual function.
     pub(in crate::operation) fn is_virtual_function(&self, address: PciAddress) -> bool {
         let function = self.sysfs.pci_function(address);
         function.is_some_and(|function| function.physfn().is_some())
@@ -97,8 +99,9 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// What is wrong with the device itself: it is no longer bound to the same driver, or the
-    /// program that drives it cannot open it.
+    /// Compares the device with its state before the delegates ran. Returns a mismatch if it is
+    /// bound to another driver now, or if it is meant for a user-space program that could not open
+    /// it.
     pub(in crate::operation) fn mismatch(&self, attachment: &Attachment) -> Option<Mismatch> {
         let device = attachment.device.as_ref()?;
         let expected = device.driver.as_ref()?;
@@ -118,7 +121,8 @@ impl<'a> Hardware<'a> {
         })
     }
 
-    /// Whether programs can open a device that is meant for them.
+    /// Whether a device that is meant for a user-space program has a device node that the program
+    /// can open. True for all other devices.
     fn can_be_opened(&self, device: &Device) -> bool {
         let is_vhost = |vdpa: &VdpaDevice| vdpa.driver() == Some(VdpaDriver::Vhost);
         let opens = |vdpa: &VdpaDevice| !is_vhost(vdpa) || vdpa.path().is_some();
@@ -135,15 +139,16 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// The device that the interface of an attachment has to be. `None` if the identifier is in a
-    /// form of the device plugin, which cannot be compared.
+    /// Returns the device that must be behind the interface of an attachment. Returns `None` if the
+    /// identifier of the device has a meaning only to the device plugin, so that it cannot be
+    /// compared.
     pub(in crate::operation) fn expected<'d>(&self, attachment: &'d Attachment) -> Option<&'d str> {
         let device = attachment.device.as_ref()?;
         device.driver.as_ref().map(|_| device.id.as_str())
     }
 }
 
-/// The driver that a device is bound to.
+/// Returns the driver that a device is bound to.
 fn driver(device: &Device) -> Option<String> {
     match device {
         Device::Pci(function) => function.driver(),
@@ -152,8 +157,8 @@ fn driver(device: &Device) -> Option<String> {
     }
 }
 
-/// Whether a driver creates interfaces, unlike drivers that hand the device to a user-space
-/// program.
+/// Whether a driver creates network interfaces, in contrast to drivers that let a user-space
+/// program control the device.
 pub(in crate::operation) fn creates_interfaces(driver: &str) -> bool {
     !drives_user_space(driver) && !driver.contains("stub")
 }

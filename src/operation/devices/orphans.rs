@@ -1,9 +1,9 @@
-//! Virtual functions that no pod can use: they are bound to a kernel driver, but their interface is
-//! missing.
+//! Finds virtual functions that no pod can use, because they are bound to a kernel driver but have
+//! no interface.
 //!
-//! Either an unknown process keeps a dead pod's namespace alive, or a driver failed to recreate the
-//! interface. The device plugin goes on giving such a device to pods, whose delegates then find
-//! nothing to attach.
+//! Either an unknown process keeps the network namespace of a deleted pod alive, or a driver failed
+//! to recreate the interface. The device plugin continues to offer such a device, and the delegates
+//! of the next pod then find no interface to attach.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ use crate::journal::DeviceUser;
 /// A virtual function without an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Orphan {
-    /// Its address.
+    /// The address of the virtual function.
     pub address: PciAddress,
-    /// Its physical function.
+    /// The address of its physical function.
     pub physical: PciAddress,
     /// Its VF number on the physical function.
     pub index: u32,
-    /// The driver that it is bound to.
+    /// The driver that the virtual function is bound to.
     pub driver: String,
 }
 
@@ -43,19 +43,19 @@ impl Problem for Orphan {
 
     fn remedy(&self) -> Option<String> {
         Some(format!(
-            "end the process that keeps it, or rebind it through \
+            "end the process that keeps its namespace, or rebind it through \
              /sys/bus/pci/drivers/{}/unbind and bind",
             self.driver
         ))
     }
 }
 
-/// Finds the orphans. `elsewhere` returns the devices that have an interface in some network
-/// namespace ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)); it is
-/// called only if some VF has no interface on the host.
+/// Finds the orphans. `elsewhere` returns the devices that have an interface in any network
+/// namespace ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)). It is
+/// called only if a VF has no interface on the host and no pod on record.
 ///
 /// # Errors
-/// Those of `elsewhere`; without its answer no VF counts as an orphan.
+/// Returns the error of `elsewhere`, because no VF can be called an orphan without its answer.
 pub fn orphans<E>(
     inventory: &Inventory,
     users: &[DeviceUser],

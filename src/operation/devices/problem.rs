@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a device before the first delegate runs.
+//! The problems of a device that Jackfield detects before the first delegate runs.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ use crate::kernel::{KernelError, PlacedDevice};
 use crate::operation::Failure;
 use crate::plan::Reason;
 
-/// Why a device cannot be used, and the remedy. Where a variant has `sysfsRoot`, the words show where
-/// to look.
+/// Why a device cannot be used. The message contains the remedy. Variants with a path to sysfs also
+/// show the file to look at.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::operation) enum DeviceProblem {
     /// The node does not have the device.
@@ -30,7 +30,7 @@ pub(in crate::operation) enum DeviceProblem {
         named(.0), .1.display(), .0.id
     )]
     Unbound(AllocatedDevice, PathBuf),
-    /// The device is bound to another driver than its `driver_override`, which is `wanted`.
+    /// The device is bound to a driver other than `wanted`, which is its `driver_override`.
     #[error(
         "{} is bound to driver {driver}, but its driver_override is {wanted} \
          ({}/bus/pci/devices/{}/driver_override); bind it to {wanted} and recreate the pod",
@@ -42,40 +42,42 @@ pub(in crate::operation) enum DeviceProblem {
         wanted: String,
         sysfs: PathBuf,
     },
-    /// A definition takes the interface of the default route as a whole, since it lacks this key.
+    /// A definition lacks this key, so a macvlan in passthru mode would take over the interface of
+    /// the default route.
     #[error(
         "mode is passthru and key {0} is missing, so the plugin takes the interface of the default \
          route; name another interface"
     )]
     DefaultRoute(String),
-    /// A definition's value may match several devices.
+    /// A definition's value may select another device than the one that it appears to name.
     #[error(
         "key {} is {:?}, which may lead to another device; write the address or the name of one \
          device",
         .0.key, .0.value
     )]
     Pattern(NamedInterface),
-    /// A definition names an interface by which the node is reached, since it carries this.
+    /// A definition names an uplink of the node. The text describes what the uplink carries.
     #[error(
         "key {key} names {value}, which carries {1}: a pod that has it cuts the node off; name \
          another interface",
         key = .0.key, value = .0.value
     )]
     Uplink(NamedInterface, String),
-    /// The kernel does not say whether the node is reached by an interface that a definition names.
+    /// The kernel did not answer whether an interface that a definition names is an uplink of the
+    /// node.
     #[error(
         "key {key} names {value}, and whether it is an uplink of this node is not known: {1}; try \
          again",
         key = .0.key, value = .0.value
     )]
     UnknownUplink(NamedInterface, #[source] KernelError),
-    /// A definition names more interfaces of the host than this limit.
+    /// A definition names more interfaces of the host than this limit allows.
     #[error("the configuration names more than {0} interfaces of the host; name fewer")]
     TooManyInterfaces(usize),
-    /// A plugin that attaches virtual functions gets another device.
+    /// A plugin that attaches virtual functions would get a device that is not a virtual function.
     #[error(
         "device {device} is {}, and plugin {plugin} attaches virtual functions; restrict the device \
-         plugin's selectors to these, or attach the device by host-device",
+         plugin's selectors to virtual functions, or attach the device with host-device",
         not_virtual(.device, *.is_physical, .sysfs)
     )]
     NotVirtual {
@@ -84,14 +86,14 @@ pub(in crate::operation) enum DeviceProblem {
         plugin: PluginType,
         sysfs: PathBuf,
     },
-    /// The interface of a device is in no network namespace that can be found.
+    /// The interface of a device is in no network namespace that Jackfield can find.
     #[error(
         "{device} is bound to driver {driver}, and its interface is in no network namespace that \
-         jackfield can find; end the process that keeps it, or rebind it through \
+         jackfield can find; end the process that keeps its namespace, or rebind it through \
          /sys/bus/pci/drivers/{driver}/unbind and bind"
     )]
     LostInterface { device: String, driver: String },
-    /// The interface of a device is in a network namespace of no pod on record.
+    /// The interface of a device is in a network namespace that belongs to no recorded pod.
     #[error(
         "{0}: its interface {interface} is in network namespace {netns}, and no pod on record has \
          it; move it back from there with ip link set {interface} netns 1, or end the process that \
@@ -99,29 +101,29 @@ pub(in crate::operation) enum DeviceProblem {
         interface = .1.interface, netns = .1.netns.display()
     )]
     Elsewhere(String, PlacedDevice),
-    /// The node is reached by the device, since it carries this.
+    /// The device is an uplink of the node. The text describes what it carries.
     #[error(
         "{device} carries {1}: a pod that has it cuts the node off; exclude it from the device \
          plugin's selectors",
         device = named(.0)
     )]
     CutsNodeOff(AllocatedDevice, String),
-    /// Another function of the device's IOMMU group is bound to a driver of the kernel.
+    /// Another function of the device's IOMMU group is bound to a kernel driver.
     #[error(
         "{shared}, which is bound to driver {2} ({directory}); bind the whole group to vfio-pci, or \
          use a slot that isolates its functions (ACS)",
         shared = shared(.0, .1), directory = .1.directory
     )]
     GroupInUse(AllocatedDevice, GroupMember, String),
-    /// A pod has another function of the device's IOMMU group.
+    /// Another pod has a function of the device's IOMMU group.
     #[error(
         "{shared}, which {2} has ({directory}): only one program can open the group; use a slot \
          that isolates its functions (ACS)",
         shared = shared(.0, .1), directory = .1.directory
     )]
     GroupHeld(AllocatedDevice, GroupMember, String),
-    /// A plugin moves RDMA devices, which the node shares among all network namespaces: the file
-    /// has this mode.
+    /// A plugin would move RDMA devices, which is impossible because the node shares them among all
+    /// network namespaces. `file` contains `mode`.
     #[error(
         "plugin {plugin} moves an RDMA device into the pod, and this node shares them among all \
          network namespaces ({} is {mode}); set the mode while no pod runs (rdma system set netns \
@@ -133,7 +135,7 @@ pub(in crate::operation) enum DeviceProblem {
         file: PathBuf,
         mode: String,
     },
-    /// An earlier sandbox has the device and cannot be detached.
+    /// An obsolete sandbox has the device and cannot be detached.
     #[error("{0} still belongs to an earlier sandbox, which cannot be detached: {1}")]
     EarlierSandbox(String, #[source] Box<Failure>),
     /// Another pod has the device.
@@ -142,7 +144,7 @@ pub(in crate::operation) enum DeviceProblem {
          doctor why it stays"
     )]
     InUse { device: String, holder: String },
-    /// The device still has an identity of the previous pod: what is left of it, and why.
+    /// The device still has a network identity of the previous pod. `line` is the reason.
     #[error(
         "{device} still has the {} of its previous pod: {line}; rebind it through \
          /sys/bus/pci/drivers/{}/unbind and bind, or {}",
@@ -154,7 +156,8 @@ pub(in crate::operation) enum DeviceProblem {
         line: String,
         driver: Option<String>,
     },
-    /// Another pod on the segment, if that is known, has the MAC or GUID.
+    /// Another pod on the same segment has the MAC or GUID. Without a segment, the pod is on the
+    /// same node.
     #[error(
         "{address} is already in use by {holder} on {}; request another",
         .segment.as_deref().unwrap_or("this node")
@@ -166,7 +169,7 @@ pub(in crate::operation) enum DeviceProblem {
     },
 }
 
-/// A key of a definition, and the interface of the host that it names.
+/// A key of a definition, with its value, which names an interface of the host.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::operation) struct NamedInterface {
     pub(in crate::operation) key: String,
@@ -178,9 +181,9 @@ pub(in crate::operation) struct NamedInterface {
 pub(in crate::operation) struct GroupMember {
     /// The number of the group.
     pub(in crate::operation) number: u32,
-    /// The other function.
+    /// The address of the member.
     pub(in crate::operation) address: PciAddress,
-    /// The group's directory.
+    /// The sysfs directory that lists the members of the group.
     pub(in crate::operation) directory: String,
 }
 
@@ -202,7 +205,8 @@ fn not_virtual(device: &PciAddress, is_physical: bool, sysfs: &Path) -> String {
     format!("no virtual function ({devices}/{device} has no physfn)")
 }
 
-/// What the identity is called, and how a pod or its definition sets it anew.
+/// Returns the name of the identity, and the instruction for replacing it in the pod or its
+/// definition.
 fn words(identity: PodIdentity) -> (&'static str, &'static str) {
     match identity {
         PodIdentity::Mac => ("hardware address", "request a MAC"),

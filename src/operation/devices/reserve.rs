@@ -14,17 +14,18 @@ use crate::operation::prepare::Prepared;
 use crate::operation::{Context, Failure};
 use crate::plan::{Attachment, PlanError};
 
-/// How long to wait for another process that works on the sandbox which holds the device.
+/// How long to wait for the lock of the sandbox that holds the device.
 const BUSY: Duration = Duration::from_secs(1);
 
 /// Reserves every device, and every requested MAC and GUID, for the sandbox of `header`.
 ///
-/// A holder that only waits for its DEL is detached first: a sandbox of an earlier boot, an older
-/// sandbox of the same pod, and a sandbox whose device kubelet has since given to this pod.
+/// If the current holder is obsolete and only its DEL is missing, this detaches the holder first. A
+/// holder is obsolete if it is from an earlier boot, if it is an older sandbox of the same pod, or
+/// if kubelet has meanwhile allocated its device to this pod.
 ///
 /// # Errors
-/// Code 104 for a device, 101 for an address; no delegate has run then. The message names the
-/// holder only if it is in the pod's own namespace.
+/// Code 104 for a device, 101 for an address. The message names the holder only if the holder is in
+/// the Kubernetes namespace of this pod.
 pub(in crate::operation) fn take(context: &Context<'_>, header: &Header) -> Result<(), Failure> {
     for attachment in &header.attachments {
         for what in Exclusive::of(attachment) {
@@ -34,7 +35,8 @@ pub(in crate::operation) fn take(context: &Context<'_>, header: &Header) -> Resu
     Ok(())
 }
 
-/// Returns the refusals that an ADD would meet, without reserving anything.
+/// Returns the problems for which an ADD would refuse the devices and addresses of `prepared`.
+/// Reserves nothing.
 pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     let Ok(key) = context.key() else {
         return Vec::new();
@@ -69,8 +71,8 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
             free.push(attachment);
         }
     }
-    // Plugins must find the devices that no other sandbox holds. If the kernel does not answer, the
-    // ADD itself reports it.
+    // Check that plugins can attach the devices that no other sandbox holds. If the kernel does not
+    // answer, leave it to the ADD to report that.
     let devices = free.iter().filter_map(|it| it.device.as_ref()?.pci());
     let addresses: Vec<PciAddress> = devices.collect();
     let hardware = Hardware::of(&context.request.config);
@@ -125,8 +127,9 @@ fn take_one(
     }
 }
 
-/// The sandbox that the previous release attached with the same address on the same segment. Its
-/// record names no segment, so this derives the segment from the node.
+/// Finds a sandbox of the previous release with the same address on the same segment. The records
+/// of that release contain no segment, so this determines the segment from the current state of the
+/// node.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,
@@ -147,7 +150,7 @@ fn earlier_holder(
     }))
 }
 
-/// Whether the holder is no longer in use and its DEL is late.
+/// Whether the holder is obsolete, so that only its DEL is missing (see [`take`]).
 fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: &Exclusive) -> bool {
     let uid = |header: &Header| header.pod.as_ref().and_then(|pod| pod.uid.clone());
     let (ours, theirs) = (uid(header), uid(&holder.header));
@@ -171,8 +174,7 @@ fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: &Excl
     is_given_to(&ours) && !is_given_to(&theirs)
 }
 
-/// Detaches what an earlier sandbox still has attached. The DEL of that sandbox will find nothing
-/// left to do.
+/// Detaches an obsolete sandbox. A later DEL of that sandbox has nothing left to do.
 fn settle(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let until = context.deadline.min(Instant::now() + BUSY);
     let _lock = Lock::take(&context.host.lock_dir, &key.container, until)?;

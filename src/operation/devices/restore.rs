@@ -1,10 +1,11 @@
-//! Restores devices to the state that they had before ADD, once the plugins are done.
+//! Restores devices to their state before ADD, after the plugins have detached them.
 //!
-//! A device is restored only in the boot in which it was attached, and only while no other sandbox
-//! has it: a late DEL must not touch a device that another pod has by now. Repairs that may work
-//! later stay owed in the record. A repair that the kernel or a driver refuses for good does not
-//! keep a pod from being deleted: the journal records the device as unrestored, and the next ADD
-//! that uses it tries again first.
+//! A device is restored only in the boot in which it was attached, and only if no other sandbox has
+//! reserved it. Otherwise a late DEL could change a device that another pod uses. A repair that may
+//! succeed later is owed: DEL fails, and a retry repeats the repair. A repair that the kernel or a
+//! driver refuses for good does not fail the DEL, so that the pod can be deleted. The journal then
+//! records the device as unrestored, and the next ADD with this device retries the repair before it
+//! uses the device.
 
 mod address;
 mod again;
@@ -27,21 +28,23 @@ use crate::operation::{Context, Failure, Note};
 use crate::verify::sriov_plugins;
 use left::{Left, Refused, forgive, open};
 
-/// How many rounds of repairs a device gets. Setting one value makes some drivers change another:
-/// igb reports an address that a VF sets for itself as if the administrator had set it.
+/// The maximum number of rounds of repairs. One round is not always enough, because some drivers
+/// change another setting when one is set. For example, igb reports an address that a VF sets for
+/// itself as if the administrator had set it.
 const ROUNDS: usize = 4;
 /// How long to wait for an interface that the kernel is still moving back from a deleted namespace,
-/// and for a busy device.
+/// or for a busy device.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The pause between two looks at such a device.
+/// The pause between two attempts on such a device.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads the state of a sandbox's devices for its record, before any delegate runs. First retries
-/// what an earlier DEL could not restore, so that no leftover becomes part of a baseline.
+/// Reads the state of a sandbox's devices before any delegate runs, for the baseline in the record.
+/// First retries the repairs that failed on an earlier DEL, so that their leftovers do not become
+/// part of the baseline.
 ///
 /// # Errors
-/// If the kernel does not answer; code 104 for a device that no plugin could take, or by which
-/// others would mistake the pod for its previous one.
+/// If the kernel does not answer. Code 104 if plugins could not attach a device, or if a device
+/// still has a network identity of the previous pod.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
     header: &Header,
@@ -65,8 +68,8 @@ pub(in crate::operation) fn baseline(
     Ok(states.devices)
 }
 
-/// Restores the devices of a sandbox: those of the attachments in `detached`, and those of
-/// attachments that owe nothing. Returns the failures that may work later.
+/// Restores the devices of the attachments in `detached`, and of attachments that were never
+/// started or are already detached. Returns the failures of repairs that a retry may complete.
 pub(in crate::operation) fn restore(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -96,8 +99,8 @@ pub(in crate::operation) fn restore(
     }
 }
 
-/// Records in the journal the devices that cannot be restored completely, and removes the others
-/// from it.
+/// Records in the journal the devices that cannot be restored completely, and removes the entries
+/// of the restored devices.
 fn keep(
     context: &Context<'_>,
     header: &Header,
@@ -120,7 +123,7 @@ fn keep(
     owed
 }
 
-/// The PCI devices of the attachments whose index `of` accepts.
+/// Returns the PCI devices of the attachments with an index that `of` accepts.
 fn addresses(header: &Header, of: impl Fn(usize) -> bool) -> Vec<PciAddress> {
     let attachments = header.attachments.iter().enumerate();
     let attachments = attachments.filter(|(index, _)| of(*index));
@@ -156,7 +159,7 @@ impl<'a> Restoring<'a> {
             let compared = self.compare(&now);
             let open = open(&compared, &refused);
             if open.is_empty() && Instant::now() < until && forgive(&mut refused) {
-                // The device may be busy for a moment, for instance after a reset by its driver.
+                // The device may be busy for a moment, for example after a reset by its driver.
                 std::thread::sleep(PAUSE);
                 continue;
             }
@@ -177,7 +180,8 @@ impl<'a> Restoring<'a> {
             if refused.len() - before < tried {
                 rounds += 1;
             }
-            // A refused repair may still have changed something.
+            // Read the state again in any case, because even a refused repair may have changed
+            // something.
             now = self.read(links.as_mut())?;
         }
     }
@@ -187,8 +191,8 @@ impl<'a> Restoring<'a> {
         self.hardware.states(&addresses, links)
     }
 
-    /// Reads the devices after the kernel has moved back those from deleted namespaces, or at
-    /// `until`.
+    /// Waits until the kernel has moved back the interfaces from deleted namespaces, at most until
+    /// `until`, and then reads the devices.
     fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
         while Instant::now() < until && self.before.iter().any(|it| self.hardware.is_away(it)) {
             std::thread::sleep(PAUSE);
@@ -228,7 +232,8 @@ impl<'a> Restoring<'a> {
                 if set.is_err()
                     && let Some(own) = before.own_guid(*setting)
                 {
-                    // If the GUID cannot be cleared, the VF gets one that belongs to no pod.
+                    // If the driver refuses to clear the GUID, set the VF's own GUID, which belongs
+                    // to no pod.
                     links.set_virtual_function(pf.index, vf.index, own)?;
                 }
                 return set;

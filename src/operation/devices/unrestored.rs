@@ -1,11 +1,12 @@
-//! Devices that DEL could not restore, for commands that show the node.
+//! Lists the devices that DEL could not restore, for commands that report on the node.
 
 use super::hardware::Hardware;
 use crate::baseline::{Comparison, compare};
 use crate::journal::Unrestored;
 use crate::operation::Context;
 
-/// The unrestored devices in the journal, without those that have their earlier state again by now.
+/// Returns the unrestored devices in the journal, without devices that have their earlier state
+/// again, were recreated, or no longer exist.
 #[must_use]
 pub fn otherwise(context: &Context<'_>) -> Vec<Unrestored> {
     let mut kept = context.host.journal.all_unrestored();

@@ -1,5 +1,5 @@
-//! The answer to the runtime for a failure, and the one table from causes to CNI codes
-//! (`docs/errors.md`).
+//! Converts a failure to the CNI error for the runtime. This is the only place that maps failures
+//! to CNI codes (`docs/errors.md`).
 
 use super::Failure;
 use crate::cni::{self, code};
@@ -70,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// The whole failure in one line for people: message, code, and the plugin's message.
+    /// Formats the failure in one line with its code and the codes of the plugins.
     pub fn in_full(&self) -> String {
         let error = self.to_cni();
         match error.details.as_str() {
@@ -79,7 +79,8 @@ impl Failure {
         }
     }
 
-    /// The codes of the plugins; their messages are in the message.
+    /// The codes of the plugins that failed. The messages of the plugins are already part of the
+    /// message.
     fn details(&self) -> String {
         let codes = self.codes().into_iter().map(|code| format!("code {code}"));
         codes.collect::<Vec<_>>().join("; also ")
@@ -99,8 +100,8 @@ impl Failure {
     }
 }
 
-/// Keeps a runtime from taking the text of a failed DEL for a success: containerd believes that
-/// nothing is left if the error contains one of these phrases. A no-break space reads the same.
+/// Replaces the spaces in these phrases by no-break spaces. If the error of a failed DEL contains
+/// one of the phrases, containerd treats the DEL as successful.
 fn unmistakable(text: String) -> String {
     let phrases = ["not found", "no such file or directory"];
     phrases.iter().fold(text, |text, phrase| {

@@ -1,12 +1,11 @@
-//! The attachments of each network, for the GC of its plugins.
+//! The attachments that the plugins of each network must keep on GC.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::cni::{ContainerId, InterfaceName, NetworkName, ValidAttachment};
 use crate::journal::{Journal, Key, MultusCache, Sandbox};
 
-/// Live attachments by network. Definitions may share a CNI name; then each of them gets the
-/// attachments of all.
+/// Live attachments by network name. Definitions with the same CNI name share one list.
 #[derive(Debug, Default)]
 pub(super) struct LiveAttachments {
     by_network: HashMap<NetworkName, BTreeSet<ValidAttachment>>,
@@ -15,7 +14,7 @@ pub(super) struct LiveAttachments {
 }
 
 impl LiveAttachments {
-    /// Adds everything that a sandbox on record has.
+    /// Adds the attachments of a recorded sandbox, except those that are already detached.
     pub(super) fn keep(&mut self, sandbox: &Sandbox) {
         let container = &sandbox.header.container;
         self.containers.insert(container.clone());
@@ -30,9 +29,9 @@ impl LiveAttachments {
         }
     }
 
-    /// Adds everything that Multus attached and that has not been detached since. The runtime may
-    /// know these sandboxes under the network of Multus and not list them here, so all of them
-    /// count as alive.
+    /// Adds every attachment in Multus' cache, except those of containers that Jackfield has
+    /// adopted. The runtime may have created these sandboxes for Multus' network and not list them
+    /// for Jackfield's, so all of them count as live.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         for container in cache.containers() {
             if journal.has_adopted(&container) {
@@ -57,7 +56,7 @@ impl LiveAttachments {
         }
     }
 
-    /// A live container whose attachments are not all known.
+    /// Returns a live container with attachments that are not all known, if there is one.
     pub(super) fn unknown<'a>(&'a self, named: &'a [ValidAttachment]) -> Option<&'a ContainerId> {
         let named = named.iter().map(|valid| &valid.container_id);
         let mut unknown = named.filter(|container| !self.containers.contains(container));

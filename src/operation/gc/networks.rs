@@ -1,4 +1,5 @@
-//! Every network that may hold resources: those of the node configuration, and those on record.
+//! The networks whose plugins GC calls: the networks in the node configuration and the networks in
+//! the journal.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -8,15 +9,15 @@ use crate::journal::Sandbox;
 use crate::operation::networks::{self, KnownNetwork};
 use crate::operation::{Context, Failure, Note};
 
-/// The limit of one GC for the configurations of networks on record, in bytes; the same as for one
-/// pod.
+/// The maximum total size, in bytes, of the configurations that one GC handles. The limit for one
+/// pod is the same.
 const MOST_CONFIGURATIONS: usize = 8 << 20;
 
 /// The networks, without duplicate configurations.
 #[derive(Debug, Default)]
 pub(super) struct Networks {
     pub(super) known: Vec<KnownNetwork>,
-    /// The hashes of all networks with their configurations.
+    /// Hashes of the name and configuration of every network seen so far.
     seen: HashSet<u64>,
     hashes: RandomState,
     bytes: usize,
@@ -36,7 +37,7 @@ impl Networks {
         }
     }
 
-    /// Adds the networks of the node configuration, for which the cluster may have to be asked.
+    /// Adds the networks that the node configuration names. Asks the cluster for them if necessary.
     pub(super) fn add_administrators(
         &mut self,
         context: &Context<'_>,
@@ -73,7 +74,7 @@ impl Networks {
         self.known.push(network);
     }
 
-    /// Notes how many networks were left out.
+    /// Adds a note with the number of networks that were left out because of the size limit.
     pub(super) fn note_left_out(&self, context: &Context<'_>) {
         if self.left_out > 0 {
             context.note(Note::TooManyConfigurations {

@@ -1,4 +1,4 @@
-//! Detaches sandboxes on record without a DEL of the runtime, because Jackfield leaves the node.
+//! Detaches recorded sandboxes without a DEL from the runtime, when Jackfield is uninstalled.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,26 +15,26 @@ const PER_SANDBOX: Duration = Duration::from_secs(50);
 /// The sandboxes to detach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Sandboxes whose network namespace is gone: no pod uses them, but their leases and devices
-    /// are still taken.
+    /// Sandboxes without a network namespace, and owed sandboxes. No pod uses them, but they still
+    /// hold IP addresses and devices.
     Gone,
     /// All sandboxes, including those of running pods.
     All,
 }
 
-/// The outcome for the sandboxes on record.
+/// The outcome for the recorded sandboxes.
 #[derive(Debug, Default)]
 pub struct Retired {
     /// The detached sandboxes.
     pub detached: Vec<Key>,
-    /// The sandboxes that are still attached, each with its pod if that is known.
+    /// The sandboxes that are left attached, each with its pod if the pod is known.
     pub attached: Vec<(Key, Option<String>)>,
-    /// The failed detachments, which are owed.
+    /// The failed detachments. The journal keeps those sandboxes as owed.
     pub failed: Vec<Failure>,
 }
 
-/// Whether the network namespace of a record still exists. The path alone does not show it: paths
-/// are reused, and a reboot ends every namespace.
+/// Whether the recorded network namespace still exists. That its path exists is not enough, because
+/// paths are reused and a reboot removes every namespace.
 pub fn has_netns(header: &Header) -> bool {
     let path = Path::new(&header.netns);
     header.boot == boot_id()
@@ -44,8 +44,8 @@ pub fn has_netns(header: &Header) -> bool {
         }
 }
 
-/// Detaches sandboxes on record. Each has its own time limit; the deadline of `context` bounds them
-/// all.
+/// Detaches the recorded sandboxes that `which` selects. Each sandbox has its own time limit, and
+/// the deadline of `context` limits all of them together.
 ///
 /// # Errors
 /// If the journal cannot be read. Failed detachments are in [`Retired::failed`].
@@ -72,7 +72,7 @@ fn retire_one(
     let Lookup::Found(sandbox) = context.host.journal.find(&key)? else {
         return Ok(());
     };
-    // No pod needs an owed sandbox: its runtime has sent a DEL.
+    // No pod uses an owed sandbox, because its DEL has failed or its ADD was rolled back.
     let is_owed = context.host.journal.owed(&key).is_some();
     if which == Which::Gone && !is_owed && has_netns(&sandbox.header) {
         let pod = sandbox.header.pod.as_ref().map(ToString::to_string);

@@ -1,26 +1,26 @@
-//! Retries failed detachments, which no runtime requests any more.
+//! Retries failed detachments. A runtime may not send another DEL for them.
 //!
-//! A retry runs in a process that outlives the call which starts it. The call's time belongs to its
-//! caller, and a plugin that is killed halfway leaves state behind that its own DEL does not know
-//! about.
+//! A retry runs in a separate process, which outlives the call that starts it. The retry must not
+//! use up the time of that call. It must not be killed at the end of the call either, because a
+//! plugin that is killed halfway leaves state behind that its own DEL does not find.
 
 use crate::journal::{Key, Lock, Lookup};
 use crate::operation::detach::{self, Detachment};
 use crate::operation::{Context, Note};
 
-/// Starts the retry of one owed detachment that is due, except that of `but`. Reports no outcome to
-/// the caller: the detachment stays on record until it succeeds.
+/// Starts the retry of one failed detachment that is due, but never that of `but`. Returns no
+/// outcome, because the journal keeps the detachment until a retry succeeds.
 pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) {
     let host = context.host;
     let Some(owed) = host.journal.due(but) else {
         return;
     };
     let key = owed.key;
-    // The holder of the lock already works on the sandbox.
+    // If the lock is taken, another process is already working on the sandbox.
     let Some(lock) = Lock::take_if_free(&host.lock_dir, &key.container) else {
         return;
     };
-    // Keeps other calls from starting the same retry while it may run.
+    // Postpone the next retry, so that other calls do not start it while this one may be running.
     let deadline = context.request.config.deadlines.del;
     let is_begun = host.journal.postpone(&key, deadline);
     drop(lock);
@@ -44,7 +44,7 @@ pub fn retry(context: &Context<'_>, key: &Key) {
                 Err(still) => Note::OwedAgain(container, still),
             });
         }
-        // Another call has detached it.
+        // Another call has detached the sandbox.
         Ok(Lookup::Absent | Lookup::CutOff) => drop(host.journal.forget(key)),
         Ok(Lookup::Found(_) | Lookup::Quarantined(_)) | Err(_) => {}
     }

@@ -1,14 +1,14 @@
-//! Gives up attachments whose ADD failed and whose plugins also refuse DEL, since a faulty
-//! configuration fails both. Otherwise such an attachment would block the deletion of its sandbox
-//! forever.
+//! Gives up an attachment if its ADD failed and its plugins also refuse DEL. A faulty configuration
+//! causes both. If Jackfield did not give up, such an attachment would block the deletion of its
+//! pod forever.
 //!
 //! ```text
-//! refused ▶ does its network have another configuration by now? ▶ retry with that one
-//!         ▶ refused for ten minutes? ▶ give up and report it
+//! refused ▶ has the network a new configuration? ▶ retry DEL with the new configuration
+//!         ▶ refused for ten minutes?             ▶ give up and report it
 //! ```
 //!
-//! A leftover interface disappears with the pod's network namespace, which the runtime keeps until
-//! the DEL succeeds.
+//! Giving up leaves no interface in the pod behind, because the runtime deletes the pod's network
+//! namespace once DEL has succeeded.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,18 +23,20 @@ use crate::operation::networks;
 use crate::operation::{Context, Failure, Note};
 use crate::plan::Attachment;
 
-/// How long DELs are retried: a controller that the plugins need may be away for a while.
+/// How long DELs are retried at least. A controller that the plugins need may be down for a while.
 const TRIED_FOR: Duration = Duration::from_secs(600);
-/// How many attempts are made at least, since the clock may be set in the meantime.
+/// The minimum number of attempts. The time alone is not enough, because the clock may be changed
+/// between attempts.
 const TRIED: u32 = 5;
 
-/// The time limit for finding the current network: nothing else waits for that.
+/// The time limit for asking the cluster for the network's current configuration.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
-/// Handles the attachment `index`, whose DEL has just failed with `debt`.
+/// Handles the attachment `index` after its DEL has failed with `debt`. `Ok` means that the
+/// attachment is detached or given up.
 ///
 /// # Errors
-/// The same debt while it is to be retried.
+/// Returns `debt` if the DEL must be retried.
 pub(in crate::operation) fn settle(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -44,7 +46,8 @@ pub(in crate::operation) fn settle(
 ) -> Result<(), Failure> {
     let attachment = &sandbox.header.attachments[index];
     let progress = &sandbox.progress[index];
-    // If the ADD was interrupted, its plugins may have done their work.
+    // If the ADD succeeded or was interrupted, the plugins may hold resources, so the attachment
+    // must not be given up.
     if progress.failed_at.is_none() || !is_refusal(&debt) {
         return Err(debt);
     }
@@ -63,7 +66,8 @@ pub(in crate::operation) fn settle(
     Ok(())
 }
 
-/// Whether every failed plugin has answered with a refusal or cannot be started at all.
+/// Whether every failed plugin refused the call or could not be started. A plugin that timed out,
+/// for example, has not refused.
 fn is_refusal(debt: &Failure) -> bool {
     let Failure::Delegates(_, causes) = debt else {
         return false;
@@ -75,8 +79,9 @@ fn is_refusal(debt: &Failure) -> bool {
     })
 }
 
-/// The attachment with the current configuration of its network, if that configuration differs and
-/// has the same plugins. Other plugins would know nothing of what these hold.
+/// Returns the attachment with the current configuration of its network, if that configuration
+/// differs from the recorded one and has the same plugins. Different plugins could not free the
+/// resources that the recorded plugins allocated.
 fn of_today(
     context: &Context<'_>,
     attachment: &Attachment,

@@ -1,5 +1,5 @@
-//! Reconstructs sandboxes without a record: Multus attached them, they are older than Jackfield on
-//! this node, or their record is lost.
+//! Reconstructs sandboxes without a record. Multus or another plugin attached them before Jackfield
+//! was installed on this node, or their record is lost.
 //!
 //! ```text
 //! Multus' cache ──▶ else: the current cluster network, with the runtime's prevResult
@@ -22,32 +22,34 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// The identity of no network namespace. It marks a sandbox whose path leads to the namespace of
-/// another sandbox on record, which must not be touched.
+/// An identity that no network namespace has. A reconstructed sandbox gets it if the runtime passes
+/// the network namespace of another recorded sandbox, because that namespace must not be changed.
 const NO_NETNS: &str = "none";
 
-/// The time limit for asking the cluster what the pod selects; after that the DEL goes on without
-/// the answer.
+/// The time limit for asking the cluster which networks the pod selects. After that time the DEL
+/// continues without the answer.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// What a sandbox without a record may have.
+/// A sandbox without a record, with the attachments that it may have.
 #[derive(Debug)]
 pub(in crate::operation) struct Unrecorded {
-    /// The sandbox in the form that an ADD of Jackfield would have recorded.
+    /// The sandbox, as an ADD of Jackfield would have recorded it.
     pub(in crate::operation) sandbox: Sandbox,
-    /// Whether there is any sign that the sandbox is attached. Without one a failure to detach it
-    /// does not count: runtimes send repeated DELs, and DELs for sandboxes that were never set up.
+    /// Whether there is any sign that the sandbox is attached. If there is none, a failure to
+    /// detach it is only noted, because runtimes repeat DELs and send DELs for sandboxes that were
+    /// never attached.
     pub(in crate::operation) is_attached: bool,
-    /// Whether Multus' cache has the sandbox.
+    /// Whether Multus' cache contains the sandbox.
     pub(in crate::operation) is_of_multus: bool,
 }
 
-/// Reconstructs what the sandbox `key` may have; `lost` says that it had a record which cannot be
-/// read. `None` if it was already adopted from Multus, or if nothing is known of it.
+/// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record, which cannot be
+/// read. Returns `None` if Jackfield has already adopted the sandbox from Multus, or if there is
+/// nothing to detach.
 ///
 /// # Errors
-/// If there is a sign that the sandbox is attached, but even the configuration of the cluster
-/// network cannot be found.
+/// If there is a sign that the sandbox is attached, but the configuration of the cluster network
+/// cannot be found.
 pub(in crate::operation) fn find(
     context: &Context<'_>,
     key: &Key,
@@ -104,7 +106,8 @@ pub(in crate::operation) fn find(
     }))
 }
 
-/// The interfaces in the pod that no record accounts for: the journal may have been removed.
+/// Returns the interfaces in the pod other than `lo` and the one in `key`, if no recorded sandbox
+/// uses this network namespace. They may stem from a record that was deleted with the journal.
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());
@@ -117,12 +120,12 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
         .collect()
 }
 
-/// The attachments that a sandbox without a record may have: the cluster network, and the networks
-/// at the interfaces `others` that its pod selects and the cluster still knows; without `others` all
-/// that the pod selects. There is no better source.
+/// Returns the attachments that a sandbox without a record probably has: the cluster network, and
+/// the networks that the pod selects now. With `others`, only selected networks with one of these
+/// interfaces count. There is no better source than the pod's current selection.
 ///
 /// # Errors
-/// If even the configuration of the cluster network is not found.
+/// If the configuration of the cluster network cannot be found.
 fn probable(
     context: &Context<'_>,
     key: &Key,
@@ -155,8 +158,8 @@ fn probable(
     Ok(attachments)
 }
 
-/// The cluster's answer about the cluster network. Empty without asking if the configuration is on
-/// disk, so that no DEL depends on the cluster.
+/// Asks the cluster for the cluster network. Returns an empty answer without asking if the
+/// configuration is on disk, so that the DEL does not depend on the cluster.
 ///
 /// # Errors
 /// If the cluster does not answer.
@@ -170,7 +173,8 @@ fn cluster_network(context: &Context<'_>) -> Result<Answer, Failure> {
     inquiry::ask(context, question.as_ref(), context.deadline)
 }
 
-/// What the cluster knows about the pod, if it answers at once. Does not wait for kubelet.
+/// Asks the cluster about the pod. Returns `None` if the cluster does not answer within
+/// [`AT_ONCE`]. Does not wait for kubelet to report devices.
 fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
     let question = inquiry.question(context, Duration::ZERO);
     let question = question.map(|question| Question {
@@ -184,7 +188,8 @@ fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
 
 fn from_cache(context: &Context<'_>, key: &Key, cached: CachedSandbox) -> Sandbox {
     let now = context.request.call.args.to_string();
-    // Multus passed arguments of its own to the plugins; their DEL needs those of the ADD.
+    // Multus added arguments of its own to CNI_ARGS, and the DEL must pass the same arguments as
+    // the ADD.
     let mut args = cached.attachments.iter().map(|one| &one.args);
     let args = args.find(|args| !args.is_empty()).cloned();
     let args = args.unwrap_or(now);
@@ -207,8 +212,8 @@ fn sandbox(
 ) -> Sandbox {
     let (attachments, results): (Vec<_>, Vec<_>) = attachments.unzip();
     let given = context.request.call.netns.clone();
-    // A cached path does not show which namespace it led to, so only the path of this call has an
-    // identity.
+    // Only the path of this call gets an identity. The path in the cache does not show to which
+    // namespace it referred when Multus used it.
     let opened = given.as_deref().and_then(|path| PodNetns::open(path).ok());
     let identity = opened.map_or_else(String::new, |netns| netns.id().to_string());
     let there = context.host.journal.containers_in(&identity);

@@ -1,5 +1,5 @@
-//! Checks that a plugin would find a device as it needs it: a virtual function if the plugin
-//! configures one, with its interface on the host.
+//! Checks before any delegate runs that plugins can attach a device. If a plugin configures virtual
+//! functions, the device must be one. Its interface must be in the host's network namespace.
 
 use std::time::{Duration, Instant};
 
@@ -13,14 +13,14 @@ use crate::verify::sriov_plugins;
 
 /// How long the kernel may take to move an interface back from a deleted namespace.
 const COMES_HOME_WITHIN: Duration = Duration::from_secs(1);
-/// The pause between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl Hardware<'_> {
     /// Checks the devices of `attachments`, whose state is in `states`.
     ///
     /// # Errors
-    /// Code 104 with the device, what it is or where its interface is, and the remedy.
+    /// Code 104. The message contains the device, the problem and the remedy.
     pub(in crate::operation) fn are_at_home<'a>(
         &self,
         attachments: impl IntoIterator<Item = &'a Attachment>,
@@ -37,8 +37,8 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// Checks that the device is a virtual function: an SR-IOV plugin makes its settings on the
-    /// physical function.
+    /// Checks that the device is a virtual function if the attachment has an SR-IOV plugin, because
+    /// such a plugin configures the device through its physical function.
     fn is_virtual(
         &self,
         attachment: &Attachment,
@@ -50,7 +50,7 @@ impl Hardware<'_> {
         let address = match state {
             Some(state) if state.physical.is_some() => None,
             Some(state) => Some(state.device),
-            // The definition names the same function for all its pods.
+            // The definition itself names the function, in `deviceID`.
             None if attachment.device.is_none() => {
                 let named = plugin.body().read::<String>("deviceID").ok().flatten();
                 named.and_then(|id| id.parse::<PciAddress>().ok())
@@ -70,7 +70,8 @@ impl Hardware<'_> {
         .into())
     }
 
-    /// Checks that the interface which a kernel driver created has not been moved away.
+    /// Checks that the interface of a VF with a kernel driver is still in the host's network
+    /// namespace.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
         let driver = state.driver.as_deref();
         let Some(driver) = driver.filter(|driver| creates_interfaces(driver)) else {
@@ -123,7 +124,8 @@ mod tests {
     const PF: &str = "0000:01:00.0";
     const VF: &str = "0000:01:10.0";
 
-    /// The refusal of a device of a network with these keys, after `change` was made to the node.
+    /// Returns the message with which `device` is refused, or an empty string. The network
+    /// configuration has `keys`, and `change` modifies the node first.
     fn line(
         capture: &Capture,
         device: Option<&str>,

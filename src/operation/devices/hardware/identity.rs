@@ -3,17 +3,18 @@
 use super::Hardware;
 use crate::kernel::{Link, Netlink, PodLinks};
 
-/// How many links below an interface are followed: a VLAN on a macvlan on a VF has two.
+/// The maximum number of lower links to follow from an interface. A VLAN on a macvlan on a VF has
+/// two.
 const DEEPEST: usize = 4;
 
-/// Kinds of links whose device is that of the link below them.
+/// Kinds of links that use the device of their lower link.
 const STACKED: [&str; 6] = ["macvlan", "macvtap", "ipvlan", "ipvtap", "vlan", "ipoib"];
 
 impl Hardware<'_> {
-    /// The names of the device behind `link` in a pod: the kernel's name of its parent, and the
-    /// names of the device that this parent represents. For a macvlan and the other stacked kinds
-    /// these are the names of the link below. Any other software link has no device; its one name
-    /// gives its kind.
+    /// Returns the names of the device behind `link`, a link in a pod. The first name is the
+    /// kernel's name of the parent device, and the others are further names of the same device. For
+    /// a macvlan and other stacked kinds this follows the lower link. Any other software link has
+    /// no device, and its only name contains its kind.
     pub(in crate::operation) fn names(&self, link: &Link, links: &mut dyn PodLinks) -> Vec<String> {
         let mut at = link.clone();
         let mut host: Option<Netlink> = None;
@@ -47,7 +48,8 @@ impl Hardware<'_> {
     fn names_of(&self, bus: &str, name: &str) -> Vec<String> {
         let identity = self.sysfs.identity(bus, name);
         let mut names = vec![name.to_owned()];
-        // A subfunction is not the PCI function to which it belongs.
+        // A subfunction is a device of its own, different from the PCI function to which it
+        // belongs.
         let pci = identity.pci.filter(|_| identity.auxiliary.is_none());
         for more in identity
             .vdpa

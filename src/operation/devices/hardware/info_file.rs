@@ -1,6 +1,6 @@
-//! The device-info file of an attachment, which tells its plugins about the device and in which
-//! they report it. Jackfield writes the file before the plugins run, reads it afterwards, and
-//! removes it with the attachment (DEVINFO 1.1.0 §4.2, §5.1, §6.1).
+//! The device-info file of an attachment. Jackfield writes it before the plugins run, to describe
+//! the device to them. The plugins may change it. Jackfield reads it after they have run, and
+//! removes it when the attachment is detached (DEVINFO 1.1.0 §4.2, §5.1, §6.1).
 
 use std::error::Error;
 use std::path::Path;
@@ -18,29 +18,29 @@ use crate::operation::Failure;
 use crate::plan::{Attachment, Reason};
 
 /// Why the device-info of a device cannot be published: its file cannot be read, it contradicts the
-/// machine, or its socket is missing.
+/// hardware, or its socket is missing.
 pub type InfoFileError = Box<dyn Error + Send + Sync>;
 
-/// What the device-info file says about an attachment's device after its plugins have run.
+/// The content of an attachment's device-info file after the plugins have run.
 #[derive(Debug, Default)]
 pub(in crate::operation) struct Told {
     /// The `device-info` of network-status (NPWG 1.3 §5.3.7).
     pub(in crate::operation) device_info: Option<Value>,
-    /// Whether a program drives the device, so that the pod needs no interface for it.
+    /// Whether a user-space program drives the device, so that the pod has no interface for it.
     pub(in crate::operation) in_user_space: bool,
 }
 
 impl Hardware<'_> {
-    /// Checks that the device-info that the device plugin wrote does not contradict the machine.
+    /// Checks that the device-info of the device plugin does not contradict the hardware.
     pub(super) fn check_device_plugin(&self, device: &AllocatedDevice) -> Result<(), Reason> {
         let given = self.device_plugins_file(device)?;
         let completed = self.completed(given, Some(device)).map(drop);
         completed.map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
     }
 
-    /// The device-info for the plugins: the unchanged file of the device plugin, since DEVINFO
-    /// 1.1.0 §5.1.2 lets nothing be added before the plugins have run; without such a file, what
-    /// the machine shows.
+    /// Returns the device-info for the plugins. This is the unchanged file of the device plugin,
+    /// because DEVINFO 1.1.0 §5.1.2 allows no additions before the plugins have run. If there is no
+    /// such file, the device-info is built from the hardware.
     fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
         let given = self.device_plugins_file(device)?;
         let info = match given {
@@ -75,8 +75,8 @@ impl Hardware<'_> {
         complete(given, facts.as_ref())
     }
 
-    /// Writes the device-info of the device to the path where the plugins look for it, right before
-    /// they run. Some plugins fail on a path without a file (DEVINFO 1.1.0 §4.2.1, §5.1.1).
+    /// Writes the device-info right before the plugins run, to the path that Jackfield passes to
+    /// them. Some plugins fail if there is no file at that path (DEVINFO 1.1.0 §4.2.1, §5.1.1).
     pub(in crate::operation) fn write_file(&self, attachment: &Attachment) -> Result<(), Failure> {
         let failed = |cause| Failure::DeviceFile(attachment.place(), Box::new(cause));
         let Some((files, name)) = file_of(attachment).map_err(failed)? else {
@@ -89,13 +89,14 @@ impl Hardware<'_> {
         let info = info.map_err(|reason| attachment.problem(reason))?;
         match info {
             Some(info) => files.write_cni(&name, &info),
-            // A file that a crash left here is stale.
+            // Remove a stale file, which a crash may have left at this path.
             None => files.prepare_cni().and_then(|()| files.remove_cni(&name)),
         }
         .map_err(failed)
     }
 
-    /// Removes the attachment's file (DEVINFO 1.1.0 §4.2.1: when DELETE is called).
+    /// Removes the attachment's device-info file, as DEVINFO 1.1.0 §4.2.1 requires when DELETE is
+    /// called.
     pub(in crate::operation) fn remove_file(attachment: &Attachment) -> Result<(), Failure> {
         let removed = file_of(attachment).and_then(|file| match file {
             Some((files, name)) => files.remove_cni(&name),
@@ -104,8 +105,9 @@ impl Hardware<'_> {
         removed.map_err(|cause| Failure::DeviceFile(attachment.place(), Box::new(cause)))
     }
 
-    /// Reads the attachment's file, completes it from the machine and compares it with the machine.
-    /// Only this may be published about a device (DEVINFO 1.1.0 §6.1.1).
+    /// Reads the attachment's device-info file, completes it with facts about the hardware and
+    /// checks it against them. Only the result of this may be published as device-info (DEVINFO
+    /// 1.1.0 §6.1.1).
     pub(in crate::operation) fn told(&self, attachment: &Attachment) -> Result<Told, Failure> {
         self.read_info(attachment)
             .map_err(|cause| Failure::DeviceInfo(attachment.place(), cause))
@@ -135,8 +137,9 @@ impl Hardware<'_> {
     }
 }
 
-/// The device-info directories of an attachment with a file, even if the configuration has changed
-/// them since, and the name of the file.
+/// Returns the device-info directories of an attachment and the name of its file, if it has one.
+/// The directories are derived from the recorded path, because the configuration may have changed
+/// since.
 fn file_of(attachment: &Attachment) -> Result<Option<(DeviceInfoDir, CniFileName)>, StoreError> {
     let Some(path) = &attachment.device_info_file else {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! Refuses devices that no pod may have although kubelet allocated them: the node's own uplink, a
-//! part of an IOMMU group that others use, and an RDMA device that the kernel shares among all
-//! namespaces.
+//! Refuses some devices although kubelet allocated them to the pod: the node's own uplink, a
+//! function in an IOMMU group that the kernel or another pod also uses, and an RDMA device while
+//! the kernel shares RDMA devices among all network namespaces.
 
 use device_info::{PciAddress, PciFunction};
 
@@ -10,27 +10,29 @@ use crate::cluster::PodName;
 use crate::journal::{Exclusive, Journal, Key};
 use crate::plan::{Attachment, Reason};
 
-/// Whether ib_core shares RDMA devices among network namespaces.
+/// The file below the root of sysfs that shows whether ib_core shares RDMA devices among network
+/// namespaces.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 
-/// The sandbox that claims a device, and the other devices of its pod.
+/// The sandbox that claims a device, with all devices of its pod.
 pub(in crate::operation) struct Claimant<'a> {
-    /// The journal, which records the holders of other devices.
+    /// The journal, to find the sandboxes that hold other devices.
     pub(in crate::operation) journal: &'a Journal,
     /// The key of the sandbox.
     pub(in crate::operation) key: &'a Key,
-    /// Its pod.
+    /// The pod of the sandbox.
     pub(in crate::operation) pod: Option<&'a PodName>,
-    /// All PCI devices of its pod.
+    /// All PCI devices of the pod.
     pub(in crate::operation) devices: &'a [PciAddress],
 }
 
 impl Hardware<'_> {
-    /// Checks that a pod may have an attachment's device without harm to the node or to other pods.
+    /// Checks that giving an attachment's device to the pod harms neither the node nor other pods.
     ///
     /// # Errors
-    /// A reason with the device, the file or interface, and the remedy. A fact that cannot be read
-    /// is no reason to refuse: the device is verified after it is attached.
+    /// A reason with the device, the file or interface that shows the problem, and the remedy. If a
+    /// fact cannot be read, the device is not refused for it, because Jackfield verifies the device
+    /// after attaching it.
     pub(in crate::operation) fn can_be_given(
         &self,
         attachment: &Attachment,
@@ -57,7 +59,8 @@ impl Hardware<'_> {
         shared.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    /// Why a function cannot be driven by a program: others of its IOMMU group are in use.
+    /// Returns a problem if a user-space program cannot open the function, because another function
+    /// of its IOMMU group is in use.
     fn shares_group(
         &self,
         device: &AllocatedDevice,
@@ -79,7 +82,8 @@ impl Hardware<'_> {
             if claim.devices.contains(&address) {
                 continue;
             }
-            // A bridge may have its own driver, and any function may have no driver.
+            // VFIO accepts a group in which bridges have their own driver and other functions have
+            // none.
             let is_bridge = |it: &PciFunction| it.class().is_some_and(|class| class >> 16 == 0x06);
             let other = self.sysfs.pci_function(address);
             let driver = other.filter(|it| !is_bridge(it)).and_then(|it| it.driver());
@@ -100,7 +104,8 @@ impl Hardware<'_> {
         None
     }
 
-    /// Checks the RDMA mode: plugins can move RDMA devices only in exclusive mode.
+    /// Checks that ib_core is in exclusive mode if a plugin moves RDMA devices, because they cannot
+    /// be moved in shared mode.
     fn rdma_mode(&self, attachment: &Attachment) -> Result<(), Reason> {
         let mover = attachment.config.plugins().iter().find(|plugin| {
             let isolates = || plugin.body().read::<bool>("rdmaIsolation").ok().flatten();

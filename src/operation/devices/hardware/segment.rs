@@ -7,15 +7,15 @@ use device_info::{Device, PciAddress};
 use super::Hardware;
 use crate::plan::{Attachment, Segment, Uplink};
 
-/// The IPv4 routes of this network namespace; each line begins with the interface.
+/// The IPv4 routes of this network namespace. Each line begins with the interface of the route.
 const ROUTES: &str = "/proc/self/net/route";
 
 impl Hardware<'_> {
-    /// The segment of `attachment`. `earlier` are the attachments of the same pod before it, whose
-    /// interfaces may be its uplink.
+    /// Returns the segment of `attachment`. `earlier` contains the preceding attachments of the
+    /// same pod, because an interface of theirs may be the uplink of this attachment.
     ///
-    /// The segment of a VF is that of its physical function, and so is the segment of the physical
-    /// function's interface: a macvlan on that interface and a VF share one wire.
+    /// A VF and the interface of its physical function have the same segment. A macvlan on that
+    /// interface and a VF therefore count as connected, because they share one wire.
     pub(in crate::operation) fn segment(
         &self,
         attachment: &Attachment,
@@ -62,7 +62,8 @@ impl Hardware<'_> {
         function.map_or_else(|| Segment::device(id), |function| self.port(function))
     }
 
-    /// The port of a function: that of its physical function if it has one.
+    /// Returns the segment of the port that a function uses. A VF uses the port of its physical
+    /// function.
     fn port(&self, function: PciAddress) -> Segment {
         let known = self.sysfs.pci_function(function);
         let physical = known.and_then(|function| function.physfn());
@@ -70,7 +71,8 @@ impl Hardware<'_> {
     }
 }
 
-/// The interface of the IPv4 default route, which plugins use if no master is named.
+/// Returns the interface of the IPv4 default route. Plugins use it if their configuration names no
+/// master.
 fn default_route() -> Option<String> {
     let routes = fs::read_to_string(ROUTES).ok()?;
     routes.lines().skip(1).find_map(|line| {
@@ -105,7 +107,7 @@ mod tests {
         }
     }
 
-    /// The segments of a pod's attachments on a machine with an Intel igb.
+    /// Returns the segments of a pod's attachments on a machine with an Intel igb.
     fn segments(attachments: &[Attachment]) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         fixtures::igb().build(dir.path()).unwrap();

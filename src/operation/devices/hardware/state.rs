@@ -1,4 +1,4 @@
-//! The current state of devices, read from sysfs, from their interfaces and from their physical
+//! Reads the current state of devices from sysfs, from their interfaces and from their physical
 //! functions.
 
 use std::collections::BTreeMap;
@@ -12,12 +12,12 @@ use super::Hardware;
 use crate::baseline::{DeviceState, NetdevState};
 use crate::kernel::{DeviceLinks, KernelError, Link, VfState};
 
-/// The current state of devices, and what could not be read.
+/// The current state of devices, and the failures to read it.
 #[derive(Debug, Default)]
 pub(in crate::operation) struct States {
-    /// The devices that exist.
+    /// The states of the devices that exist.
     pub(in crate::operation) devices: Vec<DeviceState>,
-    /// The physical functions that did not report their VFs.
+    /// One error for each physical function that did not report its VFs.
     pub(in crate::operation) unreadable: Vec<Arc<FunctionError>>,
 }
 
@@ -27,21 +27,21 @@ pub(in crate::operation) struct States {
 pub struct FunctionError {
     /// The address of the physical function.
     physical: PciAddress,
-    /// The answer of the kernel.
+    /// The error that the kernel returned.
     #[source]
     cause: KernelError,
 }
 
 impl States {
-    /// The state of one device, if it exists.
+    /// Returns the state of one device, if the device exists.
     pub(in crate::operation) fn of(&self, device: PciAddress) -> Option<&DeviceState> {
         self.devices.iter().find(|state| state.device == device)
     }
 }
 
 impl Hardware<'_> {
-    /// Reads the state of devices. Asks each physical function once, however many of its VFs are in
-    /// `addresses`.
+    /// Reads the state of the devices at `addresses`. Asks each physical function only once, even
+    /// if several of its VFs are among them.
     pub(in crate::operation) fn states(
         &self,
         addresses: &[PciAddress],
@@ -80,11 +80,12 @@ impl Hardware<'_> {
         Ok(states)
     }
 
-    /// What a physical function reports about its VFs. Empty if it has no interface in the host's
-    /// namespace, because a program drives it or a pod has it.
+    /// Returns the settings that a physical function reports for its VFs. Empty if the physical
+    /// function has no interface in the host's network namespace, because a user-space program
+    /// drives it or a pod has it.
     ///
     /// # Errors
-    /// [`FunctionError`] with the kernel's answer.
+    /// [`FunctionError`] if the kernel does not answer.
     pub(in crate::operation) fn virtual_functions(
         &self,
         physical: PciAddress,
@@ -97,7 +98,7 @@ impl Hardware<'_> {
         ask().map_err(|cause| FunctionError { physical, cause })
     }
 
-    /// The current interface of a function on the host.
+    /// Returns the interface of a function in the host's network namespace.
     ///
     /// # Errors
     /// If the kernel does not answer.
@@ -111,14 +112,15 @@ impl Hardware<'_> {
         let Some(name) = name else { return Ok(None) };
         let address = address.to_string();
         Ok(links.device_link(&name)?.filter(|link| {
-            // Between the two reads the interface may have been renamed, and another may have got
-            // its name.
+            // Between reading sysfs and asking the kernel, the name may have passed to another
+            // interface, so compare the parent device.
             let is_pci = link.parent_bus.as_deref() == Some("pci");
             !is_pci || link.parent_name.as_deref() == Some(address.as_str())
         }))
     }
 
-    /// Whether a device whose driver gives it an interface has none on the host.
+    /// Whether a device that had an interface in `state` still has the same driver but no interface
+    /// in the host's network namespace now.
     pub(in crate::operation) fn is_away(&self, state: &DeviceState) -> bool {
         let function = self.sysfs.pci_function(state.device);
         state.netdev.is_some()
@@ -127,13 +129,13 @@ impl Hardware<'_> {
             })
     }
 
-    /// The directory of a driver of PCI functions.
+    /// Returns the sysfs directory of a PCI driver.
     pub(in crate::operation) fn driver(&self, name: &str) -> PathBuf {
         self.sysfs.root().join("bus/pci/drivers").join(name)
     }
 
-    /// The inode number of the device directory. sysfs never uses a number twice, so another number
-    /// shows that the device was recreated.
+    /// Returns the inode number of the device's directory in sysfs. sysfs never reuses an inode
+    /// number, so a different number shows that the device was recreated.
     fn generation(&self, address: PciAddress) -> Option<u64> {
         let devices = self.sysfs.root().join("bus/pci/devices");
         let metadata = std::fs::metadata(devices.join(address.to_string()));

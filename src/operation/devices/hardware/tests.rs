@@ -1,4 +1,4 @@
-//! Finds the devices behind interfaces, in the trees of real and of made-up machines.
+//! Finds the devices behind interfaces, in sysfs trees of real and invented machines.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(in crate::operation) fn node(dir: &Path) -> NodeConfig {
     NodeConfig::parse(&RawObject::parse(conf.to_string().as_bytes()).unwrap()).unwrap()
 }
 
-/// The device names of a link with this parent, on the machine `capture`.
+/// Returns the device names of a link with this parent on the machine `capture`.
 fn names(capture: &Capture, bus: &str, parent: &str) -> Vec<String> {
     let link = Link {
         index: 2,
@@ -29,7 +29,7 @@ fn names(capture: &Capture, bus: &str, parent: &str) -> Vec<String> {
     names_of(capture, vec![link])
 }
 
-/// The device names of the first link of a pod.
+/// Returns the device names of the first link of a pod.
 fn names_of(capture: &Capture, pod: Vec<Link>) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     capture.build(dir.path()).unwrap();
@@ -112,7 +112,8 @@ fn attachment(id: &str) -> Attachment {
     }
 }
 
-/// The driver recorded for a device, or its refusal, after `change` was made to the node.
+/// Applies `change` to the node and inspects a device. Returns its driver or the message of the
+/// refusal.
 fn inspected(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Result<String, String> {
     let dir = tempfile::tempdir().unwrap();
     capture.build(dir.path()).unwrap();
@@ -147,7 +148,7 @@ fn a_device_that_can_be_used_is_noted_with_its_driver() {
     }
 }
 
-/// A change to a device, given its directory in sysfs.
+/// A change to the sysfs directory of a device.
 type Change<'a> = &'a dyn Fn(&Path);
 
 #[test]
@@ -172,7 +173,7 @@ fn a_device_unbound_gone_or_on_another_driver_is_refused_by_name() {
     }
 }
 
-/// The findings on an attached device after `change` was made to the node.
+/// Applies `change` to the node and returns the findings on an attached device.
 fn findings(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     capture.build(dir.path()).unwrap();

@@ -1,4 +1,5 @@
-//! The node's own uplinks, and the configuration keys that would hand one of them to a pod.
+//! Finds the node's own uplinks, and refuses configurations with a key that would move an uplink
+//! into a pod.
 
 mod named;
 
@@ -15,24 +16,24 @@ use crate::plan::{Attachment, Reason};
 /// Kinds of links that have members.
 const MASTERS: [&str; 5] = ["bond", "bridge", "team", OPENVSWITCH, "vrf"];
 const OPENVSWITCH: &str = "openvswitch";
-/// The longest alternative name of a link (`ALTIFNAMSIZ`), in bytes.
+/// The maximum length of a link's alternative name in bytes (`ALTIFNAMSIZ` without the final zero).
 const LONGEST_NAME: usize = 127;
-/// The buses on which plugins look up a device by its name.
+/// The buses on which plugins look up a device by name.
 const BUSES: [&str; 3] = ["pci", "auxiliary", "virtio"];
-/// Kinds of links whose lower link is their peer.
+/// Kinds of links that report their peer as their lower link.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 
-/// The links of the host and its uplinks, each read on first use.
+/// The links of the host, and the host's uplinks. Both are read on first use.
 pub(in crate::operation) struct HostLinks<'a> {
     open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     links: Option<Box<dyn DeviceLinks>>,
-    /// The interfaces that carry a default route or an address of the node, and the interfaces below
-    /// them through which their packets leave; each with a description of what it carries.
+    /// The uplinks, each with a description of what it carries. An uplink is an interface with a
+    /// default route or an address of the node, or an interface below such an interface.
     uplinks: Option<Vec<(Link, String)>>,
 }
 
 impl<'a> HostLinks<'a> {
-    /// Creates the view; `open` opens the links of the host.
+    /// Creates the view. `open` opens the links of the host.
     pub(in crate::operation) fn new(
         open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     ) -> HostLinks<'a> {
@@ -43,7 +44,7 @@ impl<'a> HostLinks<'a> {
         }
     }
 
-    /// The links of the host, opened on first use.
+    /// Returns the links of the host. Opens them on first use.
     pub(super) fn links(&mut self) -> Result<&mut dyn DeviceLinks, KernelError> {
         let links = match self.links.take() {
             Some(links) => links,
@@ -52,12 +53,13 @@ impl<'a> HostLinks<'a> {
         Ok(self.links.insert(links).as_mut())
     }
 
-    /// Describes what the link with this index carries; `None` if it is no uplink.
+    /// Describes what the link with this index carries. Returns `None` if the link is not an
+    /// uplink.
     pub(super) fn carried(&mut self, index: u32) -> Result<Option<String>, KernelError> {
         self.find(|link| link.index == index)
     }
 
-    /// Describes what the first uplink carries that `is_meant` accepts.
+    /// Describes what the first uplink accepted by `is_meant` carries.
     fn find(&mut self, is_meant: impl Fn(&Link) -> bool) -> Result<Option<String>, KernelError> {
         let uplinks = match self.uplinks.take() {
             Some(uplinks) => uplinks,
@@ -69,7 +71,7 @@ impl<'a> HostLinks<'a> {
     }
 }
 
-/// The uplinks of the host, as in [`HostLinks::uplinks`].
+/// Finds the uplinks of the host, as in [`HostLinks::uplinks`].
 fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelError> {
     let all = links.device_links()?;
     let by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
@@ -107,8 +109,8 @@ fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelErr
             below.extend(members.remove(&index).unwrap_or_default());
         }
         if kind == OPENVSWITCH {
-            // The ports of an Open vSwitch bridge are members of another link, which all its
-            // bridges share.
+            // In Open vSwitch, the ports of all bridges have one common master (`ovs-system`), so
+            // take all of its ports.
             below.append(&mut ports);
         }
         queue.extend(below.into_iter().map(|below| (below, what.clone())));
@@ -118,12 +120,13 @@ fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelErr
 }
 
 impl Hardware<'_> {
-    /// Checks that an attachment's plugins take no uplink of the node, whichever key names it.
-    /// Opens and reads nothing if the attachment has no such key.
+    /// Checks that the plugins of an attachment take no uplink of the node, by any of the known
+    /// keys. Reads nothing from the host if the attachment has no such key.
     ///
     /// # Errors
-    /// A reason with the key, its value, what the interface carries, and the remedy. Also if the
-    /// kernel does not answer, or if the check is not done by `until`.
+    /// A reason with the key, its value, a description of what the interface carries, and the
+    /// remedy. Fails as well if the kernel does not answer, or if the check does not finish by
+    /// `until`.
     pub(in crate::operation) fn spares_uplinks(
         &self,
         attachment: &Attachment,
@@ -149,9 +152,9 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// Describes what the interface `value` carries. `value` may be anything by which plugins look
-    /// for an interface: its name, its hardware address, its device on a bus, or a directory of
-    /// sysfs.
+    /// Describes what the interface identified by `value` carries. `value` can be anything that
+    /// plugins accept as an identifier of an interface: its name, its hardware address, the name of
+    /// its device on a bus, or a sysfs directory.
     fn carried_by(
         &self,
         value: &str,
@@ -177,7 +180,8 @@ impl Hardware<'_> {
         }
     }
 
-    /// The interfaces of a device, given by its name on a bus or by its directory.
+    /// Returns the interfaces of a device. `value` is the name of the device on a bus, or its sysfs
+    /// directory.
     fn interfaces_below(&self, value: &str) -> Vec<String> {
         let root = self.sysfs.root();
         let directories: Vec<PathBuf> = match value.strip_prefix("/sys/") {
@@ -205,9 +209,11 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether a value could lead to other devices than the one it names: it goes upwards, plugins read
-/// it as a pattern, or it continues from a device. Plugins append a value to a directory of sysfs,
-/// where `./x`, `/x`, `x/` and `x/physfn` lead on.
+/// Whether a value could select a device other than the one that it appears to name. Plugins append
+/// the value to a sysfs directory or use it as a glob pattern. This therefore covers `..`, glob
+/// characters, and every path that is not below `/sys/` or `/dev/`. Appended to a sysfs directory,
+/// `./x`, `/x` and `x/` select the same device as `x`, and `x/physfn` selects its physical
+/// function.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole

@@ -151,8 +151,8 @@ fn problems_of_a_definitions_device_or_interface() {
                 sysfs: sysfs(),
             },
             "device 0000:01:10.2 is a physical function, and plugin sriov attaches virtual \
-             functions; restrict the device plugin's selectors to these, or attach the device by \
-             host-device",
+             functions; restrict the device plugin's selectors to virtual functions, or attach the \
+             device with host-device",
         ),
         (
             DeviceProblem::NotVirtual {
@@ -163,7 +163,7 @@ fn problems_of_a_definitions_device_or_interface() {
             },
             "device 0000:01:10.2 is no virtual function (/sys/bus/pci/devices/0000:01:10.2 has no \
               physfn), and plugin sriov attaches virtual functions; restrict the device plugin's \
-             selectors to these, or attach the device by host-device",
+             selectors to virtual functions, or attach the device with host-device",
         ),
         (
             DeviceProblem::LostInterface {
@@ -171,7 +171,7 @@ fn problems_of_a_definitions_device_or_interface() {
                 driver: "igbvf".to_owned(),
             },
             "device d is bound to driver igbvf, and its interface is in no network namespace that \
-              jackfield can find; end the process that keeps it, or rebind it through \
+              jackfield can find; end the process that keeps its namespace, or rebind it through \
              /sys/bus/pci/drivers/igbvf/unbind and bind",
         ),
         (

@@ -1,16 +1,21 @@
 //! Restores a hardware address despite the restrictions of drivers.
 //!
-//! Only the address that the interface has afterwards counts: igb acknowledges a change yet keeps
-//! another address, and refuses the address that the interface already has. A driver may refuse a
-//! VF
+//! The answer of the driver to a change is not reliable, so only the address that the interface has
+//! afterwards counts. igb may acknowledge a change and keep another address, and may refuse the
+//! address that the interface already has. A driver may refuse the following addresses for a VF:
 //!
 //! - any address, while the administrator has set one and the VF is not trusted;
 //! - any other address than the administrator's, until the driver reads that address again.
 //!
-//! There are three ways around: trust the VF for a moment; clear the administrator's address for a
-//! moment; or set the administrator's address to the wanted one and take the interface down and up,
-//! which makes igb ask for the address. The next round of repairs restores the settings that this
-//! changed on the physical function.
+//! There are three workarounds:
+//!
+//! - trust the VF for a moment;
+//! - clear the administrator's address;
+//! - set the administrator's address to the wanted one, and take the interface down and up, which
+//!   makes igb read the address again.
+//!
+//! The next round of repairs restores the settings that a workaround changed on the physical
+//! function.
 
 use device_info::MacAddr;
 
@@ -31,7 +36,7 @@ impl Restoring<'_> {
     /// Restores the address of an interface.
     ///
     /// # Errors
-    /// The first refusal of the driver, if no way worked.
+    /// The driver's answer to the direct change, if no workaround succeeded either.
     pub(super) fn give_address(
         &self,
         before: &DeviceState,
@@ -59,7 +64,7 @@ impl Restoring<'_> {
         }
         let trust = vf.and_then(|vf| vf.trust);
         let has_mac = vf.is_some_and(|vf| vf.mac.is_some());
-        // A driver that refuses one way may accept another.
+        // A driver that refuses one workaround may accept the next.
         if let Some(trust) = trust
             && place.trusted(trust).is_ok()
             && place.is_right()?

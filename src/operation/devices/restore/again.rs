@@ -1,5 +1,5 @@
-//! Retries the restoration of devices that an earlier DEL left changed. Keeps a device from the
-//! next pod while others would mistake that pod for the previous one.
+//! Retries the restoration of devices that an earlier DEL could not restore. Refuses a device to
+//! the next pod as long as the device has a network identity of the previous pod.
 
 use super::Restoring;
 use super::left::Left;
@@ -10,12 +10,13 @@ use crate::operation::{Context, Failure};
 use crate::plan::{Attachment, PlanError};
 use crate::verify::IntendedFunction;
 
-/// Retries the restorations that the journal records for the devices in `states`, which belong to
-/// the sandbox of `header`. A device that stays changed gets its recorded state in `states`,
-/// because that is the state to restore after this pod.
+/// Retries the restoration of each device in `states` that the journal records as unrestored. The
+/// devices belong to the sandbox of `header`. Replaces the state of such a device in `states` by
+/// the recorded state, because that is the state to restore after this pod.
 ///
 /// # Errors
-/// Code 104 with the device, what the previous pod left on it, and the remedy.
+/// Code 104. The message contains the device, the identity of the previous pod that is still set,
+/// and the remedy.
 pub(super) fn settle(
     context: &Context<'_>,
     header: &Header,
@@ -31,7 +32,8 @@ pub(super) fn settle(
             continue;
         }
         if kept.before.driver != state.driver {
-            // Bound to another driver it has another interface, which no pod had.
+            // With another driver, the device has a new interface, which no pod has changed. Take
+            // its state as the baseline.
             kept.before.driver.clone_from(&state.driver);
             kept.before.netdev.clone_from(&state.netdev);
         }
@@ -49,8 +51,8 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Refuses a device by which others would mistake the pod for the previous one, unless the pod or
-/// its definition sets that identity itself.
+/// Refuses a device that still has a network identity of the previous pod, unless this pod or its
+/// definition sets that identity anyway.
 fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
     for (device, identity, line) in &left.identities {
         let has = |attachment: &&Attachment| {

@@ -1,4 +1,5 @@
-//! Moves the interfaces of devices back from a pod's namespace while that namespace exists.
+//! Moves the interfaces of devices back from a pod's network namespace, as long as that namespace
+//! exists.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use crate::operation::Failure;
 use crate::operation::detach::recorded_netns;
 
 impl Restoring<'_> {
-    /// Moves the interfaces of the devices that a plugin left in the pod's namespace to the host's
-    /// namespace; otherwise they would be lost with the pod's. Returns what failed.
+    /// Moves the interfaces that a plugin left in the pod's network namespace to the host's
+    /// namespace. Returns the failures.
     pub(super) fn bring_home(&self) -> Vec<Failure> {
         let netns = recorded_netns(self.header, Path::new(&self.header.netns));
         let netns = netns.filter(|netns| !netns.is_ours().unwrap_or(true));
@@ -39,9 +40,9 @@ impl Restoring<'_> {
     }
 }
 
-/// Moves an interface to the host's namespace under its name, or under a name that the kernel
-/// chooses if another interface has it by now. The kernel moves the interface before it renames it,
-/// so an error does not show that the move failed.
+/// Moves an interface to the host's namespace and gives it `name`, or a name that the kernel
+/// chooses if `name` is taken. The kernel may return an error after it has moved the interface, so
+/// this checks where the interface is.
 fn send_home(links: &mut dyn DeviceLinks, index: u32, name: &str) -> Result<(), KernelError> {
     let home = |name: &str| LinkChange::Home(name.to_owned());
     let Err(refused) = links.change_link(index, &home(name)) else {

@@ -1,5 +1,5 @@
-//! What could not be restored: some of it is owed, the rest is recorded with the device. And which
-//! refused repairs are worth another try.
+//! Collects the repairs that failed, and decides which of them are worth a retry. Repairs that may
+//! succeed later are owed. The others are recorded with the device as unrestored.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::operation::{Context, Failure, Note};
 
 /// The differences that remain after all repairs.
 pub(super) struct Left<'a> {
-    /// Failures that may work later.
+    /// Failed repairs that may succeed later.
     pub(super) owed: Vec<Failure>,
-    /// Failures that will not, with their device, one line each.
+    /// Failed repairs that will not succeed later, each with its device and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
-    /// Leftovers by which others would mistake the next pod for the previous one, and why they
-    /// stay.
+    /// Network identities of the previous pod that remain on a device, each with the reason why it
+    /// could not be removed.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
 }
 
 impl<'a> Left<'a> {
-    /// Collects what is left once no repair is open, in addition to what is `owed`. Notes which
-    /// devices were not compared.
+    /// Collects the remaining differences after the last round of repairs. `owed` contains the
+    /// failures so far. Adds a note for each device that was not compared.
     pub(super) fn of(
         context: &Context<'_>,
         owed: Vec<Failure>,
@@ -90,8 +90,8 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Adds that the settings on a physical function could be read before ADD and cannot be read
-    /// now.
+    /// Adds a device with settings on its physical function that could be read before ADD and
+    /// cannot be read now.
     fn add_unknown(&mut self, context: &Context<'_>, before: &DeviceState, now: &States) {
         if let Some(error) = now.unreadable.first() {
             let what = "its settings on the physical function";
@@ -105,7 +105,8 @@ impl<'a> Left<'a> {
         )));
     }
 
-    /// Notes the settings of `device` that cannot be restored, and returns one line for each.
+    /// Adds a note for each setting of `device` that cannot be restored, and returns the same
+    /// lines.
     pub(super) fn note_causes(&self, context: &Context<'_>, device: &DeviceState) -> Vec<String> {
         let wrong = self
             .wrong
@@ -119,14 +120,14 @@ impl<'a> Left<'a> {
     }
 }
 
-/// A repair that was refused, kept so that it is not tried again in the same run.
+/// A repair that the kernel refused. It is kept so that the next round does not try it again.
 pub(super) struct Refused<'a> {
     pub(super) device: &'a DeviceState,
     pub(super) repair: Repair,
     pub(super) cause: Arc<KernelError>,
 }
 
-/// The repairs that are still open and were not refused.
+/// Returns the repairs that are still necessary and were not refused.
 pub(super) fn open<'a>(
     left: &[(&'a DeviceState, Comparison)],
     refused: &[Refused<'a>],
@@ -149,7 +150,7 @@ pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
     refused.len() < before
 }
 
-/// Whether a retry can help: not if the kernel refuses the change for good.
+/// Whether a retry can help. It cannot if the kernel refuses the change for good.
 fn may_work_later(cause: &KernelError) -> bool {
     match cause {
         KernelError::Request {

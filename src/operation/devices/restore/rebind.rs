@@ -1,5 +1,5 @@
-//! Rebinds a VF to its driver, which then asks the physical function for the settings of the VF.
-//! There is no other way to make a driver take a new GUID.
+//! Rebinds a VF to its driver. When a driver is bound, it reads the settings of the VF from the
+//! physical function. There is no other way to make a driver use a new GUID.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,8 @@ impl Restoring<'_> {
     /// Rebinds a function to `driver` and waits for its interface.
     ///
     /// # Errors
-    /// If the driver refuses the function, or its interface still has another GUID than before.
+    /// If the driver refuses the function, or if the GUID of the interface still differs from the
+    /// GUID in `before`.
     pub(super) fn rebind(
         &self,
         before: &DeviceState,
@@ -29,7 +30,8 @@ impl Restoring<'_> {
         let folder = self.hardware.driver(driver);
         let address = before.device.to_string();
         match fs::write(folder.join("unbind"), &address) {
-            // It is bound to no driver: an earlier rebind ended between unbind and bind.
+            // The function is not bound, because an earlier rebind was interrupted between unbind
+            // and bind.
             Err(error) if error.raw_os_error() == Some(nix::libc::ENODEV) => {}
             unbound => unbound.map_err(refused)?,
         }
@@ -43,7 +45,7 @@ impl Restoring<'_> {
                 let comparison = is.map(|is| compare(before, is)).unwrap_or_default();
                 let mut repairs = comparison.repairs.iter();
                 return match repairs.find(|it| matches!(it, Repair::Rebind { .. })) {
-                    Some(_) => Err(refused(io::Error::other("it still has another GUID"))),
+                    Some(_) => Err(refused(io::Error::other("its GUID is still the wrong one"))),
                     None => Ok(()),
                 };
             }

@@ -1,4 +1,4 @@
-//! What is restored, and what is reported or owed if it cannot be.
+//! Restores a VF after plugins changed it, and reports or owes the repairs that fail.
 
 mod lab;
 
@@ -15,8 +15,8 @@ use crate::npwg::RequestedMac;
 use crate::plan::Attachment;
 use lab::{Lab, OWN, PF_LINK, PODS, VF, VF_LINK, device, header};
 
-/// What sriov-cni leaves after a DEL whose namespace was gone: the VF's own MAC as the
-/// administrator's, and the name and MAC that the interface had in the pod.
+/// Leaves the VF as sriov-cni does after a DEL without a network namespace: the VF's own MAC is set
+/// by the administrator, and the interface has its name and MAC from the pod.
 fn left_by_sriov_cni(lab: &Lab) {
     lab.function(|vf| vf.mac = Some(OWN.into()));
     lab.kernel(|kernel| kernel.rename(VF_LINK, "net1"));
@@ -50,8 +50,9 @@ fn what_sriov_cni_leaves_is_put_right() {
     assert_eq!(kernel.functions[&PF_LINK][0].mac, Some([0; 6].into()));
 }
 
-/// An igb whose physical function was up when it created its VFs: it reports their own addresses as
-/// the administrator's, and guards addresses that the administrator sets.
+/// Creates a node with an igb whose physical function was up when it created its VFs. Such an igb
+/// reports the VFs' own addresses as set by the administrator. `guard` selects the VFs for which it
+/// then refuses to change the address.
 fn real_igb(guard: Guard) -> Lab {
     let lab = Lab::new();
     lab.function(|vf| vf.mac = Some(OWN.into()));
@@ -62,7 +63,7 @@ fn real_igb(guard: Guard) -> Lab {
     lab
 }
 
-/// What sriov-cni leaves on it: the VF's own MAC is now set by the administrator.
+/// Leaves the VF on that igb as sriov-cni does: the administrator has now set the VF's own MAC.
 fn left_on_real_igb(lab: &Lab) {
     left_by_sriov_cni(lab);
     lab.kernel(|kernel| kernel.is_given = true);
@@ -109,7 +110,7 @@ fn igb_a_vf_that_is_refused_its_address_asks_its_physical_function_for_it() {
     assert_eq!(changes[changes.len() - 2..], ["up", "down"]);
 }
 
-/// An igb on which no way restores the address of a VF.
+/// Creates a node with an igb on which no workaround restores the address of a VF.
 fn stubborn_igb() -> Lab {
     let lab = real_igb(Guard::All);
     lab.kernel(|kernel| kernel.ignores.push("mac 00:00:00:00:00:00".to_owned()));
@@ -157,11 +158,11 @@ fn a_vf_that_could_not_be_put_right_is_the_next_pods_that_has_a_mac_of_its_own()
     let with_mac = plain(r#","mac":"02:00:00:00:00:07""#);
     let baseline = lab.next(with_mac).unwrap();
     let address = &baseline[0].netdev.as_ref().unwrap().address;
-    assert_eq!(address, &OWN, "it goes back as it came first");
+    assert_eq!(address, &OWN, "the baseline has the VF's own address");
     let mut asking = plain("");
     asking.requested.mac = Some(RequestedMac::Ethernet("02:00:00:00:00:07".parse().unwrap()));
     lab.next(asking).unwrap();
-    assert!(lab.kept().is_some(), "it is not as it was still");
+    assert!(lab.kept().is_some(), "the VF is still unrestored");
 }
 
 #[test]
@@ -181,7 +182,11 @@ fn what_others_do_not_know_a_pod_by_keeps_the_next_one_from_nothing() {
     lab.after(|lab| lab.function(|vf| vf.trust = Some(true)));
     let baseline = lab.next(plain("")).unwrap();
     let trust = baseline[0].function.unwrap().trust;
-    assert_eq!(trust, Some(false), "the wrong state is no baseline");
+    assert_eq!(
+        trust,
+        Some(false),
+        "a leftover must not become the baseline"
+    );
     assert!(lab.kept().is_some());
     lab.kernel(|kernel| kernel.ignores.clear());
     lab.next(plain("")).unwrap();
@@ -329,7 +334,7 @@ fn a_vf_that_its_pf_made_anew_is_left_as_it_is_and_that_is_said() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| {
         left_by_sriov_cni(lab);
-        // sriov_numvfs went through 0: the same address, another directory.
+        // Setting sriov_numvfs to 0 and back recreates the VF: same address, new directory.
         let (vf, old) = (lab.vf_directory(), lab.dir.path().join("old"));
         std::fs::rename(&vf, &old).unwrap();
         copy(&old, &vf);
@@ -391,7 +396,7 @@ fn a_device_that_is_busy_for_a_moment_is_tried_again() {
     assert_eq!(lab.changes(), ["trust off"]);
 }
 
-/// A directory of links and files, as sysfs has them.
+/// Copies a directory with its symlinks, as sysfs contains them.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

@@ -1,4 +1,4 @@
-//! Refusals before any delegate runs, in the trees of real and of made-up machines.
+//! Refusals before any delegate runs, in sysfs trees of real and invented machines.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -65,7 +65,7 @@ fn key(container: &str) -> Key {
 }
 
 impl Case<'_> {
-    /// The refusal; empty if the pod may have the device.
+    /// Returns the message of the refusal, or an empty string if the pod may have the device.
     fn line(self) -> String {
         let dir = tempfile::tempdir().unwrap();
         self.capture.build(dir.path()).unwrap();
@@ -120,7 +120,7 @@ fn link(index: u32, name: &str) -> Link {
     }
 }
 
-/// eth0 is the PF of igb, eth2 and eth3 its VFs.
+/// Builds a host with an igb: eth0 is its PF, eth2 and eth3 are VFs.
 fn kernel(uplink: &str, more: Vec<Link>) -> FakeDevices {
     let mut links = vec![link(2, "eth0"), link(4, "eth2"), link(5, "eth3")];
     links.retain(|known| more.iter().all(|new| new.name != known.name));

@@ -1,4 +1,4 @@
-//! The host interfaces that the configuration of an attachment lets plugins take.
+//! Lists the host interfaces that the plugins of an attachment could move into the pod.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -6,14 +6,15 @@ use crate::cni::json::{Key, each_key, same_key};
 use crate::operation::devices::problem::{DeviceProblem, NamedInterface};
 use crate::plan::{Attachment, Reason};
 
-/// Keys by which host-device, sriov and similar plugins take a host interface.
+/// Keys that name a host interface for host-device, sriov and similar plugins.
 const KEYS: [&str; 5] = ["device", "hwaddr", "pciBusID", "kernelpath", "deviceID"];
-/// How many interfaces one network may name. Each one costs a look into sysfs and a kernel request.
+/// The maximum number of interfaces that one network may name. Each interface costs sysfs reads and
+/// a request to the kernel.
 const MOST: usize = 256;
 
-/// The host interfaces that plugins may take, without duplicates. They are named by the
-/// configuration at any depth, by the pod's `cni-args`, by capability arguments, and by the keys
-/// that Jackfield injects into the configuration.
+/// Returns the host interfaces that plugins could take, without duplicates. The configuration can
+/// name them at any depth. So can the pod's `cni-args`, the capability arguments, and the keys that
+/// Jackfield injects into the configuration.
 ///
 /// # Errors
 /// If the attachment names more than [`MOST`] interfaces.
@@ -26,7 +27,7 @@ pub(super) fn named(attachment: &Attachment) -> Result<Vec<NamedInterface>, Reas
     let given = attachment.capability_args.iter();
     let inject = attachment.inject.iter().map(|(key, raw)| (&**key, &**raw));
     let device = attachment.device.as_ref();
-    // A function that kubelet allocated has a check of its own.
+    // The device that kubelet allocated is checked separately (`Hardware::can_be_given`).
     let function = device.filter(|device| device.pci().is_some());
     for (key, raw) in given.chain(inject) {
         let text = format!("{{{}:{}}}", serde_json::json!(key), raw.get());
@@ -80,12 +81,13 @@ impl Found {
     }
 }
 
-/// Interfaces that plugins take by keys which name no interface elsewhere, at any depth: bond moves
-/// its links into the pod, and a macvlan in passthru mode takes over its master. An empty value
-/// means the interface of the default route, which macvlan takes if no master is named.
+/// Interfaces that plugins take because of keys that are harmless in other places: bond moves the
+/// interfaces in `links` into the pod, and a macvlan in passthru mode takes over its master. An
+/// empty value stands for the interface of the default route, which macvlan uses if its
+/// configuration names no master.
 #[derive(Default)]
 struct Otherwise {
-    /// The names in each list `links`, by the number of the object that has this key.
+    /// The names in `links`, each with the number of the JSON object that contains the list.
     links: BTreeSet<(usize, String)>,
     links_in_container: HashSet<usize>,
     passthru: BTreeSet<usize>,

@@ -1,4 +1,4 @@
-//! Keys that would hand interfaces of the node to a pod, on made-up hosts.
+//! Refuses keys that would move an uplink of the node into a pod, on invented hosts.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -36,8 +36,8 @@ fn member(master: u32, link: Link) -> Link {
     }
 }
 
-/// `eth0` carries the default route and is a virtio function, `eth1` carries an address; `free0`
-/// carries nothing.
+/// Builds a host. `eth0` is a virtio function and carries the default route, `eth1` carries an
+/// address, and `free0` carries nothing.
 fn host() -> FakeDevices {
     let eth0 = Link {
         address: vec![2, 0, 0, 0, 0, 0xaa],
@@ -57,7 +57,8 @@ fn host() -> FakeDevices {
     }
 }
 
-/// The refusal of an attachment, and how often the links of the host were opened.
+/// Returns the message with which an attachment is refused, and how often it opened the links of
+/// the host.
 fn look(kernel: FakeDevices, attachment: &Attachment) -> (String, u32) {
     let dir = tempfile::tempdir().unwrap();
     let function = dir.path().join("sys/devices/pci0000:00/0000:00:03.0");
@@ -114,7 +115,8 @@ fn every_key_that_names_the_uplink_is_refused_wherever_it_stands() {
         r#""links":[null,{"name":"eth0"}]"#,
         r#""delegate":{"type":"macvlan","mode":"passthru","master":"eth0"}"#,
         r#""delegates":[{"type":"bond","lin\u212As":[{"Name":"eth0"}]}]"#,
-        // Not every parser takes this for a number.
+        // Some JSON parsers reject this number. A plugin's parser may accept it, so the keys after
+        // it count.
         r#""x":1e400,"mode":"passthru","master":"eth0""#,
         r#""\u006dode":"pas\u0073thru","Master":"eth0""#,
     ];
@@ -195,7 +197,8 @@ fn what_a_pod_and_the_runtime_add_is_looked_at() {
         let (line, _) = look(host(), &attachment);
         assert!(line.contains("default route"), "{line}");
     }
-    // A function that kubelet allocated has its own error, which names its resource.
+    // The refusal of a function that kubelet allocated is a different error, which names the
+    // resource.
     let allocated = Attachment {
         capability_args: args,
         device: Some(AllocatedDevice {

@@ -1,5 +1,5 @@
-//! A node with an igb of two VFs and a fake kernel. Tests can inject faults into it and the
-//! reactions of a driver to a setting.
+//! A node with an igb that has two VFs, and a fake kernel. Tests can make the fake kernel refuse
+//! requests and imitate a driver's reaction to a setting.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl DelegateExec for Nobody {
     }
 }
 
-/// A node with an igb, a sandbox that has its first VF, and a fake kernel.
+/// A node with an igb, a sandbox with the first VF, and a fake kernel.
 pub(super) struct Lab {
     pub(super) dir: tempfile::TempDir,
     pub(super) kernel: Rc<RefCell<FakeDevices>>,
@@ -67,21 +67,21 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Asserts that nothing is reported and nothing owed.
+    /// Asserts that nothing is reported and nothing is owed.
     #[track_caller]
     pub(super) fn assert_silent(&self) {
         let Outcome { notes, owed } = self;
         assert!(notes.is_empty() && owed.is_empty(), "{self:?}");
     }
 
-    /// Asserts that these words are reported and nothing is owed.
+    /// Asserts that a note contains `words` and that nothing is owed.
     #[track_caller]
     pub(super) fn assert_says(&self, words: &str) {
         assert!(self.notes[0].contains(words), "{self:?}");
         assert_eq!(self.owed, [""; 0]);
     }
 
-    /// Asserts that something is owed, in these words.
+    /// Asserts that an owed failure contains `words`.
     #[track_caller]
     pub(super) fn assert_owes(&self, words: &str) {
         assert!(self.owed[0].contains(words), "{self:?}");
@@ -150,7 +150,8 @@ impl Lab {
         self.with(plugin, |_| ())
     }
 
-    /// The baseline of the VF in an ADD of another sandbox, or why that ADD refuses the VF.
+    /// Runs the baseline step of an ADD for another sandbox with the VF. Returns the baseline, or
+    /// the failure with which that ADD refuses the VF.
     pub(super) fn next(&self, attachment: Attachment) -> Result<Vec<DeviceState>, Failure> {
         self.in_context(|context| {
             let mut header = header(&self.boot);
@@ -226,7 +227,7 @@ impl Lab {
         }
     }
 
-    /// The record of the VF in the journal if it is unrestored.
+    /// Returns the journal's entry for the VF if the VF is unrestored.
     pub(super) fn kept(&self) -> Option<Unrestored> {
         let journal = Journal::new(&self.dir.path().join("journal"));
         journal.unrestored(VF.parse().unwrap())
