@@ -58,7 +58,7 @@ enum Command {
     Detach(SandboxArgs),
     /// Check that every attachment of a pod is unchanged (CHECK)
     Check(SandboxArgs),
-    /// Detach every sandbox on record that --keep does not name, and run GC of every network (GC)
+    /// Detach every recorded sandbox that --keep does not name, and run GC for every network (GC)
     Gc {
         #[command(flatten)]
         node: NodeArgs,
@@ -66,13 +66,13 @@ enum Command {
         #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1.., value_parser = node::kept_attachment)]
         keep: Vec<ValidAttachment>,
     },
-    /// Say whether a pod could be attached now (STATUS)
+    /// Report whether a pod could be attached now (STATUS)
     Status(NodeArgs),
     /// Show what an ADD would do, and every reason why it would fail; execute nothing
     Explain(PodArgs),
     /// Run the node's agent: answer plugins, and write status and events to the cluster
     Agent(agent::AgentArgs),
-    /// Install binary and configuration on this node, in front of the cluster network
+    /// Install the binary and the configuration on this node, in front of the cluster network
     Install(install::InstallArgs),
     /// Remove what install wrote, and restore the replaced files
     Uninstall(install::UninstallArgs),
@@ -99,7 +99,7 @@ enum Command {
     Man,
 }
 
-/// A pod, and the configuration by which it is attached.
+/// A pod, and the configuration for attaching it.
 #[derive(Debug, Args)]
 struct PodArgs {
     #[command(flatten)]
@@ -146,7 +146,7 @@ enum Output {
     Json,
 }
 
-/// Reads `NS/NAME` of a pod.
+/// Parses the `NS/NAME` of a pod.
 fn pod(text: &str) -> Result<ObjectRef, ArgumentError> {
     let (namespace, name) = text.split_once('/').ok_or(ArgumentError::PodSyntax)?;
     Ok(ObjectRef::new(namespace, name)?)
@@ -195,7 +195,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The outcome of a command that looks for findings and has printed them.
+/// The outcome of a command that has printed its findings: an error unless `is_fine`.
 fn no_findings(is_fine: bool) -> Result<(), CommandError> {
     is_fine.then_some(()).ok_or(CommandError::Findings)
 }
@@ -210,12 +210,12 @@ fn print_json(document: &impl fmt::Display) -> Result<(), CommandError> {
     printed(console::print_json(&document.to_string()))
 }
 
-/// Prints a document of our own as it is.
+/// Prints a document that Jackfield made, without escaping characters.
 fn print_document(document: &str) -> Result<(), CommandError> {
     printed(console::write(document))
 }
 
-/// Accepts a pipe whose reader has ended.
+/// Ignores a broken pipe, because its reader needs no more output.
 fn printed(outcome: io::Result<()>) -> Result<(), CommandError> {
     match outcome {
         Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::Stdout(cause)),
@@ -223,8 +223,8 @@ fn printed(outcome: io::Result<()>) -> Result<(), CommandError> {
     }
 }
 
-/// Writes a progress line to a terminal; a pipe stays quiet.
-#[allow(clippy::disallowed_methods, reason = "nothing is written")]
+/// Writes a progress line to stderr, but only if stderr is a terminal.
+#[allow(clippy::disallowed_methods, reason = "only tests for a terminal")]
 fn progress(line: &str) {
     if io::stderr().is_terminal() {
         console::say(line);

@@ -1,7 +1,8 @@
-//! Jackfield, a CNI delegating plugin that is aware of hardware.
+//! Jackfield, a hardware-aware CNI delegating plugin.
 //!
-//! A pod asks for networks besides the cluster's own; Jackfield finds their definitions, has other
-//! CNI plugins attach them one by one, proves over netlink what came of it, and tells it.
+//! A pod requests networks in addition to the cluster network. Jackfield finds their definitions,
+//! runs other CNI plugins that attach the pod to one network after another, verifies the
+//! attachments over netlink, and reports them.
 //!
 //! ```text
 //! runtime ──env+stdin──▶ request ──▶ cluster ──▶ npwg ──▶ allocation ──▶ plan
@@ -9,10 +10,10 @@
 //! runtime ◀──one JSON── result ◀── publish ◀── npwg::status ◀── verify ◀── delegate (serial)
 //! ```
 //!
-//! The modules stand in the order of that flow. Each imports only those above it, which a test checks
-//! (`tests/documents/imports.rs`).
+//! The modules are listed in the order of that flow. Each module imports only modules above it,
+//! which `tests/documents/imports.rs` checks.
 
-// What every module may use.
+// Modules that every other module may import.
 mod boot;
 mod bounded;
 mod console;
@@ -25,11 +26,11 @@ mod regular_file;
 
 mod private_dir;
 
-// The protocols: pure.
+// The protocols, without I/O.
 pub mod cni;
 pub mod npwg;
 
-// What the runtime asks, what the node and the cluster know, and the plan that follows.
+// The runtime's request, the state of the node and the cluster, and the plan made from them.
 pub mod request;
 
 pub mod kubelet;
@@ -40,7 +41,7 @@ pub mod allocation;
 
 pub mod plan;
 
-// What carries the plan out, and proves it.
+// The modules that carry out the plan and verify the outcome.
 pub mod kernel;
 
 pub mod baseline;
@@ -51,7 +52,7 @@ pub mod delegate;
 
 pub mod verify;
 
-// The verbs, and who calls them.
+// The CNI verbs, and the programs that run them.
 pub mod operation;
 
 pub mod plugin;
@@ -62,7 +63,7 @@ pub mod setup;
 
 pub mod cli;
 
-// The parsers of what others write, for the fuzzer and its corpus.
+// Gives the fuzzer access to the parsers of files and messages that other programs write.
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

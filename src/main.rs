@@ -1,9 +1,9 @@
-//! `jackfield`: the plugin if `CNI_COMMAND` is in the environment, otherwise the command line.
+//! Runs the plugin if `CNI_COMMAND` is in the environment, otherwise the command line.
 
 use std::process::ExitCode;
 
-/// dlmalloc, because a short call hardly ever returns pages. musl's own allocator asks the kernel
-/// for each page again, which costs an ADD half a millisecond.
+/// dlmalloc, because it returns hardly any pages to the kernel during a short call. musl's
+/// allocator requests pages again and again, which costs an ADD half a millisecond.
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 

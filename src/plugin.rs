@@ -1,7 +1,7 @@
-//! One call of the runtime: environment and stdin in, exactly one JSON document out.
+//! One call of the runtime: reads the environment and stdin, and writes the answer to stdout.
 //!
-//! The runtime gets one document in all cases, even after a panic. libcni drops stderr if stdout is
-//! not empty, so the document must contain the cause (CNI 1.1.0 §2, §5).
+//! The answer to a failure is exactly one error document, even after a panic. libcni ignores stderr
+//! if stdout is not empty, so the document must contain the cause (CNI 1.1.0 §2, §5).
 
 mod log;
 pub mod retry;
@@ -20,7 +20,7 @@ use crate::operation::{self, Context, Failure, Host, Stopwatch, Timed};
 use crate::request::log::Level;
 use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
-/// The directory of the sandboxes' locks.
+/// The directory of the sandbox locks.
 const LOCK_DIR: &str = "/run/jackfield/locks";
 
 /// Runs the plugin.
@@ -30,7 +30,7 @@ pub fn main() -> ExitCode {
     answer(&mut version).unwrap_or_else(|failure| write_answer(&Err(failure), version))
 }
 
-/// Writes the answer for the runtime, which is empty for verbs without a result.
+/// Writes the answer for the runtime. The answer is empty for verbs without a result.
 fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
     match outcome {
         Ok(document) => match console::write(document) {
@@ -50,8 +50,8 @@ fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode
     }
 }
 
-/// Runs the verb and writes the answer. The caller writes a returned failure. `version` becomes the
-/// runtime's version once it is known.
+/// Runs the verb and writes the answer. If this returns a failure, the caller must write it. Sets
+/// `version` to the CNI version of the request as soon as stdin is parsed.
 fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     let call = Call::read(|name| std::env::var(name).ok())?;
     if call.verb == Verb::Version {
@@ -76,7 +76,7 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         let exit = write_answer(&outcome, *version);
         let failure = outcome.err().map(|failure| failure.to_cni());
         let mut figures = host.stopwatch.stop(&request.call, failure.as_ref());
-        // An ADD does not spend time on counting, since its pod waits.
+        // An ADD does not count the records, because the pod would wait for that.
         if request.call.verb != Verb::Add {
             figures.on_record = Some(host.journal.count());
         }
@@ -95,7 +95,7 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     })
 }
 
-/// The call in a log line: verb, pod, container and interface.
+/// Describes the call for a log line: verb, pod, container and interface.
 fn label(call: &Call) -> String {
     let Ok((container, ifname)) = call.attachment() else {
         return call.verb.to_string();
@@ -109,10 +109,10 @@ fn depth() -> Result<Depth, DepthError> {
     Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())
 }
 
-/// The answer of a Jackfield below another one.
+/// The answer of a Jackfield that another Jackfield runs as a delegate.
 ///
-/// Its ADD always fails, so there is nothing to detach. A DEL succeeds, since the upper Jackfield
-/// would retry a failed one for ever.
+/// Its ADD always fails, so there is nothing to detach. Its DEL succeeds, because the other
+/// Jackfield would never stop retrying a failed DEL.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match verb {
         Verb::Del | Verb::Gc => Ok(String::new()),
@@ -120,7 +120,7 @@ fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     }
 }
 
-/// Removes the files of calls in `/run/jackfield` when Jackfield is uninstalled.
+/// Removes the files that calls left in `/run/jackfield`. An uninstall runs this.
 pub fn forget_locks() {
     let locks = std::path::Path::new(LOCK_DIR);
     let _ = std::fs::remove_dir(locks);
@@ -131,10 +131,11 @@ pub fn forget_locks() {
     }
 }
 
-/// Runs `act` on the host of `config`, with the real cluster, processes and kernel.
+/// Runs `act` with the real cluster, processes and kernel, as configured by `config`.
 ///
 /// # Errors
-/// The errors of `act`, and a cycle of delegates.
+/// The errors of `act`; and when Jackfield runs as its own delegate, or cannot find its own
+/// executable.
 pub fn with_host<T>(
     config: &NodeConfig,
     act: impl FnOnce(&Host<'_>) -> Result<T, Failure>,
@@ -170,7 +171,7 @@ pub fn with_host<T>(
     })
 }
 
-/// Runs the verb, and logs its notes.
+/// Runs the verb and logs its notes.
 fn run(host: &Host<'_>, request: &Request) -> Result<String, Failure> {
     let limits = request.config.deadlines;
     let limit = match request.call.verb {
@@ -196,7 +197,7 @@ fn run(host: &Host<'_>, request: &Request) -> Result<String, Failure> {
     outcome
 }
 
-/// The answer of a verb that has none.
+/// The empty answer of a verb without a result.
 fn no_result<T>(_: T) -> String {
     String::new()
 }
@@ -210,8 +211,8 @@ fn add(context: &Context<'_>) -> Result<String, Failure> {
     Ok(added.result.to_json(request.config.version)?)
 }
 
-/// The answer to VERSION: the version of the request, and all supported ones (CNI 1.1.0 §5 VERSION
-/// Success). Stdin may be empty.
+/// The answer to VERSION: the version in the request, and all supported versions (CNI 1.1.0 §5
+/// VERSION Success). Stdin may be empty.
 fn supported_versions() -> String {
     let mut stdin = Vec::new();
     let _ = io::stdin()
@@ -227,7 +228,7 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 
-/// Makes a panic write an error document. A DEL cleans up after it.
+/// Makes a panic write an error document. The runtime's next DEL cleans up.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
         let message = format!("defect in jackfield: {panic}; report it and send DEL to clean up");

@@ -1,4 +1,4 @@
-//! Puts Jackfield on a node, keeps it there, takes over from Multus, and removes it.
+//! Installs Jackfield on a node, keeps it installed, takes over from Multus, and uninstalls it.
 //!
 //! ```text
 //! install ──▶ plan (what the runtime's directory should hold) ──▶ stage, rename ──▶ manifest

@@ -17,13 +17,13 @@ pub(super) struct AgentArgs {
     /// This node's name in the cluster [default: $NODE_NAME]
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// Credentials for the API server [default: those of this pod]
+    /// Credentials for the API server [default: this pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Socket for plugins
     #[arg(long, value_name = "PATH", default_value = "/run/jackfield/agent/agent.sock", value_parser = absolute())]
     socket: PathBuf,
-    /// The journal, in which plugins leave writes for the API server
+    /// Directory of the journal, where plugins leave writes for the API server
     #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield", value_parser = absolute())]
     journal_dir: PathBuf,
     /// Address for /metrics, /healthz and /readyz
@@ -34,7 +34,7 @@ pub(super) struct AgentArgs {
     log: LogFormat,
 }
 
-/// Runs until a signal ends it.
+/// Runs the agent until a signal ends it.
 pub(super) fn agent(args: &AgentArgs) -> Result<(), CommandError> {
     let node = given_node_name(args.node.as_deref()).ok_or(CommandError::NoNodeName)?;
     if !is_subdomain(&node) {

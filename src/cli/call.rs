@@ -1,4 +1,4 @@
-//! A call as the runtime would make it, with the node configuration from a file.
+//! Makes the calls that the runtime would make, with the node configuration from a file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,8 +20,8 @@ pub(super) fn read_object(
     parse(&text).map_err(|cause| CommandError::ConfJson(file.to_owned(), cause))
 }
 
-/// What the runtime would pass on stdin: our part of a list that begins with Jackfield, and any other
-/// file as it is.
+/// Reads what the runtime would pass on stdin. For a list whose first plugin is Jackfield, that is
+/// Jackfield's part of the list. Any other file is passed unchanged.
 pub(super) fn read_conf(file: &Path) -> Result<RawObject, CommandError> {
     read_object(file, |text| {
         let list = RawObject::parse_stdin(text).ok();

@@ -24,7 +24,7 @@ pub(super) struct DevicesArgs {
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     output: Form,
-    /// The journal, which says which pod has a device
+    /// Directory of the journal, which records the pod of each device
     #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield")]
     journal_dir: PathBuf,
 }
@@ -73,8 +73,8 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<(), CommandError> {
     }
 }
 
-/// The users of the devices. A user who may not read the journal or enter network namespaces still
-/// sees the hardware.
+/// The pods that have the devices. If this process may not read the journal or enter network
+/// namespaces, it notes that and returns what it could find, so that the hardware is still shown.
 fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     let users = match journal.device_users() {
         Ok(users) => users,
@@ -152,7 +152,8 @@ fn for_people(inventory: &Inventory, usage: &Usage) -> Vec<String> {
     sections.join(&String::new())
 }
 
-/// Physical functions, each followed by its VFs, then the other functions.
+/// The rows of the physical functions, each followed by the rows of its VFs, then those of all
+/// other functions.
 fn functions(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for pf in &inventory.physical_functions {
@@ -195,13 +196,13 @@ fn row(
     ]
 }
 
-/// `8086:10c9`: the numbers of vendor and device.
+/// The IDs of vendor and device, such as `8086:10c9`.
 fn pci_id(function: &Function) -> String {
     let id = |number: Option<u16>| number.map_or_else(|| "?".to_owned(), |id| format!("{id:04x}"));
     format!("{}:{}", id(function.vendor), id(function.device))
 }
 
-/// As `devlink dev eswitch show` writes it.
+/// The mode's name, as `devlink dev eswitch show` prints it.
 fn mode_name(mode: EswitchMode) -> &'static str {
     match mode {
         EswitchMode::Legacy => "legacy",

@@ -14,7 +14,7 @@ use crate::setup::doctor::{self, Diagnosis, ExclusiveUse, Options};
 pub(super) struct DoctorArgs {
     #[command(flatten)]
     paths: PlaceArgs,
-    /// The node configuration [default: jackfield's in --conf-dir]
+    /// The node configuration [default: the configuration of jackfield in --conf-dir]
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
     /// Directories with CNI plugins besides binDir, separated by colons [default: --bin-dir]
@@ -52,7 +52,7 @@ pub(super) fn given_node_name(given: Option<&str>) -> Option<String> {
     name.filter(|name| !name.is_empty())
 }
 
-/// This node's name in the cluster; by default the host's name, as kubelet's.
+/// This node's name in the cluster. Like kubelet, this uses the host's name by default.
 pub(super) fn node_name(given: Option<&str>) -> String {
     given_node_name(given).unwrap_or_else(|| host_name().to_lowercase())
 }

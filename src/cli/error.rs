@@ -18,21 +18,21 @@ pub(super) enum CommandError {
     #[error("there are findings")]
     Findings,
     /// Stdout cannot be written.
-    #[error("stdout: {0}; free space where it leads")]
+    #[error("stdout: {0}; free space on the file system of the output")]
     Stdout(#[source] io::Error),
-    /// The file of `--conf` cannot be read.
+    /// The file that `--conf` names cannot be read.
     #[error("--conf {file}: {1}; name a readable file", file = .0.display())]
     ConfFile(PathBuf, #[source] io::Error),
-    /// The file of `--conf` is not a JSON object.
+    /// The file that `--conf` names is not a JSON object.
     #[error("{file}: {1}; correct it", file = .0.display())]
     ConfJson(PathBuf, #[source] JsonError),
-    /// The file of `--conf` configures another plugin.
+    /// The file that `--conf` names configures a plugin other than Jackfield.
     #[error(
         "--conf {}: it configures another plugin; give keys of jackfield's configuration",
         .0.display()
     )]
     OtherPlugin(PathBuf),
-    /// The configuration in the file of `--conf` is invalid.
+    /// The configuration in the file that `--conf` names is invalid.
     #[error("{file}: {1}", file = .0.display())]
     Conf(PathBuf, #[source] Box<RequestError>),
     /// The arguments or stdin do not make a valid call.
@@ -47,12 +47,12 @@ pub(super) enum CommandError {
     /// A signal ended the installation before there was a cluster network.
     #[error("a signal ended this before there was a cluster network; nothing was installed")]
     EndedEarly,
-    /// The agent does not know the name of its node.
+    /// Neither `--node` nor `NODE_NAME` is set, so the agent's node is unknown.
     #[error("agent: this node's name is unknown; give --node or set NODE_NAME")]
     NoNodeName,
-    /// A node cannot have this name.
+    /// The name given for the node cannot be a node's name.
     #[error(
-        "agent: {0:?} is not a valid name of a node; give --node or set NODE_NAME as `kubectl get \
+        "agent: {0:?} is not a valid node name; give --node or set NODE_NAME as `kubectl get \
          nodes` shows it"
     )]
     NodeName(String),
@@ -79,13 +79,13 @@ pub(super) enum ArgumentError {
     /// A pod is not written as namespace and name.
     #[error("write it as NAMESPACE/NAME")]
     PodSyntax,
-    /// A pod cannot have the name.
+    /// The namespace or name of a pod is invalid.
     #[error(transparent)]
     Pod(#[from] ObjectRefError),
     /// An attachment is not written as container and interface.
     #[error("write it as CONTAINER_ID:IFNAME, as in demo-web:eth0")]
     AttachmentSyntax,
-    /// A container or interface cannot have the name.
+    /// A container ID or interface name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
 }

@@ -1,4 +1,4 @@
-//! `explain`: the plan of an ADD, and every reason why it would fail. Runs nothing.
+//! `explain`: shows the plan of an ADD, and every reason why the ADD would fail. Runs no plugin.
 
 use std::path::Path;
 
@@ -118,13 +118,14 @@ fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     [heading.to_owned()].into_iter().chain(reasons).collect()
 }
 
-/// What the verification compares with the kernel.
+/// What the verification would check in the kernel.
 fn proofs(attachment: &Attachment) -> impl Iterator<Item = String> {
     let requested = &attachment.requested;
     let ips = requested.ips.iter().map(|ip| format!("address {ip}"));
     let mac = requested.mac.map(|mac| format!("MAC {mac}"));
     let guid = requested.guid.map(|guid| format!("GUID {guid}"));
-    // A device ID in the device plugin's own form has no driver, and cannot be compared.
+    // A device without a driver has an ID that only its device plugin understands, so it cannot be
+    // compared.
     let device = attachment.device.iter().filter(|it| it.driver.is_some());
     let device = device.map(|device| format!("that it is device {}", device.id));
     let function = IntendedFunction::of(&attachment.config, requested);

@@ -32,7 +32,8 @@ pub(super) struct PlaceArgs {
 
 impl PlaceArgs {
     pub(super) fn paths(&self, cluster_conf_dir: Option<&PathBuf>) -> HostPaths {
-        // Resolves links, so that one directory has one name. In a container they lead elsewhere.
+        // Resolves symlinks, so that a directory always has the same name. In a container, the
+        // host's symlinks would resolve to wrong paths.
         let is_host = self.host_root == Path::new("/");
         let real = |dir: &PathBuf| match dir.canonicalize() {
             Ok(real) if is_host => real,
@@ -47,13 +48,13 @@ impl PlaceArgs {
     }
 }
 
-/// `cni_path`, by default the directory of the CNI plugins as this process sees it.
+/// Returns `cni_path`, or by default this process's path for the directory of the CNI plugins.
 pub(super) fn programs(paths: &HostPaths, cni_path: Option<&String>) -> String {
     let bin_dir = || paths.here(&paths.bin_dir).display().to_string();
     cni_path.cloned().unwrap_or_else(bin_dir)
 }
 
-/// An absolute path.
+/// Parses an absolute path.
 pub(super) fn absolute() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|dir: PathBuf| {
         let is_absolute = dir.is_absolute();
@@ -83,7 +84,7 @@ pub(super) struct InstallArgs {
     /// Keep running, and repair binary and configuration
     #[arg(long)]
     watch: bool,
-    /// Replace a newer binary too; its records of attached pods may be unreadable then
+    /// Replace a newer binary too, even though its records of attached pods may then be unreadable
     #[arg(long)]
     allow_downgrade: bool,
     /// Take over from Multus, with its configuration, if no pod of this node would fail

@@ -1,5 +1,5 @@
-//! `gc`, `status`: calls of the runtime about the whole node. Their verbs are those of CNI 1.1.0
-//! whatever the version of the configuration, since only Jackfield reads it.
+//! `gc`, `status`: the runtime's calls about the whole node. Both verbs need CNI 1.1.0, but these
+//! commands accept any version of the configuration, because only Jackfield reads it.
 
 use super::{ArgumentError, CommandError, NodeArgs, call, print};
 use crate::cni::ValidAttachment;
@@ -7,7 +7,7 @@ use crate::delegate::Ran;
 use crate::operation;
 use crate::request::Request;
 
-/// Reads `CONTAINER_ID:IFNAME` of an attachment to keep.
+/// Parses the `CONTAINER_ID:IFNAME` of an attachment to keep.
 pub(super) fn kept_attachment(text: &str) -> Result<ValidAttachment, ArgumentError> {
     let (container, ifname) = text
         .rsplit_once(':')
@@ -47,7 +47,7 @@ pub(super) fn status(args: &NodeArgs) -> Result<(), CommandError> {
     let time = request.config.deadlines.status;
     let ready = call::run(&request, time, operation::status::status)?;
     let plugins = match ready.asked {
-        Some(Ran::All) => "its plugins say so too",
+        Some(Ran::All) => "its plugins are ready too",
         Some(Ran::None) => "its plugins have no STATUS before cniVersion 1.1.0",
         None => "its plugins are not asked, since only the agent knows them",
     };

@@ -35,7 +35,7 @@ fn sandbox_request(verb: &str, args: &SandboxArgs) -> Result<Request, CommandErr
     request(verb, &args.pod, container, &args.netns)
 }
 
-/// The request that the runtime would make. The container ID is `NS-NAME` where none is given.
+/// The request that the runtime would make. The default container ID is `NS-NAME`.
 pub(super) fn request(
     verb: &str,
     args: &PodArgs,

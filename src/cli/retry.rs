@@ -1,4 +1,5 @@
-//! `retry`: retries one owed detachment, for a call of the runtime that starts it and does not wait.
+//! `retry`: retries one owed detachment. A call of the runtime starts this command and does not
+//! wait for it.
 
 use std::io;
 

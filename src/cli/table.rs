@@ -1,9 +1,9 @@
-//! Columns for people.
+//! Tables for people.
 
 use crate::console;
 
-/// Lines of rows below a header, each column as wide as its widest cell. Commas separate the names
-/// in the header.
+/// Formats rows below a header. Each column is as wide as its widest cell. Commas separate the
+/// column names in `header`.
 pub(super) fn table(header: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Vec<String> {
     let header = header.split(", ").map(str::to_owned).collect();
     let rows = [header].into_iter().chain(rows);
@@ -24,7 +24,7 @@ pub(super) fn table(header: &str, rows: impl IntoIterator<Item = Vec<String>>) -
     rows.iter().map(line).collect()
 }
 
-/// A cell's values, or a dash.
+/// The text of a cell: its values separated by commas, or a dash if there are none.
 pub(super) fn cell<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
     let values = values.into_iter().map(|value| value.to_string());
     match values.collect::<Vec<_>>().as_slice() {

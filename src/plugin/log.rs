@@ -1,6 +1,6 @@
-//! The log of a call: warnings on stderr, and lines in `logFile` if the key is set.
+//! The log of a call: warnings go to stderr, and all lines go to `logFile` if the key is set.
 //!
-//! A log that cannot be written never fails a call.
+//! A call never fails because its log cannot be written.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,7 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 impl Log {
-    /// Logs a warning about `call`, to stderr and to the file at the level `error`.
+    /// Logs a warning about `call` to stderr, and to the file at the level `error`.
     pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {
@@ -55,9 +55,9 @@ impl Log {
 /// Whether this call has warned that the file cannot be written.
 static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 
-/// The file is not used as the log.
+/// The file is not used as the log, because another user could write to it.
 #[derive(Debug, thiserror::Error)]
-#[error("a file of another user")]
+#[error("it belongs to another user or has a second hard link")]
 struct ForeignFile;
 
 /// Appends a line with one write, so that the lines of several calls do not mix.
@@ -77,8 +77,8 @@ fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Opens the log without blocking. Other users may write to its directory, so the file must be a
-/// regular file of ours with a single link.
+/// Opens the log without blocking. Other users may be able to write to its directory, so the log
+/// must be a regular file that we own and that has a single hard link.
 fn open_log(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
@@ -90,7 +90,7 @@ fn open_log(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Renames a full file after the current time, unless another call is doing so.
+/// Renames a full file, adding the current time to its name, unless another call is doing so.
 fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
     let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
         return Ok(());
@@ -106,7 +106,8 @@ fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of an old file before and after its time: `jackfield-` and `.log` for `jackfield.log`.
+/// The parts of an old file's name before and after the time: `jackfield-` and `.log` for
+/// `jackfield.log`.
 fn around_time(path: &Path) -> (String, String) {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().map(OsStr::to_string_lossy);
@@ -125,7 +126,7 @@ fn remove_old(path: &Path, rotation: Rotation) -> io::Result<()> {
     let entries = fs::read_dir(path.parent().unwrap_or(Path::new("/")))?;
     let paths = entries.flatten().map(|entry| entry.path());
     let mut old: Vec<PathBuf> = paths.filter(is_old).collect();
-    // The names contain the time.
+    // The names contain the time, so this sorts the files by age.
     old.sort_unstable();
     for (number, path) in (1..).zip(old.iter().rev()) {
         let changed = fs::symlink_metadata(path)?.modified()?;

@@ -11,8 +11,8 @@ use crate::operation::Context;
 /// The name of the command.
 pub const COMMAND: &str = "retry";
 
-/// Starts the process without waiting for it. It inherits no stream of the runtime, whose call may
-/// end first.
+/// Starts the process and does not wait for it. The process inherits no stream of the runtime,
+/// because the runtime's call may end first.
 ///
 /// # Errors
 /// When the process cannot be started or does not read the configuration.

@@ -14,10 +14,10 @@ use super::{HostPaths, SetupError};
 use crate::cni::NetworkConfig;
 use crate::regular_file;
 
-/// This very program, even if the file that it was started from is gone.
+/// The executable of this process, which can be read even if its file was removed.
 pub(super) const OURSELVES: &str = "/proc/self/exe";
 
-/// The processor of a program: `e_machine` of its ELF header.
+/// The machine that a program is built for: `e_machine` of its ELF header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine(u16);
 
@@ -50,7 +50,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// The content of a file, to find out whether it has changed.
+/// The size and checksum of a file, which show whether its content has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     size: u64,
@@ -61,7 +61,7 @@ impl Content {
     /// Reads a whole file.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// When the file cannot be read.
     pub fn of(path: &Path) -> io::Result<Content> {
         let mut file = regular_file::open(path)?;
         let (mut hash, mut size) = (crc32fast::Hasher::new(), 0);
@@ -81,7 +81,7 @@ impl Content {
 /// The mode of our program on the node: every user may run it, and only root may change it.
 pub(super) const MODE: u32 = 0o755;
 
-/// The mode and the owner of a program, where they are not [`MODE`] and root.
+/// The mode and the owner of a program, if they differ from [`MODE`] and root.
 pub(super) fn wrong_mode(path: &Path) -> Option<(u32, u32)> {
     let found = path.metadata().ok()?;
     let (mode, owner) = (found.mode() & 0o7777, found.uid());
@@ -89,7 +89,7 @@ pub(super) fn wrong_mode(path: &Path) -> Option<(u32, u32)> {
     (!is_right).then_some((mode, owner))
 }
 
-/// How the installed binary differs from the one that was installed.
+/// How the binary on the node differs from the binary that was installed.
 pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
     let path = installed.binary.clone();
     let here = paths.here(&path);
@@ -106,8 +106,8 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
     }
 }
 
-/// Refuses an image for another machine than that of the node's own plugins. Such an image may
-/// start, where the kernel emulates the machine.
+/// Refuses an image that is built for a different machine than the node's plugins. The kernel may
+/// emulate that machine, so the image can start nevertheless.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

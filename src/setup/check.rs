@@ -1,4 +1,4 @@
-//! Checks before anything is put in place.
+//! The checks before the installer puts anything in place.
 
 use super::install::Options;
 use super::manifest::Manifest;
@@ -16,7 +16,7 @@ pub(super) fn conf(plan: &InstallPlan) -> Result<(), SetupError> {
         .map_err(|cause| SetupError::Conf(Box::new(cause)))
 }
 
-/// Refuses another `journalDir` while sandboxes are on record in the previous one.
+/// Refuses to change `journalDir` while the previous directory has records of sandboxes.
 pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), SetupError> {
     let dir = |stdin: &RawObject| NodeConfig::parse(stdin).ok().map(|conf| conf.journal_dir);
     let before = Manifest::conf(paths)?.and_then(|stdin| dir(&stdin));
@@ -33,7 +33,7 @@ pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), Setup
     }
 }
 
-/// Refuses to replace a newer binary, whose records an older one may not read.
+/// Refuses to replace a newer binary, because this binary may be unable to read its records.
 pub(super) fn version(options: &Options, before: Option<&Manifest>) -> Result<(), SetupError> {
     match before {
         Some(before) if before.version > super::version() && !options.allow_downgrade => {

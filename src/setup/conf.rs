@@ -1,7 +1,8 @@
-//! Our own configuration, as a file that the runtime reads: a list whose first plugin is Jackfield.
+//! Our configuration, which the runtime reads: a list whose first plugin is Jackfield.
 //!
-//! It is a list because libcni ignores the `cniVersions` of a single plugin, and with them STATUS and
-//! GC, and because other programs append themselves to the runtime's first list (Istio does).
+//! It is a list for two reasons. libcni ignores `cniVersions` in the configuration of a single
+//! plugin, so it would never call STATUS and GC. Other programs, such as Istio, append their
+//! plugins to the runtime's first list.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use super::NAME;
 use crate::cni::RawObject;
 use crate::request::{self, NodeConfig};
 
-/// The keys of a list; all others are the plugin's.
+/// The keys of a list. All other keys belong to the plugin.
 const OF_LIST: [&str; 6] = [
     "cniVersion",
     "cniVersions",
@@ -21,17 +22,19 @@ const OF_LIST: [&str; 6] = [
     "disableGC",
     "plugins",
 ];
-/// The CNI versions of our configuration. The first is for runtimes that ignore the others.
+/// The CNI versions of our configuration. `VERSION` is for runtimes that ignore `cniVersions`.
 const VERSION: &str = "1.0.0";
 const VERSIONS: [&str; 4] = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"];
-/// What the runtime is to pass: host ports, bandwidth limits, and the pod's annotations.
+/// The capabilities that the runtime should pass: host ports, bandwidth limits, and the pod's
+/// annotations.
 const CAPABILITIES: [&str; 3] = [
     "portMappings",
     "bandwidth",
     "io.kubernetes.cri.pod-annotations",
 ];
 
-/// Pairs of keys that exclude each other: the first of a template removes the second.
+/// Pairs of keys that exclude each other. If a template sets the first key of a pair, the second
+/// key is removed from the base.
 const EXCLUDES: [(&str, &str); 4] = [
     ("clusterNetwork", "delegates"),
     ("delegates", "clusterNetwork"),
@@ -44,21 +47,21 @@ const EXCLUDES: [(&str, &str); 4] = [
 pub struct OurConf {
     /// The list's own keys, without `plugins`.
     list: RawObject,
-    /// Our plugin's part.
+    /// The keys of Jackfield in the list.
     ours: RawObject,
     /// The plugins that other programs appended.
     followers: Vec<RawObject>,
 }
 
 impl OurConf {
-    /// Reads a list or a single plugin; `None` when its first plugin is another one.
+    /// Reads a list or a single plugin. Returns `None` if the first plugin is not Jackfield.
     pub fn read(object: &RawObject) -> Option<OurConf> {
         let conf = OurConf::parts(object);
         let name: Option<String> = conf.ours.read("type").ok().flatten();
         (name.as_deref() == Some(NAME)).then_some(conf)
     }
 
-    /// The parts of a list, of a single plugin, or of keys without a type.
+    /// Takes apart a list, a single plugin, or keys without a type.
     fn parts(object: &RawObject) -> OurConf {
         let plugins: Option<Vec<RawObject>> = object.read("plugins").ok().flatten();
         let mut plugins = plugins.unwrap_or_default().into_iter();
@@ -70,13 +73,14 @@ impl OurConf {
         }
     }
 
-    /// A configuration with the keys of `template` and the defaults of an installation.
+    /// Makes a configuration from the keys of `template` and the defaults of an installation.
     pub fn from_template(template: &RawObject) -> OurConf {
         OurConf::parts(template).completed()
     }
 
-    /// A configuration with the keys of `base`, replaced by those of `template`. A `null` removes the
-    /// base's key. The base's name stays, since the runtime records attachments by it.
+    /// Makes a configuration from the keys of `base`, overridden by the keys of `template`. A
+    /// `null` in the template removes the key. A name in `base` stays, because the runtime records
+    /// attachments under that name.
     pub fn over(template: &RawObject, base: &RawObject) -> OurConf {
         let (given, mut conf) = (OurConf::parts(template), OurConf::parts(base));
         for (key, excluded) in EXCLUDES {
@@ -98,7 +102,7 @@ impl OurConf {
         conf.completed()
     }
 
-    /// The same with the defaults of an installation, `type` first.
+    /// Adds the missing defaults of an installation, and puts `type` first.
     fn completed(mut self) -> OurConf {
         put_missing(&mut self.list, "cniVersion", &VERSION);
         put_missing(&mut self.list, "cniVersions", &VERSIONS);
@@ -116,14 +120,14 @@ impl OurConf {
         OurConf { ours, ..self }
     }
 
-    /// The same with the plugins that other programs appended to `other`.
+    /// Returns this configuration, followed by the plugins that other programs appended to `other`.
     #[must_use]
     pub fn followed_as(mut self, other: &OurConf) -> OurConf {
         self.followers.clone_from(&other.followers);
         self
     }
 
-    /// The same with this file of the host as the cluster network.
+    /// Returns this configuration with `file`, a path of the host, as the cluster network.
     #[must_use]
     pub fn in_front_of(mut self, file: &Path) -> OurConf {
         let named = self.cluster_network();
@@ -133,12 +137,12 @@ impl OurConf {
         self
     }
 
-    /// Whether it names the cluster network.
+    /// Whether the configuration names a cluster network.
     pub fn names_a_network(&self) -> bool {
         self.ours.get("clusterNetwork").is_some() || self.ours.get("delegates").is_some()
     }
 
-    /// `clusterNetwork`, if that is a string.
+    /// The value of `clusterNetwork`, if it is a string.
     pub fn cluster_network(&self) -> Option<String> {
         self.ours.read("clusterNetwork").ok().flatten()
     }
@@ -164,17 +168,17 @@ impl OurConf {
         stdin
     }
 
-    /// Our plugin's part, after a check of its version and every key.
+    /// Parses Jackfield's part of the list, and checks its version and every key.
     ///
     /// # Errors
-    /// As [`request::version`] and [`NodeConfig::parse`].
+    /// The errors of [`request::version`] and [`NodeConfig::parse`].
     pub fn node_config(&self) -> Result<NodeConfig, request::NodeConfigError> {
         let stdin = self.on_stdin();
         request::version(&stdin)?;
         NodeConfig::parse(&stdin)
     }
 
-    /// The file's text, one key per line. Values stay as they were written.
+    /// The text of the file, with one key per line. Values stay as they were written.
     pub fn text(&self) -> String {
         let plugins = std::iter::once(&self.ours).chain(&self.followers);
         let plugins = plugins.map(|plugin| lines(plugin, "      ", "    "));
@@ -188,7 +192,7 @@ impl OurConf {
     }
 }
 
-/// Sets the value of a key, at the end, in place of the key in any spelling.
+/// Removes the key in any spelling, and adds it with this value at the end.
 pub(super) fn put<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
     if let Ok(value) = to_raw_value(value) {
         object.remove(key);
@@ -203,7 +207,7 @@ pub(super) fn put_missing<T: Serialize>(object: &mut RawObject, key: &str, value
     }
 }
 
-/// Replaces the value of a key in any spelling; a `null` removes it.
+/// Replaces the value of a key, which may be in any spelling. A `null` removes the key.
 fn replace(object: &mut RawObject, key: &str, value: &RawValue) {
     object.remove(key);
     if value.get() != "null" {
@@ -211,7 +215,7 @@ fn replace(object: &mut RawObject, key: &str, value: &RawValue) {
     }
 }
 
-/// The keys of a list, and all others.
+/// Splits an object into the keys of a list, without `plugins`, and all other keys.
 pub(super) fn split(object: &RawObject) -> (RawObject, RawObject) {
     let (mut list, mut plugin) = (RawObject::new(), RawObject::new());
     for (key, value) in object.iter() {

@@ -1,7 +1,7 @@
-//! A directory of CNI configurations, seen as the container runtime sees it.
+//! Reads a directory of CNI configurations as the container runtime does.
 //!
-//! containerd and CRI-O take the first of `*.conf`, `*.conflist` and `*.json` in the order of the
-//! names' bytes; files with other names, and folders, are nothing to them.
+//! containerd and CRI-O sort the files `*.conf`, `*.conflist` and `*.json` by the bytes of their
+//! names and use the first file. They ignore all other files and folders.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,20 +15,20 @@ use super::{HostPaths, NAME, SetupError};
 use crate::cluster::conf_dir;
 use crate::cni::{NetworkConfig, RawObject};
 
-/// The endings of the names that the runtime reads.
+/// The extensions of the files that the runtime reads.
 const READ: [&str; 3] = ["conf", "conflist", "json"];
-/// The names that our file may have, in the order in which the installer tries them. Each sorts
-/// before the previous one.
+/// The names that our file may have, in the order in which the installer tries them. Each name
+/// sorts before the name to its left.
 pub(super) const NAMES: [&str; 2] = ["00-jackfield.conflist", "0-jackfield.conflist"];
-/// The types of Multus: the plugin itself, and the one that asks its daemon.
+/// The plugin types of Multus: the plugin itself, and the shim that calls Multus' daemon.
 pub(super) const MULTUS: [&str; 2] = ["multus", "multus-shim"];
 
 /// One file that the runtime would read.
 #[derive(Debug)]
 pub struct ConfFile {
-    /// Its name in the directory.
+    /// The file's name in the directory.
     pub name: String,
-    /// What it configures.
+    /// What the file configures.
     pub kind: Kind,
 }
 
@@ -41,16 +41,16 @@ pub enum Kind {
     Multus,
     /// The runtime's own loopback, which is not a pod's network.
     Loopback,
-    /// A network that may be the cluster's.
+    /// A network that may be the cluster network.
     Network(Box<NetworkConfig>),
-    /// Nothing: the file cannot be used.
+    /// The file cannot be used.
     Broken(Arc<ConfFileProblem>),
 }
 
 /// The files of a directory.
 #[derive(Debug)]
 pub struct Directory {
-    /// The directory, as the host names it.
+    /// The directory's path on the host.
     pub path: PathBuf,
     /// The files that the runtime reads, in its order.
     pub files: Vec<ConfFile>,
@@ -92,12 +92,12 @@ impl Directory {
         })
     }
 
-    /// The file that the runtime takes.
+    /// The file that the runtime uses.
     pub fn first(&self) -> Option<&ConfFile> {
         self.files.first()
     }
 
-    /// The first file that is ours.
+    /// The name and content of the first file that configures Jackfield.
     pub fn ours(&self) -> Option<(&str, &OurConf)> {
         self.files.iter().find_map(|file| match &file.kind {
             Kind::Ours(conf) => Some((file.name.as_str(), &**conf)),
@@ -112,7 +112,7 @@ impl Directory {
         file.map(|file| &file.kind)
     }
 
-    /// The first file that has a name of ours and cannot be used, and why.
+    /// The first file that has one of our names and cannot be used, and why.
     pub fn broken_ours(&self) -> Option<(PathBuf, &Arc<ConfFileProblem>)> {
         self.files.iter().find_map(|file| match &file.kind {
             Kind::Broken(cause) if NAMES.contains(&file.name.as_str()) => {
@@ -122,19 +122,20 @@ impl Directory {
         })
     }
 
-    /// The first file that is Multus', as the host names it.
+    /// The host's path of the first file that configures Multus.
     pub fn multus(&self) -> Option<PathBuf> {
         let mut files = self.files.iter();
         let multus = files.find(|file| matches!(file.kind, Kind::Multus))?;
         Some(self.file(&multus.name))
     }
 
-    /// The network that the runtime would take without us: the first that is neither ours nor
-    /// Multus'. A broken file hides those behind it: its writer may be at work, and the runtime
-    /// would not get past it either. A broken file with a name of ours was ours, and hides nothing.
+    /// The network that the runtime would use without Jackfield and Multus: the first file of the
+    /// kind [`Kind::Network`]. A broken file ends the search, because another program may still be
+    /// writing it, and because the runtime would not skip it either. A broken file with one of our
+    /// names does not end the search, because it was our own configuration.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why no network was found.
     pub fn cluster_network(&self) -> Result<(&str, &NetworkConfig), NoNetwork> {
         for file in &self.files {
             match &file.kind {
@@ -151,13 +152,13 @@ impl Directory {
         Err(NoNetwork::Missing)
     }
 
-    /// A file of this directory, as the host names it.
+    /// The host's path of a file in this directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 }
 
-/// Whether the runtime reads a file of this name.
+/// Whether the runtime reads a file with this name.
 pub fn is_read(name: &str) -> bool {
     let ending = Path::new(name).extension().and_then(|end| end.to_str());
     ending.is_some_and(|end| READ.contains(&end))
@@ -168,7 +169,7 @@ pub fn kind(path: &Path) -> Kind {
     usable_kind(path).unwrap_or_else(|problem| Kind::Broken(Arc::new(problem)))
 }
 
-/// The text of a configuration with its sibling plugins.
+/// Reads the text of a configuration, including the plugins in its sibling folder.
 pub(super) fn text(path: &Path) -> Result<String, ConfFileProblem> {
     Ok(conf_dir::with_sibling_plugins(conf_dir::read(path)?)?.text)
 }

@@ -28,10 +28,10 @@ use crate::kernel::capabilities;
 use crate::operation::Context;
 use crate::plugin::with_host;
 
-/// How long all checks may take together.
+/// The time limit for all checks together.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How many pods or namespaces a finding about many of them names.
+/// The maximum number of pods or namespaces that one finding names.
 const NAMED: usize = 5;
 
 /// What to check.
@@ -39,17 +39,18 @@ const NAMED: usize = 5;
 pub struct Options {
     /// The directories.
     pub paths: HostPaths,
-    /// The node configuration, where it is not the one that the runtime reads.
+    /// The file of the node configuration, if it is not the file that the runtime reads.
     pub conf: Option<PathBuf>,
     /// Directories with CNI plugins, besides `binDir`.
     pub cni_path: String,
     /// This node's name in the cluster.
     pub node: String,
-    /// Whether the name was given. Otherwise it is the host's name, which may differ.
+    /// Whether the administrator gave the name. Otherwise `node` is the host's name, which may
+    /// differ from the node's name.
     pub is_node_given: bool,
 }
 
-/// What helps a process that cannot examine a node.
+/// The remedy for a process that may not examine the node.
 const AS_ROOT: &str = "run doctor as root on the node itself";
 
 /// Checks the node.
@@ -88,7 +89,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
     diagnosis
 }
 
-/// The first of many names, and how many more there are.
+/// Lists the first names, and the number of the remaining names.
 fn first_few(names: &[String]) -> String {
     let named = names.get(..NAMED).unwrap_or(names).join(", ");
     match names.len().saturating_sub(NAMED) {

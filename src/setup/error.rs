@@ -1,4 +1,4 @@
-//! Why a node could not be set up, kept or cleared.
+//! Why an installation could not be made, maintained or removed.
 
 use std::io;
 use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
@@ -16,9 +16,9 @@ use crate::journal::JournalError;
 use crate::operation::Failure;
 use crate::request::{NodeConfigError, RequestError};
 
-/// What stands in the way of a change. The node keeps the network that it had.
+/// Why a change of the installation failed. The node keeps the network that it had.
 ///
-/// `Display` is the object and what is wrong; [`Problem::remedy`] is what to do.
+/// `Display` names the object and what is wrong, and [`Problem::remedy`] what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// An action on a file or directory failed.
@@ -35,10 +35,10 @@ pub enum SetupError {
     /// The runtime's directory does not exist.
     #[error("{0} does not exist")]
     NoConfDir(PathBuf),
-    /// Another process changes the installation in this directory.
+    /// Another process is changing the installation in this directory.
     #[error("{0}: another {NAME} install or uninstall is at work there")]
     Busy(PathBuf),
-    /// There is no network to stand in front of.
+    /// There is no cluster network to delegate to.
     #[error(
         "no configuration of the cluster network in {dir} within {} ({})",
         humantime::format_duration(*waited), reason
@@ -48,19 +48,19 @@ pub enum SetupError {
         dir: PathBuf,
         /// How long the installer waited.
         waited: Duration,
-        /// Why there is none.
+        /// Why there is no network.
         reason: Box<NoNetwork>,
     },
-    /// The node is Multus', by this configuration, and `--from-multus` is not set.
+    /// This configuration makes Multus the node's network, and `--from-multus` is not set.
     #[error("{0} is the configuration of Multus")]
     Multus(PathBuf),
     /// The directory has no Multus to take over from.
     #[error("no configuration of Multus in {0}")]
     NoMultus(PathBuf),
-    /// The runtime takes another network than Multus'.
+    /// The runtime does not use Multus.
     #[error("{first} comes before {multus}, so the runtime does not use Multus")]
     MultusNotFirst {
-        /// The file that the runtime takes.
+        /// The file that the runtime uses.
         first: PathBuf,
         /// The configuration of Multus.
         multus: PathBuf,
@@ -73,11 +73,11 @@ pub enum SetupError {
     MultusConf {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: MultusConfError,
     },
-    /// The rehearsal found that so many pods would fail.
+    /// The rehearsal found this number of pods that would fail.
     #[error("{0} of this node's pods would fail with {NAME}, so Multus stays")]
     PodsWouldFail(usize),
     /// The rehearsal is impossible.
@@ -92,7 +92,7 @@ pub enum SetupError {
     /// The configuration to install delegates to Jackfield.
     #[error("the configuration to install: {key} is {NAME} itself, which would call itself")]
     CallsItself {
-        /// The key that does so, with its value where that is a name.
+        /// The key that names Jackfield, and the value if the key is `clusterNetwork`.
         key: String,
     },
     /// A newer binary is installed.
@@ -103,17 +103,17 @@ pub enum SetupError {
     Downgrade {
         /// The binary.
         path: PathBuf,
-        /// Its version.
+        /// The version of the installed binary.
         installed: Box<semver::Version>,
     },
-    /// This binary is for another machine than the node's plugins.
+    /// This binary is built for a different machine than the node's plugins.
     #[error("this {NAME} is for {ours}, and {path} on this node is for {theirs}")]
     OtherMachine {
         /// A plugin of the node.
         path: PathBuf,
-        /// Its machine.
+        /// The machine of that plugin.
         theirs: Machine,
-        /// Ours.
+        /// The machine of this binary.
         ours: Machine,
     },
     /// Another program undoes every repair.
@@ -124,27 +124,28 @@ pub enum SetupError {
     Manifest {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: ManifestError,
     },
-    /// The manifest of an installation that had replaced a file is missing.
+    /// An installation replaced a file, and its manifest is missing.
     #[error("{kept} was replaced by an installation whose manifest is gone")]
     NoManifest {
         /// The only copy of the file.
         kept: PathBuf,
-        /// The folder of the manifest.
+        /// The folder in which the manifest should be.
         folder: PathBuf,
     },
-    /// The manifest of what is installed is missing in the runtime's directory.
+    /// Jackfield is installed, but its manifest is missing from the runtime's directory.
     #[error("{0}: the manifest of what is installed is gone")]
     ManifestGone(PathBuf),
-    /// With another `journalDir`, pods' records would not be found.
+    /// The configuration changes `journalDir`, so Jackfield would not find the records of attached
+    /// pods.
     #[error("journalDir is to be {to}, and {count} sandboxes are on record in {from}")]
     JournalMoved {
         /// The directory that has the records.
         from: PathBuf,
-        /// The directory in which they would be looked for.
+        /// The directory in which Jackfield would look for them.
         to: PathBuf,
         /// How many sandboxes are on record.
         count: usize,
@@ -157,18 +158,18 @@ pub enum SetupError {
     DamagedRecords {
         /// One of the files.
         first: PathBuf,
-        /// How many there are.
+        /// The number of damaged records.
         count: usize,
     },
     /// The installed configuration is invalid, so the journal cannot be found.
     #[error("the installed configuration: {0}")]
     InstalledConf(#[source] Box<RequestError>),
-    /// Sandboxes are on record, and this process runs in a container, where it cannot detach them.
+    /// Sandboxes are on record, but this process runs in a container, where it cannot detach them.
     #[error("{count} sandboxes are on record in {journal}")]
     InContainer {
-        /// How many.
+        /// The number of sandboxes.
         count: usize,
-        /// The journal, as the host names it.
+        /// The host's path of the journal.
         journal: PathBuf,
         /// The installed binary.
         binary: PathBuf,
@@ -182,7 +183,7 @@ pub enum SetupError {
         failures.len(), lines(failures)
     )]
     NotDetached {
-        /// Why, one failure per sandbox.
+        /// The failure of each sandbox.
         failures: Vec<Failure>,
         /// The installed binary.
         binary: PathBuf,
@@ -194,7 +195,7 @@ pub enum SetupError {
         names.join(", ")
     )]
     StillAttached {
-        /// The pods, or their containers.
+        /// The names of the pods, or the IDs of their containers if the names are unknown.
         names: Vec<String>,
         /// The installed binary.
         binary: PathBuf,
@@ -204,7 +205,7 @@ pub enum SetupError {
     Watch {
         /// The directory.
         dir: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
@@ -230,13 +231,13 @@ pub enum ManifestError {
     /// The configuration beside the manifest is not a JSON object.
     #[error(transparent)]
     Conf(#[from] JsonError),
-    /// The manifest has another form.
-    #[error("its form is {0}, this version reads {FORM}")]
+    /// The manifest has a format that this version does not read.
+    #[error("its format is {0}, but this version reads format {FORM}")]
     Form(u32),
 }
 
 impl SetupError {
-    /// A failure of the file system.
+    /// Makes the error of an action on a file or directory.
     pub(super) fn io(path: &Path, action: &'static str, cause: io::Error) -> SetupError {
         let path = path.to_owned();
         SetupError::Io {
@@ -246,7 +247,7 @@ impl SetupError {
         }
     }
 
-    /// A configuration of Multus that cannot be used.
+    /// Makes the error of a configuration of Multus that cannot be used.
     pub(super) fn multus(file: &Path, cause: impl Into<MultusConfError>) -> SetupError {
         SetupError::MultusConf {
             file: file.to_owned(),
@@ -254,7 +255,7 @@ impl SetupError {
         }
     }
 
-    /// A manifest, or the configuration beside it, that cannot be read.
+    /// Makes the error of a manifest, or of the configuration beside it, that cannot be read.
     pub(super) fn manifest(file: &Path, cause: impl Into<ManifestError>) -> SetupError {
         SetupError::Manifest {
             file: file.to_owned(),
@@ -297,7 +298,7 @@ impl Problem for SetupError {
                  --conf-dir"
             }
             SetupError::MultusNotFirst { .. } => {
-                "rename or remove the file that is not meant, then run it again"
+                "rename or remove the file that the runtime should not use, then run this again"
             }
             SetupError::MultusFile(_) | SetupError::MultusConf { .. } => {
                 "correct it; Multus goes on as it is"
@@ -324,8 +325,8 @@ impl Problem for SetupError {
                 return Some(format!("{}, then restart this installer", drift.remedy()));
             }
             SetupError::Manifest { .. } => {
-                "put the file back, or put what before/ beside it keeps back where it was and \
-                 remove that folder, then install again"
+                "restore the file; or move the files in before/ beside it back to their places, \
+                 remove the folder that contains both, then install again"
             }
             SetupError::NoManifest { folder, .. } => {
                 return Some(format!(
@@ -338,8 +339,8 @@ impl Problem for SetupError {
             SetupError::Journal(cause) => return cause.remedy(),
             SetupError::InstalledConf(_) | SetupError::Retire(_) => return None,
             SetupError::DamagedRecords { .. } => {
-                "delete its pod, whose DEL detaches as much as possible, then run uninstall again, \
-                 or with --force to leave it; nothing was changed"
+                "delete its pod, so that the DEL detaches as much as possible, then run uninstall \
+                 again; or leave the record with uninstall --force; nothing was changed"
             }
             SetupError::InContainer { binary, .. } => {
                 return Some(format!(

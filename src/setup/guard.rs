@@ -1,10 +1,10 @@
-//! `install --watch`: keeps binary and configuration as they were installed.
+//! `install --watch`: keeps the binary and the configuration as they were installed.
 //!
-//! Another program that writes into the runtime's directory may remove or rename our configuration
-//! (Cilium renames all others), append itself to the first list (Istio), or rename the cluster
-//! network's file. The guard accepts a list that still begins with Jackfield, and repairs anything
-//! else. It gives up when another program undoes every repair: two programs that repair against each
-//! other would leave the node without any network in between.
+//! Another program that writes to the runtime's directory may remove or rename our configuration
+//! (Cilium renames all configurations but its own), append itself to the first list (Istio), or
+//! rename the cluster network's file. The guard accepts a list that still begins with Jackfield,
+//! and repairs anything else. It gives up if another program undoes every repair, because between
+//! the repairs of two such programs the node would have no network.
 
 use std::time::Duration;
 
@@ -25,15 +25,15 @@ use crate::diagnostic::Problem;
 
 /// The most repairs within ten minutes.
 pub(super) const REPAIRS: usize = 3;
-/// How often the guard looks without a reported change.
+/// How often the guard checks the node if the watch reports no change.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 const SOON: Duration = Duration::from_secs(1);
 
 /// Installs, then watches until a signal ends this process.
 ///
 /// # Errors
-/// [`SetupError::GivenUp`] after three repairs within ten minutes, across restarts too; and those
-/// of [`install::install`].
+/// [`SetupError::GivenUp`] if three repairs within ten minutes, also across restarts, were not
+/// enough; and the errors of [`install::install`].
 pub fn watch(options: &Options, say: Say<'_>) -> Result<(), SetupError> {
     let mut report = Report::new(options);
     let outcome = keep(options, &mut report, say);
@@ -48,7 +48,7 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     if outcome == Outcome::End {
         return Ok(());
     }
-    // `standby` has decided about Multus.
+    // `standby` has already handled Multus.
     let options = &Options {
         from_multus: None,
         ..options.clone()
@@ -56,8 +56,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     let mut lock = InstallLock::take(&options.paths)?;
     let paths = &options.paths;
     if let Some(installed) = Manifest::read(paths)?.filter(|installed| !installed.is_leaving) {
-        // Another program changed what an earlier run installed. Another template or release needs
-        // no repair.
+        // Repairing a change that another program made since an earlier run counts as a repair.
+        // Installing a new template or release does not.
         match installed_drift(paths, &installed)? {
             Some(drift) => drop(spend(paths, installed, drift, say)?),
             None if outcome == Outcome::TookOver => {}
@@ -77,7 +77,7 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     let mut last_look = None;
     loop {
         look(options, &mut last_look, &mut lock, report, say)?;
-        // The watch does not see that a removed directory is created again.
+        // The watch does not report that a removed directory is created again.
         let is_gone = !paths.here(&paths.conf_dir).exists();
         if notify.wait(if is_gone { SOON } else { LOOK_EVERY }) == Wake::End {
             return Ok(());
@@ -85,7 +85,7 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     }
 }
 
-/// The installation at the last look, since its directory may vanish with all its files.
+/// The installation at the last check, because its directory may vanish with all its files.
 struct LastLook {
     manifest: Manifest,
     conf: Option<RawObject>,
@@ -93,7 +93,7 @@ struct LastLook {
     network: Option<Content>,
 }
 
-/// Looks once, repairs if necessary, and reports the state.
+/// Checks the node once, repairs it if necessary, and reports the state.
 fn look(
     options: &Options,
     last_look: &mut Option<LastLook>,
@@ -120,7 +120,7 @@ fn look(
     let mut installed = last_look.manifest.clone();
     let mut directories = match NodeDirectories::look(paths, Some(&installed)) {
         Ok(directories) => directories,
-        // There is no directory to install into until another program creates it again.
+        // The guard cannot install anything until another program creates the directory again.
         Err(error @ SetupError::NoConfDir(_)) => {
             report.tell(InstallationState::NoNetwork, &error, say);
             return Ok(());
@@ -128,8 +128,8 @@ fn look(
         Err(error) => return Err(error),
     };
     if !is_there {
-        // An uninstall would need the lock, so another program removed the manifest, and the copies
-        // of the replaced files with it.
+        // This process holds the lock that an uninstall needs. So another program removed the
+        // manifest, and with it the copies of the replaced files.
         installed.replaced.clear();
         directories.previous = last_look.conf.as_ref().and_then(OurConf::read);
     }
@@ -166,7 +166,7 @@ fn look(
     Ok(())
 }
 
-/// How the node differs from the installed configuration, without regard to a new template.
+/// How the node differs from the installed configuration. This ignores a new template.
 fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Drift>, SetupError> {
     let directories = NodeDirectories::look(paths, Some(installed))?;
     let none: Option<&RawObject> = None;
@@ -177,10 +177,10 @@ fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Dri
     })
 }
 
-/// Counts one repair, on disk, so that a restart goes on counting.
+/// Counts one repair in the manifest, so that the count survives a restart.
 ///
 /// # Errors
-/// [`SetupError::GivenUp`] where there are no repairs left.
+/// [`SetupError::GivenUp`] if there have been too many repairs.
 fn spend(
     paths: &HostPaths,
     mut installed: Manifest,
@@ -201,7 +201,7 @@ fn spend(
     Ok(installed)
 }
 
-/// What the guard accepts, and an administrator should know.
+/// What the guard accepts but an administrator should know.
 fn remarks(directories: &NodeDirectories) -> Vec<Notice> {
     let mut remarks = Vec::new();
     if let Some((name, conf)) = directories.runtime.ours() {

@@ -2,31 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
-/// The directories that an installation touches, as the host names them.
+/// The host's paths of the directories that an installation uses.
 ///
-/// In a container the host's directories are mounted below `host_root`. Configurations always have
-/// the host's paths, since the runtime reads them on the host.
+/// In a container, the host's directories are mounted below `host_root`. Configurations always
+/// contain paths of the host, because the runtime reads them on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPaths {
     /// The mount point of the host's directories; `/` on the host itself.
     pub host_root: PathBuf,
-    /// The directory that the runtime reads, for our configuration.
+    /// The directory that the runtime reads, in which our configuration is installed.
     pub conf_dir: PathBuf,
-    /// The directory to which the cluster network writes: the same one, or `/etc/cni/net.d` where the
-    /// runtime reads a directory of its own (NPWG 1.3 §6.1.1).
+    /// The directory to which the cluster network writes its configuration. It is `conf_dir`, or
+    /// `/etc/cni/net.d` if the runtime reads a separate directory (NPWG 1.3 §6.1.1).
     pub cluster_conf_dir: PathBuf,
     /// The directory of the plugins.
     pub bin_dir: PathBuf,
 }
 
 impl HostPaths {
-    /// The path of this process for a path of the host.
+    /// The path at which this process finds a path of the host.
     pub fn here(&self, on_host: &Path) -> PathBuf {
         let below = on_host.strip_prefix("/").unwrap_or(on_host);
         self.host_root.join(below)
     }
 
-    /// Whether the runtime reads another directory than the one to which the cluster network writes.
+    /// Whether the runtime reads a different directory than the cluster network writes to.
     pub fn is_apart(&self) -> bool {
         self.conf_dir != self.cluster_conf_dir
     }

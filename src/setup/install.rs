@@ -1,11 +1,11 @@
-//! Install: wait for the cluster network, then put binary and configuration in place.
+//! Install: waits for the cluster network, then puts the binary and the configuration in place.
 //!
 //! ```text
 //! wait ▶ check ▶ stage manifest, binary, configuration ▶ rename them, the configuration last
 //! ```
 //!
-//! The renames begin when all files are written, and the runtime's first configuration is usable at
-//! every moment, so the node has a network throughout.
+//! The renames begin only when all files are written. The runtime's first configuration is usable
+//! at every moment, so the node always has a network.
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -34,7 +34,7 @@ pub struct Options {
     pub paths: HostPaths,
     /// The administrator's keys of our configuration, if there are any.
     pub template: Option<RawObject>,
-    /// How long to wait for the cluster network; `None` waits for ever.
+    /// How long to wait for the cluster network; `None` means no limit.
     pub wait: Option<Duration>,
     /// Whether a newer binary may be replaced.
     pub allow_downgrade: bool,
@@ -45,24 +45,24 @@ pub struct Options {
 /// The outcome of an installation.
 #[derive(Debug)]
 pub enum InstallOutcome {
-    /// Everything is in its place.
+    /// Jackfield is installed.
     Done,
     /// A signal ended this process before there was a cluster network.
     Ended,
-    /// A dry run is done.
+    /// A dry run has ended with this rehearsal.
     Rehearsed(Rehearsal),
 }
 
 /// Installs, once there is a cluster network.
 ///
 /// # Errors
-/// [`SetupError`]; then nothing has changed.
+/// [`SetupError`]; the installation has then changed nothing.
 pub fn install(options: &Options, say: Say<'_>) -> Result<InstallOutcome, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
     install_locked(options, &lock, say, &mut |_| {})
 }
 
-/// Installs under a lock that the caller holds. Calls `waiting` again and again while there is no
+/// Installs under a lock that the caller holds. Calls `waiting` repeatedly while there is no
 /// cluster network.
 pub(super) fn install_locked(
     options: &Options,
@@ -91,8 +91,8 @@ pub(super) fn install_locked(
     outcome
 }
 
-/// Multus' configuration in our keys; `None` where there is nothing to take over, or an earlier
-/// takeover has put it into the manifest.
+/// Multus' configuration converted to our keys. Returns `None` if there is nothing to take over, or
+/// if an earlier takeover has put that configuration into the manifest.
 fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupError> {
     let Some(from) = &options.from_multus else {
         return Ok(None);
@@ -101,7 +101,7 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     let found = takeover::read(paths, from, options.template.as_ref());
     let takeover = match found {
         Ok(takeover) => takeover,
-        // An earlier run took the node over.
+        // An earlier run took over from Multus.
         Err(SetupError::NoMultus(_) | SetupError::MultusNotFirst { .. })
             if Manifest::read(paths)?.is_some() =>
         {
@@ -116,7 +116,8 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     Ok(Some(takeover.ours))
 }
 
-/// Refuses a takeover in which pods would fail, but with `--force`. Returns the rehearsal of a dry run.
+/// Refuses a takeover in which pods would fail, unless `--force` is set. Returns the rehearsal if
+/// this is a dry run.
 fn rehearsed(
     options: &Options,
     from: &FromMultus,
@@ -138,8 +139,9 @@ fn rehearsed(
     Ok(None)
 }
 
-/// Waits until there is a network to stand in front of (NPWG 1.3 §6.1, §6.1.1); `None` when a signal
-/// ends this process. `multus` is Multus' configuration in our keys, where ours is to replace it.
+/// Waits until there is a cluster network to delegate to (NPWG 1.3 §6.1, §6.1.1). Returns `None` if
+/// a signal ends this process. `multus` is Multus' configuration converted to our keys, if our
+/// configuration should replace it.
 fn wait(
     options: &Options,
     multus: Option<&RawObject>,
@@ -170,7 +172,8 @@ fn wait(
             });
         }
         let Some(notify) = &mut notify else {
-            // Read again: a change before the watch began wakes nothing.
+            // Read the directory again, since the watch does not report changes from before it
+            // began.
             notify = Some(Notify::new(vec![cluster.clone()])?);
             continue;
         };
@@ -194,7 +197,7 @@ fn wait(
     }
 }
 
-/// Puts a plan into effect.
+/// Carries out a plan.
 pub(super) fn put(
     options: &Options,
     plan: &InstallPlan,
@@ -246,10 +249,10 @@ fn stage_and_put(
         manifest.repairs = before.repairs;
         manifest.made_conf_dir |= before.made_conf_dir;
     } else if Manifest::conf(paths)?.is_some() {
-        // An earlier installation, whose manifest was removed.
+        // There was an earlier installation, but its manifest was removed.
         put_by_us = vec![binary.clone(), conf.clone()];
     }
-    // Another program may have renamed ours.
+    // Another program may have appended an extension to the name of our file.
     let is_ours = |path: &Path| {
         put_by_us.iter().any(|ours| {
             let (path, ours) = (path.as_os_str().as_bytes(), ours.as_os_str().as_bytes());

@@ -1,4 +1,4 @@
-//! The lock of a node's installation: one process changes it at a time.
+//! The lock of a node's installation. Only one process at a time can change the installation.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -10,14 +10,15 @@ use nix::fcntl::OFlag;
 
 use super::{HostPaths, SetupError, manifest};
 
-/// How long to wait for another process: a pod that is being replaced ends within this time.
+/// How long to wait for another process. When a DaemonSet replaces the installer's pod, the
+/// previous pod ends within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The lock of an installation, held until this is dropped.
+/// The lock of an installation, held until this value is dropped.
 ///
-/// It is a file in the folder of the manifest, which only root can enter. Every user who can read
-/// the runtime's own directory could lock that.
+/// The lock is a file in the folder of the manifest, which only root can enter. A lock on the
+/// runtime's own directory could be taken by every user who can read that directory.
 #[derive(Debug)]
 pub(super) struct InstallLock {
     lock: File,
@@ -27,8 +28,8 @@ pub(super) struct InstallLock {
 }
 
 impl InstallLock {
-    /// Takes the lock. Creates the runtime's directory if it is missing and the cluster network does
-    /// not write there.
+    /// Takes the lock. Creates the runtime's directory if it is missing and is not the directory to
+    /// which the cluster network writes.
     pub(super) fn take(paths: &HostPaths) -> Result<InstallLock, SetupError> {
         let dir = paths.here(&paths.conf_dir);
         let made_dir = make_sure_of(&dir, paths)?;
@@ -44,7 +45,7 @@ impl InstallLock {
                         made_dir,
                     });
                 }
-                // An uninstall removed the file: lock the new one.
+                // An uninstall removed the locked file, so open and lock the new file.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(PAUSE);
@@ -57,7 +58,8 @@ impl InstallLock {
         }
     }
 
-    /// Takes the lock again if the folder was replaced, since the lock is on the previous one.
+    /// Takes the lock again if the folder was replaced, because this process has locked the file in
+    /// the previous folder.
     pub(super) fn renew(&mut self, paths: &HostPaths) -> Result<(), SetupError> {
         if !is_at(&self.lock, &self.path) {
             *self = InstallLock::take(paths)?;
@@ -67,7 +69,7 @@ impl InstallLock {
 }
 
 impl Drop for InstallLock {
-    /// Removes the file where nothing is installed.
+    /// Removes the lock's file if nothing is installed.
     fn drop(&mut self) {
         if is_at(&self.lock, &self.path) {
             manifest::forget_lock(&self.path);
@@ -75,7 +77,7 @@ impl Drop for InstallLock {
     }
 }
 
-/// Makes sure that the runtime's directory exists, and returns whether this created it.
+/// Makes sure that the runtime's directory exists. Returns whether this call created it.
 fn make_sure_of(dir: &Path, paths: &HostPaths) -> Result<bool, SetupError> {
     match fs::metadata(dir) {
         Ok(found) if found.is_dir() => Ok(false),
@@ -103,7 +105,7 @@ fn open(path: &Path, paths: &HostPaths) -> Result<File, SetupError> {
     opened.map_err(|cause| SetupError::io(path, "opened", cause))
 }
 
-/// Whether the open file is the one at the path.
+/// Whether the open file is the file at the path.
 fn is_at(file: &File, path: &Path) -> bool {
     let number = |found: Metadata| (found.dev(), found.ino());
     let there = fs::symlink_metadata(path).ok().map(number);

@@ -1,14 +1,14 @@
-//! The record of an installation: what it put on the node, and what it replaced.
+//! The manifest of an installation: what it put on the node, and what it replaced.
 //!
 //! ```text
 //! <conf-dir>/.jackfield/manifest.json    the manifest
 //! <conf-dir>/.jackfield/lock             locked while a process changes the installation
-//! <conf-dir>/.jackfield/conf.json        our configuration, as it comes on stdin
+//! <conf-dir>/.jackfield/conf.json        our configuration, as Jackfield reads it on stdin
 //! <conf-dir>/.jackfield/before/…         the replaced files, byte for byte
 //! ```
 //!
-//! The folder is beside the configuration, since a container that installs has no other directory.
-//! Runtimes read no folders there.
+//! The folder is beside the configuration, because an installer in a container may have no other
+//! writable directory of the host. Runtimes ignore folders there.
 
 mod folder;
 
@@ -30,14 +30,14 @@ pub(super) use folder::{folder, forget_lock, lock, make_folder, undo_folder};
 const FILE: &str = "manifest.json";
 const CONF: &str = "conf.json";
 const BEFORE: &str = "before";
-/// The largest of these files that this reads, in bytes.
+/// The size limit of the files that this module reads, in bytes.
 const MAX_FILE: u64 = 4 << 20;
-/// How long a repair counts, in seconds.
+/// How long a repair counts towards the limit of repairs, in seconds.
 const REPAIR_COUNTS: u64 = 600;
-/// The form of the manifest.
+/// The version of the manifest's format.
 pub(super) const FORM: u32 = 1;
 
-/// The record of an installation.
+/// What an installation put on the node, and what it replaced.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
@@ -52,49 +52,50 @@ pub struct Manifest {
     pub conf: PathBuf,
     /// The directory of the cluster network's configuration, on the host.
     pub cluster_conf_dir: PathBuf,
-    /// Whether the configuration follows the first network in that directory.
+    /// Whether the configuration follows the first network in `cluster_conf_dir`.
     pub follows: bool,
-    /// The content of that network's file.
+    /// The content of the followed network's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Content>,
     /// Whether the installation created the directory of the configuration.
     #[serde(default)]
     pub made_conf_dir: bool,
-    /// Multus' configuration in our keys, where ours replaced it, without the keys of a template.
-    /// Every later template is laid over it.
+    /// Multus' configuration converted to our keys, if our configuration replaced it. It contains
+    /// no keys of a template; the keys of the template override it at each installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<RawObject>,
     /// The replaced files.
     #[serde(default)]
     pub replaced: Vec<ReplacedFile>,
-    /// When Jackfield was first installed, in seconds since the epoch; 0 where an earlier release
-    /// installed it, which did not record the time.
+    /// When Jackfield was first installed, in seconds since the epoch; 0 if a release installed it
+    /// that did not store the time.
     #[serde(default)]
     pub installed: u64,
     /// The times of the repairs, in seconds since the epoch.
     #[serde(default)]
     pub repairs: Vec<u64>,
-    /// Whether an uninstall has begun, and waits for pods that still run.
+    /// Whether an uninstall has begun and is waiting for the end of pods that still run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_leaving: bool,
 }
 
-/// A file that ours replaced, or that was in its way.
+/// A file that the installation replaced or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplacedFile {
-    /// Its path on the host.
+    /// The file's path on the host.
     pub path: PathBuf,
-    /// The name of its copy.
+    /// The name of the copy in `before/`.
     pub kept: String,
-    /// Its permissions, without those to run as another user.
+    /// The file's permissions, without set-user-ID, set-group-ID and sticky bits.
     pub mode: u32,
-    /// Its user and group; root's where an earlier release made the copy.
+    /// The file's user and group; `None`, which stands for root, if an earlier release made the
+    /// copy.
     #[serde(default)]
     pub owner: Option<(u32, u32)>,
 }
 
 impl Manifest {
-    /// The manifest of a new installation.
+    /// Makes the manifest of a new installation.
     pub(super) fn new(
         paths: &HostPaths,
         content: Content,
@@ -119,7 +120,7 @@ impl Manifest {
         }
     }
 
-    /// The manifest in the runtime's directory; `None` when nothing is installed there.
+    /// Reads the manifest in the runtime's directory. Returns `None` if nothing is installed there.
     ///
     /// # Errors
     /// [`SetupError::Manifest`], [`SetupError::NoManifest`] and [`SetupError::Io`].
@@ -140,11 +141,11 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// Gives every path the name that its directory has in `paths`. The host may reach a directory by
-    /// a link, and a container by the name of its mount.
+    /// Rewrites every path so that its directory is named as in `paths`. The host may reach the
+    /// same directory through a symlink, and a container through a mount with a different path.
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
-        // The manifest was read in this directory.
+        // The manifest was found in the directory of the configuration.
         let mut names = vec![(dir(&self.conf), paths.conf_dir.clone())];
         let bin_dir = dir(&self.binary);
         if paths.is_host() {
@@ -165,8 +166,8 @@ impl Manifest {
         }
     }
 
-    /// Whether `here` is our binary for a container, which does not see it, or sees it by another
-    /// name, at the manifest's path.
+    /// Whether `here` is our binary. A container may not see the manifest's path, or may see the
+    /// same file there under a second name.
     fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
@@ -194,7 +195,7 @@ impl Manifest {
         StagedFile::new(&folder.join(FILE), text.as_bytes(), 0o600)
     }
 
-    /// Copies the file at `path` of the host aside, if it exists and has no copy yet.
+    /// Copies the host's file at `path` into `before/`, if the file exists and has no copy yet.
     pub(super) fn keep(&mut self, paths: &HostPaths, path: &Path) -> Result<(), SetupError> {
         use std::os::unix::fs::MetadataExt;
         let here = paths.here(path);
@@ -215,15 +216,16 @@ impl Manifest {
         self.replaced.push(ReplacedFile {
             path: path.to_owned(),
             kept,
-            // The author of the file must not get a program that runs as another user.
+            // Without set-user-ID and set-group-ID bits, the restored file cannot run as another
+            // user.
             mode: found.mode() & 0o777,
             owner: Some((found.uid(), found.gid())),
         });
         Ok(())
     }
 
-    /// Restores the file at `path` of the host from its copy, byte for byte. Returns whether there was
-    /// a copy.
+    /// Restores the host's file at `path` from its copy, byte for byte. Returns whether there was a
+    /// copy.
     pub(super) fn restore(&self, paths: &HostPaths, path: &Path) -> Result<bool, SetupError> {
         let Some(replaced) = self.replaced.iter().find(|kept| kept.path == path) else {
             return Ok(false);
@@ -236,15 +238,15 @@ impl Manifest {
         Ok(true)
     }
 
-    /// Stages a copy of our configuration beside the manifest. Detaching needs its paths, even when
-    /// the configuration itself was removed.
+    /// Stages a copy of our configuration beside the manifest. A detachment needs the paths in it,
+    /// even after the configuration itself was removed.
     pub(super) fn stage_conf(paths: &HostPaths, text: &str) -> Result<StagedFile, SetupError> {
         let folder = folder(paths);
         make_folder(&folder)?;
         StagedFile::new(&folder.join(CONF), text.as_bytes(), 0o600)
     }
 
-    /// The configuration beside the manifest.
+    /// Reads the configuration beside the manifest.
     pub(super) fn conf(paths: &HostPaths) -> Result<Option<RawObject>, SetupError> {
         let file = folder(paths).join(CONF);
         let conf = read_if_any(&file)?.map(|text| RawObject::parse(&text));
@@ -252,13 +254,13 @@ impl Manifest {
             .map_err(|cause| SetupError::manifest(&file, cause))
     }
 
-    /// Removes the folder with everything in it.
+    /// Removes the manifest's folder with everything in it.
     pub(super) fn forget(paths: &HostPaths) -> Result<(), SetupError> {
         stage::remove_dir(&folder(paths))
     }
 }
 
-/// The content of a file, if it exists.
+/// Reads a file, if it exists.
 fn read_if_any(file: &Path) -> Result<Option<Vec<u8>>, SetupError> {
     match regular_file::read(file, MAX_FILE) {
         Ok(text) => Ok(Some(text)),
@@ -267,7 +269,7 @@ fn read_if_any(file: &Path) -> Result<Option<Vec<u8>>, SetupError> {
     }
 }
 
-/// Seconds since the epoch.
+/// The current time in seconds since the epoch.
 pub(super) fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

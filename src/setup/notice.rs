@@ -9,12 +9,12 @@ use crate::diagnostic::Problem;
 use crate::journal::Key;
 use crate::operation::Note;
 
-/// A step of the installer, or something that an administrator should know.
+/// A step that the installer has taken, or something that an administrator should know.
 ///
-/// `Display`, which the derive writes, is what happened; [`Problem::remedy`] is what to do.
+/// `Display` describes what happened, and [`Problem::remedy`] what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Notice {
-    /// Binary and configuration are in place.
+    /// The binary and the configuration are in place.
     #[error(
         "installed {binary} and {conf}, in front of {}",
         network.as_deref().unwrap_or("its delegates")
@@ -24,10 +24,10 @@ pub enum Notice {
         binary: PathBuf,
         /// The configuration.
         conf: PathBuf,
-        /// The cluster network behind it; `None` where `delegates` has it.
+        /// The file of the cluster network; `None` if the key `delegates` contains the network.
         network: Option<String>,
     },
-    /// All is well on the node.
+    /// The node is as the installer wants it.
     #[error("{NAME} is the node's network")]
     Well,
     /// The installer waits for the cluster network.
@@ -35,7 +35,7 @@ pub enum Notice {
     WaitsForNetwork {
         /// The directory.
         dir: PathBuf,
-        /// Why there is none.
+        /// Why there is no network.
         reason: NoNetwork,
     },
     /// The cluster network was removed.
@@ -45,7 +45,7 @@ pub enum Notice {
     NetworkGone {
         /// The directory.
         dir: PathBuf,
-        /// Why there is none.
+        /// Why there is no network.
         reason: NoNetwork,
     },
     /// The installer makes a repair.
@@ -63,14 +63,14 @@ pub enum Notice {
     Followed {
         /// The name of our configuration.
         name: String,
-        /// Their types.
+        /// The types of those plugins.
         followers: Vec<String>,
     },
     /// The installer follows the cluster network to another file.
     #[error("{0}")]
     Follows(Drift),
-    /// The configuration of Multus is beside ours.
-    #[error("{0} is there and not used")]
+    /// A configuration of Multus is beside ours.
+    #[error("{0} exists, but is not used")]
     UnusedMultus(PathBuf),
     /// A key of Multus' configuration needs attention.
     #[error("{file}: {remark}")]
@@ -86,31 +86,31 @@ pub enum Notice {
     /// `--back` finds no Multus.
     #[error("there is no configuration of Multus to go back to, so {NAME} stays")]
     NoMultusToGoBackTo,
-    /// Multus has the node again; our binary stays.
+    /// Multus is the node's network again. The binary at this path stays.
     #[error(
         "Multus has the node back, and binary and journal stay for the pods that {NAME} attached"
     )]
     MultusIsBack(PathBuf),
-    /// A note of a DEL.
+    /// A note from a DEL.
     #[error("{0}")]
     OfCall(Note),
-    /// A line of an attempt to take over.
+    /// A log line of an attempt to take over.
     #[error("{0}")]
     Attempt(String),
     /// `uninstall` finds no installation in the directory.
     #[error("nothing is installed in {0}")]
     NothingInstalled(PathBuf),
-    /// A file that another program has rewritten since stays.
+    /// A file stays, because another program has rewritten it since the installation.
     #[error("{0} was rewritten meanwhile and stays")]
     RewrittenStays(PathBuf),
-    /// A replaced file is back.
+    /// A replaced file was restored.
     #[error("put {0} back as it was")]
     Restored(PathBuf),
-    /// A file is removed.
+    /// A file was removed.
     #[error("removed {0}")]
     Removed(PathBuf),
-    /// A configuration of Multus delegates to ours, which goes.
-    #[error("{0} names our configuration, which goes")]
+    /// A configuration of Multus delegates to our configuration, which is being removed.
+    #[error("{0} names our configuration, which is removed")]
     MultusNamesOurs(PathBuf),
     /// The cluster network's configuration was copied into the runtime's directory.
     #[error("put a copy of {file} into {conf_dir}, so that the runtime has a network")]
@@ -122,10 +122,10 @@ pub enum Notice {
         /// The directory to which the cluster network writes.
         cluster_conf_dir: PathBuf,
     },
-    /// A binary that another program put in place of ours stays.
+    /// The binary stays, because another program put it in place of ours.
     #[error("{0} was replaced by another program and stays")]
     BinaryStays(PathBuf),
-    /// Damaged records stay, by force.
+    /// Damaged records stay, because `--force` is set.
     #[error(
         "{first}: a damaged record, one of {count}, whose pod may still be attached; its devices \
          and addresses stay as they are"
@@ -133,22 +133,23 @@ pub enum Notice {
     DamagedRecords {
         /// One of the files.
         first: PathBuf,
-        /// How many there are.
+        /// The number of damaged records.
         count: usize,
     },
-    /// The installed configuration is missing, so the journal is looked for in its default place.
+    /// The installed configuration is missing, so the uninstall uses the default directory of the
+    /// journal.
     #[error(
         "the configuration that was installed is gone, so the journal is looked for in its default \
          directory"
     )]
     DefaultJournal,
-    /// A sandbox is detached.
+    /// A sandbox was detached.
     #[error("detached {}:{}", .0.container, .0.ifname)]
     Detached(Key),
-    /// The containers that were detached are removed from Multus' cache.
-    #[error("cleared {count} detached containers out of Multus' {dir}")]
+    /// The detached containers were removed from Multus' cache.
+    #[error("removed {count} detached containers from Multus' cache {dir}")]
     MultusCacheCleared {
-        /// How many.
+        /// The number of containers.
         count: usize,
         /// The cache.
         dir: PathBuf,
@@ -158,7 +159,7 @@ pub enum Notice {
     DirStays {
         /// The directory.
         dir: PathBuf,
-        /// Why.
+        /// Why it cannot be removed.
         cause: io::Error,
     },
     /// Nothing of Jackfield is left on the node.
@@ -169,14 +170,15 @@ pub enum Notice {
 /// What an administrator should know about Multus' configuration before the takeover.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TakeoverRemark {
-    /// Neither Multus nor Jackfield has the key.
-    #[error("unknown key {0:?} is not taken along")]
+    /// Neither Multus nor Jackfield supports the key.
+    #[error("unknown key {0:?} is not taken over")]
     UnknownKey(String),
     /// Multus has no such log level.
-    #[error("logLevel {0:?}, which Multus does not know either, is not taken along")]
+    #[error("logLevel {0:?}, which Multus does not know either, is not taken over")]
     UnknownLogLevel(String),
-    /// `delegates` stands beside `clusterNetwork`, which Multus prefers.
-    #[error("delegates is not taken along, since Multus uses clusterNetwork")]
+    /// The configuration has both `delegates` and `clusterNetwork`, and Multus uses
+    /// `clusterNetwork`.
+    #[error("delegates is not taken over, since Multus uses clusterNetwork")]
     IgnoredDelegates,
     /// Multus' DaemonSet maintains the kubeconfig.
     #[error("Multus' DaemonSet maintains {0}")]
@@ -209,7 +211,7 @@ impl Problem for Notice {
                 cluster_conf_dir, ..
             } => {
                 return Some(format!(
-                    "let it read {} again, then remove the copy",
+                    "let the runtime read {} again, then remove the copy",
                     cluster_conf_dir.display()
                 ));
             }
@@ -264,7 +266,7 @@ mod tests {
                     file: "/m".into(),
                     remark: TakeoverRemark::UnknownKey("a\"b".to_owned()),
                 },
-                r#"/m: unknown key "a\"b" is not taken along"#,
+                r#"/m: unknown key "a\"b" is not taken over"#,
             ),
             (
                 Notice::Remark {

@@ -12,7 +12,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::SetupError;
 
-/// The events that count as changes: new and removed names, and contents once their writer is done.
+/// The events that count as changes: new and removed names, and files that a writer has closed.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_DELETE)
     .union(AddWatchFlags::IN_MOVED_FROM)
@@ -20,9 +20,9 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_CLOSE_WRITE)
     .union(AddWatchFlags::IN_DELETE_SELF)
     .union(AddWatchFlags::IN_MOVE_SELF);
-/// Changes often come in groups: the wait ends this long after the last one.
+/// Changes often come in groups. A wait ends this long after the last change of a group.
 const QUIET: Duration = Duration::from_millis(100);
-/// The longest group of changes.
+/// A wait ends after this time even if changes continue.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// A watch on directories.
@@ -46,8 +46,8 @@ pub(super) enum Wake {
 }
 
 impl Notify {
-    /// Watches `dirs`. Blocks SIGTERM and SIGINT from now on, so that they end the wait. By default
-    /// they would not end the first process of a container.
+    /// Watches `dirs`. Blocks SIGTERM and SIGINT, so that they end the wait. Without that, the
+    /// kernel would ignore them if this is the first process of a container.
     pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, SetupError> {
         let first = dirs.first().cloned().unwrap_or_default();
         let failed = |cause| not_watched(&first, cause);
@@ -69,8 +69,8 @@ impl Notify {
 
     /// Waits for at most `limit`.
     pub(super) fn wait(&mut self, limit: Duration) -> Wake {
-        // Another program may have created a directory again and filled it before this watches it. A
-        // missing directory is looked for at the next call.
+        // Another program may have created a missing directory and written to it before this call
+        // watches it. A directory that is still missing is tried again at the next call.
         let wake = match self.watch() {
             Ok(true) => Wake::Changed,
             _ => self.once(limit),
@@ -89,14 +89,14 @@ impl Notify {
         Wake::Changed
     }
 
-    /// Waits for a signal for at most `limit`, and returns whether there was one. Leaves changes for
+    /// Waits at most `limit` for a signal, and returns whether a signal arrived. Leaves changes for
     /// [`Notify::wait`].
     pub(super) fn is_to_end(&self, limit: Duration) -> bool {
         let mut fds = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         self.is_ended_after(&mut fds, limit)
     }
 
-    /// Waits for one of `fds`, and returns whether a signal ends this process.
+    /// Waits until one of `fds` is ready, and returns whether a signal ends this process.
     fn is_ended_after(&self, fds: &mut [PollFd<'_>], limit: Duration) -> bool {
         let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
         let _ = poll(fds, timeout);
@@ -117,7 +117,7 @@ impl Notify {
         }
     }
 
-    /// Watches the directories that exist, and returns whether one of them is new.
+    /// Watches the directories that exist. Returns whether one of them was not watched before.
     fn watch(&mut self) -> Result<bool, SetupError> {
         let mut is_new = false;
         for dir in &self.dirs {

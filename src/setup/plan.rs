@@ -1,4 +1,5 @@
-//! What the runtime's directory should hold, from what the node's directories hold now.
+//! Plans what the runtime's directory should contain, given what the node's directories contain
+//! now.
 
 mod difference;
 mod named;
@@ -18,11 +19,13 @@ pub(super) struct NodeDirectories {
     paths: HostPaths,
     /// The directory that the runtime reads.
     pub(super) runtime: Directory,
-    /// The directory to which the cluster network writes, where that is another one.
+    /// The directory to which the cluster network writes, if the runtime does not read it.
     pub(super) apart: Option<Directory>,
-    /// Multus' configuration in our keys, where ours is to replace it now.
+    /// Multus' configuration converted to our keys, if this run of the installer takes over from
+    /// Multus.
     pub(super) takes_over: Option<RawObject>,
-    /// Our configuration under a name that the runtime does not read.
+    /// Our configuration, if another program gave its file a name that the runtime does not read.
+    /// The string is that name.
     pub(super) renamed: Option<(String, OurConf)>,
     /// The configuration that was installed last.
     pub(super) previous: Option<OurConf>,
@@ -63,22 +66,23 @@ impl NodeDirectories {
     }
 }
 
-/// What the installer is to put in place.
+/// What the installer should put in place.
 #[derive(Debug)]
 pub(super) struct InstallPlan {
     /// Our configuration.
     pub(super) conf: OurConf,
-    /// Its file's name.
+    /// The name of our configuration's file.
     pub(super) name: String,
-    /// Whether it follows the first network of the directory.
+    /// Whether our configuration follows the first network of the directory.
     pub(super) follows: bool,
-    /// Multus' configuration in our keys, where ours replaces or has replaced it.
+    /// Multus' configuration converted to our keys, if our configuration replaces it or has
+    /// replaced it.
     pub(super) taken_over: Option<RawObject>,
-    /// Files of the runtime's directory that must not stay beside it.
+    /// The names of the files to remove from the runtime's directory.
     pub(super) remove: Vec<String>,
-    /// The cluster network, where its file can be read.
+    /// The cluster network, if its file can be read.
     pub(super) network: Option<NetworkConfig>,
-    /// What the runtime's directory has otherwise; `None` when it is as planned.
+    /// How the runtime's directory differs from the plan; `None` if it does not.
     pub(super) drift: Option<Drift>,
 }
 
@@ -89,8 +93,8 @@ impl InstallPlan {
         Content::of(&paths.here(Path::new(&file))).ok()
     }
 
-    /// Whether the plan only follows the network to another name of its file, whose content was
-    /// `before`.
+    /// Whether the plan does nothing but follow a renamed file of the cluster network. `before` is
+    /// the content of that file before the rename.
     pub(super) fn is_rename(
         &self,
         directories: &NodeDirectories,
@@ -110,16 +114,17 @@ impl InstallPlan {
     }
 }
 
-/// Whether there is a plan.
+/// The outcome of planning.
 #[derive(Debug)]
 pub(super) enum Outlook {
-    /// There is one.
+    /// There is a plan.
     Ready(Box<InstallPlan>),
-    /// There is no network yet to stand in front of.
+    /// There is no cluster network yet.
     Waiting(NoNetwork),
 }
 
-/// Plans what `template` asks for, or what is installed already.
+/// Plans the installation that `template` describes, or without a template the existing
+/// installation.
 pub(super) fn plan(
     template: Option<&RawObject>,
     manifest: Option<&Manifest>,
@@ -197,8 +202,8 @@ pub(super) fn plan(
     })))
 }
 
-/// The keys of a template over those that were taken over from Multus; `None` where the installed
-/// configuration stays as it is.
+/// The configuration taken over from Multus, overridden by the keys of the template. Returns `None`
+/// if the installed configuration should stay as it is.
 fn wanted(
     template: Option<&RawObject>,
     taken_over: Option<&RawObject>,
@@ -211,7 +216,7 @@ fn wanted(
     }
 }
 
-/// Whether a file of the runtime's directory goes when ours comes.
+/// Whether the installation removes or replaces a file of the runtime's directory.
 fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     match file.kind {
         Kind::Ours(_) => true,
@@ -220,10 +225,11 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     }
 }
 
-/// A name that sorts before all files that stay and are not ours.
+/// A name for our configuration that sorts before all files that stay.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let first = runtime.files.iter().find(|file| {
-        // A broken file with our name is copied aside and replaced; a network is the node's.
+        // A broken file with one of our names is copied aside and replaced. A network with such a
+        // name stays, because the node needs it.
         let is_broken = matches!(file.kind, Kind::Broken(_));
         let is_replaced = is_broken && NAMES.contains(&file.name.as_str());
         !gives_way(file, takes_over) && !is_replaced
@@ -236,7 +242,7 @@ fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupErro
         .ok_or_else(|| SetupError::NotFirst(runtime.file(&first.name)))
 }
 
-/// The file of the cluster network that `existing` names, where it still configures a network.
+/// The file of the cluster network that `existing` names, if it still configures a network.
 fn still_there(existing: &OurConf, cluster: &Directory) -> Option<PathBuf> {
     let named = PathBuf::from(existing.cluster_network()?);
     let name = named.strip_prefix(&cluster.path).ok()?.to_str()?;

@@ -1,4 +1,4 @@
-//! What can be wrong with the runtime's directory and with what was installed.
+//! What can be wrong with the runtime's directory and with the installed files.
 
 use std::io;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub enum ConfFileProblem {
     NoName,
 }
 
-/// Why there is no cluster network to stand in front of.
+/// Why there is no cluster network for Jackfield to delegate to.
 #[derive(Debug, thiserror::Error)]
 pub enum NoNetwork {
     /// The directory has no configuration of a network.
@@ -56,7 +56,7 @@ pub enum NoNetwork {
     },
 }
 
-/// How a node differs from what was, or is to be, installed on it.
+/// How the files on a node differ from the installation that it has or should have.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Drift {
     /// Another program renamed our configuration.
@@ -67,7 +67,7 @@ pub enum Drift {
         /// Its new name.
         to: String,
     },
-    /// Our configuration was changed into something that is not a configuration.
+    /// Our configuration was changed and cannot be used any more.
     #[error("{file} was changed and is not a configuration: {cause}")]
     Damaged {
         /// The configuration.
@@ -75,7 +75,7 @@ pub enum Drift {
         /// What is wrong with it.
         cause: Arc<ConfFileProblem>,
     },
-    /// The file of our configuration holds another program's.
+    /// Another program's configuration is in the file of our configuration.
     #[error("{0} holds the configuration of another program")]
     Overwritten(PathBuf),
     /// Our configuration is missing.
@@ -84,27 +84,27 @@ pub enum Drift {
     /// Another file sorts before our configuration.
     #[error("{first} comes before {ours}")]
     NotFirst {
-        /// The file that the runtime takes.
+        /// The file that the runtime uses.
         first: PathBuf,
-        /// The name of ours.
+        /// The name of our configuration's file.
         ours: String,
     },
-    /// Our configuration names another cluster network than it should.
+    /// Our configuration names the wrong cluster network.
     #[error(
         "the cluster network is {} and no longer {}",
         wanted.as_deref().unwrap_or("another one"),
         current.as_deref().unwrap_or("the configured one")
     )]
     OtherNetwork {
-        /// The network that it should name, if it should name one.
+        /// The network that our configuration should name; `None` if it should name no network.
         wanted: Option<String>,
-        /// The network that it names, if it names one.
+        /// The network that our configuration names; `None` if it names no network.
         current: Option<String>,
     },
-    /// Our configuration differs in another key.
+    /// Our configuration differs in a key other than `clusterNetwork`.
     #[error("{0} differs from what is to be installed")]
     OtherContent(PathBuf),
-    /// The binary has another content.
+    /// The content of the binary has changed.
     #[error("{0} was replaced")]
     BinaryReplaced(PathBuf),
     /// The binary cannot be read.
@@ -112,17 +112,17 @@ pub enum Drift {
     BinaryUnreadable {
         /// The binary.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be read.
         cause: Arc<io::Error>,
     },
-    /// The binary has another mode or owner.
+    /// The binary has the wrong mode or owner.
     #[error("{path}: its mode is {mode:o} and its owner {owner}, not {MODE:o} and 0")]
     BinaryMode {
         /// The binary.
         path: PathBuf,
         /// Its mode.
         mode: u32,
-        /// Its user.
+        /// The user ID of its owner.
         owner: u32,
     },
     /// The manifest of the installation is missing.
@@ -131,7 +131,7 @@ pub enum Drift {
 }
 
 impl Drift {
-    /// What keeps it from coming back.
+    /// What to do so that the difference does not come back after a repair.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Drift::Renamed { to, .. } if to.ends_with(CILIUM) => {

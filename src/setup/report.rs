@@ -1,5 +1,5 @@
-//! Reports the state of the installation to the agent, which writes it to the cluster. The installer
-//! has no access to the API.
+//! Reports the state of the installation to the agent, which writes it to the cluster. The
+//! installer itself has no access to the API server.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::diagnostic::{self, Problem};
 /// The default socket of the agent.
 const AGENT: &str = "/run/jackfield/agent/agent.sock";
 
-/// The last state that the agent received, and the last lines on the log.
+/// The state that the agent received last, and the lines that were logged last.
 #[derive(Debug)]
 pub(super) struct Report {
     agent: Informant,
@@ -20,7 +20,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// A report without a state yet.
+    /// Makes a report that has no state yet.
     pub(super) fn new(options: &Options) -> Report {
         let template = options.template.as_ref();
         let socket: Option<PathBuf> =
@@ -32,18 +32,19 @@ impl Report {
         }
     }
 
-    /// Takes a state that the node was in before this process began, so that it is no news.
+    /// Sets the state that the node was in before this process started, so that reporting the same
+    /// state again is not news.
     pub(super) fn assume(&mut self, state: InstallationState, problem: &dyn Problem) {
         self.last
             .get_or_insert_with(|| (state, diagnostic::line(problem)));
     }
 
-    /// Whether a problem was the last one on the log.
+    /// Whether `problem` was logged last.
     pub(super) fn is_logged(&self, problem: &dyn Problem) -> bool {
         self.logged == diagnostic::line(problem)
     }
 
-    /// Logs problems, unless they were the last ones on the log.
+    /// Logs problems, unless the same problems were logged last.
     pub(super) fn log(&mut self, problems: &[&dyn Problem], say: Say<'_>) {
         let lines: Vec<String> = problems.iter().map(|it| diagnostic::line(*it)).collect();
         let lines = lines.join("\n");
@@ -59,7 +60,8 @@ impl Report {
         self.send(state, why);
     }
 
-    /// Sends the state, even if the agent received it before, since that agent may have ended.
+    /// Sends the state even if the agent has already received it, because the agent may have
+    /// restarted since.
     pub(super) fn send(&mut self, state: InstallationState, problem: &dyn Problem) {
         let current = (state, diagnostic::line(problem));
         let installation = Installation {
@@ -67,7 +69,7 @@ impl Report {
             message: current.1.clone(),
             is_news: self.last.as_ref() != Some(&current),
         };
-        // If the agent does not answer, the next look sends the state again.
+        // If the agent did not receive the state, it is still news for the next call.
         if self.agent.tell(installation) {
             self.last = Some(current);
         }

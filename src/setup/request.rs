@@ -1,9 +1,9 @@
-//! A call about the whole node, which no runtime makes.
+//! Requests about the whole node, which the installer and the doctor make instead of a runtime.
 
 use crate::cni::RawObject;
 use crate::request::{Call, Request, RequestError};
 
-/// The request of a configuration without a pod.
+/// Makes a request from a configuration. The request names no pod.
 ///
 /// # Errors
 /// When the configuration is invalid.

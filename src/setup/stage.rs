@@ -1,9 +1,10 @@
-//! Files that appear whole or not at all.
+//! Writes files in such a way that they appear whole or not at all.
 //!
-//! An installation stages all its files first: each one is written beside its place, under a name
-//! that no runtime reads, and synced to disk. Then renames, which need no space, put them in place.
-//! The staged file is in the same directory because a runtime's watch misses a rename from another
-//! one. A binary is not overwritten because the kernel refuses that while plugins run it.
+//! An installation stages all its files first. It writes each file beside its destination, under a
+//! name that no runtime reads, and syncs it to disk. Then it renames the files, which needs no
+//! space. A staged file is in the directory of its destination, because a runtime's watch misses a
+//! rename from another directory. The binary is replaced and not overwritten, because the kernel
+//! refuses to write to a program that is running.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
@@ -14,11 +15,11 @@ use tempfile::NamedTempFile;
 
 use super::SetupError;
 
-/// The name of a staged file.
+/// The prefix and suffix of the name of a staged file.
 const PREFIX: &str = ".jackfield-";
 const SUFFIX: &str = ".tmp";
 
-/// A file that is written and not yet in its place. Dropping it removes it.
+/// A file that is written and not yet in place. Dropping the value removes the file.
 #[derive(Debug)]
 pub(super) struct StagedFile {
     file: NamedTempFile,
@@ -26,7 +27,7 @@ pub(super) struct StagedFile {
 }
 
 impl StagedFile {
-    /// Copies `source` beside `target`.
+    /// Writes the content of `source` to a new file beside `target`.
     pub(super) fn new(
         target: &Path,
         mut source: impl Read,
@@ -57,7 +58,7 @@ impl StagedFile {
         Ok(self)
     }
 
-    /// Puts the file in its place.
+    /// Renames the file to its target.
     pub(super) fn put(self) -> Result<(), SetupError> {
         let StagedFile { file, target } = self;
         file.persist(&target)
@@ -100,8 +101,8 @@ pub(super) fn sweep(dir: &Path) {
     }
 }
 
-/// Syncs the directory of `path`, so that a change of its name is on disk. If that fails, a power
-/// loss costs the last change, which `--watch` makes again.
+/// Syncs the directory of `path`, so that a rename or removal is on disk. If the sync fails, a
+/// power loss may undo the last change, which `install --watch` then repeats.
 fn sync_dir_of(path: &Path) {
     if let Some(dir) = path.parent() {
         let _ = File::open(dir).and_then(|dir| dir.sync_all());

@@ -1,7 +1,8 @@
-//! A node whose network is Multus, under an installer that keeps running: it waits, takes over once
-//! no pod would fail, or gives the node back.
+//! `install --watch` on a node whose network is Multus. The installer waits, takes over as soon as
+//! no pod would fail, or gives the node back to Multus.
 //!
-//! Each attempt to take over is a thread of its own, so that a signal ends the installer at once.
+//! Each attempt to take over runs in its own thread, so that a signal can end the installer at
+//! once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,9 +24,10 @@ use crate::diagnostic::{self, Problem};
 /// The first and the longest pause between two attempts while nothing changes.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// How often the installer looks at the directory and reports to the agent.
+/// How often the installer reads the directory and reports to the agent if nothing changes.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// The pause after a change. An attempt itself changes files.
+/// The pause between a change and the next attempt. Without it, an attempt would cause the next
+/// attempt, because it changes files itself.
 const SOON: Duration = Duration::from_secs(2);
 /// How often the installer polls a running attempt.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -41,7 +43,7 @@ pub(super) enum Outcome {
     End,
 }
 
-/// Waits as long as the node's network is Multus.
+/// Waits while the node's network is Multus.
 pub(super) fn wait(
     options: &Options,
     report: &mut Report,
@@ -55,7 +57,8 @@ pub(super) fn wait(
             return Ok(Outcome::GoOn);
         };
         let Some(notify) = &mut notify else {
-            // Look again: a change before the watch began wakes nothing.
+            // Read the directory again, since the watch does not report changes from before it
+            // began.
             notify = Some(Notify::new(vec![paths.here(&paths.conf_dir)])?);
             continue;
         };
@@ -108,20 +111,20 @@ impl FailedAttempt {
     }
 }
 
-/// What is to become of a node whose network is Multus.
+/// What the installer should do on a node whose network is Multus.
 enum MultusStanding {
-    /// Multus stays, for good or until the takeover is possible, for this reason.
+    /// Leave Multus in place, permanently or until a takeover is possible, for this reason.
     Waits(InstallationState, Rc<dyn Problem>),
-    /// The takeover can be attempted.
+    /// Attempt the takeover.
     Ready,
 }
 
-/// Multus stays for good, for this reason.
+/// Leaves Multus in place permanently, for this reason.
 fn stays(reason: impl Problem + 'static) -> MultusStanding {
     MultusStanding::Waits(InstallationState::Multus, Rc::new(reason))
 }
 
-/// What is to become of the node; `None` where its network is not Multus.
+/// Decides what to do on this node. Returns `None` if the node's network is not Multus.
 fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, SetupError> {
     let paths = &options.paths;
     let from = options.from_multus.as_ref();
@@ -129,7 +132,7 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
         return go_back(paths, say);
     }
     let runtime = match Directory::read(paths, &paths.conf_dir) {
-        // The installer creates a directory of its own when it needs it.
+        // The installer creates the runtime's separate directory when it needs it.
         Err(SetupError::NoConfDir(_)) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };
@@ -166,8 +169,8 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, Se
     Ok(Some(stays(Notice::MultusIsBack(manifest.binary))))
 }
 
-/// Takes over, if no pod would fail; `None` when a signal ends this process. Keeps the reports of a
-/// failure back that is the last on the log.
+/// Takes over if no pod would fail. Returns `None` if a signal ends this process. An attempt that
+/// fails like the previous one is not logged again.
 fn attempt(
     options: &Options,
     notify: &Notify,

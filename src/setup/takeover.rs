@@ -1,12 +1,12 @@
-//! Taking over from Multus: its configuration becomes ours, if no pod would fail.
+//! Takes over from Multus: converts its configuration to ours, if no pod would fail.
 //!
 //! ```text
 //! Multus' conf (+ its daemon's) ▶ ours ▶ rehearse every pod and definition of the node
 //!   ▶ no pod would fail? install, and keep Multus' file for the way back
 //! ```
 //!
-//! The node is not drained: Jackfield checks and detaches Multus' pods by Multus' own cache (key
-//! `cniDir`).
+//! The node does not need to be drained. Jackfield reads Multus' cache (key `cniDir`) to check and
+//! detach the pods that Multus attached.
 
 mod convert;
 mod rehearsal;
@@ -28,7 +28,7 @@ const DAEMON_CONF: &str = "multus.d/daemon-config.json";
 /// How to take over.
 #[derive(Debug, Clone, Default)]
 pub struct FromMultus {
-    /// Rehearse, and change nothing.
+    /// Only rehearse, and change nothing.
     pub dry_run: bool,
     /// Take over even if pods would fail, or if the rehearsal is impossible.
     pub force: bool,
@@ -36,26 +36,28 @@ pub struct FromMultus {
     pub node: String,
     /// Directories with CNI plugins, besides `binDir`.
     pub cni_path: String,
-    /// Rehearse only pods, without the definitions that no pod selects.
+    /// Rehearse only the pods, and skip definitions that no pod selects.
     pub pods_alone: bool,
     /// Give the node back to Multus.
     pub back: bool,
-    /// The configuration of Multus' daemon, where it is not beside the runtime's.
+    /// The configuration of Multus' daemon, if it is not in its default place in the runtime's
+    /// directory.
     pub daemon_conf: Option<PathBuf>,
 }
 
 /// The configuration of Multus.
 #[derive(Debug)]
 pub struct Takeover {
-    /// Its file, as the host names it.
+    /// The host's path of its file.
     pub file: PathBuf,
-    /// The configuration in our keys.
+    /// The configuration, converted to our keys.
     pub ours: RawObject,
     /// The keys that need attention.
     pub remarks: Vec<TakeoverRemark>,
 }
 
-/// Reads the configuration of Multus that the runtime uses; `template` is what is laid over it.
+/// Reads the configuration of Multus that the runtime uses. The keys of `template` will override
+/// it.
 ///
 /// # Errors
 /// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusConf`].
@@ -96,7 +98,7 @@ pub fn read(
     })
 }
 
-/// The object in a file.
+/// Reads the JSON object in a file.
 fn object(path: &Path) -> Result<RawObject, SetupError> {
     let found = conf_dir::read(path).map_err(SetupError::MultusFile)?;
     RawObject::parse(found.text.as_bytes()).map_err(|cause| SetupError::multus(path, cause))

@@ -1,13 +1,14 @@
-//! Uninstall: restores the node's previous files, and strands no pod.
+//! Uninstall: restores the node's previous files, and leaves every attached pod a way to be
+//! detached.
 //!
 //! ```text
 //! replace our configuration by the previous one ▶ detach the sandboxes that are gone
 //!   ▶ none left on record? remove binary, journal, manifest : keep all three and report it
 //! ```
 //!
-//! The configuration goes first, so that new pods get the cluster network alone. Pods that Jackfield
-//! attached live on: their runtime may still call the binary, and only the journal knows their
-//! attachments.
+//! The configuration is removed first, so that new pods get only the cluster network. Pods that
+//! Jackfield attached keep running. The runtime may still call the binary for them, and only the
+//! journal contains their attachments.
 
 mod journal;
 
@@ -25,8 +26,8 @@ use crate::cni::RawObject;
 /// Removes what was installed.
 ///
 /// # Errors
-/// [`SetupError::StillAttached`] as long as pods that Jackfield attached run; and when a file or the
-/// journal cannot be read or changed.
+/// [`SetupError::StillAttached`] while pods that Jackfield attached still run; and when a file or
+/// the journal cannot be read or changed.
 pub fn uninstall(
     paths: &HostPaths,
     cni_path: &str,
@@ -41,7 +42,7 @@ pub fn uninstall(
         if Manifest::conf(paths)?.is_some() {
             return Err(SetupError::ManifestGone(paths.here(&paths.conf_dir)));
         }
-        // The files of an installation that was interrupted early.
+        // An installation that was interrupted early may have left files.
         Manifest::forget(paths)?;
         say(&Notice::NothingInstalled(paths.here(&paths.conf_dir)));
         return Ok(());
@@ -60,8 +61,8 @@ pub fn uninstall(
     Ok(())
 }
 
-/// Replaces our configuration by the previous one, as [`uninstall`] does first. Binary and journal
-/// stay for the pods that run.
+/// Replaces our configuration with the previous configuration, like the first step of
+/// [`uninstall`]. The binary and the journal stay for the pods that still run.
 pub(super) fn give_back(
     paths: &HostPaths,
     manifest: &Manifest,
@@ -69,7 +70,7 @@ pub(super) fn give_back(
 ) -> Result<(), SetupError> {
     remove_conf(paths, manifest, say)?;
     let mut leaving = manifest.clone();
-    // These files are back; a later installation makes new copies.
+    // These files were restored. A later installation makes new copies.
     leaving
         .replaced
         .retain(|replaced| replaced.path.parent() != Some(&paths.conf_dir));
@@ -77,7 +78,7 @@ pub(super) fn give_back(
     leaving.stage(paths)?.put()
 }
 
-/// Restores the previous configuration, then removes ours and returns it.
+/// Restores the previous configuration, then removes and returns ours.
 fn remove_conf(
     paths: &HostPaths,
     manifest: &Manifest,
@@ -91,7 +92,7 @@ fn remove_conf(
     let was_installed = runtime.ours().is_some();
     if let Some((_, conf)) = runtime.ours() {
         let stdin = conf.on_stdin().to_string();
-        // A full disk has no space to write the same text again.
+        // Does not write the same text again, because the disk may be full.
         if Manifest::conf(paths)?.is_none_or(|kept| kept.to_string() != stdin) {
             Manifest::stage_conf(paths, &stdin)?.put()?;
         }
@@ -99,7 +100,7 @@ fn remove_conf(
     let in_conf_dir = |path: &&PathBuf| path.parent() == Some(&paths.conf_dir);
     let replaced = manifest.replaced.iter().map(|kept| &kept.path);
     for path in replaced.filter(in_conf_dir) {
-        // Another program has written the file since: it stays.
+        // Another program has written the file since the installation, so it stays.
         let current = runtime.kind_of(path.file_name().unwrap_or_default());
         let is_others = current.is_some_and(|kind| !matches!(kind, Kind::Ours(_)));
         if was_installed && is_others && !names_ours(paths, path) {
@@ -128,23 +129,24 @@ fn remove_conf(
     Manifest::conf(paths)
 }
 
-/// Records that the uninstall has begun. It goes on if the disk is full.
+/// Notes in the manifest that the uninstall has begun. Ignores failures, so that an uninstall works
+/// on a full disk.
 fn mark_as_leaving(paths: &HostPaths, manifest: &Manifest) {
     let mut manifest = manifest.clone();
     manifest.is_leaving = true;
     let _ = manifest.stage(paths).and_then(StagedFile::put);
 }
 
-/// Whether a configuration names ours: Multus' DaemonSet may have taken ours for the cluster
-/// network's, since it was the first.
+/// Whether a configuration refers to ours. Multus' DaemonSet may have mistaken ours for the cluster
+/// network's configuration, because it was the first file.
 fn names_ours(paths: &HostPaths, path: &Path) -> bool {
     let text = fs::read_to_string(paths.here(path)).unwrap_or_default();
     let by_type = format!("\"{NAME}\"");
     NAMES.iter().any(|name| text.contains(name)) || text.contains(&by_type)
 }
 
-/// Copies the cluster network's configuration into a directory of the runtime's own. Without a
-/// network there, the runtime could not even stop its pods.
+/// Copies the cluster network's configuration into the runtime's directory, if that directory is
+/// separate and has no other network. Without a network, the runtime could not even stop its pods.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let has_other = runtime
         .files
@@ -171,8 +173,8 @@ fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Resu
     Ok(())
 }
 
-/// Restores the previous binary or removes ours. A binary that another program has put there since
-/// stays.
+/// Restores the previous binary, or removes ours. If another program has replaced our binary, the
+/// replacement stays.
 fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result<(), SetupError> {
     let here = paths.here(&manifest.binary);
     if manifest.restore(paths, &manifest.binary)? {

@@ -1,4 +1,4 @@
-//! The node's table of the names of PCI vendors and devices.
+//! Reads the node's table of PCI vendor and device names.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ const PLACES: [&str; 3] = [
     "/usr/share/hwdata/pci.ids",
     "/usr/share/pci.ids",
 ];
-/// The largest table that this reads, in bytes: ten times that of 2025.
+/// The size limit of the table, in bytes: ten times the size of the table in 2025.
 const LARGEST: u64 = 16 << 20;
 
 /// The table cannot be read.
@@ -23,7 +23,7 @@ pub(super) struct UnreadableTable {
     cause: io::Error,
 }
 
-/// The node's table; empty where it has none.
+/// Reads the node's table. Returns an empty table if the node has none.
 pub(super) fn table() -> Result<Vec<u8>, UnreadableTable> {
     first(&PLACES.map(PathBuf::from))
 }

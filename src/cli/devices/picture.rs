@@ -1,5 +1,6 @@
-//! The node's network hardware as a picture. A wide box per physical function, below it a grid of
-//! boxes of one size, one per other device, each with the pod that has it.
+//! The node's network hardware as a picture. A physical function is a wide box above a grid of
+//! boxes for its VFs. The other devices are in grids of their own. Each box names the pod that has
+//! the device.
 
 use device_info::Inventory;
 
@@ -10,26 +11,26 @@ use svg::{BOLD, FAINT, HEADING, PLAIN, Pair, Svg, TITLE};
 mod model;
 mod svg;
 
-/// The margin of the picture, in pixels like all lengths.
+/// The margin of the picture. All lengths are in pixels.
 const MARGIN: usize = 40;
 /// The width of a box in the grid.
 const WIDTH: usize = 176;
 /// The height of every box.
 const HEIGHT: usize = 80;
-/// Between two boxes.
+/// The gap between two boxes.
 const GAP: usize = 8;
 /// The height of a heading.
 const HEAD: usize = 44;
 /// The top of the legend.
 const LEGEND: usize = 104;
-/// The fewest columns: the legend has to fit.
+/// The minimum number of columns, so that the legend fits.
 const FEWEST_COLUMNS: usize = 7;
 
-/// The picture of the node of this name, as SVG.
+/// Draws the hardware of the node named `node` as an SVG document.
 pub(super) fn picture(node: &str, inventory: &Inventory, usage: &Usage) -> String {
     let title = format!("Network hardware of {node}");
     let groups = model::groups(inventory, usage);
-    // So many columns make a page of the shape of a slide.
+    // This number of columns gives the page roughly the proportions of a slide.
     let boxes: usize = groups.iter().map(|group| group.devices.len()).sum();
     let columns = ((boxes * 3 / 4).isqrt() + 1).max(FEWEST_COLUMNS);
     let width = columns * (WIDTH + GAP) - GAP;
@@ -58,8 +59,8 @@ pub(super) fn picture(node: &str, inventory: &Inventory, usage: &Usage) -> Strin
     svg.finish(width + 2 * MARGIN, y + MARGIN, &title)
 }
 
-/// Draws what the colours mean: the stripe shows the driver of a device, the fill whether a pod has
-/// it.
+/// Draws the legend. The stripe of a box shows the kind of driver, and the fill shows whether a pod
+/// has the device.
 fn legend(svg: &mut Svg) {
     let user = User::default();
     let meanings = [
@@ -84,8 +85,8 @@ fn legend(svg: &mut Svg) {
     }
 }
 
-/// Draws the box of a device: what it is, who has it, where the pod or the host sees it, and what
-/// belongs to it. The mouse shows all of it.
+/// Draws the box of a device: its label, its owner, its interface, and its related devices. The
+/// tooltip contains the full text.
 fn draw(svg: &mut Svg, device: &Device<'_>, (x, y): Pair, width: usize) {
     let (owner, used_as) = match device.owner {
         Owner::Pod(user) => {

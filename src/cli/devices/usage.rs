@@ -1,4 +1,4 @@
-//! The users of the devices, for a row or a box.
+//! Which pod has which device, for table rows and for boxes in the picture.
 
 use device_info::Function;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::operation::devices::orphans::Orphan;
 /// The pods that have devices, and the orphaned devices.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Usage {
-    /// The users.
+    /// The devices that pods have.
     pub(super) users: Vec<User>,
     /// VFs without a pod and without an interface on the host.
     pub(super) orphans: Vec<Orphan>,
@@ -20,7 +20,7 @@ pub(super) struct Usage {
 pub(super) struct User {
     /// The device: an address, or a name on its bus.
     pub(super) device: String,
-    /// `namespace/name`, where the runtime named a pod.
+    /// `namespace/name`, if the runtime named a pod.
     pub(super) pod: Option<String>,
     /// The runtime's ID of the sandbox.
     pub(super) container: String,
@@ -45,7 +45,7 @@ impl From<DeviceUser> for User {
 }
 
 impl User {
-    /// The pod, or the sandbox where the runtime named no pod.
+    /// The pod's name, or the sandbox's ID if the runtime named no pod.
     pub(super) fn name(&self) -> &str {
         self.pod.as_deref().unwrap_or(&self.container)
     }
@@ -57,7 +57,7 @@ pub(super) enum Owner<'a> {
     /// The device has no owner.
     #[default]
     Free,
-    /// The device is a pod's.
+    /// A pod has the device.
     Pod(&'a User),
     /// The device is neither on the host nor in a pod.
     Orphan,
@@ -75,7 +75,8 @@ impl Usage {
         }
     }
 
-    /// The owner of a function, by its own name or by that of its vDPA devices.
+    /// The owner of a function. A pod that has one of the function's vDPA devices also owns the
+    /// function.
     pub(super) fn of_function(&self, function: &Function) -> Owner<'_> {
         let own = [function.address.to_string()].into_iter();
         let names = own.chain(function.vdpa.iter().cloned());
@@ -84,7 +85,7 @@ impl Usage {
         owner.unwrap_or_default()
     }
 
-    /// For a cell of a table.
+    /// The text of a table cell.
     pub(super) fn cell(owner: Owner<'_>) -> String {
         match owner {
             Owner::Free => "-".to_owned(),
@@ -97,14 +98,14 @@ impl Usage {
 /// The kind of driver of a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum DriverKind {
-    /// The kernel: it has a network interface.
+    /// A kernel driver, which makes a network interface.
     #[default]
     Kernel,
-    /// A program, through VFIO or UIO.
+    /// A driver for programs: VFIO or UIO.
     Program,
-    /// A program or the kernel, through vDPA.
+    /// A vDPA driver, for a program or the kernel.
     Vdpa,
-    /// Nothing: it is bound to no driver.
+    /// No driver is bound.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Checks the source of pods and definitions: whether it answers, and its release.
+//! Checks the source of pods and definitions: whether it answers, and whether its release matches.
 
 use super::{Findings, Options};
 use crate::cluster::Census;
@@ -10,15 +10,15 @@ use crate::setup::version;
 /// How the agent differs from this process.
 #[derive(Debug, thiserror::Error)]
 enum OtherAgent {
-    /// It is another node's.
-    #[error("the agent knows the pods of node {theirs}, and this is {ours}")]
+    /// The agent serves a different node.
+    #[error("the agent serves node {theirs}, but this is node {ours}")]
     Node { theirs: String, ours: String },
-    /// It is of another release.
+    /// The agent has a different release.
     #[error("the agent is of release {theirs}, and this is {ours}")]
     Release { theirs: String, ours: String },
 }
 
-/// Asks for the pods of this node and the definitions.
+/// Requests the pods of this node and all definitions.
 pub(super) fn look(
     context: &Context<'_>,
     options: &Options,
@@ -102,7 +102,7 @@ mod tests {
                     theirs: theirs(),
                     ours: ours(),
                 },
-                "the agent knows the pods of node a, and this is b",
+                "the agent serves node a, but this is node b",
             ),
             (
                 OtherAgent::Release {

@@ -12,7 +12,7 @@ use crate::setup::directory::{Directory, NAMES};
 use crate::setup::manifest::Manifest;
 use crate::setup::request::about_the_node;
 
-/// Keys with paths. They are still usable if another key is wrong.
+/// Keys with paths. The other checks can use them even if the value of another key is wrong.
 const PATH_KEYS: [&str; 10] = [
     "agentSocket",
     "manifestDir",
@@ -28,11 +28,12 @@ const PATH_KEYS: [&str; 10] = [
 
 /// The configuration for the other checks.
 pub(super) struct UsableConfiguration {
-    /// Its file, for commands.
+    /// The file of the configuration, for the commands in remedies.
     pub(super) file: PathBuf,
     /// A call about the whole node with this configuration.
     pub(super) request: Request,
-    /// Whether it has all keys of the node configuration, not only the usable ones.
+    /// Whether `request` has all keys of the node configuration. Otherwise it has only usable
+    /// paths.
     pub(super) is_whole: bool,
 }
 
@@ -52,14 +53,15 @@ impl Problem for Invalid {
 
     fn remedy(&self) -> Option<String> {
         Some(match &self.0 {
-            // The error keeps this value's remedy apart.
+            // The cause of this error contains the remedy.
             RequestError::Config(NodeConfigError::Value { cause, .. }) => cause.to_string(),
             _ => "correct it".to_owned(),
         })
     }
 }
 
-/// Reads the configuration. Falls back to the paths in it or in the installed copy if it is invalid.
+/// Reads the configuration. If it is invalid, falls back to the paths in the installed copy, then
+/// to the paths in the configuration itself.
 pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {
     let (file, conf) = find(options, &mut findings);
     if let Some(conf) = &conf {
@@ -87,7 +89,7 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
     })
 }
 
-/// The file, and what Jackfield would get of it on stdin.
+/// Finds the file, and what the runtime would pass to Jackfield on stdin from it.
 fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawObject>) {
     let paths = &options.paths;
     if let Some(file) = &options.conf {
@@ -146,7 +148,7 @@ fn warn(file: &Path, request: &Request, findings: &mut Findings<'_>) {
     findings.fine(format!("{}, in front of {name}", file.display()));
 }
 
-/// The keys with usable paths.
+/// Copies the keys that have usable paths.
 fn paths_of(conf: &RawObject) -> RawObject {
     let mut paths = RawObject::new();
     for key in PATH_KEYS {
@@ -158,7 +160,7 @@ fn paths_of(conf: &RawObject) -> RawObject {
     paths
 }
 
-/// The configuration with the required keys.
+/// Adds the required keys to the configuration.
 fn completed(mut conf: RawObject) -> RawObject {
     put(&mut conf, "cniVersion", &"1.1.0");
     put(&mut conf, "name", &crate::setup::NAME);

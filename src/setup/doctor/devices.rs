@@ -1,5 +1,5 @@
-//! Checks what devices depend on: kubelet's socket and checkpoint, orphaned virtual functions, and
-//! the mode of RDMA.
+//! Checks devices and what they depend on: kubelet's socket and checkpoint, orphaned virtual
+//! functions, devices that were not restored, and the mode of RDMA.
 
 use std::fs;
 use std::io;
@@ -19,9 +19,10 @@ use crate::operation::examine::Examined;
 
 /// The plugin that moves a pod's RDMA device into its network namespace.
 const RDMA: &str = "rdma";
-/// The kernel's mode of RDMA: whether network namespaces share RDMA devices.
+/// The file of the kernel's RDMA mode, which decides whether network namespaces share RDMA devices.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
-/// The pod and the resource in a question to kubelet: they do not exist, so that the answer is short.
+/// The pod and the resource in a test request to kubelet. They do not exist, so the answer is
+/// short.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
 /// What is wrong with a device, or with what devices depend on.
@@ -39,24 +40,24 @@ enum DeviceCheckProblem {
     Unrestored {
         /// The pod that had the device, if it is known.
         pod: Option<PodName>,
-        /// Why, one line per setting.
+        /// The causes, one line per setting.
         causes: Vec<String>,
     },
     /// The kernel has no RDMA.
-    #[error("its plugin rdma needs RDMA, and {file}: {cause}")]
+    #[error("its plugin rdma needs RDMA, but {file}: {cause}")]
     NoRdma {
-        /// The file of its mode.
+        /// The file of the RDMA mode.
         file: PathBuf,
         /// Why the file cannot be read.
         cause: io::Error,
     },
 }
 
-/// Checks as much as the networks of this node need.
+/// Checks only what the networks of this node need.
 pub(super) fn look(context: &Context<'_>, networks: &[Examined], mut findings: Findings<'_>) {
     let with_devices = networks.iter().filter(|network| network.resource.is_some());
     let with_devices = with_devices.count();
-    // Unknown networks may use devices.
+    // If the networks are unknown, they may use devices.
     let uses_devices = networks.is_empty() || with_devices > 0;
     let has_plugins = uses_devices && pod_resources(context, &mut findings);
     checkpoint(context, has_plugins, &mut findings);
@@ -69,12 +70,13 @@ pub(super) fn look(context: &Context<'_>, networks: &[Examined], mut findings: F
     findings.fine(format!("{with_devices} networks use devices"));
 }
 
-/// Finds virtual functions that the device plugin goes on giving to pods, and no pod can use.
+/// Finds virtual functions that no pod can use, although the device plugin still gives them to
+/// pods.
 fn orphaned(context: &Context<'_>, findings: &mut Findings<'_>) {
     let root = &context.request.config.sysfs_root;
     let dev = root.parent().unwrap_or(Path::new("/")).join("dev");
     let inventory = Inventory::read(&Sysfs::at(root, dev), &mut |_| None);
-    // A journal that cannot be read is its own finding.
+    // The check of the journal reports a journal that cannot be read.
     let Ok(users) = context.host.journal.device_users() else {
         return;
     };
@@ -105,8 +107,8 @@ fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Asks kubelet, and returns whether a device plugin may have devices on this node. DRA drivers need
-/// no device plugin.
+/// Sends a test request to kubelet. Returns whether a device plugin may have devices on this node,
+/// which is false if all devices come from DRA drivers.
 fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
     let socket = &context.request.config.pod_resources_socket;
     let (namespace, name, resource) = NO_POD;
@@ -122,7 +124,7 @@ fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
 fn checkpoint(context: &Context<'_>, is_needed: bool, findings: &mut Findings<'_>) {
     let file = &context.request.config.kubelet_checkpoint;
     match Checkpoint::read(file) {
-        // Kubelet writes it with the first device of a device plugin.
+        // Kubelet writes the checkpoint when a device plugin has its first device.
         Err(error) if error.cause == CheckpointCause::Missing && !is_needed => {}
         Err(error) => findings.add_problem(file.display(), error),
         Ok(_) => {}

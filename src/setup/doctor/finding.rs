@@ -1,4 +1,4 @@
-//! The findings of a look at the node.
+//! The findings of the doctor.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::cluster::{CheckFigure, Examination};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::journal::{Exclusive, Sandbox};
 
-/// A check of the node.
+/// A part of the node that the doctor checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
@@ -17,15 +17,15 @@ pub enum Check {
     Privileges,
     /// The node configuration.
     Configuration,
-    /// The installed files, and other programs that change them.
+    /// The installed files, and whether other programs have changed them.
     Installation,
-    /// The agent, the API server, or the folder in place of them.
+    /// The agent, the API server, or the folder that replaces both.
     Cluster,
     /// The plugins of every network.
     Programs,
     /// Kubelet's records of devices, and RDMA.
     Devices,
-    /// The records, compared with the kernel.
+    /// The records of the journal, compared with the kernel.
     Journal,
     /// Owed detachments, and owed writes to the API server.
     Owed,
@@ -34,7 +34,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// All checks, in their order.
+    /// All checks, in the order in which they run.
     const ALL: [Check; 9] = [
         Check::Privileges,
         Check::Configuration,
@@ -48,14 +48,15 @@ impl Check {
     ];
 }
 
-/// Its name.
+/// Writes the name of the check.
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
-/// The most findings of one check: a cluster may have thousands of unreadable definitions.
+/// The maximum number of findings per check, because a cluster may have thousands of unreadable
+/// definitions.
 const MOST: usize = 1000;
 
 /// A problem that a check found.
@@ -63,11 +64,11 @@ const MOST: usize = 1000;
 pub struct Finding {
     /// The check.
     pub check: Check,
-    /// The problem and its place: a file, a network, a pod.
+    /// The problem, and the file, network or pod that has it.
     pub diagnostic: Diagnostic,
 }
 
-/// The keys `check`, `about`, `finding` and `remedy`.
+/// Writes the keys `check`, `about`, `finding` and `remedy`.
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Diagnostic { place, problem } = &self.diagnostic;
@@ -80,7 +81,7 @@ impl Serialize for Finding {
     }
 }
 
-/// What is wrong, and what helps.
+/// A problem and its remedy.
 #[derive(Debug)]
 struct Advised<W, R>(W, R);
 
@@ -94,18 +95,18 @@ impl<W: fmt::Debug + fmt::Display, R: fmt::Debug + fmt::Display> Problem for Adv
     }
 }
 
-/// The outcome of a look at the node.
+/// The outcome of all checks.
 #[derive(Debug, Serialize)]
 pub struct Diagnosis {
-    /// The release that looked.
+    /// The release of this doctor.
     pub version: String,
     /// The node.
     pub node: String,
-    /// What is as it should be.
+    /// The checks that found no problem.
     pub fine: Vec<Fine>,
-    /// What is not.
+    /// The problems.
     pub findings: Vec<Finding>,
-    /// The devices and addresses that belong to one pod only.
+    /// The devices and addresses that only one pod may have, and the pods that have them.
     #[serde(rename = "held", skip_serializing_if = "Vec::is_empty")]
     pub exclusive_uses: Vec<ExclusiveUse>,
 }
@@ -115,9 +116,9 @@ pub struct Diagnosis {
 pub struct ExclusiveUse {
     /// The device, MAC or GUID.
     pub what: String,
-    /// The layer-2 network on which only one pod may have it; `None` for a device.
+    /// The layer-2 network on which only one pod may have this MAC or GUID; `None` for a device.
     pub segment: Option<String>,
-    /// The pod, where the runtime named one.
+    /// The pod, if the runtime named a pod.
     pub pod: Option<String>,
     /// The runtime's ID of the sandbox.
     pub container: String,
@@ -127,12 +128,12 @@ pub struct ExclusiveUse {
     pub interface: String,
 }
 
-/// What a check found to be as it should be.
+/// A check that found no problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fine {
     /// The check.
     pub check: Check,
-    /// What it looked at.
+    /// What the check examined.
     pub what: String,
 }
 
@@ -177,7 +178,7 @@ pub(super) struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    /// Adds what is wrong at a place, and what helps.
+    /// Adds a problem at a place, with its remedy.
     pub(super) fn add(
         &mut self,
         place: impl fmt::Display,
@@ -187,7 +188,7 @@ impl Findings<'_> {
         self.add_problem(place, Advised(wrong, remedy));
     }
 
-    /// Adds a problem, as long as the check has fewer than [`MOST`].
+    /// Adds a problem, unless the check already has [`MOST`] findings.
     pub(super) fn add_problem(
         &mut self,
         place: impl fmt::Display,
@@ -205,7 +206,7 @@ impl Findings<'_> {
         self.diagnosis.findings.push(finding);
     }
 
-    /// Notes what is as it should be, unless the check has findings.
+    /// Notes that the check found no problem, unless it has findings.
     pub(super) fn fine(&mut self, what: impl Into<String>) {
         let check = self.check;
         if self.diagnosis.count(check) == 0 {
@@ -214,13 +215,14 @@ impl Findings<'_> {
         }
     }
 
-    /// Whether another check has findings.
+    /// Whether the check `check` has findings.
     pub(super) fn has_any_of(&self, check: Check) -> bool {
         self.diagnosis.count(check) > 0
     }
 
-    /// Notes the devices and addresses that belong to one sandbox only. An ADD that is refused one
-    /// of them does not name the pods of other namespaces.
+    /// Notes the devices and addresses that only this sandbox may have. The doctor lists their
+    /// pods, because the error of an ADD that wants one of them does not name a pod of a different
+    /// namespace.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {

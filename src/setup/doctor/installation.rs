@@ -1,4 +1,4 @@
-//! Checks what was installed: whether it is still there, still first, and left alone.
+//! Checks the installation: whether the files exist, come first, and are unchanged.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -15,13 +15,13 @@ enum InstallationProblem {
     /// There is no cluster network.
     #[error("no configuration of the cluster network: {0}")]
     NoNetwork(NoNetwork),
-    /// Other users than root can write to a path of this mode.
+    /// Users other than root can write to a path, which has this mode.
     #[error("other users than root can write there (mode {0:o}), and so decide what runs as root")]
     Writable(u32),
-    /// The installed release is another one than this.
+    /// The installed release differs from this release.
     #[error("it is release {installed}, and this is {ours}")]
     OtherRelease {
-        /// Its release.
+        /// The installed release.
         installed: semver::Version,
         /// This release.
         ours: semver::Version,
@@ -72,12 +72,12 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
     findings.fine(format!("{}, {by}, first in {dir}", binary.display()));
 }
 
-/// Checks whether our configuration is there and comes first.
+/// Checks whether our configuration exists and comes first.
 fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findings<'_>) {
     let dir = paths.conf_dir.display();
     let directories = match NodeDirectories::look(paths, manifest) {
         Ok(directories) => directories,
-        // The check of the configuration has found this.
+        // The check of the configuration reports this.
         Err(SetupError::NoConfDir(_)) if !paths.is_apart() => return,
         Err(error) => return findings.add_problem(dir, error),
     };
@@ -107,13 +107,13 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
     if let (Some(multus), Some(_)) = (directories.runtime.multus(), manifest) {
         findings.add(
             multus.display(),
-            "the configuration of Multus is there again, and not used",
+            "the configuration of Multus exists again, but is not used",
             "remove Multus' DaemonSet, then the file",
         );
     }
 }
 
-/// Checks that only root can change the programs and configurations that root runs.
+/// Checks that only root can change the programs that root runs, and their configurations.
 fn private(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findings<'_>) {
     let conf = manifest.map(|manifest| &manifest.conf);
     for path in [&paths.conf_dir, &paths.bin_dir].into_iter().chain(conf) {

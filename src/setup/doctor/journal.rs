@@ -12,18 +12,18 @@ use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
 use crate::setup::HostPaths;
 
-/// A path without a network namespace, for a DEL that must not enter one.
+/// A path that has no network namespace, for a DEL that must not enter a namespace.
 const NO_NETNS: &str = "/run/netns/gone";
-/// What detaches a sandbox whose pod is unknown.
+/// The remedy for a sandbox whose pod is unknown.
 const WITHOUT_POD: &str = "let the runtime remove the container, or detach it by jackfield gc";
 
-/// What helps a pod that is not as its record.
-const RECREATE: &str = "recreate the pod; jackfield check tells more about it";
+/// The remedy for a pod that differs from its record.
+const RECREATE: &str = "recreate the pod; jackfield check shows more details";
 
 /// What is wrong with a sandbox on record.
 #[derive(Debug, thiserror::Error)]
 enum RecordProblem {
-    /// These sandboxes are on record from before the node's last boot.
+    /// These sandboxes were attached before the node's last boot.
     #[error(
         "{} sandboxes were attached before the node's last boot, and the runtime sent no DEL for \
          them: {}",
@@ -41,10 +41,10 @@ enum RecordProblem {
         /// How many attachments are on record.
         owed: usize,
     },
-    /// The record ends in half a step.
-    #[error("its record {0} ends in half a step, because of a full disk or a killed process")]
+    /// The last line of the record is incomplete.
+    #[error("its record {0} ends in a partial line, because of a full disk or a killed process")]
     Torn(PathBuf),
-    /// The ADD was interrupted.
+    /// The ADD was interrupted before it ended.
     #[error("its ADD ended half way and {owed} attachments are on record: the runtime sent no DEL")]
     Incomplete {
         /// How many attachments are on record.
@@ -63,7 +63,7 @@ enum RecordProblem {
     },
 }
 
-/// Checks every record; `conf` is the node configuration, for commands.
+/// Checks every record. `conf` is the file of the node configuration, for the commands in remedies.
 pub(super) fn look(
     context: &Context<'_>,
     conf: &Path,
@@ -109,7 +109,7 @@ pub(super) fn look(
         } else {
             (
                 "a damaged record was put aside, and its sandbox may still be attached",
-                "delete its pod: that DEL detaches as much as possible; then remove the file",
+                "delete its pod so that the DEL detaches as much as possible, then remove the file",
             )
         };
         findings.add(aside.path.display(), problem, remedy);
@@ -117,16 +117,16 @@ pub(super) fn look(
     for path in journal.half_adopted() {
         findings.add(
             path.display(),
-            "taking over a pod of Multus' ended half way",
-            "nothing: the next GC removes the file, and the DEL of the pod starts over",
+            "the takeover of a pod from Multus ended half way",
+            "nothing to do: the next GC removes the file, and the DEL of the pod starts over",
         );
     }
     let count = survey.records.len();
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports the sandboxes of an earlier boot in one finding, since the runtime usually sends their DELs
-/// within minutes.
+/// Reports the sandboxes of an earlier boot in one finding, because the runtime usually sends their
+/// DELs within minutes.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,
@@ -158,7 +158,7 @@ fn rebooted(
 fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut Findings<'_>) {
     let header = &record.sandbox.header;
     let about = about(header);
-    // The check of what is owed reports it.
+    // The check of owed detachments reports this sandbox.
     if context.host.journal.owed(&header.key()).is_some() {
         return;
     }
@@ -181,7 +181,7 @@ fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut
     }
 }
 
-/// Finds the interfaces that are on record and not in the pod.
+/// Finds interfaces that are on record but not in the pod.
 fn missing_interfaces(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -210,7 +210,7 @@ fn missing_interfaces(
     }
 }
 
-/// What helps a sandbox whose DEL may still come.
+/// The remedy for a sandbox for which the runtime may still send DEL.
 fn unless_the_runtime_does(command: Option<String>) -> String {
     match command {
         Some(command) => format!("unless the runtime still does, {command}"),
@@ -218,7 +218,7 @@ fn unless_the_runtime_does(command: Option<String>) -> String {
     }
 }
 
-/// The command that does what the runtime should have done, if the pod is known.
+/// The command that detaches the sandbox in place of the runtime, if the pod is known.
 fn detach_command(conf: &Path, header: &Header) -> Option<String> {
     let PodName {
         namespace, name, ..
@@ -243,7 +243,8 @@ fn about(header: &Header) -> String {
     }
 }
 
-/// Whether the file system of the journal, or of its future place, is full.
+/// Whether the journal's file system is full. If `dir` is missing, checks its nearest existing
+/// parent.
 fn is_full(dir: &Path) -> bool {
     let existing = dir.ancestors().find(|dir| dir.exists());
     let space = existing.and_then(|dir| nix::sys::statvfs::statvfs(dir).ok());

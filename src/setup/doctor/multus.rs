@@ -1,15 +1,15 @@
-//! Checks Multus' cache, which the DEL of the pods that Multus attached needs.
+//! Checks Multus' cache, which Jackfield needs for the DEL of pods that Multus attached.
 
 use super::Findings;
 use crate::cni::InterfaceName;
 use crate::journal::{Key, MultusCache};
 use crate::operation::Context;
 
-/// What helps where a file of the cache cannot be read.
+/// The remedy for a file of the cache that cannot be read.
 const LACKS: &str = "delete its pod while its definitions are in the cluster: the DEL takes from \
                      them what the file lacks";
 
-/// Checks whether the cache can be read.
+/// Checks whether every file of the cache can be read.
 pub(super) fn look(context: &Context<'_>, mut findings: Findings<'_>) {
     let dir = &context.request.config.cni_dir;
     let cache = MultusCache::new(dir);
@@ -30,7 +30,7 @@ pub(super) fn look(context: &Context<'_>, mut findings: Findings<'_>) {
     }
     if count > 0 {
         findings.fine(format!(
-            "{count} containers of Multus' in {}",
+            "{count} containers in Multus' cache {}",
             dir.display()
         ));
     }

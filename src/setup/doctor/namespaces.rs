@@ -1,4 +1,4 @@
-//! Finds network namespaces of pods that have interfaces and no record.
+//! Finds network namespaces of pods that have interfaces but no record.
 
 use super::Findings;
 use crate::journal::survey::Surveyed;
@@ -15,8 +15,8 @@ use crate::setup::manifest::Manifest;
 )]
 struct LostNamespaces(Vec<String>);
 
-/// Finds those created since Jackfield was installed. The runtime called it for each of them, so their
-/// records were lost.
+/// Reports such namespaces if they were created after Jackfield was installed. The runtime called
+/// Jackfield for each of them, so their records were lost.
 pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findings<'_>) {
     let manifest = Manifest::read(paths).ok().flatten();
     let installed = manifest.map(|manifest| manifest.installed);

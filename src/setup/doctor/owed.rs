@@ -7,7 +7,7 @@ use super::Findings;
 use crate::cluster::{Census, OwedWrites, PodName};
 use crate::operation::Context;
 
-/// The age at which a write is late: the agent makes writes at once.
+/// The age at which a write is late. The agent normally makes writes at once.
 const LATE: Duration = Duration::from_secs(60);
 
 /// What is owed.
@@ -18,7 +18,7 @@ enum OwedProblem {
     Detachment {
         /// How often Jackfield tried.
         attempts: u32,
-        /// The last failure, as the journal has it.
+        /// The last failure that the journal contains.
         cause: String,
     },
     /// The owed writes cannot be read.
@@ -27,16 +27,17 @@ enum OwedProblem {
     /// Writes wait for the API server.
     #[error("{count} writes to the API server wait, that of pod {oldest} for {} s", age.as_secs())]
     Writes {
-        /// How many.
+        /// The number of writes.
         count: usize,
-        /// The pod of the oldest.
+        /// The pod of the oldest write.
         oldest: PodName,
-        /// The age of the oldest.
+        /// The age of the oldest write.
         age: Duration,
     },
 }
 
-/// Checks both. While the API server does not answer, every write is late.
+/// Checks owed detachments and owed writes. While the API server does not answer, every write is
+/// late.
 pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings: Findings<'_>) {
     for owed in context.host.journal.all_owed() {
         let key = owed.key;

@@ -19,7 +19,7 @@ pub(super) fn look(
     let networks = match every_network(context, definitions) {
         Ok(networks) => networks,
         Err(failure) => {
-            // The check of the cluster has found this.
+            // If the check of the cluster has findings, it has reported this already.
             if !findings.has_any_of(Check::Cluster) {
                 let remedy = "start the agent, or correct the node configuration";
                 findings.add("networks", failure, remedy);
@@ -33,7 +33,8 @@ pub(super) fn look(
             let remedy = "correct its configuration, or install what it lacks";
             findings.add(&about, problem.clone(), remedy);
         }
-        // The examination finds this binary by its file; another copy is as bad.
+        // The examination recognises only this binary, by its file. This check also finds other
+        // copies.
         let is_circle = network.types.iter().any(|name| name == NAME);
         if is_circle && network.problems.is_empty() {
             let problem = format!("it delegates to {NAME} itself");

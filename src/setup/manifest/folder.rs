@@ -12,9 +12,9 @@ use crate::private_dir;
 const FOLDER: &str = ".jackfield";
 const LOCK: &str = "lock";
 
-/// Refuses a folder without a manifest that has the only copy of a file, since only the manifest has
-/// its path. An installation that was interrupted early leaves copies of files that are still in
-/// their places.
+/// Refuses a folder that has no manifest, but the only copy of a file, because the path of that
+/// file was only in the manifest. Copies of files that are still in place are not refused: an
+/// installation that was interrupted early leaves them behind.
 pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
     let folder = folder(paths);
     let before = folder.join(BEFORE);
@@ -53,12 +53,12 @@ pub(in crate::setup) fn undo_folder(paths: &HostPaths) {
     }
 }
 
-/// The file of the installation's lock.
+/// The path of the installation's lock.
 pub(in crate::setup) fn lock(paths: &HostPaths) -> PathBuf {
     folder(paths).join(LOCK)
 }
 
-/// Removes the lock's file and its folder, where nothing is installed.
+/// Removes the lock's file and its folder, if nothing is installed.
 pub(in crate::setup) fn forget_lock(lock: &Path) {
     let Some(folder) = lock.parent() else { return };
     if !folder.join(FILE).exists() {
@@ -67,12 +67,12 @@ pub(in crate::setup) fn forget_lock(lock: &Path) {
     }
 }
 
-/// The folder, as this process sees it.
+/// The path at which this process finds the folder.
 pub(in crate::setup) fn folder(paths: &HostPaths) -> PathBuf {
     paths.here(&paths.conf_dir.join(FOLDER))
 }
 
-/// Creates the folder or one in it, for root alone.
+/// Creates the folder or a subfolder, accessible only to root.
 pub(in crate::setup) fn make_folder(folder: &Path) -> Result<(), SetupError> {
     private_dir::create(folder).map_err(|cause| SetupError::io(folder, "created", cause))
 }

@@ -1,4 +1,4 @@
-//! The record of an installation as it lies on disk.
+//! Tests of the manifest's format on disk.
 
 use std::fs;
 

@@ -8,7 +8,8 @@ use crate::setup::directory::Kind;
 use crate::setup::manifest::Manifest;
 use crate::setup::problem::Drift;
 
-/// The first difference between the runtime's directory and `conf` under the name `name`.
+/// Finds the first difference between the runtime's directory and the plan, which has our
+/// configuration `conf` in the file `name`.
 pub(super) fn find(
     manifest: Option<&Manifest>,
     directories: &NodeDirectories,

@@ -1,4 +1,4 @@
-//! The cluster network that a configuration names, instead of following the directory.
+//! The cluster network of a configuration that names it, instead of following the directory.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use crate::setup::directory::{self, NAMES};
 use crate::setup::problem::NoNetwork;
 use crate::setup::{HostPaths, NAME, SetupError};
 
-/// The network in the file that `clusterNetwork` names; `None` where it names no file that this
-/// process sees.
+/// Reads the network from the file that `clusterNetwork` names. Returns `None` if the key does not
+/// name a file that this process can see.
 ///
 /// # Errors
-/// Why the file has no network, so that every pod would fail.
+/// Why the file contains no usable network. Every pod would fail with it.
 pub(super) fn network(
     conf: &OurConf,
     paths: &HostPaths,
@@ -34,7 +34,7 @@ pub(super) fn network(
         .map_err(|cause| NoNetwork::Named { file: named, cause })
 }
 
-/// Refuses a cluster network that is Jackfield, which would call itself.
+/// Refuses a cluster network that is Jackfield itself, because Jackfield would then call itself.
 pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), SetupError> {
     let stdin = conf.on_stdin();
     let is_ours = |object: &RawObject| {

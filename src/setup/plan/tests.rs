@@ -8,7 +8,7 @@ use crate::setup::problem::ConfFileProblem;
 const BRIDGE: &str = r#"{"name":"b","type":"bridge"}"#;
 const MULTUS: &str = r#"{"name":"m","type":"multus"}"#;
 
-/// A runtime's directory with these files, and the plan for it.
+/// Plans for a runtime's directory that contains these files.
 fn planned(files: &[(&str, &str)], manifest: Option<&str>) -> Result<Outlook, SetupError> {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -68,7 +68,7 @@ fn ours_gets_a_name_that_comes_first_or_the_error_names_the_first_file() {
         SetupError::NotFirst(file) => assert_eq!(file, Path::new("/!a.conf")),
         error => panic!("{error}"),
     }
-    // Another file came before ours since.
+    // Another program added a file that sorts before ours.
     let ours = ours("/10-b.conf");
     let files = [("00-a.conf", BRIDGE), ("00-jackfield.conflist", &ours)];
     let plan = ready(&files, Some("00-jackfield.conflist"));
@@ -130,7 +130,7 @@ fn a_named_file_must_hold_a_network() {
         ("/20-c.conf", BRIDGE, Some(&is_missing)),
         ("/10-b.conf", "{", Some(&is_invalid)),
         ("/10-b.conf", BRIDGE, None),
-        // Not a file of the directory.
+        // This name is not a path of a file.
         ("main", BRIDGE, None),
     ];
     for (network, text, is_expected) in cases {
@@ -169,7 +169,7 @@ fn a_configuration_that_begins_with_ours_stays_as_it_is() {
         ];
         is_as_planned(&files);
     }
-    // A handwritten configuration stays, under its own name.
+    // A handwritten configuration keeps its own name.
     let by_hand = r#"{"name":"j","type":"jackfield","clusterNetwork":"main"}"#;
     let plan = ready(
         &[("00-jackfield.conf", by_hand), ("10-b.conf", BRIDGE)],
@@ -223,7 +223,7 @@ fn the_first_network_is_followed_and_a_vanished_one_is_kept_until_another_comes(
         ),
         drift => panic!("{drift:?}"),
     }
-    // A half-written file changes nothing as long as the followed one is there.
+    // A half-written file changes nothing while the followed file exists.
     is_as_planned(&[here, ("05-new.conf", ""), ("10-b.conf", BRIDGE)]);
     assert!(matches!(
         planned(&[here], name).unwrap(),

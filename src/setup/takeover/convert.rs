@@ -1,5 +1,6 @@
-//! Converts Multus' configuration into ours: keys with the same meaning stay, keys of Multus' own
-//! processes go, and Multus' defaults are written out where ours differ.
+//! Converts Multus' configuration to ours. Keys with the same meaning stay, and keys that only
+//! Multus' own processes use are dropped. A default of Multus that differs from ours is written
+//! out.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use crate::request::node_config::{self, ACCEPTED};
 use crate::setup::error::MultusConfError;
 use crate::setup::notice::TakeoverRemark;
 
-/// Keys of Multus' own processes.
+/// Keys that only Multus' own processes use.
 const OF_MULTUS: [&str; 14] = [
     "retryDeleteOnError",
     "socketDir",
@@ -29,7 +30,7 @@ const OF_MULTUS: [&str; 14] = [
     "plugins",
     "type",
 ];
-/// Keys whose values are paths. A daemon in a container has other names for them.
+/// Keys with paths as values. A daemon in a container may use paths of the container.
 const PATHS: [&str; 7] = [
     "clusterNetwork",
     "readinessindicatorfile",
@@ -39,10 +40,10 @@ const PATHS: [&str; 7] = [
     "kubeconfig",
     "logFile",
 ];
-/// The mount points of the host's directories in the daemon's manifests.
+/// Where the manifests of Multus' daemon mount the host's directories.
 const HOST: [&str; 2] = ["/host", "/hostroot"];
 
-/// Our configuration from Multus' and its daemon's, with remarks.
+/// Makes our configuration from the configurations of Multus and its daemon, with remarks.
 ///
 /// # Errors
 /// [`MultusConfError::Json`] and [`MultusConfError::NotFirstPlugin`].
@@ -90,7 +91,7 @@ pub(super) fn convert(
     Ok((list, remarks))
 }
 
-/// The keys of the list, those of Multus in it, and the plugins after it.
+/// Takes apart a list: the keys of the list, the keys of Multus, and the plugins after Multus.
 fn parts(conf: &RawObject) -> Result<(RawObject, RawObject, Vec<RawObject>), MultusConfError> {
     let plugins: Option<Vec<RawObject>> = conf.read("plugins")?;
     let Some(plugins) = plugins else {
@@ -109,7 +110,8 @@ fn is(key: &str, known: &[&str]) -> bool {
     known.iter().any(|known| known.eq_ignore_ascii_case(key))
 }
 
-/// Drops a log level that Multus does not have either: Multus only logs a complaint about it.
+/// Drops a log level that neither Multus nor Jackfield supports. Multus only logs a complaint about
+/// it.
 fn log_level(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
     let Some(level) = ours.read::<String>("logLevel").ok().flatten() else {
         return;
@@ -123,7 +125,7 @@ fn log_level(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
     }
 }
 
-/// Writes a path as the host names it. A path that exists on the host is the host's already.
+/// Converts a path to the host's path. A path that exists on the host needs no conversion.
 fn on_host(paths: &HostPaths, ours: &mut RawObject, key: &str, chroot: Option<&str>) {
     let Some(path) = ours.read::<String>(key).ok().flatten() else {
         return;
@@ -140,8 +142,8 @@ fn on_host(paths: &HostPaths, ours: &mut RawObject, key: &str, chroot: Option<&s
     }
 }
 
-/// Keeps one of `clusterNetwork` and `delegates`: Multus prefers the first, and Jackfield accepts
-/// only one.
+/// Keeps only one of `clusterNetwork` and `delegates`, because Jackfield does not accept both. Like
+/// Multus, this prefers `clusterNetwork`.
 fn cluster_network(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
     if !ours.contains("delegates") {
         return;

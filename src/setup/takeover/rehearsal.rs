@@ -1,4 +1,5 @@
-//! The rehearsal: prepares the ADD of every pod of the node, by the code of the ADD, and runs nothing.
+//! The rehearsal: prepares the ADD of every pod on the node with the code of a real ADD, but runs
+//! no plugin.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,9 +19,10 @@ use crate::operation::{Context, Failure, Host};
 use crate::plugin::with_host;
 use crate::request::{Call, ClusterNetwork, NodeConfig, Request, RequestError, Source};
 
-/// How long one pod may take: kubelet knows the devices of pods that run.
+/// The time limit for one pod. It is short because kubelet already knows the devices of running
+/// pods.
 const PER_POD: Duration = Duration::from_secs(5);
-/// How long all networks together may take.
+/// The time limit for all networks together.
 const NETWORKS: Duration = Duration::from_secs(60);
 
 /// The outcome of a rehearsal.
@@ -28,7 +30,7 @@ const NETWORKS: Duration = Duration::from_secs(60);
 pub struct Rehearsal {
     /// How many pods would fail.
     pub failing: usize,
-    /// All findings, and the total.
+    /// All findings; the last finding is the total.
     pub findings: Vec<RehearsalFinding>,
 }
 
@@ -44,7 +46,7 @@ pub enum RehearsalFinding {
     /// A file of Multus' cache cannot be read.
     #[error("cache of Multus: {0}")]
     Cache(CacheDamage),
-    /// How much was rehearsed.
+    /// The numbers of rehearsed pods and networks.
     #[error("{pods} pods and {networks} networks were looked at, {failing} pods would fail")]
     Total {
         /// The number of pods.
@@ -115,8 +117,8 @@ pub fn rehearse(
     rehearsal.map_err(impossible)
 }
 
-/// Every reason why this pod's ADD would fail. An ignored annotation is one: Multus refuses such a
-/// pod, and Jackfield would start it without its networks.
+/// Every reason why this pod's ADD would fail. An annotation that Jackfield would ignore also
+/// counts, because Multus refuses such a pod, but Jackfield would start it without its networks.
 fn of_pod(
     host: &Host<'_>,
     paths: &HostPaths,
@@ -130,7 +132,7 @@ fn of_pod(
     Ok(problems.map(Failure::Plan).collect())
 }
 
-/// The call that the runtime would make.
+/// Makes the request that the runtime would make.
 fn add(
     paths: &HostPaths,
     stdin: &RawObject,
@@ -163,8 +165,8 @@ fn add(
     ))
 }
 
-/// The request with paths as this process finds them: in a container the host's directories are
-/// elsewhere. Drops the readiness indicator, which is not about a pod.
+/// Converts the host's paths in a request to paths of this process, since a container has the
+/// host's directories elsewhere. Drops the readiness indicator, which does not depend on a pod.
 fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
     let node = &mut request.config;
     node.readiness_indicator = None;
@@ -179,7 +181,7 @@ fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
     {
         *name = paths.here(name.as_ref()).display().to_string();
     }
-    // A socket may be mounted at the host's own path.
+    // A socket may be mounted in the container at the path that it has on the host.
     let below_its_root = |path: &mut PathBuf| {
         let there = paths.here(path);
         if there.exists() {
@@ -199,7 +201,7 @@ fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
     request
 }
 
-/// What cannot be read of Multus' cache.
+/// The files of Multus' cache that cannot be read.
 fn damage(config: &NodeConfig) -> impl Iterator<Item = RehearsalFinding> {
     let cache = MultusCache::new(&config.cni_dir);
     let containers = cache.containers().into_iter();

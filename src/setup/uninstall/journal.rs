@@ -1,4 +1,5 @@
-//! The sandboxes on record at an uninstall: detached where they are gone, kept where pods run.
+//! The sandboxes that are on record at an uninstall. The uninstall detaches sandboxes that are
+//! gone, and keeps the records of pods that still run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,12 +16,12 @@ use crate::operation::recovery::retire::{Retired, Which, retire};
 use crate::plugin::{self, with_host};
 use crate::request::NodeConfig;
 
-/// How long the detachments may take together.
+/// The time limit for all detachments together.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Refuses an uninstall while records are damaged, unless it is forced. Only the DEL of the pod can
-/// find out what such a record was about, and the runtime sends it to Jackfield only while our
-/// configuration is installed.
+/// Refuses an uninstall while records are damaged, unless `force` is set. Only the DEL of the pod
+/// can find out what a damaged record contained, and the runtime sends the DEL to Jackfield only
+/// while our configuration is installed.
 pub(super) fn refuse_damaged_records(
     paths: &HostPaths,
     force: bool,
@@ -48,8 +49,8 @@ pub(super) fn refuse_damaged_records(
     Err(SetupError::DamagedRecords { first, count })
 }
 
-/// Detaches the sandboxes that are gone, all of them by force, and removes the journal when nothing is
-/// on record any more.
+/// Detaches the sandboxes that are gone, or all sandboxes if `force` is set. Removes the journal
+/// once it has no records.
 pub(super) fn clear(
     paths: &HostPaths,
     manifest: &Manifest,
@@ -101,7 +102,7 @@ pub(super) fn clear(
     Ok(())
 }
 
-/// Our configuration without any key of the administrator's.
+/// Our configuration without any keys from the administrator.
 fn default_conf(paths: &HostPaths) -> RawObject {
     let conf = OurConf::from_template(&RawObject::new());
     conf.in_front_of(&paths.cluster_conf_dir).on_stdin()
@@ -120,7 +121,7 @@ fn clear_multus_cache(journal: &Journal, cni_dir: &Path, say: Say<'_>) {
     }
 }
 
-/// Reports the detached sandboxes, and fails when sandboxes are still on record.
+/// Reports the detached sandboxes, and fails if sandboxes are still on record.
 fn finish(retired: Retired, manifest: &Manifest, say: Say<'_>) -> Result<(), SetupError> {
     for key in retired.detached {
         say(&Notice::Detached(key));

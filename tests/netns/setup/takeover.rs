@@ -136,7 +136,7 @@ fn a_configuration_of_multus_around_ours_gives_way_to_the_one_of_before() {
         .write("net.d/01-multus.conf", &original.replace(CLUSTER, OURS));
     let outcome = setup.uninstall(&[]);
     assert_eq!(outcome.exit, 0, "{outcome}");
-    let named = "01-multus.conf names our configuration, which goes";
+    let named = "01-multus.conf names our configuration, which is removed";
     assert!(outcome.stderr.contains(named), "{outcome}");
     fs::remove_file(setup.lab.path("net.d/01-multus.conf")).unwrap();
     assert_eq!(setup.files(), before);
@@ -381,7 +381,7 @@ fn keys_that_are_unknown_are_named_and_left_behind() {
     setup.multus(&conf.to_string());
     let outcome = setup.take_over(&[]);
     assert_eq!(outcome.exit, 0, "{outcome}");
-    let line = "unknown key \"isDefaultGateway\" is not taken along";
+    let line = "unknown key \"isDefaultGateway\" is not taken over";
     assert!(outcome.stderr.contains(line), "{outcome}");
     assert!(!outcome.stderr.contains("retryDeleteOnError"), "{outcome}");
     assert!(

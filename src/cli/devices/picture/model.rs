@@ -8,7 +8,7 @@ use crate::cli::devices::{mode_name, pci_id};
 /// Devices below a heading.
 #[derive(Default)]
 pub(super) struct Group<'a> {
-    /// `NUMA node 0 · 8 of 64 VFs · switchdev`.
+    /// Such as `NUMA node 0 · 8 of 64 VFs · 3 in pods · switchdev`.
     pub(super) heading: String,
     /// The physical function of the devices.
     pub(super) physical: Option<Device<'a>>,
@@ -18,21 +18,22 @@ pub(super) struct Group<'a> {
 /// A device with a box of its own.
 #[derive(Default)]
 pub(super) struct Device<'a> {
-    /// Its address or name.
+    /// The device's address or name.
     pub(super) id: String,
-    /// `VF 3 · 0000:01:10.2`.
+    /// Such as `VF 3 · 0000:01:10.2`.
     pub(super) label: String,
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// Where the host sees it: interface, driver or path. Then what belongs to it: representor, RDMA
-    /// and vDPA devices.
+    /// First the device's interface, driver or path on the host, then its related devices, such as
+    /// its representor, RDMA and vDPA devices.
     pub(super) facts: Vec<String>,
-    /// Its product name, or its numbers; empty outside PCI.
+    /// The product name, or the IDs of vendor and device; empty if the device is not a PCI
+    /// function.
     pub(super) name: String,
 }
 
-/// The devices of a node: the physical functions by NUMA node, each with its virtual functions, then
-/// the others by kind.
+/// Groups the devices of a node: each physical function with its virtual functions, in the order of
+/// the NUMA nodes, then the other devices by kind.
 pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'a>> {
     let mut pfs: Vec<&PhysicalFunction> = inventory.physical_functions.iter().collect();
     pfs.sort_by_key(|pf| pf.function.numa_node);
@@ -78,7 +79,7 @@ pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'
     groups
 }
 
-/// `PFs: 2, VFs: 64, in pods: 12`.
+/// Counts the devices, as in `PFs: 2, VFs: 64, in pods: 12`.
 pub(super) fn summary(inventory: &Inventory, usage: &Usage) -> String {
     let pfs = &inventory.physical_functions;
     let counted = [
@@ -167,7 +168,7 @@ impl<'a> Device<'a> {
         device
     }
 
-    /// A device outside PCI.
+    /// A device that is not a PCI function.
     fn named(
         name: &str,
         facts: impl IntoIterator<Item = Option<String>>,

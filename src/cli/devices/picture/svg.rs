@@ -1,12 +1,12 @@
-//! SVG, written element by element. Styles are attributes, since programs for slides ignore style
+//! Writes SVG element by element. Styles are attributes, because presentation programs ignore style
 //! sheets.
 
 use crate::console;
 
-/// The width of a letter, in hundredths of its size. Text is cut off by it.
+/// The estimated width of a letter, in percent of the font size. It decides where text is cut.
 const LETTER: usize = 57;
 
-/// A place, x and y, or a size, width and height; in pixels.
+/// A position (x, y) or a size (width, height), in pixels.
 pub(super) type Pair = (usize, usize);
 
 /// The style of a line of text: size, weight and colour.
@@ -26,7 +26,7 @@ pub(super) struct Svg {
 }
 
 impl Svg {
-    /// Begins the group of a device; the mouse shows `title`.
+    /// Begins the group of a device, with `title` as its tooltip.
     pub(super) fn open(&mut self, device: &str, title: &str) {
         let (device, title) = (escaped(device), escaped(title));
         self.body += &format!("<g data-device=\"{device}\"><title>{title}</title>\n");
@@ -43,7 +43,7 @@ impl Svg {
         );
     }
 
-    /// Text on the base line at `y`, cut off so that it is at most `width` wide.
+    /// Writes text on the base line at `y`, cut to at most `width`.
     pub(super) fn text(&mut self, (x, y): Pair, width: usize, look: Look, text: &str) {
         let (size, weight, color) = look;
         let text = escaped(&fitting(text, width, size));
@@ -53,7 +53,7 @@ impl Svg {
         );
     }
 
-    /// The document, of this size, on a light ground.
+    /// Returns the document with this size and a white background.
     pub(super) fn finish(self, width: usize, height: usize, title: &str) -> String {
         let (title, body) = (escaped(title), self.body);
         format!(
@@ -65,8 +65,8 @@ impl Svg {
     }
 }
 
-/// As much of the text as fits. The cut, with a mark, is near the start, since names of pods and
-/// interfaces differ at their ends.
+/// Cuts text that is too long. The cut is near the start and marked with `…`, because names of pods
+/// and interfaces differ at their ends.
 fn fitting(text: &str, width: usize, size: usize) -> String {
     let most = (width * 100 / (size * LETTER)).max(1);
     let count = text.chars().count();
@@ -79,7 +79,7 @@ fn fitting(text: &str, width: usize, size: usize) -> String {
     format!("{start}…{end}")
 }
 
-/// Text in XML: only printable characters, with escaped markup (XML 1.0 §2.2, §2.4).
+/// Escapes markup and unprintable characters for XML (XML 1.0 §2.2, §2.4).
 fn escaped(text: &str) -> String {
     console::line(text)
         .replace('&', "&amp;")

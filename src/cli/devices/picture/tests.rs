@@ -32,7 +32,7 @@ fn orphan(address: &str) -> Orphan {
     }
 }
 
-/// Every third VF is a pod's, and one is orphaned.
+/// Gives every third VF to a pod, and makes one VF an orphan.
 fn usage(inventory: &Inventory) -> Usage {
     let vfs = inventory.physical_functions.iter().flat_map(|pf| &pf.vfs);
     let addresses: Vec<String> = vfs.map(|vf| vf.function.address.to_string()).collect();
@@ -49,7 +49,7 @@ fn usage(inventory: &Inventory) -> Usage {
     }
 }
 
-/// Nodes of all kinds, with 1 to 512 VFs; their trees are made once.
+/// Nodes of all kinds, with 1 to 512 VFs. Their sysfs trees are made only once.
 fn nodes() -> &'static [Inventory] {
     static NODES: OnceLock<Vec<Inventory>> = OnceLock::new();
     NODES.get_or_init(make_nodes)
@@ -149,7 +149,7 @@ fn read(svg: &str) -> (Drawn, Vec<(String, Drawn)>) {
     (page.unwrap(), drawn)
 }
 
-/// The devices that the picture has to show.
+/// The devices that the picture must show.
 fn devices(inventory: &Inventory) -> Vec<String> {
     let mut names = Vec::new();
     for pf in &inventory.physical_functions {

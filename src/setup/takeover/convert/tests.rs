@@ -1,6 +1,6 @@
 use super::*;
 
-/// The configuration from Multus', in a runtime's directory with one network.
+/// Converts a configuration of Multus, in a runtime's directory with one network.
 fn converted(
     conf: &str,
     daemon: Option<&str>,

@@ -67,7 +67,7 @@ fn an_add_that_was_ended_half_way() {
     setup.finds_only("journal", &[POD, "ended half way", "jackfield detach"]);
     fs::write(&record, &text[..text.len() - 3]).unwrap();
     age(&record);
-    setup.finds("journal", &["half a step", "free space"]);
+    setup.finds("journal", &["partial line", "free space"]);
     setup.runs("del");
 }
 
