@@ -1,9 +1,11 @@
-//! The seam to the cluster: where a plan's objects come from, and where the outcome of an ADD goes.
+//! The interface to the cluster, which supplies the objects of a plan and takes the outcome of an
+//! ADD.
 //!
 //! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, every
 //! definition that its annotations and the administrator name, and the claims that they refer to.
-//! One [`Publication`] follows. The node configuration chooses what answers: a folder of manifests
-//! ([`Folder`]), the agent behind its socket ([`Agent`]), or the API server itself ([`Api`]).
+//! One [`Publication`] follows. The node configuration selects the implementation: a folder of
+//! manifests ([`Folder`]), the agent behind its socket ([`Agent`]), or the API server itself
+//! ([`Api`]).
 
 pub mod agent;
 pub mod api;
@@ -42,17 +44,17 @@ pub use pod::{Container, Pod, PodAnnotations, PodName};
 pub use publication::{Event, EventKind, Publication};
 pub use question::{Answer, Question};
 
-/// Where questions are answered, and outcomes published.
+/// Answers questions and publishes outcomes.
 pub trait Cluster {
-    /// Answers a question. The whole answer arrives by `until`.
+    /// Answers a question. The whole answer has to arrive by `until`.
     ///
     /// # Errors
-    /// When the cluster does not answer or does not know the pod: code 107, or 11 when a retry may
-    /// succeed.
+    /// When the cluster does not answer or has no such pod. The CNI code is 11 where a retry may
+    /// succeed, else 107.
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError>;
 
-    /// Announces a question, so that the cluster can look up its objects already. It does not wait,
-    /// and errors come up when the question is asked.
+    /// Announces a question, so that the cluster can look up its objects in advance. This does not
+    /// wait. [`Cluster::ask`] reports any error when it asks the question.
     fn announce(&self, _question: &Question) {}
 
     /// Checks that the cluster answers questions, by `until` (CNI 1.1.0 §2 STATUS).
@@ -63,28 +65,29 @@ pub trait Cluster {
         self.ask(&Question::default(), until).map(drop)
     }
 
-    /// The names of a node's pods, and of all definitions where `with_definitions` is set.
+    /// Returns the names of a node's pods and, if `with_definitions` is set, of all definitions.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError>;
 
-    /// Publishes the outcome of an ADD, or keeps it for later, by `until`.
+    /// Publishes the outcome of an ADD by `until`, or keeps it to be published later.
     ///
     /// # Errors
     /// When it can do neither.
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
-    /// Removes the files that a process left behind when it was killed while it published for the pod.
+    /// Removes the files of a process that was killed while it published for the pod.
     fn sweep(&self, _pod: &PodName) {}
 
     /// Drops the publications that are still owed for a pod that is gone.
     fn forget(&self, _pod: &PodName) {}
 
-    /// Reports a finished call, whose answer the runtime has. It does not wait. `_record` opens the
-    /// record that the call wrote, so that another process can sync it to disk.
+    /// Reports the figures of a call after the plugin has written its answer to the runtime. This
+    /// does not wait. `_record` opens the journal record that the call wrote, so that another
+    /// process can sync it to disk.
     fn over(&self, _figures: Figures, _record: &dyn Fn() -> Option<OwnedFd>) {}
 
-    /// Reports the findings of `doctor` on this node. It does not wait.
+    /// Reports the findings of `doctor` on this node. This does not wait.
     fn examined(&self, _examination: Examination) {}
 }

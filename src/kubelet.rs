@@ -5,9 +5,9 @@
 //! GetAllocatableResources ─────────▶ the resources that have devices on this node
 //! ```
 //!
-//! The API identifies pods by name, not by UID. For a moment after kubelet's start it answers an
-//! empty list without an error. [`allocation`](crate::allocation) therefore compares its answers
-//! with kubelet's checkpoint.
+//! The API identifies pods by name, not by UID. For a moment after kubelet starts, it returns an
+//! empty list without an error. [`allocation`](crate::allocation) therefore compares the API's
+//! answers with kubelet's checkpoint.
 
 mod devices;
 mod error;
@@ -26,8 +26,8 @@ pub use usage::Usage;
 /// Asks kubelet for the devices of a pod and waits for the answer. For callers without a tokio
 /// runtime.
 ///
-/// If the pod has no device of one of `resources`, this also asks which resources have devices on
-/// this node.
+/// If the pod has no device of at least one of `resources`, this also asks kubelet which resources
+/// have devices on the node.
 pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -41,7 +41,7 @@ pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> Po
     }
 }
 
-/// Parses an answer to each of the requests, for [`crate::fuzzing`].
+/// Parses `frame` as an answer to each request, for [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn answered(frame: &[u8]) -> [Result<PodDevices, String>; 2] {
     use message::{AllocatableResponse, GetResponse, ListResponse};

@@ -1,8 +1,9 @@
 //! The plugin's side of the agent's socket: one question, one answer.
 //!
-//! While no agent listens (it starts, or is upgraded), a question waits for the socket. A publication
-//! never waits: it goes to disk, and the plugin reminds the agent when the call is over. Where a
-//! kubeconfig is configured, the API server takes an absent agent's place at once.
+//! While no agent listens, because it is starting or being upgraded, a question waits for the
+//! socket. A publication never waits: the plugin writes it to disk and reminds the agent when the
+//! call is over. If a kubeconfig is configured, the plugin does not wait for an absent agent but
+//! asks the API server.
 
 mod connection;
 mod informant;
@@ -26,11 +27,11 @@ use super::{
     PodName, Publication, Question,
 };
 
-/// How long an ADD waits for an agent that is away.
+/// How long an ADD waits for an agent that does not listen.
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
-/// How long the agent may take for one answer: it may have to ask the API server.
+/// The time limit for one answer of the agent, which may have to ask the API server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often the socket is tried.
+/// The pause between two attempts to reach the agent.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The agent behind its socket.
@@ -39,18 +40,18 @@ pub struct Agent {
     socket: PathBuf,
     owed: OwedWrites,
     api: Option<Api>,
-    /// The connection of the question. Reports at the end of the call use it too.
+    /// The connection over which the question was sent. Reports at the end of the call use it too.
     stream: RefCell<Option<AgentConnection>>,
-    /// An announced question, and the connection over which its answer comes.
+    /// An announced question, and the connection over which its answer will arrive.
     announced: RefCell<Option<(ToAgent, AgentConnection)>>,
-    /// Set once the API server has taken the agent's place, which it keeps for the whole call.
+    /// Whether the API server replaces the agent. Once set, it stays set for the rest of the call.
     agent_is_away: Cell<bool>,
-    /// Whether the call has kept a publication without reminding the agent yet.
+    /// Whether the call has kept a publication on disk and not yet reminded the agent of it.
     owes: Cell<bool>,
 }
 
 impl Agent {
-    /// The agent at `socket`; nothing is opened yet.
+    /// Creates a client of the agent at `socket`. It does not connect yet.
     pub fn new(socket: &Path, kubeconfig: Option<&Path>, journal_dir: &Path) -> Agent {
         Agent {
             socket: socket.to_owned(),
@@ -71,7 +72,7 @@ impl Agent {
     /// messages.
     fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, ClusterError> {
         let announced = self.announced.borrow_mut().take();
-        // The answer to another announced question is dropped with its connection.
+        // If a different question was announced, this drops its answer by closing its connection.
         let stream = match announced {
             Some((announced, stream)) if announced == *message => stream,
             Some((_, stream)) => {
@@ -106,15 +107,16 @@ impl Agent {
         ClusterError::Agent(self.socket.clone(), source.into())
     }
 
-    /// The API server, if one is configured and takes the place of an agent that failed with `error`.
+    /// Returns the API server if one is configured and `error` means that no agent listens.
     fn stand_in(&self, error: &ClusterError) -> Option<&Api> {
         let api = self.api.as_ref().filter(|_| error.is_of_absent_agent())?;
         self.agent_is_away.set(true);
         Some(api)
     }
 
-    /// Sends messages that have no answer, without waiting, and `record` with them. An agent that
-    /// starts later looks for owed writes by itself, and does not count this call.
+    /// Sends messages that have no answer, and the descriptor from `record`, without waiting. If no
+    /// agent listens, the messages are lost. An agent that starts later finds the owed writes on
+    /// disk, but does not count this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
         let kept = kept.filter(|stream| stream.set_nonblocking(true).is_ok());
@@ -128,11 +130,12 @@ impl Agent {
             .collect();
         // Messages that do not fit into the socket's buffer are lost.
         let _ = connection::send_with(&stream, &frames.concat(), record());
-        // The connection stays open until this process ends: only then does the agent set to work.
+        // The connection stays open until this process ends, because only then does the agent begin
+        // to work.
     }
 }
 
-/// The message of a question. The agent may send definitions before the answer.
+/// The message for a question. It allows the agent to send definitions before the answer.
 fn in_parts(question: &Question) -> ToAgent {
     ToAgent::Question(Question {
         parts: true,
@@ -148,7 +151,7 @@ impl Cluster for Agent {
             let answered_by = until.min(Instant::now() + ANSWER_TIMEOUT);
             let error = match self.exchange(&message, answered_by) {
                 Ok(FromAgent::Answer(mut answer)) => {
-                    // An agent of an older release does not ask kubelet itself.
+                    // An agent from an older release does not ask kubelet.
                     ask_kubelet(question, &mut answer);
                     return Ok(*answer);
                 }
@@ -167,7 +170,7 @@ impl Cluster for Agent {
 
     fn announce(&self, question: &Question) {
         let message = in_parts(question);
-        // If the agent does not take it at once, the plugin sends it when it needs the answer.
+        // If the agent does not accept the question at once, `ask` sends it later.
         if let Ok(stream) = self.send(&message, Instant::now() + PAUSE) {
             *self.announced.borrow_mut() = Some((message, stream));
         }
@@ -215,7 +218,7 @@ impl Cluster for Agent {
             self.owes.set(true);
             return Ok(());
         };
-        // The agent keeps in memory what the disk does not take.
+        // The agent keeps in memory a publication that the disk does not take.
         let agent = match self.exchange(&ToAgent::Keep(publication.clone()), until) {
             Ok(FromAgent::Kept) => return Ok(()),
             Ok(_) => self.failed(AgentProblem::OtherReply),
@@ -248,7 +251,7 @@ impl Cluster for Agent {
 }
 
 impl Drop for Agent {
-    /// Reminds the agent of owed writes where no report of the call did.
+    /// Reminds the agent of owed writes if no report at the end of the call did.
     fn drop(&mut self) {
         if self.owes.take() {
             self.tell(&[ToAgent::Owed], &|| None);

@@ -1,7 +1,7 @@
-//! The API server, asked directly: what a node without an agent does, as Multus' thin plugin.
+//! Asks the API server directly, for nodes without an agent. Multus' thin plugin works in this way.
 //!
-//! Every object costs a request then, and a status that cannot be written fails the ADD, since there
-//! is no agent to write it later.
+//! Every object then costs a request. If the status cannot be written, the ADD fails, because no
+//! agent would write the status later.
 
 pub mod answer;
 mod body;
@@ -49,7 +49,8 @@ struct Connected {
 }
 
 impl Api {
-    /// The API server of `kubeconfig`; nothing is read or opened yet.
+    /// Creates a client of the API server in `kubeconfig`. It reads nothing and does not connect
+    /// yet.
     pub fn new(kubeconfig: &Path) -> Api {
         Api {
             kubeconfig: kubeconfig.to_owned(),
@@ -69,7 +70,7 @@ impl Api {
         Ok(self.connected.get_or_init(|| Connected { runtime, server }))
     }
 
-    /// Sends requests that have to be done by `until`.
+    /// Runs requests, which have to complete by `until`.
     fn run<T>(
         &self,
         until: Instant,
@@ -86,7 +87,8 @@ impl Api {
 
 impl Cluster for Api {
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
-        // The plugin does not know the node's name in the cluster, so only the pod's UID is checked.
+        // The plugin does not know the node's name in the cluster, so only the pod's UID is
+        // checked.
         self.run(until, async |server| answer(server, None, question).await)
     }
 

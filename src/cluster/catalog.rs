@@ -1,6 +1,6 @@
-//! Every network that an ADD may need, with its configuration: from the definition, or from disk
-//! (NPWG 1.3 §3.4.1). The catalog keeps an error for each network without one. It matters only to an
-//! attachment to that network.
+//! Every network that an ADD may need, with its configuration from the definition or from disk
+//! (NPWG 1.3 §3.4.1). For a network without a usable configuration, the catalog keeps the error.
+//! The error matters only if the pod is attached to that network.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use crate::diagnostic::Problem;
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// How many definitions of an answer count: more than a pod and the administrator can name. Each may
-/// cost a search of `confDir`.
+/// The most definitions of an answer that the catalog reads. The agent looks up no more for one
+/// question. Each definition may cost a search of `confDir`.
 const MAX_DEFINITIONS: usize = 256;
 
 /// The longest name of a resource, in bytes.
@@ -26,11 +26,11 @@ const LONGEST_RESOURCE: usize = 253;
 pub struct Network {
     /// The definition, where there is one.
     pub object: Option<ObjectRef>,
-    /// The resource whose devices belong to it (`k8s.v1.cni.cncf.io/resourceName`).
+    /// The resource that the network's devices belong to (`k8s.v1.cni.cncf.io/resourceName`).
     pub resource: Option<String>,
     /// The configuration as it is written.
     pub text: String,
-    /// Where it is written, for messages.
+    /// The definition or file with the configuration, for messages.
     pub origin: String,
 }
 
@@ -46,19 +46,20 @@ impl Network {
 /// Why a network has no configuration.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NetworkError {
-    /// The cluster has no usable definition: the line of the answer.
+    /// The definition is missing or cannot be used. The text is the reason in the answer.
     #[error("{0}")]
     Lookup(String),
-    /// The answer does not have the definition.
+    /// The answer does not contain the definition.
     #[error("NetworkAttachmentDefinition {0} was not looked up")]
     NotLookedUp(ObjectRef),
-    /// The name means neither a definition nor a configuration in `confDir` nor a path.
+    /// The name is neither that of a definition, nor that of a configuration in `confDir`, nor an
+    /// absolute path.
     #[error(
         "no definition, no configuration of this name in confDir {} and no absolute path",
         .0.display()
     )]
     Unknown(PathBuf),
-    /// The name of the definition's resource is longer than any can be: its length, in bytes.
+    /// The definition's resource name is too long. The number is its length in bytes.
     #[error(
         "NetworkAttachmentDefinition {0}: its annotation {RESOURCE_NAME_ANNOTATION} has {1} bytes; \
          {LONGEST_RESOURCE} are allowed; write the resource's name"
@@ -82,7 +83,7 @@ pub enum NetworkError {
 pub struct Catalog {
     /// `clusterNetwork`.
     pub cluster: Result<Network, NetworkError>,
-    /// What follows the first of `delegates`.
+    /// The entries of `delegates` after the first one.
     pub further: Vec<Network>,
     /// `defaultNetworks`, in order: the name as written, and the network.
     pub defaults: Vec<(String, Result<Network, NetworkError>)>,
@@ -92,7 +93,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Finds the configuration of every network that `answer` knows and `config` names.
+    /// Finds the configuration of every network in `answer` and of every network that `config`
+    /// names.
     pub fn build(config: &NodeConfig, answer: &Answer) -> Catalog {
         let finder = Finder { config, answer };
         let cluster = match &config.cluster_network {
@@ -127,8 +129,9 @@ impl Catalog {
         }
     }
 
-    /// The resources whose devices the administrator's networks and the `selected` ones use, each
-    /// once. An answer may hold definitions that the question did not name.
+    /// The resources of the administrator's networks and of the `selected` networks, without
+    /// duplicates. Other definitions in the answer do not count, because the question may not have
+    /// named them.
     pub fn resources(&self, selected: &[ObjectRef]) -> Vec<&str> {
         let selected: HashSet<&ObjectRef> = selected.iter().collect();
         let defaults = self.defaults.iter().map(|(_, found)| found);
@@ -154,7 +157,7 @@ impl Catalog {
     }
 }
 
-/// The definitions that the administrator's configuration may mean.
+/// The definitions that the administrator's configuration may refer to.
 pub fn administrators_definitions(config: &NodeConfig) -> Vec<ObjectRef> {
     let cluster = match &config.cluster_network {
         ClusterNetwork::Named(name) => Some(name),
@@ -177,10 +180,10 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// A network by the name that `clusterNetwork` and `defaultNetworks` give it: a configuration's
-    /// name in `confDir`, a definition, a directory's first file, a file; in this order. Multus looks
-    /// for the definition first. Here a definition must not replace what the administrator has on
-    /// disk.
+    /// Finds a network by its name in `clusterNetwork` or `defaultNetworks`. An absolute path names
+    /// a file, or a directory whose first configuration is used. Any other name is that of a
+    /// configuration in `confDir`, or else of a definition. Multus looks for the definition first.
+    /// Here a definition must not replace a configuration that the administrator has put on disk.
     fn named(&self, name: &str) -> Result<Network, NetworkError> {
         let path = Path::new(name);
         if path.is_absolute() {
@@ -195,7 +198,7 @@ impl Finder<'_> {
             Some((object, found))
         });
         match (defined, self.on_disk(name)?) {
-            // A definition that leaves its configuration to the disk adds its resource.
+            // A definition without a configuration adds its resource to the network on disk.
             (Some((object, definition)), on_disk)
                 if on_disk.is_none() || definition.config.is_none() =>
             {
@@ -206,8 +209,9 @@ impl Finder<'_> {
         }
     }
 
-    /// The plugins that run for every pod besides: a sub-directory of the directory with the cluster
-    /// network's configuration, as in Multus, else of `confDir`.
+    /// The plugins that run for every pod in addition to its networks. They are in a sub-directory
+    /// of the directory that contains the cluster network's configuration, as in Multus, or else of
+    /// `confDir`.
     fn auxiliary(&self) -> Option<Result<Network, NetworkError>> {
         let name = self.config.auxiliary_chain.as_ref()?;
         let cluster = match &self.config.cluster_network {
@@ -219,7 +223,7 @@ impl Finder<'_> {
             _ if cluster.is_absolute() => cluster,
             _ => &self.config.conf_dir,
         };
-        // Before 0.3.0 there were no chains.
+        // CNI versions before 0.3.0 have no chains.
         let version = self.config.version.max(Version::V0_3_1);
         conf_dir::auxiliary_chain(dir, name, version)
             .map(|found| found.map(|OnDisk { path, text }| bare(text, path.display().to_string())))
@@ -227,7 +231,8 @@ impl Finder<'_> {
             .transpose()
     }
 
-    /// A definition's network: its own configuration, else one on disk that has its name.
+    /// A definition's network. Its configuration is the definition's own, or else the one on disk
+    /// with the definition's name.
     fn defined(
         &self,
         object: &ObjectRef,

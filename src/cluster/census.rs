@@ -1,4 +1,4 @@
-//! The names of the pods and definitions that one can ask about.
+//! The census: which pods a node has, and which definitions the cluster has.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,25 +8,25 @@ use super::question::LONGEST_LINE;
 use crate::bounded;
 use crate::npwg::ObjectRef;
 
-/// How many pods a census names.
+/// The most pods in a census.
 pub const MOST_PODS: usize = 4096;
-/// How many definitions a census names.
+/// The most definitions in a census.
 pub const MOST_DEFINITIONS: usize = 20_000;
 
 /// The names of a node's pods and of the cluster's definitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Census {
-    /// The release of the agent; `None` where the answer is not an agent's.
+    /// The agent's release; `None` if the census does not come from an agent.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_LINE>")]
     pub version: Option<String>,
     /// The node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     pub node: String,
-    /// Whether the agent has had whole lists of both since it started. Until then, names may be
-    /// missing.
+    /// Whether the agent has received complete lists of pods and definitions since it started.
+    /// Until then, names may be missing.
     pub listed: bool,
-    /// Why the API server did not answer the agent just now, in one line.
+    /// Why the agent could not list the definitions for this census, in one line.
     pub unreachable: Option<String>,
     /// The node's pods.
     #[serde(deserialize_with = "bounded::list::<_, _, MOST_PODS>")]
@@ -34,7 +34,7 @@ pub struct Census {
     /// The cluster's definitions.
     #[serde(deserialize_with = "bounded::list::<_, _, MOST_DEFINITIONS>")]
     pub definitions: Vec<ObjectRef>,
-    /// Why other objects are missing from the lists, one line each.
+    /// The reasons why objects are missing from the lists, each in one line.
     #[serde(deserialize_with = "bounded::texts::<_, 1024, LONGEST_LINE>")]
     pub broken: Vec<String>,
 }
@@ -45,10 +45,10 @@ pub enum CensusProblem {
     /// The name of a definition cannot be read.
     #[error("NetworkAttachmentDefinition {0}")]
     Definition(ObjectNameError),
-    /// The cluster has more definitions than a census names.
+    /// The cluster has more definitions than fit into a census.
     #[error("the cluster has more than {MOST_DEFINITIONS} definitions; the rest is not examined")]
     ManyDefinitions,
-    /// The node has more pods than the agent keeps, or than a census names.
+    /// The node has more pods than the agent keeps or than fit into a census.
     #[error("this node has more pods than the agent keeps; the rest is not examined")]
     ManyPods,
 }

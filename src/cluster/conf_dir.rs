@@ -1,4 +1,5 @@
-//! Network configurations on disk: `confDir` (NPWG 1.3 §3.4.1) and what `clusterNetwork` names.
+//! Network configurations on disk: in `confDir` (NPWG 1.3 §3.4.1), and at the path that
+//! `clusterNetwork` names.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::cni::{JsonError, NetworkName, PluginConfig, PluginConfigError, RawObj
 use crate::diagnostic::{self, Problem};
 use crate::regular_file;
 
-/// The endings of configurations, and of those that are lists.
+/// The file name endings of configurations, and of those that are lists.
 const ENDINGS: [&str; 5] = ["conflist", "configlist", "conf", "config", "json"];
 const LISTS: [&str; 2] = ["conflist", "configlist"];
 /// The largest configuration that is read, in bytes.
@@ -26,8 +27,8 @@ pub struct OnDisk {
     pub text: String,
 }
 
-/// The configuration whose `name` is `name`: lists before single configurations, files in the
-/// order of their names. Other files may be broken.
+/// Finds the configuration with the given `name`. Lists come before single configurations, then
+/// files come in the order of their names. Files that cannot be read are skipped.
 ///
 /// # Errors
 /// When the directory exists and cannot be read.
@@ -50,17 +51,18 @@ pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
 /// The first configuration of a directory, in the order of the files' names.
 ///
 /// # Errors
-/// When the directory has no configuration, or the first one cannot be read.
+/// When the directory cannot be read or has no configuration, or when the first configuration
+/// cannot be read.
 pub fn first(dir: &Path) -> Result<OnDisk, ConfDirError> {
     let files = files_ending(dir, &ENDINGS).map_err(|error| ConfDirError::of(dir, error))?;
     let first = files.first();
     read(first.ok_or_else(|| ConfDirError::Empty(dir.to_owned()))?)
 }
 
-/// One file.
+/// Reads one file.
 ///
 /// # Errors
-/// When it cannot be read or is larger than 2 MiB.
+/// When the file cannot be read or is larger than 2 MiB.
 pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
     let text =
         regular_file::read_text(path, MAX_FILE).map_err(|error| ConfDirError::of(path, error))?;
@@ -70,14 +72,15 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
     })
 }
 
-/// A list on disk with the plugins of its sibling folder behind its own: every `.conf` in the
-/// folder that has the network's name (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`). A file with the ending
-/// of a list is a list, whatever its `type` says.
+/// Adds the plugins of the sibling folder to the end of a list on disk: every `.conf` in the folder
+/// that has the network's name (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`). A file with a list's ending
+/// and the key `plugins` is a list, even if it has the key `type` too.
 ///
 /// # Errors
-/// When a file in the folder is not a plugin: without it, the network would be another one.
+/// When a file in the folder is not a plugin's configuration. Without that plugin, the network
+/// would behave differently.
 pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
-    // The reader of a broken list says what is wrong.
+    // The caller parses a broken list again and reports the error.
     let Ok(mut list) = RawObject::parse_configuration(found.text.as_bytes()) else {
         return Ok(found);
     };
@@ -133,7 +136,7 @@ pub fn auxiliary_chain(
         name,
         plugins,
     };
-    // A list of texts that were parsed is JSON.
+    // This cannot fail, because each plugin was parsed as JSON before.
     let text = serde_json::to_string(&list).unwrap_or_default();
     Ok(Some(OnDisk { path, text }))
 }
@@ -147,7 +150,8 @@ struct PluginList<'a> {
     plugins: Vec<Box<RawValue>>,
 }
 
-/// The `.conf` files of a folder, each one plugin as it is written, in the order of their names.
+/// Reads the `.conf` files of a folder in the order of their names. Each has one plugin, whose text
+/// stays unchanged.
 fn plugins(dir: &Path) -> Result<Vec<Box<RawValue>>, ConfDirError> {
     let read_plugin = |path: &PathBuf| {
         plugin(&read(path)?.text).map_err(|error| ConfDirError::Plugin(path.clone(), error))
@@ -158,7 +162,7 @@ fn plugins(dir: &Path) -> Result<Vec<Box<RawValue>>, ConfDirError> {
         .collect()
 }
 
-/// The text of one plugin's configuration.
+/// Checks one plugin's configuration and returns its text.
 fn plugin(text: &str) -> Result<Box<RawValue>, PluginConfigError> {
     let body = RawObject::parse_configuration(text.as_bytes())?;
     PluginConfig::new(body)?;
@@ -199,7 +203,7 @@ pub enum ConfDirError {
     Missing(PathBuf),
     /// The directory has no configuration.
     Empty(PathBuf),
-    /// This file is not the configuration of one plugin.
+    /// This file does not contain the configuration of one plugin.
     Plugin(PathBuf, #[source] PluginConfigError),
     /// This file or directory cannot be read.
     Unreadable(PathBuf, #[source] Arc<io::Error>),

@@ -1,4 +1,4 @@
-//! Whether a pod's devices matter to an answer, and which ones kubelet allocated.
+//! Decides whether an answer needs the pod's devices, and asks kubelet for them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -7,8 +7,8 @@ use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
 
-/// The resources whose devices the question's networks use, except those that the cluster itself
-/// knows; `None` when kubelet need not be asked, since most pods use none.
+/// The resources of the question's networks, except those whose devices the pod's manifest lists.
+/// Returns `None` if kubelet need not be asked, as for most pods.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
@@ -26,8 +26,8 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
     (names_one || !resources.is_empty()).then(|| resources.into_iter().collect())
 }
 
-/// Drops the requests of a pod with many containers that are not for devices of its networks. Returns
-/// whether the rest fits into an answer.
+/// Makes a pod with many containers fit into an answer by dropping requests for devices that its
+/// networks do not use. Returns whether the pod fits.
 pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
     if fits(answer) {
         return true;
@@ -55,7 +55,7 @@ fn fits(answer: &Answer) -> bool {
     })
 }
 
-/// Asks kubelet, where the answer needs devices and does not have them yet.
+/// Asks kubelet for the pod's devices if the answer needs them and does not contain them yet.
 pub(super) fn ask_kubelet(question: &Question, answer: &mut Answer) {
     let (Some(name), Some(socket)) = (&question.pod, &question.kubelet) else {
         return;

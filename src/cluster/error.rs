@@ -1,4 +1,4 @@
-//! Why the cluster did not do what it was asked for.
+//! Why a request to the cluster failed.
 
 mod words;
 
@@ -10,7 +10,7 @@ use super::frame::FrameError;
 use super::lookup::Place;
 use crate::diagnostic::{self, Problem};
 
-/// Why the cluster did not do what it was asked for.
+/// Why a request to the cluster failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", diagnostic::line(self))]
 pub enum ClusterError {
@@ -18,7 +18,7 @@ pub enum ClusterError {
     Folder(PathBuf, #[source] io::Error),
     /// The call's deadline came before all manifests of this folder were read.
     LongFolder(PathBuf),
-    /// There is no pod of this name in this place.
+    /// No pod of this name exists in this place.
     UnknownPod(String, Place),
     /// The devices in this pod's manifest are invalid.
     Devices(String, #[source] serde_json::Error),
@@ -30,12 +30,12 @@ pub enum ClusterError {
         pod: String,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The pod of this name has more containers or requests than an answer may have.
     ManyContainers(String),
-    /// The cluster has another pod of that name.
+    /// The cluster's pod of that name has a different UID.
     OtherPod {
         /// Namespace and name.
         pod: String,
@@ -55,9 +55,10 @@ pub enum ClusterError {
     },
     /// A request to the API server failed.
     Api(#[from] ApiError),
-    /// The pod's status is written, but the API server did not take an event. Nothing retries it.
+    /// The pod's status is written, but the API server did not accept an event. Nothing retries the
+    /// event.
     Event(#[source] ApiError),
-    /// The agent behind this socket did not do what it was asked for.
+    /// The agent behind this socket did not fulfil a request.
     Agent(PathBuf, #[source] AgentProblem),
     /// A publication can be kept neither on disk nor by the agent.
     Owed {
@@ -65,22 +66,22 @@ pub enum ClusterError {
         pod: String,
         /// The directory of owed writes.
         path: PathBuf,
-        /// Why the disk does not take it.
+        /// Why it cannot be kept on disk.
         source: io::Error,
-        /// Why the agent does not.
+        /// Why the agent does not keep it.
         agent: Box<ClusterError>,
     },
-    /// The agent has just started.
+    /// The agent has not listed the node's pods since it started.
     NotListed,
 }
 
-/// Why the agent did not do what it was asked for.
+/// Why the agent did not fulfil a request.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentProblem {
     /// There is no socket, or no process listens on it.
     #[error("nothing listens there")]
     NoListener,
-    /// A file of that name is not a socket.
+    /// The file is not a socket.
     #[error("it is not a socket")]
     NotSocket,
     /// The agent closed the connection before it answered.
@@ -89,7 +90,7 @@ pub enum AgentProblem {
     /// The answer did not come by the deadline.
     #[error("no answer in time")]
     Late,
-    /// Another reason of the kernel.
+    /// A system call failed for any other reason.
     #[error("{0}")]
     Io(#[source] io::Error),
     /// This user, who is not root, listens on the socket.
@@ -98,10 +99,10 @@ pub enum AgentProblem {
     /// A message cannot be sent or read.
     #[error("{}", .0.words())]
     Frame(#[source] FrameError),
-    /// The reply is a refusal: the agent's own line, with the remedy.
+    /// The agent refused the request. The text is the agent's own line, including the remedy.
     #[error("{0}")]
     Refused(String),
-    /// The reply is one to another message.
+    /// The reply does not match the request.
     #[error("it answered something else")]
     OtherReply,
 }
@@ -128,7 +129,7 @@ impl From<FrameError> for AgentProblem {
 }
 
 impl AgentProblem {
-    /// Whether there is no answer, and no other reason than that the agent is not there.
+    /// Whether the agent gave no answer at all, so that a retry may succeed.
     fn is_absence(&self) -> bool {
         use AgentProblem::{Closed, Io, Late, NoListener, NotSocket};
         matches!(self, NoListener | NotSocket | Closed | Late | Io(_))

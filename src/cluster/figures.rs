@@ -1,7 +1,8 @@
-//! The figures of one call of the plugin, which the agent counts when the call is over.
+//! The figures of one call of the plugin. The agent adds them to its metrics when the call is over.
 //!
-//! The plugin has no counters of its own: it lives for milliseconds. Words that a release does not
-//! know are counted as they are, so plugin and agent may be of different releases.
+//! The plugin has no counters of its own, since it runs for milliseconds only. The agent also
+//! counts words that only other releases define, so plugin and agent may be from different
+//! releases.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 
-/// A word of this release, or of another.
+/// A word that this release or another one defines.
 type Word = Cow<'static, str>;
 
 /// One call.
@@ -21,25 +22,25 @@ pub struct Figures {
     pub verb: Word,
     /// The pod, `namespace/name`, where the runtime names one.
     pub pod: Option<String>,
-    /// The container ID of the sandbox, where the call is about one.
+    /// The container ID of the sandbox, if the call is about a sandbox.
     pub container: Option<String>,
-    /// The CNI code of its failure; 0 for success.
+    /// The CNI error code, or 0 for success.
     pub code: u32,
-    /// The message of its failure, as in the answer to the runtime.
+    /// The error message in the answer to the runtime.
     pub failure: Option<String>,
     /// The last phase before the failure, [`Phase::as_str`].
     pub last: Option<Word>,
     /// The time from the start of the call to its answer, in microseconds.
     pub took: u64,
-    /// The time of each phase.
+    /// The time that each phase took.
     pub phases: Vec<PhaseFigure>,
-    /// The attachments that the call changed, each by its network.
+    /// The attachments that the call changed, each with its network.
     pub networks: Vec<NetworkFigure>,
     /// Every plugin that was called.
     pub plugins: Vec<PluginFigure>,
-    /// The size of the journal, where the call counted it: on every verb but ADD.
+    /// The size of the journal. A call for any verb except ADD counts it.
     pub on_record: Option<OnRecord>,
-    /// For how many seconds the agent had not answered, where this call is the first to reach it again.
+    /// For how many seconds the agent had been silent, if this call is the first to reach it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_silent: Option<u64>,
 }
@@ -48,15 +49,15 @@ pub struct Figures {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OnRecord {
-    /// Attachments of the runtime: sandboxes, each with all its networks.
+    /// The runtime's attachments: one for each sandbox, whatever the number of its networks.
     pub attachments: u64,
     /// Detachments that failed and are still owed.
     pub owed: u64,
-    /// The addresses of devices that could not be restored after a pod.
+    /// The addresses of devices that could not be restored after a pod had used them.
     pub unrestored: Vec<String>,
 }
 
-/// The time that one phase took, all its parts together.
+/// The total time of one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseFigure {
     /// [`Phase::as_str`].
@@ -70,7 +71,7 @@ pub struct PhaseFigure {
 pub struct NetworkFigure {
     /// `namespace/definition`, or the cluster network's CNI name.
     pub network: String,
-    /// Whether no network of that name is known: pods may name any.
+    /// Whether no network of that name is known. Pods may name networks that do not exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
     /// Whether it succeeded.
@@ -94,12 +95,12 @@ pub struct PluginFigure {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Examination {
-    /// Every check, also those without findings.
+    /// Every check, including those without findings.
     #[serde(deserialize_with = "bounded::list::<_, _, MOST_CHECKS>")]
     pub checks: Vec<CheckFigure>,
 }
 
-/// How many checks a release may have.
+/// The most checks in one report.
 const MOST_CHECKS: usize = 64;
 
 /// The findings of one check.
@@ -114,9 +115,9 @@ pub struct CheckFigure {
 /// A phase of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Asking the cluster for pod, definitions, claims and devices.
+    /// Asking the cluster for the pod, definitions, claims and devices.
     Question,
-    /// Waiting until kubelet's record shows the pod's devices.
+    /// Waiting until kubelet's checkpoint contains the pod's devices.
     Devices,
     /// Making the plan and finding every program.
     Plan,
@@ -128,16 +129,16 @@ pub enum Phase {
     Delegates,
     /// Verifying the attachments.
     Verify,
-    /// Default routes.
+    /// Setting default routes.
     Routes,
-    /// Leaving status and events for the agent, or writing them.
+    /// Keeping status and events on disk for the agent, or publishing them.
     Publish,
     /// Rolling back attachments after a failure.
     Unwind,
 }
 
 impl Phase {
-    /// As metrics name it.
+    /// The phase's name in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Phase::Question => "question",

@@ -16,7 +16,7 @@ use crate::npwg::{Definition, IpamClaim, ManifestError, ObjectRef};
 
 const DEFINITION: &str = "NetworkAttachmentDefinition";
 const CLAIM: &str = "IPAMClaim";
-/// How long reading the folder may take for a census.
+/// The time limit for reading the folder for a census.
 const CENSUS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A folder in place of a cluster.
@@ -26,12 +26,12 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The cluster in `path`; nothing is read yet.
+    /// Creates a cluster from the folder `path`. It reads nothing yet.
     pub fn new(path: PathBuf) -> Folder {
         Folder { path }
     }
 
-    /// Where an object was looked up.
+    /// This folder as a [`Place`] in messages about missing objects.
     fn place(&self, manifests: &Manifests) -> Place {
         Place::Folder {
             path: self.path.clone(),
@@ -97,7 +97,8 @@ impl Cluster for Folder {
         Ok(answer)
     }
 
-    /// The folder has the manifests of one node.
+    /// All pods in the folder belong to one node, so this lists them all. It always lists the
+    /// definitions too.
     fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
         let manifests = Manifests::read(&self.path, Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {

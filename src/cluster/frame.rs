@@ -4,9 +4,10 @@
 //! 'J' 'F' │ version, 2 bytes │ length, 4 bytes │ JSON of that length      (big-endian)
 //! ```
 //!
-//! The version is that of the frame and of the meaning of messages. It changes only when an older side
-//! would misunderstand. A release ignores keys that it does not know, and missing keys have defaults,
-//! so that plugin and agent of neighbouring releases work together while a node is upgraded.
+//! The version covers both the frame and the meaning of the messages. It changes only when an older
+//! release would misinterpret a message. A release ignores keys that it does not know, and missing
+//! keys have defaults. So a plugin and an agent from neighbouring releases work together while a
+//! node is upgraded.
 
 mod error;
 
@@ -23,37 +24,38 @@ use super::{Answer, Census, Examination, Figures, Installation, Publication, Que
 use crate::bounded;
 use crate::npwg::{Definition, ObjectRef};
 
-/// The version of this release.
+/// The version of the frames that this release sends and accepts.
 pub const VERSION: u16 = 1;
 /// The size of the header before the JSON, in bytes.
 pub const HEADER: usize = 8;
-/// The largest message to the agent, in bytes: two annotations, of 256 KiB in all, escaped.
+/// The largest message to the agent, in bytes. It has room for two annotations of 256 KiB together
+/// after escaping.
 pub const MAX_TO_AGENT: usize = 1 << 20;
-/// The largest message from the agent, in bytes: a few of the largest definitions that etcd allows,
-/// escaped.
+/// The largest message from the agent, in bytes. It has room for a few definitions of the largest
+/// size that etcd allows after escaping.
 pub const MAX_FROM_AGENT: usize = 16 << 20;
 
-/// The room for names in the frame of a definition, in bytes.
+/// The room for everything but the configuration in the frame of a definition, in bytes.
 const BESIDE_CONFIG: usize = 2 << 10;
 
 const MAGIC: [u8; 2] = *b"JF";
 
-/// A message of the plugin.
+/// A message to the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToAgent {
     /// A question; answered by [`FromAgent::Answer`].
     Question(Question),
-    /// A write is owed on disk. There is no answer: the agent publishes it when the connection ends,
-    /// since then the runtime has the answer of the call.
+    /// An owed write is on disk. There is no answer. The agent publishes the write when the
+    /// connection ends, because the runtime then has the answer of the call.
     Owed,
-    /// The figures of a finished call. There is no answer, and calls whose figures do not arrive are
-    /// not counted.
+    /// The figures of a finished call. There is no answer. A call is not counted if its figures do
+    /// not arrive.
     Over(Box<Figures>),
-    /// The findings of `doctor` on the node. There is no answer, and an agent that does not know the
-    /// message refuses it.
+    /// The findings of `doctor` on the node. There is no answer. An agent from a release without
+    /// this message refuses it.
     Examined(Examination),
-    /// A publication that the disk did not take; answered by [`FromAgent::Kept`].
+    /// A publication that could not be kept on disk; answered by [`FromAgent::Kept`].
     Keep(Publication),
     /// A request for the names of pods and definitions; answered by [`FromAgent::Census`].
     Census,
@@ -63,16 +65,17 @@ pub enum ToAgent {
     Installation(Installation),
 }
 
-/// A message of the agent.
+/// A message from the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromAgent {
-    /// A definition of the answer that follows, which holds it without its configuration. Only where
-    /// the question allows it.
+    /// A definition that belongs to the answer that follows. The answer repeats it without its
+    /// configuration. The agent sends this message only if the question allows it
+    /// ([`Question::parts`]).
     Definition(Box<(ObjectRef, Definition)>),
     /// The answer to a question.
     Answer(Box<Answer>),
-    /// The agent keeps the publication as long as it lives.
+    /// The agent keeps the publication in memory until it is published or the agent ends.
     Kept,
     /// The names of pods and definitions.
     Census(Box<Census>),
@@ -81,16 +84,17 @@ pub enum FromAgent {
     Refused(String),
 }
 
-/// Makes a frame of a message.
+/// Encodes a message as a frame.
 ///
 /// # Errors
-/// [`FrameError::TooLarge`] above `limit`: the other side would not read it.
+/// [`FrameError::TooLarge`] if the message is longer than `limit`, because the other side would
+/// refuse it.
 pub fn encode<T: Serialize>(message: &T, limit: usize) -> Result<Vec<u8>, FrameError> {
     encode_into(Vec::new(), message, limit)
 }
 
-/// Makes the frame of a definition whose configuration may be long, with no more memory than needed.
-/// The plugin reads it as [`FromAgent::Definition`].
+/// Encodes a definition as a frame, with no more memory than needed, since its configuration may be
+/// long. The plugin reads the frame as [`FromAgent::Definition`].
 ///
 /// # Errors
 /// As [`encode`].
@@ -129,7 +133,8 @@ fn encode_into<T: Serialize>(
 /// The length of the JSON that follows a header.
 ///
 /// # Errors
-/// When the header is foreign, of another version, or announces more than `limit`.
+/// When the header is not Jackfield's, has a different version, or announces more than `limit`
+/// bytes.
 pub fn length(header: [u8; HEADER], limit: usize) -> Result<usize, FrameError> {
     let [j, f, v0, v1, l0, l1, l2, l3] = header;
     if [j, f] != MAGIC {
@@ -149,12 +154,13 @@ pub fn length(header: [u8; HEADER], limit: usize) -> Result<usize, FrameError> {
 /// Waits for one message and reads it.
 ///
 /// # Errors
-/// As [`length`], and when the stream ends or does not hold such a message.
+/// As [`length`], and when the stream ends early or contains something other than the expected
+/// message.
 pub fn read<T: DeserializeOwned>(stream: &mut impl Read, limit: usize) -> Result<T, FrameError> {
     Ok(read_sized(stream, limit)?.0)
 }
 
-/// The same with the length of the message, in bytes.
+/// Like [`read`], and also returns the length of the message in bytes.
 ///
 /// # Errors
 /// As [`read`].

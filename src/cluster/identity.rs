@@ -1,29 +1,29 @@
 //! Whether a pod of the cluster is the pod that the runtime means.
 
-/// The annotation with the source from which kubelet has a pod: `api`, or a file or an address of its
-/// own.
+/// The annotation with the source from which kubelet read the pod: `api` for the API server, and
+/// `file` or `http` for a static pod.
 const SOURCE: &str = "kubernetes.io/config.source";
-/// The annotation of a mirror pod that holds the static pod's UID.
+/// The annotation of a mirror pod with the UID of its static pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
-/// The annotation by which kubelet marks a static pod's own configuration.
+/// The annotation with kubelet's hash of a static pod's manifest, which is also the pod's UID.
 const HASH: &str = "kubernetes.io/config.hash";
 
 use std::collections::BTreeMap;
 
-/// The UIDs of a pod: that of the API and, for the mirror of a static pod, that of kubelet and the
-/// runtime.
+/// The UIDs of a pod. A mirror pod has two: its own one in the API, and that of its static pod,
+/// which kubelet and the runtime use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// `metadata.uid`.
     pub uid: String,
-    /// The static pod's own UID, where this is a mirror pod.
+    /// The UID of the static pod, if this is a mirror pod.
     pub mirrors: Option<String>,
 }
 
 impl Identity {
-    /// The identity of an object with these annotations. Only a pod with both annotations, equal,
-    /// is a mirror: kubelet writes both, a hash, and a user's pod that carries one of them by
-    /// accident keeps its own UID alone.
+    /// The identity of an object with these annotations. A pod is a mirror only if both annotations
+    /// that kubelet writes contain the same hash. A user's pod with just one of them is not a
+    /// mirror.
     pub fn new(uid: &str, annotations: &BTreeMap<String, String>) -> Identity {
         let mirror = annotations.get(MIRROR).filter(|uid| is_of_static_form(uid));
         Identity {
@@ -34,15 +34,17 @@ impl Identity {
         }
     }
 
-    /// Whether the runtime's `K8S_POD_UID` means this pod. Without one, the runtime may mean any.
+    /// Whether the runtime's `K8S_POD_UID` is a UID of this pod. If the runtime gives no UID, every
+    /// pod matches.
     pub fn is(&self, asked: Option<&str>) -> bool {
         asked.is_none_or(|asked| asked == self.uid || Some(asked) == self.mirrors.as_deref())
     }
 }
 
-/// Whether kubelet marks the pod with this `uid` as a static one in these annotations, which come from
-/// the runtime: kubelet has it from a file of its own, and the API server knows at most its mirror.
-/// The annotations of an object in the API do not prove it.
+/// Whether the annotations in `kubelets` mark the pod with this `uid` as static. The runtime hands
+/// over these annotations, which kubelet wrote. Kubelet reads a static pod from a source of its
+/// own, and the API server has at most its mirror. The annotations of an object in the API do not
+/// prove that a pod is static.
 pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool {
     let source = kubelets.get(SOURCE).map(String::as_str);
     source.is_some_and(|source| source != "api")
@@ -50,8 +52,8 @@ pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool
         && kubelets.get(HASH).map(String::as_str) == uid
 }
 
-/// Whether a UID is of the form that kubelet gives to static pods, a hash in hexadecimal digits,
-/// while the API server's have hyphens.
+/// Whether a UID has the form that kubelet gives to static pods: a hash of 32 hexadecimal digits.
+/// The API server's UIDs contain hyphens.
 pub fn is_of_static_form(uid: &str) -> bool {
     uid.len() == 32 && uid.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Installation {
-    /// [`InstallationState::as_str`], or a word of another release.
+    /// [`InstallationState::as_str`], or a state of another release.
     pub state: Cow<'static, str>,
     /// Why, in one line.
     pub message: String,
-    /// Whether it has changed since the last report.
+    /// Whether the state has changed since the last report.
     pub is_news: bool,
 }
 
@@ -22,20 +22,20 @@ pub struct Installation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstallationState {
-    /// Binary and configuration are installed.
+    /// The binary and the configuration are installed.
     Installed,
     /// The cluster network's configuration is missing.
     NoNetwork,
-    /// Multus runs the node, and the installer leaves it so.
+    /// Multus attaches the node's pods, and the installer does not change that.
     Multus,
-    /// Multus runs the node. The installer takes over once no obstacle is left.
+    /// Multus attaches the node's pods. The installer takes over once no obstacle is left.
     MigrationWaits,
     /// The installer ended with an error.
     Failed,
 }
 
 impl InstallationState {
-    /// Its name in metrics.
+    /// The state's name in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             InstallationState::Installed => "installed",

@@ -1,4 +1,4 @@
-//! Looking up a definition or a claim, and why it cannot be used.
+//! The outcome of looking up a definition or a claim.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use super::frame::FrameError;
 use super::manifests::ManifestFileError;
 use crate::npwg::{ManifestError, ObjectRef, ObjectRefError};
 
-/// A definition or a claim in an [`Answer`](super::Answer), or the line that says why it cannot be
-/// used. An answer may come from an agent of another release, so the line is text.
+/// A definition or a claim in an [`Answer`](super::Answer), or a line with the reason why it cannot
+/// be used. The reason is text, because the answer may come from an agent from another release.
 pub type LookupResult<T> = Result<T, String>;
 
 /// Why a definition or a claim cannot be used.
@@ -29,13 +29,13 @@ pub enum LookupError {
     /// The definition is longer than the limit, in bytes.
     #[error("NetworkAttachmentDefinition {0} has more than {1} bytes; make it smaller")]
     TooLong(ObjectRef, usize),
-    /// The definition is longer than a plugin of an older release takes, in bytes.
+    /// The definition is longer than a plugin from an older release accepts, in bytes.
     #[error(
         "NetworkAttachmentDefinition {0} has more than {1} bytes, which a plugin of an older \
          release does not take; bring plugin and agent to one release"
     )]
     TooLongForPlugin(ObjectRef, usize),
-    /// The pod names more definitions than are looked up, whose number is limited.
+    /// The pod names more definitions than this limit.
     #[error(
         "NetworkAttachmentDefinition {0} was not looked up: one pod may select at most {1} \
          definitions"
@@ -56,7 +56,7 @@ pub enum LookupError {
     /// The definition does not fit into a message.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The agent ends.
+    /// The agent is about to end.
     #[error("the agent is about to end")]
     Ending(#[from] tokio::sync::AcquireError),
 }
@@ -70,12 +70,13 @@ pub enum Place {
     Folder {
         /// Its path.
         path: PathBuf,
-        /// The first manifest in it that cannot be read, where there is one: it may be the object.
+        /// The first manifest in the folder that cannot be read, if any. It may contain the missing
+        /// object.
         broken: Option<Arc<ManifestFileError>>,
     },
 }
 
-/// As messages name it.
+/// The place's name in messages.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

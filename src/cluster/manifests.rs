@@ -1,5 +1,5 @@
-//! Kubernetes manifests as they lie in a folder, read as kubectl reads them: YAML or JSON, several
-//! documents a file.
+//! Reads Kubernetes manifests from a folder as kubectl does: YAML or JSON, with several documents
+//! per file.
 
 mod yaml;
 
@@ -42,14 +42,14 @@ pub enum ManifestFileError {
     /// This file cannot be read.
     #[error("{path}: {1}", path = .0.display())]
     File(PathBuf, #[source] io::Error),
-    /// A document is neither YAML nor JSON.
+    /// A document is neither valid YAML nor valid JSON.
     #[error("{} (document {number}): {source}", path.display())]
     Document {
         /// The file.
         path: PathBuf,
-        /// The number of the document, from 1 on.
+        /// The number of the document in the file, starting at 1.
         number: usize,
-        /// Why.
+        /// The cause.
         source: DocumentError,
     },
     /// The metadata of a document of this kind is not of the expected shape.
@@ -60,24 +60,24 @@ pub enum ManifestFileError {
 /// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// It begins as JSON does, and is not JSON.
+    /// It follows a JSON object but is not valid JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// It nests too deep.
+    /// Its values are nested too deeply.
     #[error("more than {MAX_OPEN} brackets are open at once")]
     TooDeep,
-    /// It is not YAML, uses tags of its own, or is too large with its aliases replaced.
+    /// It is not valid YAML, uses custom tags, or is too large after its aliases are expanded.
     #[error("{}", first_line(.0))]
     Yaml(#[from] serde_norway::Error),
 }
 
-/// A parser's reason without the lines that follow.
+/// The first line of a parser's message.
 fn first_line(error: &serde_norway::Error) -> String {
     let text = error.to_string();
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The documents of a folder, and why others in it are not manifests.
+/// The documents of a folder, and the errors of those that cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     pub(super) documents: Vec<Manifest>,
@@ -85,10 +85,10 @@ pub(super) struct Manifests {
 }
 
 impl Manifests {
-    /// Reads `folder`. A broken document hides no other.
+    /// Reads all manifests of `folder`. A broken document does not hide the others.
     ///
     /// # Errors
-    /// When the folder cannot be read, or not by `until`.
+    /// When the folder cannot be read, or cannot be read completely by `until`.
     pub(super) fn read(folder: &Path, until: Instant) -> Result<Manifests, ClusterError> {
         let files = conf_dir::files_ending(folder, &["yaml", "yml", "json"]);
         let files = files.map_err(|error| ClusterError::Folder(folder.to_owned(), error))?;
@@ -101,7 +101,7 @@ impl Manifests {
         Ok(manifests)
     }
 
-    /// Reads a file, and returns whether the time was long enough.
+    /// Reads a file. Returns false if `until` passes before the whole file is read.
     fn read_file(&mut self, path: PathBuf, until: Instant) -> bool {
         let text = match regular_file::read_text(&path, MAX_FILE) {
             Ok(text) => text,
@@ -152,7 +152,7 @@ impl Manifests {
         }
     }
 
-    /// The object `namespace/name`; no namespace means `default`.
+    /// Finds the object `namespace/name`. A manifest without a namespace belongs to `default`.
     pub(super) fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Manifest> {
         self.documents.iter().find(|document| {
             let metadata = &document.metadata;
@@ -163,7 +163,8 @@ impl Manifests {
     }
 }
 
-/// A file's documents: `---` at the start of a line separates them, wherever it stands.
+/// Splits a file into its documents. Every `---` at the start of a line begins a new document, even
+/// inside a quoted text.
 fn documents(text: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut offset = 0;
@@ -181,7 +182,8 @@ fn documents(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a part has no content: directives stand before the `---` of the next one.
+/// Whether a part has no content. Directives form a part of their own, since they come before the
+/// `---` of a document.
 fn is_blank(document: &str) -> bool {
     document.lines().all(|line| {
         let line = line.trim();
@@ -189,14 +191,14 @@ fn is_blank(document: &str) -> bool {
     })
 }
 
-/// A document, or JSON objects one behind the other: kubectl does not look at a file's ending
-/// either. A broken object hides none before it.
+/// Reads a YAML document, or one or more JSON objects in sequence. Like kubectl, this ignores the
+/// file's ending. A broken JSON object does not hide those before it.
 fn read_document(document: &str) -> Vec<Result<Value, DocumentError>> {
     let content = document.strip_prefix("---").unwrap_or(document);
     if content.trim_start().starts_with('{') {
         let objects = serde_json::Deserializer::from_str(content).into_iter();
         let objects: Vec<_> = objects.map(|object| Ok(object?)).collect();
-        // A YAML document may begin so too.
+        // A YAML document may begin with a brace too.
         if objects.first().is_some_and(Result::is_ok) {
             return objects;
         }

@@ -1,9 +1,9 @@
-//! Publications on disk that the API server does not have yet. They outlive the plugin, the agent and
-//! any outage of the API server.
+//! Publications on disk that the API server does not have yet. They survive the end of the plugin
+//! and of the agent, and any outage of the API server.
 //!
-//! The plugin writes one file per publication, whole or not at all. The agent publishes them and
-//! removes the files. They are not synced: after a power loss no pod has its old sandbox, and each
-//! gets a new status with the next.
+//! The plugin writes each publication to a file, atomically. The agent publishes it and removes the
+//! file. The files are not synced to disk: after a power loss every pod gets a new sandbox, and
+//! with it a new status.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -20,19 +20,19 @@ use super::{PodName, Publication};
 use crate::boot::boot_id;
 use crate::regular_file;
 
-/// The form of the files. A file of another form is left to the release that knows it.
+/// The format of the files. A file in a different format is left for the release that knows it.
 const FORM: u32 = 1;
 const SUFFIX: &str = ".json";
-/// For how many seconds equal events about a pod count as one.
+/// The length of a period, in seconds. Equal events about a pod in one period count as one.
 const PERIOD: u64 = 600;
 const UNREADABLE: &str = ".unreadable";
-/// The largest file that is read, in bytes: a publication within its limits is smaller.
+/// The largest file that is read, in bytes. A publication within its limits is smaller.
 pub const MAX_FILE: u64 = 1 << 20;
-/// How many entries of the directory a call or a survey looks at.
+/// The most entries of the directory that a call or a survey examines.
 const MOST_ENTRIES: usize = 4096;
-/// How many writes a survey reads.
+/// The most owed writes that a survey reads.
 const MOST_SURVEYED: usize = 256;
-/// How many publications a new one replaces at most.
+/// The most earlier publications that a new one replaces.
 const MOST_REPLACED: usize = 16;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,24 +42,25 @@ struct File<P> {
     publication: P,
 }
 
-/// One write that is owed.
+/// One owed write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwedWrite {
-    /// Its file's name.
+    /// The name of its file.
     pub file: String,
-    /// Whether it was written since the node has booted.
+    /// Whether it was written since the node booted.
     pub of_this_boot: bool,
     /// The publication.
     pub publication: Publication,
 }
 
 impl OwedWrite {
-    /// Orders writes by their age: those of earlier boots first.
+    /// Orders writes by age, oldest first. Writes from earlier boots come before all others.
     pub fn by_age(&self, other: &OwedWrite) -> Ordering {
         (self.of_this_boot, &self.file).cmp(&(other.of_this_boot, &other.file))
     }
 
-    /// The period in which it was written. It does not depend on when the agent publishes it.
+    /// The period in which the plugin wrote it. The time at which the agent publishes it does not
+    /// matter.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());
@@ -80,7 +81,7 @@ fn period(since_boot: u64) -> String {
 /// The state of the directory of owed writes.
 #[derive(Debug, Default)]
 pub struct OwedSurvey {
-    /// The pods of the writes, each with the age of the write.
+    /// The pod and the age of each owed write.
     pub waiting: Vec<(PodName, Duration)>,
     /// Files that cannot be read.
     pub broken: Vec<PathBuf>,
@@ -93,7 +94,7 @@ pub struct OwedWrites {
 }
 
 impl OwedWrites {
-    /// `publish` in the journal's directory.
+    /// Uses the directory `publish` in the journal's directory, without creating it.
     pub fn new(journal_dir: &Path) -> OwedWrites {
         OwedWrites {
             dir: journal_dir.join("publish"),
@@ -105,10 +106,10 @@ impl OwedWrites {
         &self.dir
     }
 
-    /// Makes the directory, for root alone, where it is missing.
+    /// Creates the directory if it is missing. Only root can access it.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// When the directory cannot be created.
     pub fn create_dir(&self) -> io::Result<()> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -116,20 +117,21 @@ impl OwedWrites {
             .create(&self.dir)
     }
 
-    /// Whether the directory was removed from the node while it is mounted here. Then the agent does
-    /// not see new writes of the plugins.
+    /// Whether the directory was removed from the node while it is mounted here. The agent would
+    /// then not see new writes of the plugins.
     pub fn is_removed(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|dir| dir.nlink() == 0)
     }
 
-    /// Keeps a publication together with those of the same pod that are still owed, in one file.
-    /// However often an ADD is retried, the pod's publications take the space of one.
+    /// Keeps a publication on disk, merged with owed publications for the same pod into one file.
+    /// However often an ADD is retried, the pod's publications take the space of one publication.
     ///
     /// # Errors
-    /// Those of the file system; then the publication is not kept.
+    /// When the file cannot be written. The publication is then not kept.
     pub fn keep(&self, publication: &Publication) -> io::Result<()> {
         let of_pod = ending(publication.pod());
-        // By the time since boot, so that a clock that is set back changes no order.
+        // The name begins with the time since boot, so that setting the clock back does not change
+        // the order.
         let now = clock_gettime(ClockId::Boottime);
         let name = format!(
             "{:010}.{:09}-{}{of_pod}",
@@ -162,8 +164,8 @@ impl OwedWrites {
         kept
     }
 
-    /// The writes owed for a pod that are older than the file `name`, oldest first. The agent puts
-    /// aside files that cannot be read.
+    /// The writes owed for a pod that are older than the file `name`, oldest first. This skips
+    /// files that cannot be read, which the agent puts aside.
     fn earlier(&self, name: &str, of_pod: &str, pod: &PodName) -> Vec<OwedWrite> {
         let entries = self.entries().into_iter().flatten();
         let names = entries
@@ -187,7 +189,7 @@ impl OwedWrites {
         }
     }
 
-    /// The entries of the directory; none where it is missing.
+    /// The entries of the directory; none if it is missing.
     fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -196,7 +198,7 @@ impl OwedWrites {
         Ok(entries.into_iter().flatten())
     }
 
-    /// The names of the files of all owed writes, in no order.
+    /// The file names of all owed writes, in no particular order.
     ///
     /// # Errors
     /// When the directory exists and cannot be read.
@@ -210,7 +212,7 @@ impl OwedWrites {
             .collect()
     }
 
-    /// The age of every owed write, and every file that cannot be read. It changes nothing.
+    /// Finds the owed writes and the files that cannot be read. This changes no file.
     ///
     /// # Errors
     /// When the directory exists and cannot be read.
@@ -242,10 +244,10 @@ impl OwedWrites {
         Ok(survey)
     }
 
-    /// Removes the file of a write that is published, or whose pod is gone.
+    /// Removes the file of a write that has been published or whose pod is gone.
     ///
     /// # Errors
-    /// Those of the file system, except for a missing file.
+    /// When the file exists and cannot be removed.
     pub fn forget(&self, file: &str) -> io::Result<()> {
         match fs::remove_file(self.dir.join(file)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -253,11 +255,11 @@ impl OwedWrites {
         }
     }
 
-    /// Reads one write; `None` where its file is missing, or has the form of another release.
+    /// Reads one write; `None` if its file is missing or has the format of a different release.
     ///
     /// # Errors
-    /// Those of the file system, and when the file is not a regular one of at most [`MAX_FILE`] bytes
-    /// or not a publication.
+    /// When the file cannot be read, is not a regular file of at most [`MAX_FILE`] bytes, or does
+    /// not contain a publication.
     pub fn read(&self, name: &str) -> io::Result<Option<OwedWrite>> {
         let bytes = match regular_file::read_untrusted(&self.dir.join(name), MAX_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -278,7 +280,7 @@ impl OwedWrites {
     /// Renames a file that cannot be read, so that it is not read again. Returns the new path.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// When the file cannot be renamed.
     pub fn put_aside(&self, name: &str) -> io::Result<PathBuf> {
         let aside = self.dir.join(format!("{name}{UNREADABLE}"));
         fs::rename(self.dir.join(name), &aside)?;
@@ -290,7 +292,7 @@ fn is_write(name: &str) -> bool {
     !name.starts_with('.') && name.ends_with(SUFFIX)
 }
 
-/// The end of the names of a pod's files. Two pods may have the same one.
+/// The end of the names of a pod's files. It contains a checksum, so two pods may share it.
 fn ending(pod: &PodName) -> String {
     let uid = pod.uid.as_deref().unwrap_or_default();
     let sum = crc32fast::hash(format!("{pod} {uid}").as_bytes());
@@ -300,7 +302,8 @@ fn ending(pod: &PodName) -> String {
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     fs::OpenOptions::new()
         .write(true)
-        // The agent may write to this directory too, and must not place a link here.
+        // Fails if the file exists: the agent can also write to this directory, and must not
+        // redirect the plugin with a symlink.
         .create_new(true)
         .mode(0o600)
         .open(path)?

@@ -20,7 +20,7 @@ pub struct PodName {
 }
 
 impl PodName {
-    /// The name of a pod, with the UID of the object.
+    /// The name of the pod `object`, with its UID.
     pub fn of(object: &ObjectRef, uid: Option<String>) -> PodName {
         PodName {
             namespace: object.namespace().to_owned(),
@@ -46,7 +46,7 @@ pub struct PodAnnotations {
 }
 
 impl PodAnnotations {
-    /// Picks the annotations out of all that a pod has.
+    /// Picks these annotations from all annotations of a pod.
     pub fn from_map(all: &BTreeMap<String, String>) -> PodAnnotations {
         let get = |key: &str| {
             all.get(key)
@@ -59,8 +59,8 @@ impl PodAnnotations {
         }
     }
 
-    /// The annotations for a question, with spaces for control characters. Both only separate words,
-    /// and a space takes one byte in JSON instead of six.
+    /// The annotations for a question, with a space in place of each control character. Spaces and
+    /// control characters only separate words, but a control character takes six bytes in JSON.
     pub fn to_ask_about(&self) -> PodAnnotations {
         let spaced = |text: &String| text.replace(|it: char| it < ' ', " ");
         PodAnnotations {
@@ -69,8 +69,8 @@ impl PodAnnotations {
         }
     }
 
-    /// The selections of the annotations, the replacement of the cluster network first. An invalid
-    /// annotation has none: the plan reports it later.
+    /// The networks that the annotations select, beginning with the replacement of the cluster
+    /// network. An invalid annotation selects none here, since the plan reports its error later.
     fn selections(
         &self,
         namespace: &str,
@@ -101,17 +101,18 @@ impl PodAnnotations {
             .collect()
     }
 
-    /// Whether they may contain the key `deviceID`.
+    /// Whether the annotations may contain the key `deviceID`.
     pub fn may_name_devices(&self) -> bool {
         let texts = [&self.networks, &self.default_network];
         let mut texts = texts.into_iter().flatten();
         texts.any(|text| text.to_ascii_lowercase().contains("deviceid"))
     }
 
-    /// Every claim that the annotations name, by its name in the pod's namespace.
+    /// The name of every claim in the annotations. Claims are in the pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
         let mut known = HashSet::new();
-        // A claim is in the pod's own namespace, wherever a bare network is looked up.
+        // A claim is in the pod's own namespace, even if a bare network name refers to a different
+        // one.
         self.selections(namespace, namespace, dialect)
             .filter_map(|selection| selection.ipam_claim)
             .filter(|claim| known.insert(claim.clone()))
@@ -119,7 +120,7 @@ impl PodAnnotations {
     }
 }
 
-/// A pod as an answer has it.
+/// A pod in an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pod {
@@ -128,20 +129,20 @@ pub struct Pod {
     pub uid: Option<String>,
     /// The annotations that matter.
     pub annotations: PodAnnotations,
-    /// The devices that kubelet allocated to it, by resource name, where a manifest has them
-    /// (`jackfield.io/devices`). An agent cannot set them: only kubelet's own files say which devices
-    /// a pod has.
+    /// The devices in the annotation `jackfield.io/devices` of a manifest, by resource name, in
+    /// place of kubelet's allocation. An agent cannot set them, because only kubelet's own files
+    /// prove which devices a pod has.
     #[serde(skip_deserializing)]
     pub devices: BTreeMap<String, Vec<String>>,
-    /// Its containers that request extended resources, in their order.
+    /// Its containers that request extended resources, init containers first.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<Container>,
-    /// Whether it has resource claims (DRA), whatever they are for.
+    /// Whether it has resource claims (DRA), for devices of any kind.
     pub has_claims: bool,
 }
 
-/// How many requests and how many containers of a pod an answer may have; the reader drops others. The
-/// agent refuses a pod with more that concern its networks.
+/// The most requests and containers of a pod in an answer. The reader drops any others. The agent
+/// refuses a pod if more than these are for devices that its networks may use.
 pub(super) const MOST_REQUESTS: usize = 256;
 pub(super) const MOST_CONTAINERS: usize = 256;
 /// The longest name of a container or a resource, in bytes.
@@ -157,17 +158,17 @@ fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Container>, D::
     })
 }
 
-/// A container that devices may have been allocated to.
+/// A container to which kubelet may have allocated devices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
-    /// Its name, under which kubelet records its devices.
+    /// Its name, under which kubelet's checkpoint lists its devices.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub name: String,
-    /// How many devices it requests, by the resource's name.
+    /// How many devices it requests, by resource name.
     #[serde(deserialize_with = "bounded::counts::<_, MOST_REQUESTS, LONGEST_NAME>")]
     pub requests: BTreeMap<String, u64>,
-    /// Whether it runs to completion before the others start, so that kubelet allocates its devices to
-    /// them again. A side-car does not.
+    /// Whether it runs to completion before the next container starts, so that kubelet allocates
+    /// its devices to later containers again. A sidecar does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_first: bool,
 }

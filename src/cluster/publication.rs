@@ -1,4 +1,4 @@
-//! The outcome of an ADD, as the cluster gets it: a status and events.
+//! The outcome of an ADD that is published in the cluster: a status and events.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,13 @@ use super::ApiError;
 use super::pod::PodName;
 use crate::npwg::StatusEntry;
 
-/// How many events one publication has at most: one for each of many networks, and no flood.
+/// The most events in one publication. This is enough for one event for each of many networks, and
+/// limits the load on the API server.
 pub const MAX_EVENTS: usize = 32;
-/// The longest message of an event, in bytes; the API server refuses more than 1 KiB.
+/// The longest message of an event, in bytes. The API server refuses more than 1 KiB.
 pub const MAX_MESSAGE: usize = 1000;
-/// The largest network-status, in bytes: all annotations of a pod have 256 KiB together, and the
-/// others need room too. `deploy/admission.yaml` refuses a larger one.
+/// The largest network-status, in bytes. All annotations of a pod may have 256 KiB together, and
+/// the others need room too. `deploy/admission.yaml` refuses a larger status.
 pub const MAX_STATUS: usize = 192 * 1024;
 
 /// The outcome of an ADD, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and [`MAX_STATUS`].
@@ -25,7 +26,7 @@ pub struct Publication {
     events: Vec<Event>,
 }
 
-/// A publication of any release, without limits.
+/// A publication as any release may have written it, without limits.
 #[derive(Deserialize)]
 struct Unbounded {
     pod: PodName,
@@ -41,10 +42,11 @@ impl From<Unbounded> for Publication {
 }
 
 impl Publication {
-    /// A publication for `pod`; a `status` of `None` leaves the pod's as it is.
+    /// Creates a publication for `pod`. A `status` of `None` leaves the pod's current status
+    /// unchanged.
     ///
-    /// A status beyond [`MAX_STATUS`] becomes an event. Of too many events the first ones and the
-    /// last stay, with one that counts the others.
+    /// A status longer than [`MAX_STATUS`] is replaced by an event. If there are too many events,
+    /// the first ones and the last one remain, and one more event counts the others.
     pub fn new(
         pod: PodName,
         status: Option<Vec<StatusEntry>>,
@@ -69,18 +71,18 @@ impl Publication {
         &self.pod
     }
 
-    /// Its network-status; `None` leaves it as it is.
+    /// The pod's network-status; `None` leaves the current one unchanged.
     pub fn status(&self) -> Option<&[StatusEntry]> {
         self.status.as_deref()
     }
 
-    /// Events about it.
+    /// The events about the pod.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// Merges an `earlier` publication for the same pod into this one: its events, and its status
-    /// where this one has none.
+    /// Merges an `earlier` publication for the same pod into this one. This adds the earlier
+    /// events, and the earlier status if this publication has none.
     #[must_use]
     pub fn after(self, earlier: Publication) -> Publication {
         let newer: HashSet<&Event> = self.events.iter().collect();
@@ -110,22 +112,22 @@ fn few(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// Why a publication lacks something.
+/// What a publication leaves out, and why.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Omission {
     /// The status is longer than [`MAX_STATUS`], in bytes.
     #[error("network-status is not written: it has {0} bytes; {MAX_STATUS} are allowed")]
     LongStatus(usize),
-    /// The API server finds the pod too long with the status.
+    /// The API server refused the status, because the pod would be too long with it.
     #[error("network-status is not written: {0}")]
     RefusedStatus(ApiError),
-    /// So many events are beyond [`MAX_EVENTS`].
+    /// This many events exceed [`MAX_EVENTS`].
     #[error("{0} more events are left out; at most {MAX_EVENTS} are written")]
     Events(usize),
 }
 
 impl Omission {
-    /// The event that says so.
+    /// The event that reports the omission.
     pub(super) fn event(&self) -> Event {
         let reason = match self {
             Omission::LongStatus(_) | Omission::RefusedStatus(_) => "StatusTooLong",

@@ -1,4 +1,4 @@
-//! The question of the plugin, and the answer to it.
+//! The plugin's question to the cluster, and the answer.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,29 +11,30 @@ use crate::bounded;
 use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
-/// The question of the plugin, one per ADD; the default asks for nothing.
+/// The plugin's question to the cluster. An ADD asks one. The default question asks for nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {
-    /// The pod, where the runtime names one.
+    /// The pod, if the runtime names one.
     pub pod: Option<PodName>,
-    /// Its annotations, where the runtime hands them over.
+    /// The pod's annotations, if the runtime hands them over.
     pub annotations: Option<PodAnnotations>,
-    /// Whether kubelet says, by the annotations that the runtime hands over, that it is a static
-    /// pod: it may run before the API server has its mirror, and while there is no API server.
+    /// Whether the annotations that the runtime hands over mark the pod as static. A static pod may
+    /// run before the API server has its mirror, and even without an API server.
     pub is_static: bool,
     /// Definitions that the administrator's configuration names.
     pub networks: Vec<ObjectRef>,
-    /// Where a bare name in [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION) is looked up.
+    /// The namespace of a bare name in the annotation
+    /// [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION).
     pub multus_namespace: String,
-    /// How annotations are read.
+    /// The dialect in which annotations are read.
     pub dialect: Dialect,
-    /// The socket at which kubelet is asked for the pod's devices (`podResourcesSocket`) if one of
-    /// its networks uses any; `None` when they do not matter.
+    /// Kubelet's socket (`podResourcesSocket`), used if a network of the pod uses devices; `None`
+    /// when devices do not matter.
     pub kubelet: Option<PathBuf>,
-    /// Whether the plugin takes definitions in messages of their own before the answer.
+    /// Whether the plugin accepts definitions in separate messages before the answer.
     pub parts: bool,
-    /// How long to wait for an agent: it may be starting.
+    /// How long to wait for an agent, since it may be starting.
     #[serde(skip)]
     pub patience: Duration,
 }
@@ -44,18 +45,18 @@ pub struct Question {
 pub struct Answer {
     /// The pod.
     pub pod: Option<Pod>,
-    /// Every definition that was named, in no order.
+    /// Every definition that was named, in no particular order.
     #[serde(deserialize_with = "looked_up")]
     pub definitions: Vec<(ObjectRef, LookupResult<Definition>)>,
-    /// Every claim that was named, by its name.
+    /// Every claim that was named, with its name.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
-    /// The pod's devices according to kubelet; `None` where no network uses any, so that kubelet
-    /// was not asked.
+    /// The pod's devices according to kubelet; `None` if kubelet was not asked, as when no network
+    /// uses devices.
     pub kubelet: Option<PodDevices>,
 }
 
-/// The longest line in an answer, in bytes; a longer one is cut.
+/// The longest line in an answer, in bytes. A longer one is cut.
 pub(super) const LONGEST_LINE: usize = 1 << 10;
 
 fn looked_up<'de, D, Name, T>(input: D) -> Result<Vec<(Name, LookupResult<T>)>, D::Error>
@@ -82,7 +83,8 @@ impl Answer {
             .map(|(_, found)| found)
     }
 
-    /// Whether a network of that name is known: it has a definition that was found, or needs none.
+    /// Whether a network of that name is known: either its definition was found, or the name does
+    /// not refer to a definition.
     pub fn knows(&self, network: &str) -> bool {
         match network.parse() {
             Ok(object) => matches!(self.definition(&object), Some(Ok(_))),
@@ -90,7 +92,8 @@ impl Answer {
         }
     }
 
-    /// Adds definitions that came before the answer, which holds only their names.
+    /// Fills in the configurations of definitions that came before the answer. The answer repeats
+    /// these definitions without their configurations.
     pub fn complete(&mut self, definitions: Vec<(ObjectRef, Definition)>) {
         for (object, definition) in definitions {
             if let Some((_, found)) = self.definitions.iter_mut().find(|(it, _)| *it == object) {

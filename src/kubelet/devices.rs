@@ -6,8 +6,9 @@ use super::KubeletError;
 use super::message;
 use crate::bounded;
 
-/// How many devices a pod may have from device plugins, and from DRA drivers. The agent's answer is
-/// cut there, since kubelet's checkpoint decides which devices belong to the pod.
+/// The maximum number of a pod's devices, counted separately for device plugins and DRA drivers. The reader of the agent's
+/// answer drops any others. This is safe, because kubelet's checkpoint decides which devices belong
+/// to the pod.
 const MOST_DEVICES: usize = 1024;
 /// The longest name of a resource, a driver, a pool or a device, in bytes.
 const LONGEST_NAME: usize = 253;
@@ -25,7 +26,7 @@ pub struct PodDevices {
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
     /// The resources that have devices on this node, from device plugins and DRA drivers; `None`
-    /// without an answer.
+    /// without an answer from kubelet.
     #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
     /// Why kubelet or the cluster gave no complete answer, in one line.
@@ -133,7 +134,7 @@ impl PodDevices {
         }
     }
 
-    /// Whether kubelet knows the pod. Only then a missing device is significant.
+    /// Whether kubelet knows the pod. A missing device is significant only then.
     pub fn is_known(&self) -> bool {
         !self.containers.is_empty()
     }
@@ -163,7 +164,7 @@ impl PodDevices {
             .flat_map(|container| &mut container.dynamic)
     }
 
-    /// Whether a resource has devices on this node; `None` without an answer.
+    /// Whether a resource has devices on this node; `None` without an answer from kubelet.
     pub fn is_on_node(&self, resource: &str) -> Option<bool> {
         Some(self.on_node.as_ref()?.iter().any(|name| name == resource))
     }

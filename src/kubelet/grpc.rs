@@ -54,7 +54,7 @@ impl Channel {
         let request = Request::builder()
             .method(Method::POST)
             .version(Version::HTTP_2)
-            // The path of a socket is not a valid authority. Every server accepts this one.
+            // A socket's path is not a valid authority, but every server accepts `localhost`.
             .uri(format!("http://localhost{method}"))
             .header(header::CONTENT_TYPE, "application/grpc")
             .header(header::TE, "trailers")
@@ -105,7 +105,9 @@ pub(super) fn unframed<A: Message + Default>(frame: &[u8]) -> Result<A, GrpcErro
         return Err(GrpcError::Invalid(words));
     }
     if u32::from_be_bytes([*l0, *l1, *l2, *l3]) as usize != message.len() {
-        return Err(GrpcError::Invalid("has another length than it announces"));
+        return Err(GrpcError::Invalid(
+            "has a different length than it announces",
+        ));
     }
     Ok(A::decode(message)?)
 }
@@ -154,7 +156,8 @@ pub(super) enum GrpcError {
     /// The answer is larger than [`MAX_ANSWER`].
     #[error("the answer has more than {MAX_ANSWER} bytes")]
     TooLarge,
-    /// The answer is not one of gRPC: what it is or does instead.
+    /// The answer violates the protocol. The text completes a sentence that begins with "the
+    /// answer".
     #[error("the answer {0}")]
     Invalid(&'static str),
     /// The answer is not the expected message.
@@ -174,13 +177,13 @@ fn io_text(error: &io::Error) -> String {
 }
 
 impl GrpcError {
-    /// Whether the server refused the call for its rate limit.
+    /// Whether the server refused the call because of its rate limit.
     pub(super) fn is_rate_limit(&self) -> bool {
         matches!(self, GrpcError::Status { code, .. } if *code == RESOURCE_EXHAUSTED)
     }
 
-    /// Whether the server does not offer the method. Older kubelets do not have it. Others have it
-    /// disabled and answer with the code UNKNOWN, so that only the message tells.
+    /// Whether the server does not offer the method. Older kubelets do not have it. If it is
+    /// disabled, kubelet answers with the code UNKNOWN, so only the message identifies the error.
     pub(super) fn is_not_offered(&self) -> bool {
         match self {
             GrpcError::Status { code, .. } if *code == UNIMPLEMENTED => true,
@@ -189,13 +192,14 @@ impl GrpcError {
         }
     }
 
-    /// Whether the server does not know the pod. The code is UNKNOWN, so that only the message tells.
+    /// Whether the server does not know the pod. The code is UNKNOWN, so only the message
+    /// identifies the error.
     pub(super) fn is_not_found(&self) -> bool {
         matches!(self, GrpcError::Status { code, message }
             if *code == UNKNOWN && message.ends_with("not found"))
     }
 
-    /// Whether the connection failed, not the call.
+    /// Whether the connection failed, rather than the call.
     pub(super) fn is_of_connection(&self) -> bool {
         matches!(self, GrpcError::Io(_) | GrpcError::Http2(_))
     }

@@ -16,15 +16,16 @@ const GET: &str = "/v1.PodResourcesLister/Get";
 const LIST: &str = "/v1.PodResourcesLister/List";
 const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 
-/// How long all requests for one pod may take. Kubelet answers within milliseconds; without an
+/// The time limit for all requests for one pod. Kubelet answers within milliseconds. If it does not
 /// answer, its checkpoint serves as well.
 const WITHIN: Duration = Duration::from_secs(2);
-/// The longest first pause after kubelet's rate limit of 100 calls a second, which all clients on
-/// the node share. The longest pause doubles with each retry, and its length is random.
+/// The upper bounds of the first pause, and of any pause, after kubelet refuses a call because of
+/// its rate limit. The limit is 100 calls per second for all clients on the node together. The
+/// upper bound doubles with each retry, and the pause is a random part of it.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
-/// Kubelet's pod-resources API behind its socket. It keeps the connection.
+/// A client of kubelet's pod-resources API. It keeps the connection open.
 #[derive(Debug)]
 pub struct PodResources {
     socket: PathBuf,
@@ -32,7 +33,7 @@ pub struct PodResources {
 }
 
 impl PodResources {
-    /// The API at `socket`, without a connection yet.
+    /// Creates a client of the API at `socket`. It does not connect yet.
     pub fn at(socket: &Path) -> PodResources {
         PodResources {
             socket: socket.to_owned(),
@@ -45,9 +46,9 @@ impl PodResources {
         &self.socket
     }
 
-    /// The devices of a pod. If the pod has no device of one of `resources`, the answer also lists
-    /// the resources that have devices on this node. [`failure`](PodDevices::failure) has the error
-    /// of either request.
+    /// The devices of a pod. If the pod has no device of at least one of `resources`, the answer
+    /// also lists the resources that have devices on this node. If a request fails,
+    /// [`failure`](PodDevices::failure) contains its error.
     pub async fn devices_of(&self, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
         let until = Instant::now() + WITHIN;
         let mut devices = match self.pod(namespace, name, until).await {
@@ -64,7 +65,7 @@ impl PodResources {
         devices
     }
 
-    /// The number of devices of each resource, and how many of them pods have.
+    /// For each resource, the number of devices and how many are allocated to pods.
     ///
     /// # Errors
     /// When kubelet does not answer or does not offer the methods.
@@ -116,8 +117,8 @@ impl PodResources {
         Ok(Some(names.into_iter().collect()))
     }
 
-    /// Makes one call. It retries while kubelet refuses it for its rate limit, and once on a new
-    /// connection when kubelet has closed the previous one.
+    /// Makes one call. It retries while kubelet refuses the call because of its rate limit, and
+    /// once on a new connection if kubelet has closed the previous one.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,

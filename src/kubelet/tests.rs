@@ -89,7 +89,8 @@ fn podresources_a_resource_name_that_repeats_in_one_container_is_one_resource() 
     assert_eq!(ids, ["0000:02:00.3", "0000:02:00.2"]);
 }
 
-/// Asks a fake kubelet for `resources` of the pod `default/web`; the devices and the calls.
+/// Asks a fake kubelet for `resources` of the pod `default/web`. Returns the devices and the names
+/// of the calls.
 fn asked(
     resources: &[&str],
     reply: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! How many devices a node has, and how many of them are in use.
+//! Counts a node's devices, and how many of them are in use.
 
 use std::collections::{BTreeMap, BTreeSet};
 

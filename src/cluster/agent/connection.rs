@@ -1,4 +1,5 @@
-//! The plugin's end of the agent's socket: no link is followed, and no wait outlives its deadline.
+//! The plugin's end of the agent's socket. It follows no symlink, and no operation waits beyond its
+//! deadline.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -24,22 +25,23 @@ use rustix::net::{
 
 use crate::cluster::AgentProblem;
 
-/// A connection to the agent. Only the end of this process closes it: with the connection, the kernel
-/// closes the descriptors that the agent sent, which may take long (a socket with SO_LINGER waits, a
-/// file without a name is freed block by block). At the end of a process a socket does not wait any
-/// more. A file still does, so an agent can delay the end of a call that asks it, as it also can by
-/// not answering. A call that only reports takes no descriptor at all.
+/// A connection to the agent. It stays open until this process ends, because closing it would also
+/// close the descriptors that the agent sent. That can block: a socket with SO_LINGER waits for its
+/// peer, and the blocks of a deleted file are freed one by one. At the end of a process the kernel
+/// no longer waits for a lingering socket, but it still frees the file. An agent can therefore
+/// delay the end of a call that asks it, as it can by not answering. A call that only reports
+/// receives no descriptors.
 pub(super) type AgentConnection = ManuallyDrop<UnixStream>;
 
-/// How many descriptors come with one message at most (`SCM_MAX_FD`).
+/// The most descriptors in one message (`SCM_MAX_FD`).
 const MOST_DESCRIPTORS: usize = 253;
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
-    /// A question, whose answer comes by this time.
+    /// A question, with the deadline of its answer.
     Asking(Instant),
-    /// A message without an answer. It does not wait for an agent whose queue is full.
+    /// A message without an answer. Connecting does not wait for an agent with a full queue.
     Telling,
 }
 
@@ -50,8 +52,8 @@ pub(super) struct DescriptorError;
 
 /// Connects to the agent's socket.
 ///
-/// It follows no link: the agent may write to the socket's directory, and must not point root
-/// elsewhere. The listener has to be root, since its answers decide what runs.
+/// It follows no symlink: the agent can write to the socket's directory, and must not redirect root
+/// to a different socket. The listener has to be root, since its answers decide which programs run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<AgentConnection, AgentProblem> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -64,9 +66,10 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<AgentConnection, Age
     let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None);
     let stream = UnixStream::from(stream.map_err(io::Error::from)?);
     match purpose {
-        // The timeout holds for connecting too, which waits while the agent's queue is full.
+        // The timeout also limits connecting, which waits while the agent's queue is full.
         Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
-        // Before the agent can send, so that this process has nothing of the agent to close.
+        // Shut down before the agent can send, so that this process receives no descriptors to
+        // close.
         Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());
@@ -100,8 +103,8 @@ pub(super) fn send_with(
     }
 }
 
-/// A stream whose reads and writes all end by one deadline, so that a peer that sends a byte now and
-/// then gains nothing.
+/// A stream with one deadline for all reads and writes. A peer cannot extend it by sending single
+/// bytes.
 #[derive(Debug)]
 pub(super) struct ByDeadline<'a> {
     stream: &'a UnixStream,
@@ -109,7 +112,7 @@ pub(super) struct ByDeadline<'a> {
 }
 
 impl<'a> ByDeadline<'a> {
-    /// `stream`, until then.
+    /// Limits reads and writes of `stream` to the time before `until`.
     pub(super) fn new(stream: &'a UnixStream, until: Instant) -> ByDeadline<'a> {
         ByDeadline { stream, until }
     }
@@ -130,7 +133,7 @@ impl Read for ByDeadline<'_> {
         let mut descriptors = 0;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(sent) = message {
-                // Kept open until this process ends, as the connection is.
+                // The descriptors stay open until this process ends, like the connection.
                 descriptors += sent.map(IntoRawFd::into_raw_fd).count();
             }
         }
@@ -152,7 +155,7 @@ impl Write for ByDeadline<'_> {
     }
 }
 
-/// The time that is left. It is never zero, which would mean no limit.
+/// The time until the deadline. It is never zero, because a socket takes zero for no limit.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() {

@@ -6,8 +6,8 @@ use super::connection::{self, AgentConnection, Purpose};
 use crate::cluster::Installation;
 use crate::cluster::frame::{self, MAX_TO_AGENT, ToAgent};
 
-/// Reports the state of the installation to the agent. It keeps one connection as long as that lasts,
-/// since a connection to the agent must not be closed before the process ends.
+/// Reports the state of the installation to the agent. It uses one connection until that fails,
+/// because connections to the agent stay open until this process ends.
 #[derive(Debug)]
 pub struct Informant {
     socket: PathBuf,
@@ -15,7 +15,7 @@ pub struct Informant {
 }
 
 impl Informant {
-    /// Reports to the agent at `socket`; nothing is opened yet.
+    /// Creates an informant for the agent at `socket`. It does not connect yet.
     pub fn at(socket: &Path) -> Informant {
         Informant {
             socket: socket.to_owned(),
@@ -23,7 +23,7 @@ impl Informant {
         }
     }
 
-    /// Reports without waiting, and returns whether the agent took it.
+    /// Sends a report without waiting. Returns whether it was sent.
     pub fn tell(&mut self, installation: Installation) -> bool {
         let Ok(frame) = frame::encode(&ToAgent::Installation(installation), MAX_TO_AGENT) else {
             return false;

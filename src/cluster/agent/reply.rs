@@ -1,4 +1,4 @@
-//! Reading the reply of the agent: a message, with the definitions that come before it.
+//! Reads a reply of the agent: one message, preceded by the definitions that belong to it.
 
 use std::io::Read;
 
@@ -6,9 +6,10 @@ use crate::cluster::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT};
 
 /// The memory that a definition takes besides its configuration, in bytes.
 const PART: usize = 1 << 10;
-/// How many definitions come before an answer: no question names more.
+/// The most definitions before an answer. The agent looks up no more for one question.
 const MOST_PARTS: usize = 256;
-/// All definitions of one answer together, in bytes: a plan has 8 MiB at most.
+/// The most memory for the definitions of one answer, in bytes. A plan has at most 8 MiB of
+/// configurations.
 const MOST_DEFINITIONS: usize = (8 << 20) + MOST_PARTS * PART;
 
 /// Reads an answer, with the definitions that come before it.
@@ -19,7 +20,8 @@ pub(super) fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
         let (message, length) = frame::read_sized(stream, MAX_FROM_AGENT)?;
         match message {
             FromAgent::Definition(part) => {
-                // A definition without a configuration takes memory too, and skipped keys take time.
+                // A definition without a configuration takes memory too, and skipped keys take
+                // time.
                 sent += length;
                 kept += PART + part.1.config.as_ref().map_or(0, String::len);
                 if kept > MOST_DEFINITIONS

@@ -8,8 +8,8 @@ use super::*;
 use crate::cluster::frame::MAX_FROM_AGENT;
 use crate::cluster::{Figures, Pod, PodName};
 
-/// An agent that answers each question with the pod's name for its UID, and tells what it was asked,
-/// by the number of the connection.
+/// A fake agent that answers each question with the pod's name as its UID. It reports the number of
+/// the connection and the question.
 fn agent(dir: &Path) -> (Agent, Receiver<(usize, String)>) {
     let socket = dir.join("agent.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -29,7 +29,7 @@ fn agent(dir: &Path) -> (Agent, Receiver<(usize, String)>) {
                 let answer = FromAgent::Answer(Box::new(answer));
                 heard.send((number, name)).unwrap();
                 let frame = frame::encode(&answer, MAX_FROM_AGENT).unwrap();
-                // Nobody may want it any more.
+                // The plugin may have closed the connection.
                 let _ = stream.write_all(&frame);
             }
         }
@@ -94,7 +94,7 @@ fn what_cannot_be_announced_is_asked_all_the_same() {
     assert_eq!(answered(&nobody, "web").as_deref(), Some("web"));
 }
 
-/// An agent that says `words` to everybody who asks, one byte every 50 ms.
+/// A fake agent that answers every question with `words`, one byte every 50 ms.
 fn trickles(dir: &Path, words: Vec<u8>) -> Agent {
     let socket = dir.join("agent.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -130,7 +130,7 @@ fn an_answer_that_arrives_byte_by_byte_ends_at_the_deadline() {
             is_no_agent(&error, |it| matches!(it, AgentProblem::Late)),
             "{error}"
         );
-        // All of it would take 50 s.
+        // All the bytes would take 50 s.
         assert!(begun.elapsed() < Duration::from_secs(10), "{error}");
     }
 }
@@ -175,7 +175,7 @@ fn a_link_under_the_sockets_name_is_not_followed() {
     }
 }
 
-/// Closing such a socket waits for as long as its owner has set, whatever deadline there is.
+/// Closing such a socket waits for the linger time that its owner has set, whatever the deadline.
 #[test]
 fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
     let dir = tempfile::tempdir().unwrap();
@@ -190,7 +190,8 @@ fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
             let minute = Some(Duration::from_secs(60));
             rustix::net::sockopt::set_socket_linger(&lingering, minute).unwrap();
             lingering.set_nonblocking(true).unwrap();
-            // More than anybody takes: what is not delivered is waited for.
+            // Fills the socket's buffer, since closing the socket waits for data that is not
+            // delivered.
             while (&lingering).write(&[0; 65_536]).is_ok() {}
             let _ = connection::send_with(&stream, b"JF\x00\x01", Some(lingering.into()));
             std::mem::forget((_accepted, stream));
@@ -210,7 +211,7 @@ fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-/// Whatever it sent would be closed at the end of the call, which may take long.
+/// The end of the call would close descriptors from the agent, which may take long.
 #[test]
 fn an_agent_that_is_told_something_can_send_nothing() {
     let dir = tempfile::tempdir().unwrap();

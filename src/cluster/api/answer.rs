@@ -1,4 +1,4 @@
-//! Answering a question: from the API server alone, or also from the agent's cache.
+//! Answers a question from the API server alone, or from the agent's cache too.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,20 +12,20 @@ use crate::cluster::{Answer, ClusterError, PodName, Question, devices};
 use crate::kubelet::{PodDevices, PodResources};
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
-/// How many definitions one question names at most: each may cost a request.
+/// The most definitions that are looked up for one question. Each may cost a request.
 const MOST: usize = 256;
-/// How many objects are looked up at once for one question.
+/// How many objects are looked up concurrently for one question.
 const AT_ONCE: usize = 8;
 
 /// Where objects are looked up.
 #[allow(async_fn_in_trait, reason = "everything runs on one thread")]
 pub trait Lookup {
-    /// A pod of the cache, where there is one.
+    /// A pod from the cache, if there is a cache and it contains the pod.
     fn cached_pod(&self, _namespace: &str, _name: &str) -> Option<PodView> {
         None
     }
 
-    /// A pod of the API server; `None` when no pod has that name, or no pod can have it.
+    /// A pod from the API server; `None` if no pod has that name or the name is invalid.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -34,7 +34,7 @@ pub trait Lookup {
     /// A definition.
     ///
     /// # Errors
-    /// [`LookupError`], which all who wait for the same look-up share.
+    /// [`LookupError`]. All callers that wait for the same look-up share the error.
     async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>>;
 
     /// A claim.
@@ -46,7 +46,7 @@ pub trait Lookup {
     /// kubelet's pod-resources API behind a socket.
     fn kubelet(&self, socket: &Path) -> Rc<PodResources>;
 
-    /// The ResourceSlices of the cache, where there is one.
+    /// The ResourceSlices from the cache, if there is a cache.
     fn cached_slices(&self) -> Option<Vec<Rc<SliceView>>> {
         None
     }
@@ -58,11 +58,12 @@ pub trait Lookup {
     async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError>;
 }
 
-/// Answers a question on the node called `node`, where that is known.
+/// Answers a question. `node` is the name of this node, if it is known.
 ///
 /// # Errors
-/// When the pod does not exist, another one has its name, it is bound to another node, or the look-up
-/// needs the API server, and that does not answer.
+/// When the pod does not exist, has a different UID or is bound to a different node; when too many
+/// of its containers request devices; or when the look-up needs the API server, and the API server
+/// does not answer.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,
@@ -73,7 +74,7 @@ pub async fn answer(
     let mut bound_to = None;
     if let Some(name) = &question.pod {
         let view = match identified(lookup, node, name).await {
-            // The mirror may come later, or never. The annotations from kubelet are enough.
+            // The mirror may be created later, or never. The annotations from kubelet are enough.
             Err(cause)
                 if question.is_static && !matches!(cause, ClusterError::OtherNode { .. }) =>
             {
@@ -124,8 +125,8 @@ pub async fn answer(
     Ok(answer)
 }
 
-/// The pod's devices according to kubelet, where a network uses any. Those of DRA drivers are
-/// identified by ResourceSlices.
+/// The pod's devices according to kubelet, if a network uses any. ResourceSlices identify the
+/// devices of DRA drivers.
 async fn kubelet(
     lookup: &impl Lookup,
     node: &str,
@@ -156,8 +157,8 @@ async fn kubelet(
     Some(devices)
 }
 
-/// The pod that the runtime means. If the cache has another one or none, it is read again without the
-/// cache: a pod of that name may have been replaced a moment ago.
+/// The pod that the runtime means. If the cache lacks the pod, or has a different pod of that name,
+/// this asks the API server, because the pod may have just been replaced.
 async fn identified(
     lookup: &impl Lookup,
     node: Option<&str>,

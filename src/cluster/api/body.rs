@@ -1,4 +1,4 @@
-//! Answers of the API server, read up to a limit.
+//! Reads the API server's answers, up to a size limit.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use kube::{Client, Error};
 use super::connection::ApiClient;
 use super::error::RequestError;
 
-/// An answer of more than `LONG` bytes gets a buffer for `LONGER` more at once.
+/// For an answer of more than `LONG` bytes, the buffer grows by `LONGER` bytes at once.
 const LONG: usize = 256 << 10;
 const LONGER: usize = 2 << 20;
 /// How much of a refusal is read, in bytes.
 const REFUSAL: usize = 64 << 10;
 
-/// How long a GET waits for its answer before it is sent over a new connection as well: it takes
-/// longer until a dead connection shows.
+/// How long a GET waits for its answer before it is also sent over a new connection. Only later
+/// does the client detect that a connection is dead.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends a request and reads the whole answer of at most `most` bytes.
 ///
-/// A GET that fails or gets no answer is sent over a new connection too. If the answer comes over
-/// that one, later requests use it.
+/// A GET that fails or gets no answer in time is also sent over a new connection. If the answer
+/// arrives over the new connection, later requests use that one.
 ///
 /// # Errors
 /// [`RequestError`].
@@ -105,7 +105,7 @@ async fn up_to(mut body: Body, most: usize) -> Answer {
             return Err(RequestError::TooLong(most));
         }
         if text.len() > LONG && text.capacity() < LONGER {
-            // Growing step by step would copy the text each time, and take twice the memory.
+            // Growing in small steps would copy the text each time and take twice the memory.
             text.reserve_exact(LONGER);
         }
         text.extend_from_slice(&data);

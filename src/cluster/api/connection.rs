@@ -1,9 +1,9 @@
-//! The connection to the API server, and how the client notices that it is dead.
+//! The connection to the API server, and how the client detects that it is dead.
 //!
-//! A load balancer that has dropped a connection sends nothing, and neither does a watch without
-//! changes. HTTP/2 tells the two apart by a PING. HTTP/1.1 has none, so over it the client asks the API
-//! server to end each watch before the silence counts. If the host itself is gone, the kernel notices
-//! within the same time.
+//! A connection that a load balancer has dropped is silent, but so is a watch without changes. Over
+//! HTTP/2, the client distinguishes the two by a PING. HTTP/1.1 has no PING, so the client asks the
+//! API server to end each watch before a silent connection counts as dead. If the API server's host
+//! is gone, the kernel detects it within the same time.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -20,34 +20,35 @@ use kube::{Client, Config};
 
 use super::CredentialsError;
 
-/// How long a connect may take: a host that is gone does not answer at all.
+/// The time limit for connecting. A host that is gone does not answer at all.
 const CONNECT: Duration = Duration::from_secs(5);
-/// After how much silence the client sends a PING, and how long the answer may take.
+/// After how much silence the client sends a PING, and the time limit for its answer.
 const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_WITHIN: Duration = Duration::from_secs(10);
-/// After how much silence a connection is dead, with either version of HTTP.
+/// After how much silence a connection counts as dead, with either version of HTTP.
 const SILENCE: Duration = Duration::from_secs(25);
 /// How long the API server lets a watch last, in seconds: over HTTP/2, and over HTTP/1.1.
 const LONG_WATCH: u32 = 290;
 const SHORT_WATCH: u32 = 15;
-/// How long the connections of a spare client count as new: they die too.
+/// For how long requests share a spare client. After that, its connections may be dead too.
 const NEW: Duration = Duration::from_secs(5);
-/// How much the API server may send ahead, in bytes: of one answer, and of all.
+/// How many bytes of one answer, and of all answers, the API server may send ahead of the reader.
 const WINDOW: u32 = 256 << 10;
 const ALL_WINDOWS: u32 = 1 << 20;
 
-/// The client of an API server, which can be replaced by one with connections of its own.
+/// The client of an API server. It can be replaced by a client with new connections.
 pub(super) struct ApiClient {
     config: Config,
     client: RefCell<Client>,
-    /// A second client, while it is not known whose connections are alive, and when it was made.
+    /// A second client and the time of its creation, as long as it is not known which client's
+    /// connections are alive.
     spare: RefCell<Option<(Client, Instant)>>,
-    /// How long a watch lasts over the version of HTTP of the last answer, in seconds.
+    /// How long a watch lasts, in seconds. This depends on the HTTP version of the last answer.
     watch_seconds: Cell<u32>,
 }
 
 impl ApiClient {
-    /// The API server of `config`; nothing is sent yet.
+    /// Creates a client of the API server in `config`. It sends nothing yet.
     pub(super) fn new(config: Config) -> Result<ApiClient, CredentialsError> {
         Ok(ApiClient {
             client: RefCell::new(client(&config)?),
@@ -57,7 +58,7 @@ impl ApiClient {
         })
     }
 
-    /// The headers of every request, the token among them.
+    /// The headers of every request, including the token.
     pub(super) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
         &self.config.headers
     }
@@ -67,7 +68,7 @@ impl ApiClient {
         self.config.cluster_url.to_string()
     }
 
-    /// Notes the version of HTTP of an answer.
+    /// Stores the HTTP version of an answer, which decides how long a watch lasts.
     pub(super) fn heard(&self, version: Version) {
         self.watch_seconds.set(match version {
             Version::HTTP_2 => LONG_WATCH,
@@ -85,13 +86,14 @@ impl ApiClient {
         self.client.borrow().clone()
     }
 
-    /// A client with new connections of its own. Requests at about the same time share one.
+    /// A client with new connections. Requests at about the same time share one such client.
     pub(super) fn spare(&self) -> Result<Client, kube::Error> {
         let mut spare = self.spare.borrow_mut();
         match &*spare {
             Some((spare, since)) if since.elapsed() < NEW => Ok(spare.clone()),
             _ => {
-                // It was built from the same configuration once.
+                // An error is unlikely, because the first client was built from the same
+                // configuration.
                 let new =
                     client(&self.config).map_err(|error| kube::Error::Service(error.into()))?;
                 *spare = Some((new.clone(), Instant::now()));
@@ -100,7 +102,7 @@ impl ApiClient {
         }
     }
 
-    /// Replaces the client, which gets no answer, by the spare one.
+    /// Replaces the client, whose requests get no answer, with the spare one.
     pub(super) fn switch(&self) {
         if let Some((spare, _)) = self.spare.take() {
             *self.client.borrow_mut() = spare;
@@ -114,7 +116,7 @@ impl fmt::Debug for ApiClient {
     }
 }
 
-/// As [`Client::try_from`] builds it, but for the connections.
+/// Builds a client like [`Client::try_from`], but with its own settings for connections.
 fn client(config: &Config) -> Result<Client, CredentialsError> {
     if let Some(proxy) = &config.proxy_url {
         return Err(CredentialsError::Proxy(proxy.to_string()));

@@ -1,4 +1,4 @@
-//! What a kubeconfig names besides the API server: files, and a token.
+//! Reads a kubeconfig, the files that it names, and the token.
 
 use std::path::Path;
 
@@ -17,12 +17,12 @@ const MAX_TOKEN: u64 = 64 << 10;
 /// The largest kubeconfig, in bytes.
 const MAX_KUBECONFIG: u64 = 1 << 20;
 
-/// Reads a kubeconfig. Relative paths in it begin in its own directory.
+/// Reads a kubeconfig. Relative paths in it are relative to the kubeconfig's directory.
 ///
-/// kube would wait for the writer of a FIFO, and would bring a second YAML parser.
+/// kube's own reader would block on a FIFO, and would add a second YAML parser.
 ///
 /// # Errors
-/// When it or a file that it names cannot be read, or it is not a kubeconfig.
+/// When the kubeconfig or a file that it names cannot be read, or when it is not valid.
 pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, CredentialsError> {
     let text = regular_file::read_text(path, MAX_KUBECONFIG)?;
     let mut kubeconfig: Kubeconfig = serde_norway::from_str(&text)?;
@@ -35,7 +35,7 @@ pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, CredentialsError> {
     Ok(kubeconfig)
 }
 
-/// The files that a kubeconfig names, of all its contexts.
+/// The files that all contexts of a kubeconfig name.
 fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     let clusters = kubeconfig.clusters.iter_mut();
     let clusters = clusters.filter_map(|named| named.cluster.as_mut());
@@ -53,12 +53,12 @@ fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     authorities.chain(of_users)
 }
 
-/// Adds the token as a header. Whoever sends requests reads the configuration again once the API
-/// server refuses the token. The line feed with which editors end a file does not belong to it.
+/// Adds the token as a header, without the line feed with which editors end a file. Callers read
+/// the configuration again once the API server refuses the token.
 ///
 /// # Errors
-/// When the token cannot be a header, its file cannot be read, or the configuration names a program
-/// for it: a plugin's deadline leaves no time to run one.
+/// When the token cannot be sent as a header, its file cannot be read, or the configuration names a
+/// program that supplies the token. A plugin's deadline leaves no time to run a program.
 pub(super) fn with_token(mut config: Config) -> Result<Config, CredentialsError> {
     let user = &mut config.auth_info;
     if user.exec.is_some() || user.auth_provider.is_some() {

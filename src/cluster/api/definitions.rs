@@ -1,4 +1,4 @@
-//! Definitions from the API server: one at a time, up to a limit, or the names of all.
+//! Reads definitions from the API server: single ones up to a size limit, or the names of all.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::cluster::census::CensusProblem;
 use crate::cluster::lookup::{LookupError, Place};
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 
-/// The largest definition that is read, in bytes of the API server's answer: etcd keeps objects of
-/// 1.5 MiB, and JSON within JSON is longer.
+/// The largest definition that is read, in bytes of the API server's answer. etcd stores objects of
+/// up to 1.5 MiB, and escaping makes JSON within JSON longer.
 pub const LARGEST_DEFINITION: usize = 4 << 20;
-/// The longest configuration that is checked here, in bytes of JSON.
+/// Configurations shorter than this are decoded and checked here, in bytes of JSON.
 const SHORT: usize = 64 << 10;
 
 /// A definition on the wire. Other keys are skipped.
@@ -74,14 +74,14 @@ impl<'a> Wire<'a> {
 /// The definition in an answer of the API server, and its resource version.
 ///
 /// # Errors
-/// When it cannot be used.
+/// When the answer is not valid JSON or the definition is invalid.
 pub fn read(text: &[u8]) -> Result<(Definition, String), LookupError> {
     let (object, config, version) = serde_json::from_slice::<Wire<'_>>(text)?.into_parts();
     let config = serde_json::from_str(config.map_or("null", RawValue::get))?;
     Ok((Definition::from_parts(&object, config)?, version))
 }
 
-/// A definition whose configuration is JSON text: it may be long, and is not copied.
+/// A definition whose configuration is borrowed as JSON text, since it may be long.
 #[derive(Debug, Serialize)]
 pub struct Unread<'a> {
     /// The object's name.
@@ -98,11 +98,11 @@ impl<'a> Unread<'a> {
     /// The definition in an answer of the API server.
     ///
     /// # Errors
-    /// When it cannot be used.
+    /// When the answer is not valid JSON or the definition is invalid.
     pub fn of(text: &'a [u8]) -> Result<Unread<'a>, LookupError> {
         let (object, config, _) = serde_json::from_slice::<Wire<'_>>(text)?.into_parts();
         let short = config.filter(|config| config.get().len() < SHORT);
-        // A short configuration is checked here. A long one is a string, or invalid.
+        // A short configuration is decoded and checked here. A long one only has to be a string.
         let value = match (short, config) {
             (Some(short), _) => serde_json::from_str(short.get()).unwrap_or(Value::Bool(false)),
             (None, Some(long)) if !long.get().starts_with('"') => Value::Bool(false),
@@ -163,7 +163,7 @@ impl ApiServer {
             !is_cut
         };
         match self.list(&Objects::definitions(), take).await {
-            // A cluster without that kind has none.
+            // A cluster that does not serve the kind has no definitions.
             Err(error) if !error.is_not_served() => return Err(error),
             _ => {}
         }

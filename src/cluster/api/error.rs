@@ -1,4 +1,4 @@
-//! Why the API server did not do what it was asked for.
+//! Why a request to the API server failed.
 
 mod words;
 
@@ -13,10 +13,10 @@ use kube::core::Status;
 
 use crate::diagnostic;
 
-/// The reason of a refusal's cause when a field is longer than it may be (Kubernetes API, Status).
+/// The reason that a refusal gives for a field that is too long (Kubernetes API, Status).
 const FIELD_TOO_LONG: &str = "FieldValueTooLong";
 
-/// A request that failed, or could not even be made.
+/// Why a request failed or could not be sent.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", diagnostic::line(self))]
 pub enum ApiError {
@@ -24,15 +24,15 @@ pub enum ApiError {
     Kubeconfig(PathBuf, #[source] Box<CredentialsError>),
     /// The pod's service account cannot be used.
     ServiceAccount(#[source] Box<CredentialsError>),
-    /// There is no runtime for requests.
+    /// The runtime for requests cannot be created.
     Runtime(#[source] io::Error),
     /// A request has no usable answer.
     Request {
         /// The server's address.
         server: String,
-        /// Method and path, or what is watched.
+        /// The method and path, or a description of the watch.
         request: String,
-        /// Why.
+        /// The cause.
         source: RequestError,
     },
 }
@@ -52,10 +52,10 @@ pub enum CredentialsError {
     /// The kubeconfig is invalid.
     #[error("{}", one_line(.0))]
     Kubeconfig(#[from] KubeconfigError),
-    /// This process is not a pod's, or has no service account.
+    /// This process does not run in a pod, or the pod has no service account.
     #[error("{}", one_line(.0))]
     InCluster(#[from] InClusterError),
-    /// A program is to be run for the credentials.
+    /// The kubeconfig names a program that supplies the credentials.
     #[error("its user has a program for credentials, which Jackfield does not run")]
     Program,
     /// The token cannot be sent in a header.
@@ -70,7 +70,7 @@ pub enum CredentialsError {
     /// The name of the caller cannot be sent in a header.
     #[error("the node's name cannot be sent: {0}")]
     Caller(#[from] http::header::InvalidHeaderValue),
-    /// The client cannot be built from them.
+    /// The client cannot be built from the credentials.
     #[error("{}", one_line(.0))]
     Client(#[from] kube::Error),
 }
@@ -78,25 +78,25 @@ pub enum CredentialsError {
 /// Why a request has no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// There is no answer within the limit of a request.
+    /// The answer did not arrive within the time limit of a request.
     #[error("nothing within {} s", .0.as_secs())]
     Late(Duration),
-    /// There is no answer by the deadline of the call.
+    /// The answer did not arrive by the deadline of the call.
     #[error("no answer within the deadline of the call")]
     Deadline,
     /// The request cannot be written.
     #[error("{0}")]
     Invalid(#[from] http::Error),
-    /// The client's reason.
+    /// The client failed to send the request or to read the answer.
     #[error("{}", one_line(.0.as_ref()))]
     Client(#[source] Box<kube::Error>),
     /// The answer is a refusal.
     #[error("{} {}", .0.code, collapsed(&.0.message))]
     Refused(#[source] Box<Status>),
-    /// The API server does not know the kind that was asked for, or not this version of it.
+    /// The API server does not serve the requested kind, or not in this version.
     #[error("it does not know the kind")]
     NotServed,
-    /// The answer is longer than what is read, in bytes.
+    /// The answer is longer than this limit, in bytes.
     #[error("more than {0} bytes")]
     TooLong(usize),
     /// The answer is not JSON of the expected shape.
@@ -107,7 +107,8 @@ pub enum RequestError {
 impl From<kube::Error> for RequestError {
     fn from(error: kube::Error) -> RequestError {
         match error {
-            // The answer about a missing object has details with its name.
+            // A 404 about a missing object has details with its name. One about a missing kind has
+            // none.
             kube::Error::Api(status) if status.code == 404 && status.details.is_none() => {
                 RequestError::NotServed
             }
@@ -128,7 +129,7 @@ impl RequestError {
 }
 
 impl ApiError {
-    /// The same error of a request with another name.
+    /// Replaces the name of the request in the error.
     #[must_use]
     pub fn of(mut self, name: &str) -> ApiError {
         if let ApiError::Request { request, .. } = &mut self {
@@ -156,24 +157,24 @@ impl ApiError {
         self.refusal().map(|status| status.code)
     }
 
-    /// When to come back, where the API server says so (429, 503).
+    /// How long to wait before a retry, if the API server specifies it (429, 503).
     pub fn retry_after(&self) -> Option<Duration> {
         let details = self.refusal()?.details.as_ref()?;
         let seconds = u64::from(details.retry_after_seconds);
         (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
-    /// Whether the API server does not know the kind that was asked for.
+    /// Whether the API server does not serve the requested kind.
     pub fn is_not_served(&self) -> bool {
         matches!(self.cause(), Some(RequestError::NotServed))
     }
 
-    /// Whether the answer is longer than what is read.
+    /// Whether the answer is longer than the limit for reading it.
     pub(super) fn is_long_answer(&self) -> bool {
         matches!(self.cause(), Some(RequestError::TooLong(_)))
     }
 
-    /// Whether the object is longer than the API server takes, so that a retry would fail too.
+    /// Whether the object is longer than the API server accepts, so that a retry would fail too.
     pub fn is_too_long(&self) -> bool {
         let is_field_too_long = || {
             let details = self.refusal().and_then(|status| status.details.as_ref());
@@ -186,7 +187,8 @@ impl ApiError {
         }
     }
 
-    /// Whether it concerns the API server as a whole, so that any other request would fail too.
+    /// Whether the error concerns the API server as a whole, so that any other request would fail
+    /// too.
     pub fn is_general(&self) -> bool {
         match (self.code(), self.cause()) {
             (Some(code), _) => matches!(code, 401 | 429 | 500..=599),
@@ -195,12 +197,12 @@ impl ApiError {
     }
 }
 
-/// A library's error with its causes in one line, since only the innermost one says why.
+/// A library's error and its causes in one line. Often only the innermost cause is informative.
 fn one_line(error: &dyn Error) -> String {
     let mut text = error.to_string();
     for cause in successors(error.source(), |&cause| cause.source()) {
         let words = cause.to_string();
-        // Some errors have the words of their cause already.
+        // The text of some errors already contains that of their cause.
         if !text.contains(&words) {
             text = format!("{text}: {words}");
         }

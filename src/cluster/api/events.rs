@@ -1,4 +1,4 @@
-//! Watches: the changes of objects, one event at a time.
+//! Watches objects and returns their changes, one event at a time.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -27,7 +27,7 @@ pub enum Change {
     Modified,
     /// It is gone from the watched objects.
     Deleted,
-    /// Nothing: everything up to the event's version has been shown.
+    /// No object changed. The watch has returned all changes up to the event's version.
     Bookmark,
 }
 
@@ -38,7 +38,7 @@ pub struct Event<'a> {
     pub change: Change,
     /// The object's name.
     pub object: Result<ObjectRef, ObjectNameError>,
-    /// The version up to which the watch has shown everything; empty where the event has none.
+    /// The version up to which the watch has returned all changes; empty if the event has none.
     pub version: String,
     /// The object's text.
     pub text: &'a str,
@@ -53,7 +53,7 @@ struct Wire<'a> {
     object: &'a RawValue,
 }
 
-/// The event of a line, or the API server's refusal to go on.
+/// Parses a line: an event, or the status with which the API server ends the watch.
 pub(crate) fn read(line: &str) -> Result<Result<Event<'_>, Box<Status>>, serde_json::Error> {
     let wire: Wire<'_> = serde_json::from_str(line)?;
     let text = wire.object.get();
@@ -77,11 +77,12 @@ pub(crate) fn read(line: &str) -> Result<Result<Event<'_>, Box<Status>>, serde_j
 }
 
 impl ApiServer {
-    /// Watches objects from a version on until the API server ends the watch, as it does every few
-    /// minutes. One event at a time is in memory, and one of more than `LARGEST` bytes is skipped.
+    /// Watches objects, beginning at a version, until the API server ends the watch, as it does
+    /// regularly. Only one event is in memory at a time. An event of more than `LARGEST` bytes is
+    /// skipped.
     ///
     /// # Errors
-    /// [`ApiError`]; 410 where the API server no longer has that version.
+    /// [`ApiError`], with the code 410 if the API server no longer has that version.
     pub async fn watch(
         &self,
         objects: &Objects,
@@ -115,7 +116,7 @@ impl ApiServer {
                 }
             }
             if text.is_empty() {
-                // The memory of a long event is not kept for the rest of the watch.
+                // Frees the memory of a long event before the watch goes on.
                 text = BytesMut::new();
             }
         }
@@ -123,8 +124,8 @@ impl ApiServer {
     }
 }
 
-/// Whether an answer ended in the middle, as a watch does when the API server or a proxy before it
-/// closes the connection.
+/// Whether an answer ended prematurely. A watch does so when the API server, or a proxy in front of
+/// it, closes the connection.
 fn is_cut(error: &kube::Error) -> bool {
     let first: &dyn Error = error;
     let mut causes = successors(Some(first), |&cause| cause.source());
@@ -143,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// Serves one watch, of which `chunks` is all that comes.
+    /// Serves one watch that sends only `chunks`, and returns the number of events.
     fn watch_of(chunks: &'static str) -> Result<usize, ApiError> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let dir = tempfile::tempdir().unwrap();

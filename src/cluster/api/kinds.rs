@@ -11,10 +11,10 @@ use crate::npwg::{ObjectRef, ObjectRefError};
 /// The media types of objects without their content.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-/// The namespace under which objects without a namespace are kept.
+/// The namespace that [`ObjectRef`] gets for objects without a namespace.
 const NO_NAMESPACE: &str = "cluster";
 
-/// Objects of one kind: all of the cluster, or those of one node.
+/// Objects of one kind: all in the cluster, or those of one node.
 #[derive(Debug, Clone)]
 pub struct Objects {
     /// Their kind.
@@ -59,7 +59,7 @@ impl Objects {
         }
     }
 
-    /// The path of a request for them, with these parameters.
+    /// The path of a request for the objects, with these query parameters.
     pub(super) fn path(&self, parameters: &str) -> String {
         format!("{}{parameters}", self.path)
     }
@@ -81,8 +81,8 @@ pub enum ObjectNameError {
     Name(#[from] ObjectRefError),
 }
 
-/// The name and the version of an object. They are read by themselves, whatever is wrong with the
-/// rest of the object.
+/// The name and the version of an object. They can be read even if the rest of the object is
+/// invalid.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ObjectHead {

@@ -17,7 +17,7 @@ use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
 impl Lookup for ApiServer {
     async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError> {
-        // Checked before it becomes a part of a URL.
+        // Checks the name before it becomes part of a URL.
         let Ok(pod) = ObjectRef::new(namespace, name) else {
             return Ok(None);
         };

@@ -1,4 +1,4 @@
-//! Pods on the wire, and the few fields of them that the agent keeps.
+//! Pods on the wire, and the few fields that the agent keeps.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,15 @@ use crate::cluster::identity::Identity;
 use crate::cluster::{Container, Pod, PodAnnotations};
 use crate::npwg::STATUS_ANNOTATION;
 
-/// The longest pod that is kept whole where many are kept, in bytes.
+/// The longest pod that a cache of many pods keeps whole, in bytes.
 const KEPT_TEXT: usize = 16 << 10;
-/// The memory of a container and of a request besides their names, in bytes: a map has room for
-/// several.
+/// The memory of a container and of a request in addition to their names, in bytes. A map has room
+/// for several entries.
 const CONTAINER: usize = 512;
 const REQUEST: usize = 64;
 
-/// A pod on the wire, with the fields of [`PodView`]. Other fields are skipped and need not be valid.
+/// A pod on the wire, with the fields of [`PodView`]. Other fields are skipped and need not be
+/// valid.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct PodObject {
     #[serde(default)]
@@ -59,7 +60,7 @@ struct ContainerSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Resources {
     requests: Option<BTreeMap<String, Value>>,
-    /// Equal to the requests of extended resources, which a manifest may leave out.
+    /// For extended resources these equal the requests, which a manifest may leave out.
     limits: Option<BTreeMap<String, Value>>,
 }
 
@@ -72,17 +73,17 @@ pub struct PodView {
     pub node: Option<String>,
     /// The annotations that select networks.
     pub annotations: PodAnnotations,
-    /// Its current network-status, with entries of Jackfield and of others.
+    /// Its current network-status, with the entries of Jackfield and of other components.
     pub status: Option<String>,
     /// Whether it has annotations. Where it has none, a patch has to create the map.
     pub has_annotations: bool,
-    /// Its containers that request extended resources, those that run to completion first.
+    /// Its containers that request extended resources, init containers first.
     pub containers: Vec<Container>,
     /// Whether it has resource claims (DRA).
     pub has_claims: bool,
-    /// Whether no runtime attaches the pod: it is on the host's network, or has ended.
+    /// Whether no runtime attaches the pod, because it uses the host's network or has ended.
     pub is_unattached: bool,
-    /// Whether its annotations and containers are missing, since they are too long to be kept.
+    /// Whether its annotations and containers are missing, because they were too long to be kept.
     pub is_partial: bool,
 }
 
@@ -113,7 +114,8 @@ impl From<PodObject> for PodView {
 }
 
 impl PodView {
-    /// The pod as it is kept where many are; `None` for one that no runtime attaches.
+    /// The part of the pod that a cache of many pods keeps; `None` for a pod that no runtime
+    /// attaches.
     pub fn to_be_kept(&self) -> Option<PodView> {
         let kept = || match self.is_long() {
             true => self.identity_alone(),
@@ -140,7 +142,7 @@ impl PodView {
         }
     }
 
-    /// Its memory beyond that of an empty pod, in bytes.
+    /// The memory that the pod needs in addition to an empty one, in bytes.
     pub fn length(&self) -> usize {
         let texts = [
             &self.annotations.networks,
@@ -157,7 +159,7 @@ impl PodView {
         texts.chain(requests).sum::<usize>() + self.identity.uid.len()
     }
 
-    /// The pod as the plan needs it, under the UID that the runtime asked for.
+    /// The pod as the plan needs it, with the UID that the runtime asked for.
     pub fn to_pod(&self, asked: Option<&str>) -> Pod {
         Pod {
             uid: Some(asked.unwrap_or(&self.identity.uid).to_owned()),
@@ -192,7 +194,7 @@ fn container(spec: ContainerSpec, is_init: bool) -> Option<Container> {
     })
 }
 
-/// Whether a resource is a device plugin's: it has a domain of its own.
+/// Whether a resource is an extended one, whose name has a domain other than `kubernetes.io`.
 fn is_extended(resource: &str) -> bool {
     resource
         .split_once('/')

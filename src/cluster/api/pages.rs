@@ -1,4 +1,4 @@
-//! Lists, page by page. The size of a page in bytes is limited.
+//! Reads lists page by page, with a limit for the size of a page in bytes.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -10,7 +10,8 @@ use super::server::LARGEST;
 use super::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
-/// How many objects the first page and a later one have at most: authors decide how large they are.
+/// The most objects on the first page and on a later one. The first page is small, because the size
+/// of the objects is still unknown.
 const FIRST: usize = 16;
 const MOST: usize = 500;
 /// The largest page of more than one object, in bytes.
@@ -20,7 +21,7 @@ const PAGE_BYTES: usize = 1 << 20;
 #[serde(default)]
 struct Page<'a> {
     metadata: PageMetadata,
-    /// `null` where there is none.
+    /// `null` in an empty list.
     #[serde(borrow)]
     items: Option<Vec<&'a RawValue>>,
 }
@@ -46,12 +47,13 @@ impl PageSize {
         }
     }
 
-    /// The size after a page of `length` bytes, for a page about half as long as it may be.
+    /// The size of the page after one of `length` bytes. It aims at half of the bytes that a page
+    /// may have.
     fn after(self, length: usize) -> PageSize {
         PageSize((self.0 * (PAGE_BYTES / 2) / length.max(1)).clamp(1, MOST))
     }
 
-    /// The size after a page that was too long.
+    /// The size for a retry after a page was too long.
     fn smaller(self) -> PageSize {
         PageSize((self.0 / 8).max(1))
     }
@@ -76,7 +78,7 @@ impl<'a> Item<'a> {
         self.0.get()
     }
 
-    /// The object; `None` after a warning where it cannot be read.
+    /// The object. If it cannot be read, this logs a warning and returns `None`.
     pub(super) fn read<T: Deserialize<'a>>(self) -> Option<T> {
         let read = serde_json::from_str(self.text());
         read.inspect_err(|cause| match self.object() {
@@ -88,8 +90,8 @@ impl<'a> Item<'a> {
 }
 
 impl ApiServer {
-    /// Reads a list until `take` returns false, and returns the version of the list. One page at a time
-    /// is in memory.
+    /// Reads a list until `take` returns false, and returns the version of the list. Only one page
+    /// is in memory at a time.
     ///
     /// # Errors
     /// [`ApiError`].
@@ -122,8 +124,8 @@ impl ApiServer {
         }
     }
 
-    /// The version of the list of all objects, from which a watch of them can begin. The API server
-    /// reads only one of them for it.
+    /// The version of the list, from which a watch can begin. The API server reads only one object
+    /// for it.
     ///
     /// # Errors
     /// [`ApiError`].

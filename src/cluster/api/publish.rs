@@ -15,9 +15,9 @@ use crate::cluster::publication::Omission;
 use crate::cluster::{Event, Publication};
 use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
 
-/// How often a patch is tried when others change the same annotation in between.
+/// How often a patch is attempted while other clients change the same annotation.
 const ATTEMPTS: usize = 5;
-/// The namespace of events about nodes, which are in no namespace themselves.
+/// The namespace of events about nodes, which have no namespace themselves.
 const NAMESPACE_OF_NODES: &str = "default";
 
 /// The outcome of a publication.
@@ -25,22 +25,22 @@ const NAMESPACE_OF_NODES: &str = "default";
 pub enum PublishOutcome {
     /// Status and events are written.
     Written,
-    /// The pod is gone, or another one has its name.
+    /// The pod is gone, and a new pod may have its name.
     PodGone,
-    /// The pod is a static one, and the API server does not have its mirror, or not yet.
+    /// The pod is static, and the API server has no mirror of it, or not yet.
     NoMirror,
 }
 
 /// Why a publication failed.
 #[derive(Debug)]
 pub enum PublishError {
-    /// The API server did not take the status. No event has been created.
+    /// The API server did not accept the status. No event has been created.
     Status(ApiError),
-    /// The status is written, and the API server did not take an event.
+    /// The status is written, but the API server did not accept an event.
     Event(ApiError),
 }
 
-/// The source of events, and the period in which equal ones count once.
+/// The source of events, and the period in which equal events count as one.
 #[derive(Debug, Clone, Copy)]
 pub struct EventContext<'a> {
     /// The node's name, where it is known.
@@ -49,15 +49,16 @@ pub struct EventContext<'a> {
     pub period: &'a str,
 }
 
-/// Publishes, on the assumption that the pod is as in `view`; `None` when its state is not known.
+/// Publishes the status and the events. `view` is the pod's last known state; `None` if it is not
+/// known.
 ///
-/// The patch tests the pod's UID and the annotation that it replaces, so that it changes no other
-/// pod of that name and overwrites nothing that others wrote in between (NPWG 1.3 §5.1). It does not
-/// test the resource version: kubelet writes the status of the same pod at the same time, which is
-/// no conflict. If a test fails, the pod is read again for a new patch.
+/// The patch tests the pod's UID and the annotation that it replaces. So it changes no other pod of
+/// that name, and overwrites nothing that others have written since (NPWG 1.3 §5.1). It does not
+/// test the resource version, because kubelet writes the same pod's status at the same time, which
+/// is no conflict. If a test fails, this reads the pod again for a new patch.
 ///
 /// # Errors
-/// [`PublishError`]: the publication is still owed then. A retry writes nothing twice.
+/// [`PublishError`]. The publication is then still owed. A retry writes nothing twice.
 pub async fn publish(
     server: &ApiServer,
     view: Option<&PodView>,
@@ -96,12 +97,13 @@ pub async fn publish(
         match patched.map(|object: PodObject| PodView::from(object)) {
             Ok(patched) => break patched,
             Err(error) if error.code() == Some(404) => return Ok(PublishOutcome::PodGone),
-            // A retry would be as long.
+            // A retry would be too long as well.
             Err(error) if error.is_too_long() => {
                 events.push(Omission::RefusedStatus(error).event());
                 break view;
             }
-            // 422: a test failed; 409: another client wrote between the server's own read and write.
+            // 422: a test failed. 409: another client wrote between the server's own read and
+            // write.
             Err(error) if matches!(error.code(), Some(409 | 422)) && attempt < ATTEMPTS => {}
             Err(error) => return Err(PublishError::Status(error)),
         }
@@ -132,7 +134,7 @@ pub async fn create_node_event(
         kind: "Node",
         namespace: NAMESPACE_OF_NODES,
         name: occasion.node,
-        // As kubelet has it: `kubectl describe node` looks for this one.
+        // Kubelet also sets the node's name as UID, and `kubectl describe node` searches for it.
         uid: occasion.node,
     };
     create(server, about, event, occasion).await
@@ -162,7 +164,7 @@ struct EventTarget<'a> {
     uid: &'a str,
 }
 
-/// The patch; `None` where the pod has this status already.
+/// The patch; `None` if the pod already has this status.
 fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     let ours = publication.status()?;
     let merged = merge_status(view.status.as_deref(), ours);
@@ -187,8 +189,8 @@ fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     ]))
 }
 
-/// The body of an event. Its name depends on its words and the period, so that the retries of a pod
-/// make one event per period, and creating an event twice makes one.
+/// The body of an event. Its name depends on its text and the period. So the retries of a pod
+/// create one event per period, and creating an event again has no effect.
 fn event_body(about: EventTarget<'_>, event: &Event, occasion: EventContext<'_>) -> Value {
     let EventContext { node, period } = occasion;
     let identity = format!("{} {period} {} {}", about.uid, event.reason, event.message);

@@ -1,4 +1,4 @@
-//! Requests to the API server, each with a limit in time and an error that names it.
+//! Requests to the API server. Each has a time limit and an error that names it.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -24,14 +24,15 @@ use crate::npwg::ObjectRef;
 /// How long one request may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The API group of definitions and, first of all, of claims (NPWG 1.3 §3.1, §8.2.1).
+/// The API group of definitions and claims (NPWG 1.3 §3.1, §8.2.1).
 pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 
 /// The media type of requests and answers.
 pub(super) const JSON: &str = "application/json";
 /// The media type of a JSON Patch (RFC 6902).
 pub(super) const JSON_PATCH: &str = "application/json-patch+json";
-/// The largest answer that is read, in bytes: a list of the largest objects that etcd keeps.
+/// The largest answer that is read, in bytes. It has room for a list of several of the largest
+/// objects that etcd stores.
 pub(super) const LARGEST: usize = 16 << 20;
 
 /// A connection to the API server.
@@ -41,7 +42,8 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// The API server that a kubeconfig's current context names. Its audit log shows the `caller`.
+    /// Creates a client of the API server in a kubeconfig's current context. The API server's audit
+    /// log shows the `caller`.
     ///
     /// # Errors
     /// [`ApiError::Kubeconfig`] when the file, or one that it names, cannot be used.
@@ -56,7 +58,7 @@ impl ApiServer {
         server.map_err(|error| ApiError::Kubeconfig(path.to_owned(), Box::new(error)))
     }
 
-    /// The API server of the cluster that this process is a pod of.
+    /// Creates a client of the API server of the cluster in which this process runs as a pod.
     ///
     /// # Errors
     /// [`ApiError::ServiceAccount`] outside of a pod.
@@ -81,7 +83,7 @@ impl ApiServer {
         self.client.headers() == other.client.headers()
     }
 
-    /// Sends `body`, and reads the object that the API server made of it.
+    /// Sends `body`, and returns the object in the API server's answer.
     pub(super) async fn write<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -102,7 +104,7 @@ impl ApiServer {
         self.parse(&name, &answer.await?)
     }
 
-    /// An object; `None` where there is none of that name.
+    /// Reads an object; `None` if it does not exist.
     pub(super) async fn find<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -125,13 +127,14 @@ impl ApiServer {
         let request = Request::get(path).header(header::ACCEPT, accept);
         let request = request.body(Vec::new());
         let request = request.map_err(|error| self.failed(&name, error))?;
-        // A request that is sent over a new connection too has the whole limit there.
+        // If the request is also sent over a new connection, it has the whole limit there.
         let limit = LIMIT + body::PATIENCE;
         self.in_time(&name, limit, body::read(&self.client, request, most))
             .await
     }
 
-    /// The body of a watch, which may take any time once it has begun; `name` says what is watched.
+    /// Begins a watch and returns its body, which may last for any time. `name` is the watch's name
+    /// in errors.
     pub(super) async fn stream(
         &self,
         name: &str,
@@ -163,7 +166,7 @@ impl ApiServer {
             .map_err(|error| self.failed(name, error))
     }
 
-    /// Reads an answer; `request` says what was asked.
+    /// Parses an answer. `request` is the request's name in errors.
     pub(super) fn parse<'a, T: Deserialize<'a>>(
         &self,
         request: &str,
@@ -172,7 +175,7 @@ impl ApiServer {
         serde_json::from_slice(text).map_err(|error| self.failed(request, error))
     }
 
-    /// The error of a request; `request` says what was asked.
+    /// The error of a request with the name `request`.
     pub(super) fn failed(&self, request: &str, source: impl Into<RequestError>) -> ApiError {
         ApiError::Request {
             server: self.client.address(),

@@ -1,4 +1,4 @@
-//! Which file a name means, and what folders add to it.
+//! Tests which file a name refers to, and which plugins the folders add.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the cluster did not do, in words.
+//! The messages of [`ClusterError`].
 
 use super::{AgentProblem, ClusterError};
 use crate::cluster::pod::MOST_CONTAINERS;

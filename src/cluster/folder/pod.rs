@@ -1,4 +1,4 @@
-//! A pod of a manifest, as kubelet would report it.
+//! A pod from a manifest, with the devices that kubelet would report.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::cluster::{ClusterError, Pod, PodName};
 /// The annotation with the devices that kubelet would have allocated.
 const DEVICES: &str = "jackfield.io/devices";
 
-/// The pod of that name, where there is one.
+/// Finds the pod of that name.
 pub(super) fn find(manifests: &Manifests, name: &PodName) -> Result<Option<Pod>, ClusterError> {
     let Some(manifest) = manifests.find("Pod", &name.namespace, &name.name) else {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! The outcome for a pod as files: `network-status.json`, whole or not at all, and `events.jsonl`.
+//! Writes the outcome for a pod to two files: `network-status.json`, which is replaced atomically,
+//! and `events.jsonl`.
 
 use std::fs;
 use std::io::Write;
@@ -14,15 +15,15 @@ use crate::console;
 use crate::npwg::{StatusEntry, merge_status};
 use crate::regular_file;
 
-/// The name of an unfinished status file, before the process ID of its writer.
+/// The start of an unfinished status file's name. The process ID of its writer follows.
 const UNFINISHED: &str = ".network-status.";
-/// The largest status that is read, in bytes; a longer one is replaced.
+/// The largest status that is read, in bytes. A longer one is replaced.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Writes a publication to the directory of its pod.
 ///
 /// # Errors
-/// Those of the file system.
+/// When the directory or a file cannot be written.
 pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()> {
     fs::create_dir_all(dir)?;
     if let Some(status) = publication.status() {
@@ -31,7 +32,8 @@ pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()
     append_events(dir, publication.events())
 }
 
-/// Keeps the entries and the keys with a period that others wrote (NPWG 1.3 §5.1).
+/// Writes the status, and keeps what others wrote: their entries, and their keys with a period
+/// (NPWG 1.3 §5.1).
 fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
     let path = dir.join("network-status.json");
     let before = regular_file::read_text(&path, MAX_FILE).ok();
@@ -77,7 +79,8 @@ pub(super) fn sweep(dir: &Path) {
     }
 }
 
-/// Whether a process has ended, or is this one, which has no unfinished file when it sweeps.
+/// Whether a process has ended. This process counts as ended, since it has no unfinished file while
+/// it sweeps.
 fn is_over(pid: i32) -> bool {
     let pid = Pid::from_raw(pid);
     pid == Pid::this() || nix::sys::signal::kill(pid, None) == Err(Errno::ESRCH)

@@ -12,9 +12,9 @@ use crate::diagnostic;
 pub enum FrameError {
     /// The stream failed or ended.
     Io(#[source] io::Error),
-    /// The header is not one of these messages.
+    /// The header is not that of a Jackfield message.
     Foreign,
-    /// The other side is of another release, and speaks this version.
+    /// The other side uses this version, which this release does not support.
     Version(u16),
     /// The message is larger than the limit.
     TooLarge {
@@ -23,15 +23,15 @@ pub enum FrameError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The definitions before an answer are larger than the limit together, in bytes.
+    /// The definitions before an answer are larger than this limit, in bytes, all together.
     Definitions(usize),
     /// The JSON is not the message that was expected.
     Json(#[source] serde_json::Error),
 }
 
 impl FrameError {
-    /// Whether the other side closed the connection in the middle of a message: then the plugin may
-    /// ask again.
+    /// Whether the other side closed the connection before the message was complete. The plugin may
+    /// then ask again.
     pub fn is_gone(&self) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
         matches!(self, FrameError::Io(error)

@@ -1,4 +1,4 @@
-//! What is read and written, and what is refused.
+//! Tests which messages are read and written, and which are refused.
 
 mod golden;
 
@@ -78,7 +78,7 @@ fn a_frame_that_is_foreign_too_large_or_of_another_version_is_refused_by_its_hea
     assert!(encode(&"x".repeat(MAX_TO_AGENT), MAX_TO_AGENT).is_err());
 }
 
-/// Each check takes memory and a line of the page.
+/// Each check takes memory and one line on the metrics page.
 #[test]
 fn an_examination_of_more_checks_than_any_release_has_is_refused() {
     let checks = |count: usize| {
@@ -94,7 +94,7 @@ fn an_examination_of_more_checks_than_any_release_has_is_refused() {
     assert!(error.contains("more than 64"), "{error}");
 }
 
-/// What other releases would write within one version.
+/// Messages that other releases may write with the same version.
 #[test]
 fn keys_of_newer_releases_are_ignored_and_keys_that_older_ones_lack_have_defaults() {
     let newer = r#"{"question":{"pod":{"namespace":"a","name":"b","uid":null,"new":1},"new":[]}}"#;

@@ -1,5 +1,5 @@
-//! One document of YAML as kubectl reads it: by the grammar of libyaml, in which the lines of a quoted
-//! text may begin in any column, with the last of duplicate keys, and with merge keys.
+//! Reads one YAML document as kubectl does, with libyaml's grammar, in which the lines of a quoted
+//! text may begin in any column. The last of duplicate keys counts, and merge keys are expanded.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,12 +9,14 @@ use serde_json::{Map, Value};
 
 use super::{DocumentError, MAX_FILE};
 
-/// The largest document with all its aliases replaced: bytes of text, and [`EACH`] for each value.
+/// The largest document after its aliases are expanded, in bytes: the length of its texts, plus
+/// [`EACH`] for each value.
 const MAX_EXPANDED: u64 = MAX_FILE;
-/// What a value counts besides its text, in bytes.
+/// The size of a value in addition to its text, in bytes.
 const EACH: u64 = 8;
 
-/// How many brackets may be open at once: the time that libyaml takes grows with its square.
+/// How many brackets may be open at once. The time that libyaml takes grows with the square of this
+/// number.
 pub(super) const MAX_OPEN: usize = 1024;
 
 /// Reads a document; an empty one is null.
@@ -32,8 +34,8 @@ pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
     Ok(Node { left: &left }.deserialize(document)?)
 }
 
-/// How many brackets are open at once at most. Those in quoted texts count too, where they mostly
-/// come in pairs.
+/// The largest number of brackets that are open at once. Brackets in quoted texts count too, but
+/// mostly come in pairs.
 fn most_open(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in text.bytes() {
@@ -47,7 +49,7 @@ fn most_open(text: &str) -> usize {
     most
 }
 
-/// A value of the document; `left` is the size that further values may have.
+/// A value of the document. `left` is the size that is left for more values.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     left: &'a Cell<u64>,
@@ -139,7 +141,9 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-/// Puts the keys of another object into one, or those of several, the first of which counts.
+/// Merges the keys of `others`, which is one object or a list of objects, into `object`. They
+/// replace keys that `object` already has. If several of the others have the same key, the first
+/// one counts.
 fn merge<E: Error>(object: &mut Map<String, Value>, others: Value) -> Result<(), E> {
     match others {
         Value::Object(other) => {
@@ -160,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// As in examples of NPWG, Multus and KubeVirt.
+    /// The examples of NPWG, Multus and KubeVirt contain such texts.
     #[test]
     fn the_lines_of_a_quoted_text_may_begin_in_any_column() {
         for (text, value) in [

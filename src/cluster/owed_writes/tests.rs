@@ -1,4 +1,5 @@
-//! What is kept, in which order it is published, and what happens to files that cannot be read.
+//! Tests which writes are kept, in which order they are published, and what happens to files that
+//! cannot be read.
 
 use super::*;
 use crate::cluster::Event;
@@ -15,7 +16,7 @@ fn publication(name: &str) -> Publication {
     Publication::new(pod, Some(Vec::new()), Vec::new())
 }
 
-/// Every write in the order in which they were made.
+/// All writes in the order in which they were kept.
 fn list(owed: &OwedWrites) -> Vec<OwedWrite> {
     let names = owed.names().unwrap();
     let read = names.iter().filter_map(|name| owed.read(name).ok()?);
@@ -110,7 +111,7 @@ fn a_torn_file_is_put_aside_and_one_of_a_newer_release_left_alone() {
     assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 1));
 }
 
-/// The agent may write the directory: what it puts there must not hold up or mislead root.
+/// The agent can write to the directory. Its files must not block or mislead root.
 #[test]
 fn only_regular_files_of_a_bounded_size_are_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -127,7 +128,7 @@ fn only_regular_files_of_a_bounded_size_are_read() {
     large.set_len(MAX_FILE + 1).unwrap();
     let survey = owed.survey().unwrap();
     assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 5));
-    // A plugin that looks for what it replaces is not held up either.
+    // These files do not block a plugin that searches for earlier writes either.
     owed.keep(&publication("a")).unwrap();
     assert_eq!(pods(&owed), ["a"]);
 }

@@ -1,4 +1,4 @@
-//! Questions, answered from a cache that may be behind the API server.
+//! Tests answers from a cache that may lag behind the API server.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use super::*;
 use crate::cluster::PodAnnotations;
 use crate::cluster::identity::Identity;
 
-/// A cache and the API server behind it, both as lists.
+/// A fake cache with an API server behind it. `asked` lists the requests.
 #[derive(Default)]
 struct CacheAndServer {
     cached: Option<PodView>,

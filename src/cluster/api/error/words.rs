@@ -1,4 +1,4 @@
-//! What the API server did not do, in words.
+//! The messages of [`ApiError`].
 
 use super::{ApiError, CredentialsError, RequestError};
 use crate::cluster::api::server::GROUP;
@@ -56,7 +56,7 @@ impl Problem for ApiError {
                 }
                 RequestError::Refused(_) | RequestError::NotServed => return None,
                 RequestError::TooLong(_) | RequestError::Json(_) => "correct the object",
-                _ => "look why this node does not reach it",
+                _ => "find out why this node does not reach it",
             },
         };
         Some(remedy.to_owned())
@@ -111,8 +111,8 @@ mod tests {
             ),
             (
                 failed("GET /x", RequestError::Late(Duration::from_secs(10))),
-                "API server https://a/ does not answer GET /x: nothing within 10 s; look why this \
-                 node does not reach it",
+                "API server https://a/ does not answer GET /x: nothing within 10 s; find out why \
+                 this node does not reach it",
             ),
             (
                 failed("GET /x", RequestError::TooLong(7)),

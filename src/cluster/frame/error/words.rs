@@ -1,4 +1,4 @@
-//! Why a message cannot be read or sent, in words.
+//! The messages of [`FrameError`].
 
 use super::FrameError;
 use crate::cluster::frame::VERSION;

@@ -1,4 +1,4 @@
-//! Each message as it is sent, and as the previous release sends it.
+//! Tests the JSON of each message in this release and in the previous one.
 
 use std::collections::BTreeMap;
 
@@ -173,7 +173,7 @@ fn from_agent() -> Vec<FromAgent> {
     ]
 }
 
-/// The JSON of each message, one a line.
+/// The JSON of each message, one message per line.
 fn lines<T: Serialize>(messages: &[T]) -> Vec<u8> {
     let mut lines = Vec::new();
     for message in messages {
