@@ -1,15 +1,16 @@
-//! The agent: it answers the questions of a node's plugins about the cluster in microseconds, without
-//! privilege.
+//! The agent answers the questions that plugins on this node ask about the cluster. It answers
+//! within microseconds and needs no privileges.
 //!
 //! ```text
 //! API server ──watch──▶ cache ──▶ answers ◀──socket── plugin
 //! API server ◀──patch, event── publisher ◀──disk── owed writes of the plugins
 //! ```
 //!
-//! It keeps this node's pods, as far as networks and devices go, its ResourceSlices, and within a
-//! budget the definitions that its pods select, and asks kubelet for a pod's devices. It has no
-//! capability, runs nothing, and writes nowhere but its socket's directory and the directory of
-//! owed writes. It may end at any moment: plugins wait for the next one, or need none.
+//! The agent caches the pods of this node with the fields that networks and devices need, the
+//! ResourceSlices of this node, and the definitions that its pods select. It asks kubelet for the
+//! devices of a pod. It has no capability, runs no program, and writes only to the directory of its
+//! socket and the directory of owed writes. It may end at any moment: plugins that need it wait for
+//! the next agent.
 
 mod cache;
 mod census;
@@ -63,22 +64,23 @@ pub struct Options {
     pub node: String,
     /// The credentials for the API server; `None` for the service account of the agent's pod.
     pub kubeconfig: Option<PathBuf>,
-    /// The socket for plugins.
+    /// The path of the socket for plugins.
     pub socket: PathBuf,
-    /// The journal's directory. The agent has access to `publish` in it, and to nothing else there.
+    /// The directory of the journal. The agent has access only to `publish` in it.
     pub journal_dir: PathBuf,
-    /// The address of metrics and health.
+    /// The address on which the agent serves metrics and health.
     pub metrics: SocketAddr,
-    /// The form of its log.
+    /// The format of the log.
     pub log: LogFormat,
 }
 
 /// Runs the agent until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When it cannot start. Once it runs, it logs every failure and retries.
+/// If the agent cannot start, or if the directory of owed writes is removed while it runs. The
+/// running agent logs every other failure and retries.
 pub fn run(options: Options) -> Result<(), AgentError> {
-    // First of all, on the only thread: threads that start later have no capability either.
+    // Comes first, while the process has one thread. Later threads inherit the empty sets.
     privileges::give_up()?;
     log::start(options.log);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,8 +1,8 @@
-//! The current boot. A reboot removes all network namespaces.
+//! The ID of the current boot, which shows whether a network namespace on record can still exist.
 
 use std::sync::OnceLock;
 
-/// Returns the kernel's boot ID, or an empty text if `/proc` has none.
+/// Returns the boot ID of the kernel, or an empty text if `/proc` does not contain it.
 pub(crate) fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
     let read = || {

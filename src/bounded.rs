@@ -1,5 +1,5 @@
-//! Bounds on lists and texts that less trusted parties send. A limit on bytes alone does not bound
-//! memory: an element of three bytes may take a hundred in memory.
+//! Bounds on lists and texts from less trusted senders. A limit on bytes alone does not bound
+//! memory, because an element of three bytes may take a hundred bytes in memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A list of at most `N` elements. `each` may shorten every element.
+/// Reads a list of at most `N` elements. `each` may shorten an element.
 struct Elements<T, F, const N: usize> {
     each: F,
     refuses_more: bool,
@@ -61,8 +61,8 @@ where
     })
 }
 
-/// Reads the first `N` elements of a list and skips the others. Calls `each` on every element as it
-/// arrives, so that the caller can bound the elements' total size too.
+/// Reads the first `N` elements of a list and skips the others. Calls `each` on every element after
+/// reading it, so that the caller can also bound the total size of the elements.
 pub(crate) fn first<'de, D, T, const N: usize>(
     deserializer: D,
     each: impl FnMut(&mut T),
@@ -138,7 +138,7 @@ where
     Ok(texts.map(|texts| texts.0))
 }
 
-/// The first `N` numbers of an object, each key cut to `LENGTH` bytes.
+/// Reads the first `N` numbers of an object by key. Cuts each key to at most `LENGTH` bytes.
 struct Counts<const N: usize, const LENGTH: usize>;
 
 impl<'de, const N: usize, const LENGTH: usize> Visitor<'de> for Counts<N, LENGTH> {
@@ -162,7 +162,7 @@ impl<'de, const N: usize, const LENGTH: usize> Visitor<'de> for Counts<N, LENGTH
     }
 }
 
-/// Reads the first `N` numbers of an object by key. Cuts each key to at most `LENGTH` bytes.
+/// Reads the first `N` numbers of an object by key, each key cut to at most `LENGTH` bytes.
 pub(crate) fn counts<'de, D, const N: usize, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<BTreeMap<String, u64>, D::Error>
@@ -172,7 +172,7 @@ where
     deserializer.deserialize_map(Counts::<N, LENGTH>)
 }
 
-/// The number of list elements that a message names.
+/// The largest number of list elements that a message names.
 pub(crate) const NAMED: usize = 5;
 
 /// Joins the first elements of a list for a message: `a, b, c, d, e and 3 more`.

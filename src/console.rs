@@ -1,5 +1,6 @@
-//! Output to terminals and logs. Every line passes [`line()`], so that text from less trusted
-//! sources cannot move the cursor, begin another line or hide text.
+//! Output to terminals and logs. Only [`write`] writes text unchanged. All other functions escape
+//! every line, so that text from less trusted sources cannot move the cursor, begin a new line or
+//! hide text.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -14,8 +15,8 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     printable(text, LONGEST)
 }
 
-/// Escapes each line of a delegate's output and keeps its line feeds. The result ends with a line
-/// feed, so that the following output begins a new line.
+/// Escapes each line of the output of a delegate and keeps the line feeds. The result ends with a
+/// line feed, so that later output begins a new line.
 pub(crate) fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     for line in text.lines() {
@@ -25,7 +26,7 @@ pub(crate) fn lines(text: &str) -> String {
     out
 }
 
-/// Writes one line to stderr and ignores a failure to write.
+/// Writes one line to stderr and ignores write errors.
 #[allow(
     clippy::disallowed_methods,
     reason = "one of the few places that may write to stderr"
@@ -37,7 +38,7 @@ pub(crate) fn say(text: &str) {
 /// Writes lines to stdout.
 ///
 /// # Errors
-/// The error of stdout.
+/// If stdout cannot be written.
 pub(crate) fn print<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> io::Result<()> {
     let mut out = String::new();
     for text in lines {
@@ -50,16 +51,15 @@ pub(crate) fn print<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> io::Re
 /// Writes a JSON document and a line feed to stdout.
 ///
 /// # Errors
-/// The error of stdout.
+/// If stdout cannot be written.
 pub(crate) fn print_json(document: &str) -> io::Result<()> {
     write(&format!("{}\n", printable_json(document)))
 }
 
-/// Writes a document to stdout unchanged: an answer to the runtime, or Jackfield's own text. Uses
-/// one write, so that a reader never sees half of it.
+/// Writes a document to stdout unchanged: an answer to the runtime, or a text of Jackfield itself.
 ///
 /// # Errors
-/// The error of stdout.
+/// If stdout cannot be written.
 #[allow(
     clippy::disallowed_methods,
     reason = "one of the few places that may write to stdout"

@@ -1,11 +1,11 @@
-//! What a computation costs, for tests that hold it to be linear.
+//! Checks in tests that an algorithm takes linear time.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Runs `act` and fails when it takes ten seconds of this thread's processor time: many times what
-/// a linear algorithm needs for the largest input, and a fraction of what a quadratic one needs.
+/// Runs `act` and panics if it takes ten seconds of CPU time. For the largest input, a linear
+/// algorithm needs much less time, and a quadratic algorithm needs much more.
 #[track_caller]
 pub(crate) fn linear<T>(act: impl FnOnce() -> T) -> T {
     let spent = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();

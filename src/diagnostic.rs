@@ -1,22 +1,22 @@
-//! What Jackfield says to people: one type for CNI errors, events, the log, `explain` and `doctor`.
+//! Messages to people: one type for CNI errors, events, the log, `explain` and `doctor`.
 //!
-//! Each module owns its problems as an enum of data, and their words in one file beside it. Code
-//! compares problems; only people read the words.
+//! Each module defines its problems as an enum, and writes their texts in one file beside it. Code
+//! compares the enums and never the texts.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Something that is wrong, as data.
+/// A problem, as a value that code can examine.
 pub trait Problem: fmt::Debug {
-    /// What is wrong, in words: no object in front, no remedy behind, no final period.
+    /// Returns the text that says what is wrong, without the object, the remedy and a final period.
     fn words(&self) -> String;
 
-    /// What helps, as an instruction; `None` where there is no advice to give.
+    /// Returns the remedy as an instruction; `None` if there is no remedy.
     fn remedy(&self) -> Option<String>;
 }
 
-/// A problem in one line: what is wrong, and what to do.
+/// Returns a problem in one line: what is wrong and what to do.
 pub fn line(problem: &dyn Problem) -> String {
     match problem.remedy() {
         Some(remedy) => format!("{}; {remedy}", problem.words()),
@@ -24,8 +24,8 @@ pub fn line(problem: &dyn Problem) -> String {
     }
 }
 
-/// The error of another module or library as the cause of a problem that can be cloned and compared.
-/// Only clones are equal.
+/// An error as the cause of a problem that must be `Clone` and `PartialEq`. Two values are equal
+/// only if they are clones of each other.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct SharedError(Arc<dyn Error + Send + Sync>);
@@ -45,17 +45,18 @@ impl PartialEq for SharedError {
 
 impl Eq for SharedError {}
 
-/// A problem, and where it is.
+/// A problem and its place.
 #[derive(Debug)]
 pub struct Diagnostic {
-    /// The network, interface, plugin, pod or file; empty where the problem names it itself.
+    /// The network, interface, plugin, pod or file; empty if the text of the problem already names
+    /// it.
     pub place: String,
     /// What is wrong.
     pub problem: Box<dyn Problem>,
 }
 
 impl Diagnostic {
-    /// A problem at a place.
+    /// Returns a problem at a place.
     pub fn new(place: impl fmt::Display, problem: impl Problem + 'static) -> Diagnostic {
         Diagnostic {
             place: place.to_string(),

@@ -1,11 +1,11 @@
-//! Every parser that reads what others write, as a function of bytes.
+//! Fuzz targets for the parsers that read input of other programs and of users.
 //!
-//! `scripts/fuzz` runs each on libFuzzer; a unit test runs each on its corpus in
-//! `tests/fuzz/corpus`. Another test finds the parsers in the source and compares them with this
-//! list, so that a new one needs a target or a reason.
+//! `scripts/fuzz` runs the targets with libFuzzer. A unit test runs each target on its corpus in
+//! `tests/fuzz/corpus`. A second test finds the parsers in the source code and compares them with
+//! the list in `parsers.rs`, so every new parser needs a target or a reason to have none.
 //!
-//! A target does more than not panic: what it accepts reads back from how it is written, and what
-//! is said of the rest is short and one line.
+//! A target checks more than the absence of panics. An accepted input, written and parsed again,
+//! must give the same value. The error for a refused input must be a short text in one line.
 
 mod cni;
 mod files;
@@ -25,14 +25,15 @@ use serde::de::DeserializeOwned;
 
 use crate::cni::{Error, Version};
 
-/// A function of bytes, and the parsers that it reaches.
+/// A fuzz target: a function that calls one or more parsers with arbitrary bytes.
 #[derive(Debug)]
 pub struct Target {
-    /// The name of its corpus.
+    /// The name of the target and of its corpus.
     pub name: &'static str,
-    /// The longest input that is tried, in bytes.
+    /// The longest input that the fuzzer tries, in bytes.
     pub longest: usize,
-    /// Fails by a panic. `None` means that a parser refused the input.
+    /// Runs the target, which panics if a check fails. `None` means that a parser refused the
+    /// input.
     pub run: fn(&[u8]) -> Option<()>,
 }
 
@@ -40,7 +41,7 @@ const fn target(name: &'static str, longest: usize, run: fn(&[u8]) -> Option<()>
     Target { name, longest, run }
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     target("json", 1 << 16, text::json),
     target("network-config", 1 << 16, cni::network_config),
@@ -67,8 +68,8 @@ pub const TARGETS: &[Target] = &[
     target("installation", 1 << 16, files::installation),
 ];
 
-/// What is said of an input is short, and one line without control characters, where the runtime
-/// reads it.
+/// Checks that a message about an input is short and contains no control characters in the CNI
+/// error that the runtime gets.
 fn said(what: &dyn Display) {
     const LONGEST: usize = (16 << 10) + 100;
     let document = Error::new(100, what.to_string()).to_json(Version::LATEST);
@@ -77,12 +78,13 @@ fn said(what: &dyn Display) {
     assert!(!msg.contains(char::is_control), "{msg:?}");
 }
 
-/// What a parser has read. What it says of an input that it refuses is checked.
+/// Returns the value that a parser accepted. If the parser refused the input, checks its error
+/// message.
 fn accepted<T>(outcome: Result<T, impl Display>) -> Option<T> {
     outcome.inspect_err(|error| said(error)).ok()
 }
 
-/// What is written of a value reads back, and is then written the same for ever.
+/// Checks that the JSON of a value parses to a value with the same JSON.
 fn settles<T: Serialize + DeserializeOwned>(value: &T) {
     let written = serde_json::to_string(value).unwrap_or_default();
     let again: Option<T> = serde_json::from_str(&written).ok();
@@ -94,13 +96,13 @@ fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-/// Two inputs in one, with an octet of zeros between them.
+/// Splits an input at its first zero byte into two inputs.
 fn parts(bytes: &[u8]) -> [&[u8]; 2] {
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
     std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
-/// Every line, put behind the others as `write` does it.
+/// Passes every line of an input to `write`, and returns what `write` appended.
 fn of_lines(bytes: &[u8], write: fn(&mut Vec<u8>, &[u8])) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() * 2);
     bytes

@@ -1,11 +1,11 @@
-//! The golden files of the tests: what this release and the previous one write, byte for byte.
+//! The golden files of the tests: the exact output of this release and of the previous release.
 //!
-//! `WRITE_GOLDEN=1 cargo test --lib golden` writes those of this release.
+//! `WRITE_GOLDEN=1 cargo test --lib golden` writes the golden files of this release.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// Compares what this release writes with `tests/golden/current/NAME`.
+/// Compares the output of this release with `tests/golden/current/NAME`.
 pub(crate) fn assert_current(name: &str, written: &[u8]) {
     let path = path("current", name);
     if std::env::var_os("WRITE_GOLDEN").is_some() {
@@ -22,7 +22,7 @@ pub(crate) fn assert_current(name: &str, written: &[u8]) {
     );
 }
 
-/// What the previous release wrote as `tests/golden/previous/NAME`.
+/// Reads the output of the previous release from `tests/golden/previous/NAME`.
 pub(crate) fn previous(name: &str) -> Vec<u8> {
     let path = path("previous", name);
     fs::read(&path).unwrap_or_else(|cause| panic!("{}: {cause}", path.display()))

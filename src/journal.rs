@@ -1,23 +1,24 @@
-//! The record of what is attached: the only source that DEL, CHECK and GC need.
+//! The records of what is attached. DEL, CHECK and GC need no other source.
 //!
-//! There is one file per attachment of the runtime (container ID and interface) below `sandboxes/`.
-//! Each step appends one small record with its length and checksum. The intent is written before
-//! the act, so a process that is killed at any instruction leaves a file that shows what may have
-//! been done. If the end of the file is torn, everything that was intended may have been done.
+//! `sandboxes/` has one record per sandbox and interface of the runtime (`CNI_CONTAINERID` and
+//! `CNI_IFNAME`). A record is a file to which each step appends one line with its length and
+//! checksum. Jackfield writes each intention before it acts, so a process that is killed at any
+//! instruction leaves a record of everything that it may have done. If the last line is incomplete,
+//! a reader assumes that every attachment in the header was started.
 //!
 //! ```text
 //! sandboxes/<container>@<ifname>    header and intents, then steps
-//! owed/<container>@<ifname>         a failed detachment: when its retry is due
+//! owed/<container>@<ifname>         a failed detachment, and when its retry is due
 //! quarantine/…                      records that could not be read
-//! adopted/<container>@<ifname>      a sandbox adopted from Multus' cache
+//! adopted/<container>@<ifname>      a sandbox adopted from the cache of Multus
 //! exclusive/<kind>-<address>        the sandbox that holds a device, a MAC or a GUID
 //! unrestored/<address>              a device that could not be restored
 //! ```
 //!
-//! The plugin never syncs a record to disk: after a power loss every network namespace is gone,
-//! and the record then matters only for leases and devices. The agent syncs it once the runtime has
-//! its answer ([`Journal::lend`]). Only root can access the directory, since a DEL runs what the
-//! records name.
+//! The plugin never syncs a record to disk, because a power loss removes every network namespace
+//! and the record then matters only for leases and devices. The agent syncs the record after the
+//! plugin has answered the runtime ([`Journal::lend`]). Only root can access the directory, because
+//! a DEL runs the plugins that the records name.
 
 pub mod adopted;
 pub mod entry;
@@ -64,9 +65,9 @@ use crate::private_dir;
 use crate::regular_file::found;
 use files::entries;
 
-/// The access mode of a descriptor that can be neither read nor written nor locked, only synced.
+/// The access mode of a descriptor that can be synced, but neither read nor written nor locked.
 const NO_ACCESS: i32 = 3;
-/// The folders of the directory.
+/// The folders of the journal.
 const FOLDERS: [&str; 7] = [
     "sandboxes",
     "owed",
@@ -86,7 +87,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal in `dir`. Opens nothing yet.
+    /// Returns the journal in `dir` without opening anything.
     pub fn new(dir: &Path) -> Journal {
         Journal {
             dir: dir.to_owned(),
@@ -96,7 +97,7 @@ impl Journal {
     /// Creates the record of a sandbox that is about to be attached, and writes its intents.
     ///
     /// # Errors
-    /// Code 109 if the record cannot be written; the caller must then attach nothing.
+    /// Code 109 if the record cannot be written. The caller must then attach nothing.
     pub fn begin(&self, header: &Header) -> Result<Entry, JournalError> {
         self.check_private()?;
         let path = self.path(&header.key());
@@ -108,8 +109,8 @@ impl Journal {
     /// process is writing the record.
     ///
     /// # Errors
-    /// Code 109 if the file exists and cannot be read. A file that is no record is moved to
-    /// quarantine and counts as absent: [`Lookup::Quarantined`].
+    /// Code 109 if the file exists and cannot be read, or cannot be moved to quarantine. A damaged
+    /// record is no error: this call moves it to quarantine ([`Lookup::Quarantined`]).
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         self.check_private()?;
         let path = self.path(key);
@@ -136,7 +137,7 @@ impl Journal {
         Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Removes the record of `key`: nothing is attached and nothing is owed any more.
+    /// Removes the record of `key`, after everything in it is detached.
     ///
     /// # Errors
     /// Code 109.
@@ -148,14 +149,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Opens the record of `key` for a process that may only sync it.
+    /// Opens the record of `key` for the agent, which may only sync it.
     ///
     /// The agent has root's user ID, and the owner of a file can reopen it for writing through
-    /// `/proc/self/fd`, whatever its descriptor allows. So the record first gets an owner that no
-    /// process has. Root keeps its access by CAP_DAC_OVERRIDE.
+    /// `/proc/self/fd`, whatever the descriptor allows. So this call first gives the record to a
+    /// user ID that no process has. The plugin keeps its access through CAP_DAC_OVERRIDE.
     ///
     /// # Errors
-    /// Those of the file system, also if it cannot change owners; nothing is lent then.
+    /// `PermissionDenied` if the plugin lacks the capabilities for this, or the error of the file
+    /// system, for example because it cannot change owners.
     pub fn lend(&self, key: &Key) -> io::Result<OwnedFd> {
         if !capabilities::overrides_owners() {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -180,7 +182,7 @@ impl Journal {
         }
     }
 
-    /// Every attachment on record.
+    /// Returns the key of every record.
     ///
     /// # Errors
     /// Code 109 if the directory exists and cannot be read.
@@ -188,8 +190,8 @@ impl Journal {
         Ok(self.keys_and_damaged()?.0)
     }
 
-    /// Every attachment on record, and every damaged record that this call moved to quarantine or
-    /// failed to move.
+    /// Returns the key of every record, and every damaged record that this call moved to quarantine
+    /// or failed to move.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -199,9 +201,10 @@ impl Journal {
         for entry in entries(&self.sandboxes())? {
             let path = entry.path();
             match Sandbox::read(&path) {
-                // The key in the header, because a file name may be cut short.
+                // Takes the key from the header, because a long file name is shortened.
                 Ok(sandbox) => keys.push(sandbox.header.key()),
-                // Its writer may still be working; only the holder of the sandbox's lock can tell.
+                // Its writer may still be running. Only the holder of the sandbox's lock can
+                // exclude that.
                 Err(RecordError::CutOff | RecordError::Io(_)) => {}
                 Err(cause) => damaged.push(self.quarantine(&path, cause)),
             }
@@ -220,10 +223,10 @@ impl Journal {
         self.check_writable()
     }
 
-    /// Removes the folders of the journal, and its directory if that holds nothing else.
+    /// Removes the folders of the journal, and then its directory if the directory is empty.
     ///
     /// # Errors
-    /// If the directory stays.
+    /// If the directory cannot be removed, for example because it contains other files.
     pub fn remove(&self) -> io::Result<()> {
         for folder in FOLDERS {
             let _ = fs::remove_dir_all(self.dir.join(folder));
@@ -231,7 +234,7 @@ impl Journal {
         fs::remove_dir(&self.dir)
     }
 
-    /// Checks that the journal can be written, as far as that shows without creating anything.
+    /// Checks the permissions to write the journal, without creating anything.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.
@@ -244,11 +247,11 @@ impl Journal {
             .map_err(|cause| JournalError::io("cannot be written", there, cause.into()))
     }
 
-    /// Refuses a journal that users other than root can write to, because a DEL runs what its
-    /// records name.
+    /// Refuses a journal that users other than root can write to, because a DEL runs the plugins
+    /// that its records name.
     ///
     /// # Errors
-    /// Code 109 with the directory and who can write to it.
+    /// Code 109 with the directory and the reason.
     pub fn check_private(&self) -> Result<(), JournalError> {
         self.close();
         for dir in [&self.dir, &self.sandboxes()] {
@@ -260,12 +263,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the access of other users to the directory if it contains only entries of the
-    /// journal. Kubelet creates the directory of a mount with mode 0755, and no other user may run
-    /// a program that the agent puts into its part of the directory.
+    /// Removes the access of other users to the directory if it contains only files and folders of
+    /// the journal. Kubelet creates the directory of a mount with mode 0755. No other user may run
+    /// a program that a compromised agent puts into `publish`.
     fn close(&self) {
-        // A directory that others can write to is refused instead: they may already have put files
-        // there.
+        // If others can write to the directory, they may already have put files there, so
+        // `check_private` refuses it.
         let is_open = fs::symlink_metadata(&self.dir).is_ok_and(|found| {
             let mode = found.mode() & 0o077;
             found.is_dir() && mode != 0 && mode & 0o022 == 0
@@ -297,14 +300,14 @@ impl Journal {
 /// The result of looking up an attachment.
 #[derive(Debug)]
 pub enum Lookup {
-    /// Its record.
+    /// The record can be read.
     Found(Box<Sandbox>),
-    /// No record: the attachment was never made here, or it is detached.
+    /// There is no record: Jackfield never attached the sandbox, or has detached it.
     Absent,
-    /// A record without its first line: either nothing was started, or a power loss destroyed the
-    /// record.
+    /// The first line of the record is incomplete: either the ADD started nothing, or a power loss
+    /// destroyed the record.
     CutOff,
-    /// A file that was no record and is now in quarantine.
+    /// The record was damaged and is now in quarantine.
     Quarantined(Damaged),
 }
 

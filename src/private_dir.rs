@@ -1,4 +1,4 @@
-//! Directories whose content root trusts: the journal's records and locks.
+//! Directories with content that root trusts: the records of the journal and the locks.
 
 use std::fs;
 use std::io;
@@ -12,8 +12,8 @@ use crate::regular_file::found;
 /// The mode bits that let a group or others write to a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Refuses a directory that a user other than root can change, and a symlink to one. Accepts a
-/// missing directory, because root is about to create it.
+/// Refuses a directory to which a user other than root can write, and refuses a symlink. Accepts a
+/// missing directory, because the caller creates it afterwards.
 ///
 /// # Errors
 /// `PermissionDenied` with the reason, or the error of the file system.
@@ -56,7 +56,7 @@ pub(crate) fn create(dir: &Path) -> io::Result<()> {
         .create(dir)
 }
 
-/// Runs `act`. Creates `dir` and runs `act` again if something is missing.
+/// Runs `act`. If `act` returns `NotFound`, creates `dir` and runs `act` again.
 ///
 /// # Errors
 /// The error of the file system.

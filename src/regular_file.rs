@@ -1,4 +1,4 @@
-//! Reads files that may turn out to be something else: a FIFO, a device, a symlink, or endless.
+//! Reads regular files, and refuses FIFOs, devices and files that are too large.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -9,11 +9,11 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use thiserror::Error;
 
-/// Reads a regular file of at most `limit` bytes from a directory that only the administrator
-/// writes.
+/// Reads a regular file of at most `limit` bytes from a directory to which only the administrator
+/// can write.
 ///
 /// # Errors
-/// `InvalidData` if it is not a regular file or larger than `limit`, or the error of the file
+/// `InvalidData` if the file is not regular or larger than `limit`, or the error of the file
 /// system, such as `NotFound`.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_up_to(open(path)?, limit)
@@ -28,8 +28,8 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| Unsuitable::NotUtf8.into())
 }
 
-/// Reads a regular file of at most `limit` bytes from a directory that users other than root may
-/// write. Refuses a symlink in the last component.
+/// Reads a regular file of at most `limit` bytes from a directory to which users other than root
+/// may write. Refuses a symlink in the last component of the path.
 ///
 /// # Errors
 /// As [`read`], and `InvalidData` for a symlink.
@@ -41,7 +41,7 @@ pub(crate) fn read_untrusted(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
-    // The file may grow meanwhile, so the read is limited too.
+    // The file may grow after this call to `metadata`, so the read needs its own limit.
     let size = file.metadata()?.len().min(limit);
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -55,12 +55,12 @@ fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
 /// lease.
 ///
 /// # Errors
-/// `InvalidData` if it is not a regular file, or the error of the file system.
+/// `InvalidData` if the file is not regular, or the error of the file system.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, OFlag::empty())
 }
 
-/// Opens a regular file as [`open`], but with these options and flags.
+/// Opens a regular file like [`open`], with these additional options and flags.
 ///
 /// # Errors
 /// As [`open`], and `InvalidData` for a symlink with `O_NOFOLLOW`.
@@ -69,7 +69,7 @@ pub(crate) fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlag) ->
     let opened = options.custom_flags(flags.bits()).open(path);
     let file = opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ELOOP) => Unsuitable::Symlink.into(),
-        // A socket, or a device node without a device.
+        // The path leads to a socket or to a device node without a device.
         Some(Errno::ENXIO | Errno::ENODEV) => Unsuitable::NotRegular.into(),
         _ => error,
     })?;
@@ -79,10 +79,10 @@ pub(crate) fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlag) ->
     Ok(file)
 }
 
-/// [`None`] instead of the error that a file is missing.
+/// Converts the error `NotFound` to [`None`].
 ///
 /// # Errors
-/// Every other error.
+/// Every error except `NotFound`.
 pub(crate) fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -90,7 +90,7 @@ pub(crate) fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Why a file is not read.
+/// Why a file cannot be used.
 #[derive(Debug, Error)]
 enum Unsuitable {
     #[error("not a regular file")]

@@ -1,4 +1,4 @@
-//! The objects that the agent knows without a request.
+//! The objects that the agent can look up without a request to the API server.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -22,15 +22,16 @@ pub(super) struct Cache {
 
 /// The memory for the objects of one kind, in bytes.
 const BUDGET: usize = 4 << 20;
-/// The memory of an object besides its texts, in bytes.
+/// The memory that an object takes besides its texts, in bytes.
 const OVERHEAD: usize = 768;
 
 /// An object that the agent can keep.
 pub(super) trait Cacheable: Sized {
-    /// Its memory, in bytes.
+    /// Returns the size of the texts, in bytes.
     fn length(&self) -> usize;
 
-    /// The object as it is kept where there is little room; `None` where it is not kept then.
+    /// Returns a shorter form, which the cache keeps if there is no room for the object. `None` if
+    /// there is no such form.
     fn shortened(&self) -> Option<Self> {
         None
     }
@@ -52,17 +53,18 @@ impl Cacheable for SliceView {
     }
 }
 
-/// Objects by their names, within [`BUDGET`].
+/// Objects by name, which together take at most [`BUDGET`].
 #[derive(Debug, Default)]
 pub(super) struct ObjectSet<T> {
     objects: HashMap<ObjectRef, Rc<T>>,
     size: usize,
-    /// Whether any were left out.
+    /// Whether an object was left out for lack of room.
     is_cut: bool,
 }
 
 impl<T: Cacheable> ObjectSet<T> {
-    /// Keeps an object. Where there is no room, it is shortened or left out, and read at its use.
+    /// Adds an object. If there is no room, shortens the object or leaves it out. The agent then
+    /// reads the object whenever a question needs it.
     pub(super) fn put(&mut self, object: ObjectRef, value: T) {
         self.remove(&object);
         let fits = |value: &T| self.size + size(&object, value) <= BUDGET;
@@ -91,7 +93,7 @@ fn size(object: &ObjectRef, value: &impl Cacheable) -> usize {
     value.length() + object.namespace().len() + object.name().len() + OVERHEAD
 }
 
-/// The objects of one kind, as a watch reports them.
+/// The objects of one kind that a watch reports.
 #[derive(Debug, Default)]
 pub(super) struct ObjectCache<T> {
     held: RefCell<ObjectSet<T>>,
@@ -99,17 +101,17 @@ pub(super) struct ObjectCache<T> {
 }
 
 impl<T: Cacheable> ObjectCache<T> {
-    /// The object of that name, if it is known.
+    /// Returns the object with this name, if the cache has it.
     pub(super) fn get(&self, object: &ObjectRef) -> Option<Rc<T>> {
         self.held.borrow().objects.get(object).cloned()
     }
 
-    /// All objects that are known.
+    /// Returns all objects in the cache.
     pub(super) fn all(&self) -> Vec<Rc<T>> {
         self.held.borrow().objects.values().cloned().collect()
     }
 
-    /// The same with their names, in the order of these.
+    /// Returns all objects in the cache by name.
     pub(super) fn entries(&self) -> BTreeMap<ObjectRef, Rc<T>> {
         let held = self.held.borrow();
         let entries = held.objects.iter();
@@ -118,7 +120,7 @@ impl<T: Cacheable> ObjectCache<T> {
             .collect()
     }
 
-    /// How many objects are known.
+    /// Returns the number of objects in the cache.
     pub(super) fn len(&self) -> usize {
         self.held.borrow().objects.len()
     }
@@ -128,29 +130,29 @@ impl<T: Cacheable> ObjectCache<T> {
         self.held.borrow().is_cut
     }
 
-    /// Whether there has been a whole list.
+    /// Whether the watch has ever completed a list.
     pub(super) fn is_synced(&self) -> bool {
         self.heard.get().is_some()
     }
 
-    /// When the watch last brought anything.
+    /// Returns the time of the last list or event of the watch.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }
 
-    /// Notes that the watch has brought something.
+    /// Notes that a list or an event of the watch has arrived.
     pub(super) fn hear(&self) {
         self.heard.set(Some(Instant::now()));
     }
 
-    /// Replaces all objects by a whole list.
+    /// Replaces all objects with a new list.
     pub(super) fn replace(&self, mut listed: ObjectSet<T>) {
         self.hear();
         listed.objects.shrink_to_fit();
         *self.held.borrow_mut() = listed;
     }
 
-    /// Keeps an object, or drops it where it has no form that is kept.
+    /// Adds or replaces an object. With `None`, removes it.
     pub(super) fn put(&self, object: ObjectRef, value: Option<T>) {
         let mut held = self.held.borrow_mut();
         match value {
@@ -164,7 +166,7 @@ impl<T: Cacheable> ObjectCache<T> {
 mod tests {
     use super::*;
 
-    /// A number, which takes as many bytes.
+    /// A number `n`, which stands for an object of `n` bytes.
     impl Cacheable for u32 {
         fn length(&self) -> usize {
             *self as usize
@@ -208,7 +210,7 @@ mod tests {
             listed
         };
         shelf.put(name("a/w"), Some(0));
-        assert!(!shelf.is_synced(), "it was read past the watch");
+        assert!(!shelf.is_synced(), "the object came from no list");
         shelf.replace(listed(&[("a/x", 1), ("a/y", 2)]));
         assert!(shelf.is_synced() && shelf.get(&name("a/w")).is_none());
         assert_eq!(shelf.get(&name("a/x")).as_deref(), Some(&1));

@@ -1,5 +1,5 @@
-//! The names of the node's pods, as the watch has them, and of the cluster's definitions, as the
-//! API server lists them now.
+//! The names of the pods on this node, from the cache, and of all definitions of the cluster, from
+//! a new list of the API server.
 
 use tracing::warn;
 
@@ -7,7 +7,7 @@ use super::knowledge::Knowledge;
 use crate::cluster::census::{CensusProblem, MOST_DEFINITIONS, MOST_PODS};
 use crate::cluster::{Census, PodName};
 
-/// Pods and definitions.
+/// Lists the pods and the definitions.
 pub(super) async fn whole(knowledge: &Knowledge) -> Census {
     let mut census = of_pods(knowledge);
     let server = knowledge.server();
@@ -20,7 +20,7 @@ pub(super) async fn whole(knowledge: &Knowledge) -> Census {
     census
 }
 
-/// Pods alone. The API server is not asked.
+/// Lists only the pods, without a request to the API server.
 pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
     let cache = &knowledge.cache;
     let pods = cache.pods.entries();

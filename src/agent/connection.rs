@@ -1,4 +1,4 @@
-//! The connection to the API server, which is replaced together with its credentials.
+//! The connection to the API server. New credentials need a new connection.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,11 @@ use tracing::info;
 
 use crate::cluster::api::{ApiError, ApiServer};
 
-/// How often credentials are read: kubelet replaces a token at four fifths of its hour.
+/// The interval between reads of the credentials. Kubelet replaces a token with a lifetime of one
+/// hour after 48 minutes.
 const FRESH_FOR: Duration = Duration::from_secs(300);
 
-/// The API server, with the current credentials.
+/// The connection to the API server with the current credentials.
 #[derive(Debug)]
 pub(super) struct ApiConnection {
     kubeconfig: Option<PathBuf>,
@@ -21,8 +22,8 @@ pub(super) struct ApiConnection {
 }
 
 impl ApiConnection {
-    /// Reads the credentials of the agent on `node`: those of its kubeconfig, or else of its pod's service
-    /// account. Nothing is sent yet.
+    /// Reads the credentials of the agent on `node`: from `kubeconfig`, or from the service account
+    /// of the agent's pod if there is none. Sends nothing.
     pub(super) async fn open(
         kubeconfig: Option<PathBuf>,
         node: String,
@@ -35,17 +36,17 @@ impl ApiConnection {
         })
     }
 
-    /// The API server.
+    /// Returns the current connection.
     pub(super) fn server(&self) -> ApiServer {
         self.server.borrow().clone()
     }
 
-    /// Reads the credentials every [`FRESH_FOR`], for ever: kubelet writes a new token well before the
-    /// old one expires, so that the API server refuses no request.
+    /// Reads the credentials every [`FRESH_FOR`] and never returns. Kubelet writes a new token well
+    /// before the current token expires, so the API server refuses no request.
     pub(super) async fn keep_fresh(self: Rc<Self>) {
         loop {
             tokio::time::sleep(FRESH_FOR).await;
-            // Errors come up once the API server refuses the current credentials.
+            // A failure matters only once the API server refuses the current credentials.
             if let Ok(server) = open(self.kubeconfig.as_deref(), &self.node).await
                 && !server.has_credentials_of(&self.server())
             {
@@ -54,8 +55,8 @@ impl ApiConnection {
         }
     }
 
-    /// Reads the credentials again after the API server refused them: tokens expire, and the file has
-    /// a new one by then.
+    /// Reads the credentials again after the API server refused them. If the token has expired, its
+    /// file contains a new token by now.
     pub(super) async fn renew(&self) -> Result<(), ApiError> {
         let server = open(self.kubeconfig.as_deref(), &self.node).await?;
         *self.server.borrow_mut() = server;

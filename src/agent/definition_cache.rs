@@ -1,8 +1,8 @@
-//! The definitions that pods of this node select, within a budget.
+//! The cache of the definitions that pods of this node select, within a memory budget.
 //!
 //! The agent reads a definition when a pod first selects it, and keeps it until the watch reports a
-//! change. The watch is one of metadata and begins at the current version. It lists no definition, so
-//! its cost for the API server does not depend on their number.
+//! change. The agent watches only the metadata of definitions, from the current resource version
+//! on. It never lists them, so the cost for the API server does not depend on their number.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -19,20 +19,20 @@ use crate::cluster::api::{ApiError, ApiServer};
 use crate::cluster::lookup::LookupError;
 use crate::npwg::{Definition, ObjectRef};
 
-/// The longest configuration that is kept, in bytes; a longer one is read at each use. Jackfield's
-/// own CustomResourceDefinition allows none.
+/// The longest configuration that the cache keeps, in bytes. The agent reads a longer configuration
+/// at each use. Jackfield's own CustomResourceDefinition does not allow a longer configuration.
 pub(super) const KEPT_TEXT: usize = 64 << 10;
 /// The memory for all definitions, in bytes.
 const BUDGET: usize = 1 << 20;
-/// The memory of a definition besides its texts, in bytes.
+/// The memory that a definition takes besides its texts, in bytes.
 const OVERHEAD: usize = 512;
 
 /// A definition in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CachedDefinition {
-    /// All of it.
+    /// The whole definition.
     Whole(Rc<Definition>),
-    /// Only that it is too long to be kept.
+    /// The definition is too long for the cache.
     TooLong,
 }
 
@@ -49,9 +49,9 @@ impl CachedDefinition {
     }
 }
 
-/// A definition that was read for the cache, with its resource version.
+/// The result of reading a definition for the cache: the definition and its resource version.
 pub(super) type ReadOutcome = Result<(CachedDefinition, String), Rc<LookupError>>;
-/// A definition that is being read, by the first question that needs it.
+/// A pending read of a definition. The first question that needs the definition makes the request.
 pub(super) type Reading = Rc<OnceCell<ReadOutcome>>;
 
 #[derive(Debug)]
@@ -61,20 +61,20 @@ struct Entry {
     used: u64,
 }
 
-/// The definitions, least recently used first to go.
+/// The definitions. If they exceed the budget, the least recently used definition is dropped first.
 #[derive(Debug, Default)]
 pub(super) struct DefinitionCache {
     entries: RefCell<HashMap<ObjectRef, Entry>>,
     readings: RefCell<HashMap<ObjectRef, Reading>>,
     uses: Cell<u64>,
     size: Cell<usize>,
-    /// Whether the watch reports changes. Otherwise nothing is kept.
+    /// Whether the watch reports changes. Without a watch, the cache keeps nothing.
     is_watched: Cell<bool>,
     heard: Cell<Option<Instant>>,
 }
 
 impl DefinitionCache {
-    /// The definition of that name, if it is kept.
+    /// Returns the definition with this name, if the cache has it.
     pub(super) fn get(&self, object: &ObjectRef) -> Option<CachedDefinition> {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.get_mut(object)?;
@@ -82,33 +82,35 @@ impl DefinitionCache {
         Some(entry.known.clone())
     }
 
-    /// Whether it is kept or being read.
+    /// Whether the definition is in the cache or a read of it is pending.
     pub(super) fn has(&self, object: &ObjectRef) -> bool {
         self.entries.borrow().contains_key(object) || self.readings.borrow().contains_key(object)
     }
 
-    /// How many definitions are kept.
+    /// Returns the number of definitions in the cache.
     pub(super) fn len(&self) -> usize {
         self.entries.borrow().len()
     }
 
-    /// Whether there is a watch, or was at least once.
+    /// Whether a watch has ever begun.
     pub(super) fn is_synced(&self) -> bool {
         self.heard.get().is_some()
     }
 
-    /// When the watch last brought anything.
+    /// Returns the time at which the watch last began or reported an event.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }
 
-    /// The reading of a definition, which all questions at the same time share.
+    /// Returns the pending read of a definition, which all questions at the same time share. Begins
+    /// a read if none is pending.
     pub(super) fn reading(&self, object: &ObjectRef) -> Reading {
         let mut readings = self.readings.borrow_mut();
         Rc::clone(readings.entry(object.clone()).or_default())
     }
 
-    /// Ends a reading, and keeps its definition unless that has changed meanwhile.
+    /// Ends a read and keeps its definition. Drops the definition instead if it changed during the
+    /// read or if there is no watch.
     pub(super) fn read(&self, object: &ObjectRef, reading: &Reading) {
         let mut readings = self.readings.borrow_mut();
         if !readings
@@ -125,7 +127,8 @@ impl DefinitionCache {
         }
     }
 
-    /// Begins a watch. Definitions of before were dropped: they may have changed unnoticed.
+    /// Notes that a watch begins. Drops all definitions, because they may have changed without a
+    /// watch.
     pub(super) fn begin_watch(&self) {
         self.lose();
         self.is_watched.set(true);
@@ -136,8 +139,9 @@ impl DefinitionCache {
         self.heard.set(Some(Instant::now()));
     }
 
-    /// Drops a definition that changed to this version, or was deleted at it, unless the cache has just
-    /// this version: it may have been read before the watch reported it.
+    /// Drops a definition after the watch reported this version of it or its deletion. Keeps a
+    /// definition that already has this version, because the agent may have read it before the
+    /// watch reported it.
     fn changed(&self, object: &ObjectRef, version: &str) {
         self.readings.borrow_mut().remove(object);
         let is_known = self
@@ -183,8 +187,8 @@ impl DefinitionCache {
     }
 }
 
-/// The watch begins at the current version, so that the API server sends nothing for definitions that
-/// do not change.
+/// The watch begins at the current version, so the API server sends nothing for definitions that do
+/// not change.
 impl WatchTarget for DefinitionCache {
     async fn begin(&self, server: &ApiServer, objects: &Objects) -> Result<String, ApiError> {
         let version = server.version_of(objects).await?;
@@ -201,7 +205,7 @@ impl WatchTarget for DefinitionCache {
         }
     }
 
-    /// Drops everything. Nothing is kept until the next watch begins.
+    /// Drops all definitions. The cache then keeps nothing until the next watch begins.
     fn lose(&self) {
         self.entries.take();
         self.readings.take();
@@ -231,7 +235,7 @@ mod tests {
         }))
     }
 
-    /// Reads a definition as the agent would.
+    /// Reads a definition in the same way as the agent.
     fn read(kept: &DefinitionCache, name: &str, known: CachedDefinition, version: &str) {
         let reading = kept.reading(&object(name));
         reading.set(Ok((known, version.to_owned()))).unwrap();
@@ -247,7 +251,7 @@ mod tests {
             read(&kept, &format!("n{number}"), whole("n", KEPT_TEXT), "1");
         }
         assert_eq!(kept.len(), fit);
-        assert!(kept.get(&object("n0")).is_some(), "it is used");
+        assert!(kept.get(&object("n0")).is_some(), "it was just used");
         read(&kept, "one-more", whole("n", KEPT_TEXT), "1");
         assert_eq!(kept.len(), fit);
         assert!(kept.get(&object("n1")).is_none() && kept.get(&object("n0")).is_some());

@@ -1,5 +1,5 @@
-//! How many devices the node has and how many are in use, as kubelet reported them a moment ago: a
-//! scrape makes no request.
+//! The number of devices on this node and how many of them are in use. The agent asks kubelet in
+//! the background, so that a scrape needs no request.
 
 use std::cell::{Ref, RefCell};
 use std::rc::Rc;
@@ -11,9 +11,9 @@ use tokio::time::{sleep, timeout};
 use super::knowledge::Knowledge;
 use crate::kubelet::Usage;
 
-/// How long the figures hold.
+/// The time after which the figures are out of date.
 const HOLD: Duration = Duration::from_secs(60);
-/// How often kubelet is asked at most.
+/// The shortest interval between two requests to kubelet.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The devices of this node.
@@ -25,18 +25,19 @@ pub(super) struct DeviceUsage {
 }
 
 impl DeviceUsage {
-    /// The figures for a page. Those of the next page are at most [`HOLD`] older than this one.
+    /// Returns the figures for a page. If they are out of date, `run` reads new figures for the
+    /// next page.
     pub(super) fn show(&self) -> Ref<'_, Vec<Usage>> {
         self.shown.notify_one();
         self.known.borrow()
     }
 
-    /// Notes that a pod got devices.
+    /// Notes that a pod got devices, so that the figures are out of date.
     pub(super) fn changed(&self) {
         self.changed.notify_one();
     }
 
-    /// Keeps the figures fresh, for ever, as long as pages show them.
+    /// Reads the figures again when they are out of date and a page has shown them. Never returns.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         loop {
             let devices = knowledge.devices().await;

@@ -16,18 +16,18 @@ use crate::diagnostic;
 #[derive(Debug, thiserror::Error)]
 #[error("{}", diagnostic::line(self))]
 pub enum AgentError {
-    /// It cannot give up its capabilities.
+    /// The agent cannot give up its capabilities.
     Privileges(#[from] PrivilegeError),
-    /// There is no runtime.
+    /// The event loop, a thread or a signal handler cannot be started.
     Runtime(#[source] io::Error),
-    /// The directory of owed writes cannot be made or used.
+    /// The directory of owed writes cannot be created or used.
     Directory {
         /// The directory.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// It cannot listen on its socket.
+    /// The agent cannot listen on its socket.
     Socket {
         /// The path of the socket.
         path: PathBuf,
@@ -41,13 +41,13 @@ pub enum AgentError {
 /// Why a process keeps capabilities.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegeError {
-    /// It cannot rule out that programs get them back.
+    /// `no_new_privs` cannot be set, so a program could regain capabilities.
     #[error(transparent)]
     NoNewPrivileges(#[from] Errno),
-    /// A set of them cannot be read or changed.
+    /// A capability set cannot be read or changed.
     #[error(transparent)]
     Set(#[from] CapsError),
-    /// These are left.
+    /// The process still has these capabilities.
     #[error("{0:?} are left")]
     Left(CapsHashSet),
 }
@@ -55,25 +55,25 @@ pub enum PrivilegeError {
 /// Why the agent cannot listen on its socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// The socket's directory cannot be made or closed to others.
+    /// The directory of the socket cannot be created or closed to other users.
     #[error("its directory: {0}")]
     Directory(#[source] io::Error),
-    /// The socket's directory is open to others, who have files in it.
-    #[error("its directory is open to others, who have files in it, and it has to be root's alone")]
+    /// The directory of the socket is open to other users and contains other files.
+    #[error("its directory is open to other users and contains other files")]
     OpenDirectory {
-        /// A path in a directory of its own.
+        /// A path in a directory that contains only the socket.
         instead: PathBuf,
     },
-    /// The file of that name cannot be examined or removed.
+    /// An existing file at the path cannot be examined or removed.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// The file of that name is not a socket.
+    /// An existing file at the path is not a socket.
     #[error("a file that is not a socket has this name")]
     NotSocket,
-    /// It is not known whether another agent listens there.
+    /// The agent cannot find out whether another agent listens on the socket.
     #[error(transparent)]
     Peer(io::Error),
-    /// Another agent listens there, and does not end.
+    /// Another agent listens on the socket and does not end.
     #[error("another agent listens there")]
     OtherAgent,
     /// The path cannot be bound.

@@ -18,23 +18,23 @@ use super::cache::Cache;
 use super::device_usage::DeviceUsage;
 use super::metrics::{Exposition, Metrics};
 
-/// Connections at once: plugins' questions have their own.
+/// The limit of concurrent connections. Plugins use the socket, so it does not affect them.
 const CONNECTIONS: usize = 8;
 /// The largest header of a request, in bytes.
 const MAX_HEADER: usize = 8 << 10;
-/// How long a client may take to ask.
+/// How long a client may take to send the header of its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a connection may last.
 const WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
-/// The pause between two tries to bind the address.
+/// The pause between two attempts to bind the address.
 const TAKEN_PAUSE: Duration = Duration::from_secs(1);
 
 const METRICS: &str = "/metrics";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Binds the address as soon as it is free: any user of the node may have it, and plugins need the
-/// agent all the same.
+/// Binds the address as soon as it is free. Any user of the node can occupy the address, so this is
+/// no reason for the agent to end.
 async fn listen(address: SocketAddr) -> TcpListener {
     let mut is_logged = false;
     loop {
@@ -50,7 +50,7 @@ async fn listen(address: SocketAddr) -> TcpListener {
     }
 }
 
-/// What the pages show.
+/// The sources of the pages.
 #[derive(Debug, Clone)]
 pub(super) struct Pages {
     pub(super) metrics: Rc<Metrics>,
@@ -59,13 +59,13 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Serves for ever.
+    /// Serves the pages and never returns.
     pub(super) async fn serve(self, address: SocketAddr) {
         self.serve_on(listen(address).await).await;
     }
 
-    /// Serves for ever. Where every connection is taken, a new one replaces the oldest, so that a
-    /// client with many idle connections does not keep others out.
+    /// Serves the pages and never returns. At the limit, a new connection replaces the oldest, so
+    /// that a client with many idle connections does not keep others out.
     async fn serve_on(self, listener: TcpListener) {
         let mut connections: VecDeque<JoinHandle<()>> = VecDeque::new();
         loop {
@@ -76,7 +76,7 @@ impl Pages {
                         && let Some(oldest) = connections.pop_front()
                     {
                         oldest.abort();
-                        // Its descriptor has to be free before the next one is opened.
+                        // Its descriptor must be closed before the next one is opened.
                         let _ = oldest.await;
                     }
                     let pages = self.clone();
@@ -95,7 +95,7 @@ impl Pages {
 
     async fn converse(&self, stream: TcpStream) {
         let service = service_fn(async |request| self.answer(&request));
-        // It is no error if the client closes the connection.
+        // A client that closes the connection is no reason for a log line.
         let _ = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
@@ -140,7 +140,7 @@ fn health(path: &str, cache: &Cache) -> (StatusCode, String) {
         }
         "/healthz" | "/readyz" => (StatusCode::OK, "ok\n".to_owned()),
         _ => {
-            let line = "there are /metrics, /healthz and /readyz\n";
+            let line = "not found; use /metrics, /healthz or /readyz\n";
             (StatusCode::NOT_FOUND, line.to_owned())
         }
     }

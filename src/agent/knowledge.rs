@@ -1,4 +1,4 @@
-//! Look-ups: in the cache, else once at the API server.
+//! Look-ups in the cache. An object that is not in the cache is read from the API server.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -19,46 +19,48 @@ use crate::cluster::lookup::LookupError;
 use crate::kubelet::{PodResources, Usage};
 use crate::npwg::{Dialect, IpamClaim, ObjectRef};
 
-/// The default socket of kubelet's pod-resources API, until a question names another.
+/// The default socket of kubelet's pod-resources API, used until a question names its socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
 
-/// How many definitions are read at once for the cache, and how many bytes of each: a configuration
-/// of [`KEPT_TEXT`] that `kubectl apply` has also put into an annotation.
+/// The number of definitions that the agent reads at once for the cache.
 const READS: usize = 8;
+/// The largest definition that the agent reads for the cache, in bytes. It has room for a
+/// configuration of [`KEPT_TEXT`] and the copy that `kubectl apply` puts into an annotation.
 const READ_TO_KEEP: usize = 256 << 10;
-/// How many of a pod's definitions are read before the pod's ADD asks for them, and for how many
-/// pods at once.
+/// The number of definitions of a pod that the agent reads before the ADD of the pod needs them.
 const FORESEEN: usize = 32;
+/// The number of pods for which the agent reads definitions in advance at once.
 const FORESIGHT: usize = 4;
-/// How many pods that are not in the cache are read at once: each may be as long as etcd allows.
+/// The number of pods outside the cache that the agent reads at once. Each may be as long as etcd
+/// allows.
 const PODS: usize = 2;
 
 /// Everything that the agent can look up.
 #[derive(Debug)]
 pub(super) struct Knowledge {
-    /// This node.
+    /// The name of this node.
     pub(super) node: String,
-    /// The objects that are known.
+    /// The objects that need no request.
     pub(super) cache: Rc<Cache>,
-    /// The room of answers that are being written, in KiB.
+    /// The free memory for the definitions in pending answers, in KiB.
     pub(super) room: Semaphore,
-    /// Turns to copy a definition of the cache.
+    /// Permits to copy a definition from the cache.
     pub(super) copies: Semaphore,
-    /// Turns to hold a definition that is not in the cache.
+    /// The permit to hold a definition that is not in the cache.
     pub(super) turn: Semaphore,
-    /// Turns to hold a pod that is not in the cache.
+    /// Permits to hold a pod that is not in the cache.
     pub(super) pod_turns: Semaphore,
-    /// The counters.
+    /// The metrics of the agent.
     pub(super) metrics: Rc<Metrics>,
     connection: Rc<ApiConnection>,
-    /// The connection to kubelet, as the last question named it.
+    /// The connection to the kubelet socket that the last question named.
     kubelet: RefCell<Option<Rc<PodResources>>>,
     reads: Semaphore,
     foresight: Arc<Semaphore>,
 }
 
 impl Knowledge {
-    /// Look-ups in `cache`, else over `connection`.
+    /// Looks objects up in `cache`, or over `connection` if the cache does not have them.
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,
@@ -80,15 +82,15 @@ impl Knowledge {
         }
     }
 
-    /// The API server, for requests other than look-ups.
+    /// Returns the connection to the API server, for requests other than look-ups.
     pub(super) fn server(&self) -> ApiServer {
         self.connection.server()
     }
 
-    /// The devices of this node, as kubelet has them; `None` where it cannot be asked.
+    /// Asks kubelet for the devices of this node. `None` if kubelet does not answer.
     pub(super) async fn devices(&self) -> Option<Vec<Usage>> {
         let kept = self.kubelet.borrow().clone();
-        // No question has named the socket yet, but kubelet may be on the default one.
+        // Before the first question, kubelet probably has the default socket.
         let kubelet = kept.unwrap_or_else(|| Rc::new(PodResources::at(Path::new(KUBELET))));
         kubelet.usage().await.ok()
     }
@@ -102,7 +104,7 @@ impl Knowledge {
         }
     }
 
-    /// Asks the API server. If it refuses the credentials, they are read again for a second try.
+    /// Asks the API server. If it refuses the credentials, reads them again and asks once more.
     async fn ask<T, E>(
         &self,
         is_refused: impl FnOnce(&E) -> bool,
@@ -116,14 +118,14 @@ impl Knowledge {
         }
     }
 
-    /// A pod of the cache, if all of it is there.
+    /// Returns a pod from the cache, if the cache has all of it.
     pub(super) fn cached_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
         let pod = ObjectRef::new(namespace, name).ok()?;
         let view = self.cache.pods.get(&pod)?;
         (!view.is_partial).then(|| PodView::clone(&view))
     }
 
-    /// Reads a pod from the API server. The caller holds one of the turns.
+    /// Reads a pod from the API server. The caller holds one of the permits for pods.
     pub(super) async fn current_pod(
         &self,
         namespace: &str,
@@ -140,7 +142,8 @@ impl Knowledge {
         fetched
     }
 
-    /// A definition, from the cache or read for it.
+    /// Returns a definition from the cache. Reads the definition first if the cache does not have
+    /// it.
     pub(super) async fn definition(
         &self,
         object: &ObjectRef,
@@ -161,8 +164,7 @@ impl Knowledge {
         outcome.clone().map(|(known, _)| known)
     }
 
-    /// The API server's text of a definition of at most `most` bytes. If the token has expired, it
-    /// reads the token again.
+    /// Reads the text of a definition of at most `most` bytes from the API server.
     pub(super) async fn text(
         &self,
         object: &ObjectRef,
@@ -191,13 +193,15 @@ impl Knowledge {
         Ok((known, version))
     }
 
-    /// Reads the definitions that a new pod selects before its ADD asks for them. It does so for at most
-    /// [`FORESIGHT`] pods at once and skips others, whose definitions are read with the question.
+    /// Reads a new pod's definitions in advance, before its ADD asks for them. Does so for at
+    /// most [`FORESIGHT`] pods at once and skips other pods. The agent reads their definitions when
+    /// their ADDs ask for them.
     pub(super) fn foresee(self: &Rc<Self>, pod: &ObjectRef, view: &PodView) {
         if view.status.is_some() || view.is_unattached || self.cache.pods.get(pod).is_some() {
             return;
         }
-        // The node configuration decides in which namespace a bare default network is looked up.
+        // Leaves out the default network. Its namespace may depend on the node configuration, which
+        // the agent does not read.
         let annotations = PodAnnotations {
             networks: view.annotations.networks.clone(),
             default_network: None,
@@ -212,10 +216,10 @@ impl Knowledge {
         let this = Rc::clone(self);
         tokio::task::spawn_local(async move {
             for object in selected {
-                // The watch drops a reading when the definition changes, so one is repeated.
+                // The watch drops a read if the definition changes meanwhile, so repeat it once.
                 for _ in 0..2 {
                     let is_wanted = !this.cache.definitions.has(&object);
-                    // Errors come up when the pod is attached.
+                    // The ADD of the pod reports the error.
                     if !is_wanted || this.definition(&object).await.is_err() {
                         break;
                     }
@@ -235,7 +239,7 @@ impl Knowledge {
         self.server().claim(namespace, name).await
     }
 
-    /// kubelet's pod-resources API behind a socket.
+    /// Returns kubelet's pod-resources API at a socket.
     pub(super) fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
         let mut kept = self.kubelet.borrow_mut();
         match &*kept {

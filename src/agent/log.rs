@@ -1,4 +1,4 @@
-//! The agent's log: lines on stderr, for people or for programs.
+//! The log of the agent: lines on stderr, as text or as JSON.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::console;
 
-/// The form of a line, and the words for it in the agent's help.
+/// The format of the log. The comments of the variants are help texts of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
     /// For people
@@ -20,14 +20,15 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts the log; a second start changes nothing.
+/// Starts the log. A second call changes nothing.
 pub(super) fn start(format: LogFormat) {
     let lines = tracing_subscriber::fmt::layer().with_writer(move || Lines(format));
     let lines = match format {
         LogFormat::Text => lines.with_ansi(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
-    // The libraries log every retry. The agent logs those that matter, with their objects.
+    // The libraries would log every retry. The agent itself logs the relevant retries and names
+    // their objects.
     let filter = Targets::new()
         .with_default(Level::ERROR)
         .with_target("jackfield", Level::INFO)
@@ -38,11 +39,11 @@ pub(super) fn start(format: LogFormat) {
         .try_init();
 }
 
-/// Stderr, on which one write is one line.
+/// Writes log lines to stderr, one line per call.
 struct Lines(LogFormat);
 
 impl Write for Lines {
-    #[allow(clippy::disallowed_methods, reason = "what is written is escaped")]
+    #[allow(clippy::disallowed_methods, reason = "the line is escaped")]
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let escaped = escaped(self.0, &String::from_utf8_lossy(line));
         io::stderr().lock().write_all(escaped.as_bytes())?;

@@ -1,8 +1,8 @@
-//! One question's look-ups, and how much text its answer holds at once.
+//! The look-ups for one question, and a limit on the memory of its answer.
 //!
-//! All answers that are being written share a buffer of a fixed size. A definition that does not fit
-//! goes to the plugin by itself, before the answer. For these, the agent copies [`COPIES`] of the
-//! definitions in its cache at a time, and reads one other definition at a time.
+//! The definitions in all pending answers share [`ROOM`]. The agent sends a definition that does
+//! not fit by itself, before the answer. Such definitions need memory too: the agent copies at most
+//! [`COPIES`] of them from its cache at once, and reads one definition outside its cache at a time.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -21,24 +21,25 @@ use crate::cluster::lookup::LookupError;
 use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
-/// The room of answers that are being written, in KiB of definitions.
+/// The memory for the definitions in all pending answers, in KiB.
 pub(super) const ROOM: usize = 1024;
-/// How many kept definitions the agent copies for plugins at once, besides those in the room.
+/// The number of definitions that the agent copies from its cache at once, in addition to [`ROOM`].
 pub(super) const COPIES: usize = 8;
 
-/// The look-ups of one question.
+/// The look-ups for one question.
 #[derive(Debug)]
 pub(super) struct QuestionLookups<'a, 's> {
     knowledge: &'a Knowledge,
-    /// The plugin, where it takes definitions before the answer.
+    /// The connection to the plugin, if the plugin accepts definitions before the answer.
     plugin: Option<Mutex<&'s mut UnixStream>>,
-    /// The answer's share of the room and of the turns.
+    /// The permits that the answer holds.
     taken: RefCell<Vec<SemaphorePermit<'a>>>,
     is_plugin_gone: Cell<bool>,
 }
 
 impl<'a, 's> QuestionLookups<'a, 's> {
-    /// The look-ups for an answer over `stream`, where the plugin takes definitions before it.
+    /// Returns the look-ups for a question. `stream` is the connection to the plugin, if the plugin
+    /// accepts definitions before the answer.
     pub(super) fn new(knowledge: &'a Knowledge, stream: Option<&'s mut UnixStream>) -> Self {
         QuestionLookups {
             knowledge,
@@ -48,12 +49,12 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         }
     }
 
-    /// Whether the plugin closed the connection, or stopped reading.
+    /// Whether the plugin closed the connection or stopped reading.
     pub(super) fn is_plugin_gone(&self) -> bool {
         self.is_plugin_gone.get()
     }
 
-    /// The answer's share of the room, which is free again when this is dropped.
+    /// Returns the permits that the answer holds. The caller drops them once the answer is sent.
     pub(super) fn close(self) -> Vec<SemaphorePermit<'a>> {
         self.taken.into_inner()
     }
@@ -68,8 +69,8 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         true
     }
 
-    /// Sends a definition of the cache by itself. It does not wait for definitions that are being read,
-    /// so that a pod with long definitions does not delay others.
+    /// Sends a definition from the cache by itself. Does not wait for definitions that the agent is
+    /// reading, so that a pod with long definitions does not delay other pods.
     async fn send_cached(
         &self,
         object: &ObjectRef,
@@ -84,7 +85,7 @@ impl<'a, 's> QuestionLookups<'a, 's> {
     /// Reads a definition that is not in the cache and sends it by itself.
     async fn read_and_send(&self, object: &ObjectRef) -> Result<Definition, LookupError> {
         let _turn = self.knowledge.turn.acquire().await?;
-        // The agent holds only one of text and part while the plugin reads.
+        // This block drops `text`, so the agent holds only `part` while the plugin reads.
         let (left, part) = {
             let text = self.knowledge.text(object, LARGEST_DEFINITION).await?;
             let unread = Unread::of(&text)?;
@@ -105,7 +106,7 @@ impl<'a, 's> QuestionLookups<'a, 's> {
     }
 }
 
-/// A definition in the answer, which comes after its configuration.
+/// Returns the definition for the answer, without the configuration that was sent before.
 fn for_answer(object: &ObjectRef, resource_name: &Option<String>) -> Definition {
     Definition {
         object: object.clone(),
@@ -127,7 +128,8 @@ impl Lookup for QuestionLookups<'_, '_> {
         let turn = self.knowledge.pod_turns.acquire().await;
         let fetched = self.knowledge.current_pod(namespace, name).await;
         if matches!(&fetched, Ok(Some(view)) if view.is_long()) {
-            // The answer holds its texts too.
+            // The answer also contains the texts of the pod, so the permit is needed until the
+            // answer is sent.
             self.taken.borrow_mut().extend(turn);
         }
         fetched

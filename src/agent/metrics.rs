@@ -40,7 +40,7 @@ pub(super) struct Metrics {
     detachments: Gauge,
     unrestored: Gauges<1>,
     devices: Gauges<2>,
-    /// Records that are on the disk.
+    /// Journal records that the agent has synced to disk.
     pub(super) synced: Counter,
     watch_failures: Counters<1>,
     absences: Counter,
@@ -51,7 +51,7 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Metrics at zero.
+    /// Registers all metrics, at zero.
     pub(super) fn new() -> Metrics {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process::start()));
@@ -126,12 +126,12 @@ impl Metrics {
         }
     }
 
-    /// Sets the findings of `doctor`.
+    /// Sets the findings of a run of `doctor`.
     pub(super) fn examined(&self, examination: &Examination) {
         self.doctor.ran(examination);
     }
 
-    /// Sets the state of the installation, in one series.
+    /// Sets the state of the installation. Only the series of the current state exists.
     pub(super) fn installation(&self, state: &str) {
         self.installation.clear();
         let state = [("state", label(state))];
@@ -171,14 +171,14 @@ impl Metrics {
         self.answer_time.observe(time.as_secs_f64());
     }
 
-    /// Counts the look-up of a kind of object, in the `cache` or at the `api` server.
+    /// Counts the look-up of an object of the kind `what`. `from` is `cache` or `api`.
     pub(super) fn looked_up(&self, what: &'static str, from: &'static str) {
         let lookup = [("what", what.into()), ("from", from.into())];
         self.lookups.get_or_create(&lookup).inc();
     }
 
-    /// Counts a publication that was `told`, whose pod is gone (`pod_gone`), or that `failed` and is
-    /// still owed.
+    /// Counts a publication by outcome: `told` if it is written, `pod_gone` if its pod no longer
+    /// exists, and `failed` if it is still owed.
     pub(super) fn published(&self, outcome: &'static str) {
         let outcome = [("outcome", outcome.into())];
         self.publications.get_or_create(&outcome).inc();
@@ -188,7 +188,7 @@ impl Metrics {
         self.owed.set(gauge(writes));
     }
 
-    /// The whole page, with the devices that kubelet reports.
+    /// Returns the whole page, with the devices that kubelet reports.
     pub(super) fn page(&self, cache: &Cache, devices: &[Usage], form: Exposition) -> String {
         self.devices.clear();
         for usage in devices {

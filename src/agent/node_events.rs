@@ -13,12 +13,12 @@ use super::pause::Pause;
 use crate::cluster::api::{EventContext, create_node_event};
 use crate::cluster::{Event, Installation, InstallationState, owed_writes};
 
-/// How many events wait for the API server; beyond that, the oldest is dropped.
+/// The number of events that wait for the API server. A further event replaces the oldest.
 const MOST: usize = 16;
-/// The longest pause after failures that go on.
+/// The longest pause after repeated failures.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The events that the API server does not have yet.
+/// The events that wait for the API server.
 #[derive(Debug, Default)]
 pub(super) struct NodeEvents {
     waiting: RefCell<VecDeque<(Event, String)>>,
@@ -26,7 +26,7 @@ pub(super) struct NodeEvents {
 }
 
 impl NodeEvents {
-    /// Creates an event as soon as the API server takes it.
+    /// Queues an event for [`NodeEvents::run`].
     pub(super) fn create(&self, event: Event) {
         let mut waiting = self.waiting.borrow_mut();
         if waiting.len() >= MOST {
@@ -36,7 +36,7 @@ impl NodeEvents {
         self.wake.notify_one();
     }
 
-    /// Creates an event about the installation if its state is new.
+    /// Queues an event about the installation if its state is new.
     pub(super) fn installation(&self, installation: &Installation) {
         let message = installation.message.as_str();
         let state = InstallationState::named(&installation.state);
@@ -53,7 +53,7 @@ impl NodeEvents {
         });
     }
 
-    /// Creates the events, for ever.
+    /// Creates the queued events. Never returns.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         let pause = Pause::default();
         loop {

@@ -1,5 +1,5 @@
-//! The owed writes by pod. Only the names of the files are in memory, since a directory may hold more
-//! than fits there. Files are read one at a time.
+//! The owed writes by pod. Only the file names are in memory, because the directory may contain
+//! more than fits into memory. The agent reads one file at a time.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -12,10 +12,11 @@ use tracing::warn;
 use crate::cluster::owed_writes;
 use crate::cluster::{OwedWrites, PodName, Publication};
 
-/// How many bytes of publications are kept in memory while the disk takes none.
+/// The limit of the publications in memory, in bytes. A plugin sends its publication to the agent
+/// only if the plugin cannot write it to disk.
 const MAX_IN_MEMORY: usize = 4 << 20;
 
-/// A file, in the order of their age: those of earlier boots first.
+/// A file name, ordered by the age of the file: whether the file is from this boot, then its name.
 type Order = (bool, String);
 
 /// The owed writes.
@@ -23,17 +24,17 @@ type Order = (bool, String);
 pub(super) struct OwedByPod {
     owed: OwedWrites,
     pods: RefCell<BTreeMap<PodName, BTreeSet<Order>>>,
-    /// The names of the files that were read, also of those that are no owed writes.
+    /// The names of all files that were read, including files that are no owed writes.
     files_read: RefCell<HashSet<String>>,
-    /// Publications that the disk did not take. They are lost with the agent.
+    /// Publications that plugins could not write to disk. They are lost when the agent ends.
     in_memory: RefCell<BTreeMap<PodName, PublicationInMemory>>,
 }
 
-/// There is no room in memory for another publication.
+/// There is no room in memory for a further publication.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the agent keeps {bytes} bytes in memory for want of space in {}, and takes no more than \
-     {MAX_IN_MEMORY}; free space there",
+    "the agent already keeps {bytes} bytes in memory because plugins cannot write to {}, and its \
+     limit is {MAX_IN_MEMORY}; free space there",
     dir.display()
 )]
 pub(super) struct MemoryFull {
@@ -41,7 +42,7 @@ pub(super) struct MemoryFull {
     dir: PathBuf,
 }
 
-/// A publication that the disk did not take.
+/// A publication that a plugin could not write to disk.
 #[derive(Debug, Clone, PartialEq)]
 struct PublicationInMemory {
     publication: Publication,
@@ -53,7 +54,7 @@ struct PublicationInMemory {
 #[derive(Debug, PartialEq)]
 pub(super) struct DuePublication {
     pub(super) publication: Publication,
-    /// The period of the newest part.
+    /// The period of the newest write.
     pub(super) period: String,
     files: BTreeSet<Order>,
     from_memory: Option<PublicationInMemory>,
@@ -69,10 +70,10 @@ impl OwedByPod {
         }
     }
 
-    /// Lists the files and reads new ones. Other tasks may run between two files.
+    /// Lists the directory and reads the new files. Other tasks may run between two files.
     ///
     /// # Errors
-    /// When the directory was removed from the node while it is mounted here.
+    /// If the directory was removed from the node while it is mounted in the agent's container.
     pub(super) async fn look(&self) -> io::Result<()> {
         if self.owed.is_removed() {
             let cause = "it was removed from the node while it was mounted here";
@@ -99,7 +100,7 @@ impl OwedByPod {
                     let files = pods.entry(write.publication.pod().clone()).or_default();
                     files.insert((write.of_this_boot, write.file));
                 }
-                // It is gone, or of another release.
+                // The file is gone, or a different release wrote it.
                 Ok(None) => {}
                 Err(cause) => self.put_aside(name, &cause),
             }
@@ -131,19 +132,19 @@ impl OwedByPod {
         }
     }
 
-    /// The pods with owed writes.
+    /// Returns the pods with owed writes.
     pub(super) fn pods(&self) -> BTreeSet<PodName> {
         let (files, memory) = (self.pods.borrow(), self.in_memory.borrow());
         files.keys().chain(memory.keys()).cloned().collect()
     }
 
-    /// How many writes are owed.
+    /// Returns the number of owed writes.
     pub(super) fn len(&self) -> usize {
         let files = self.pods.borrow();
         files.values().map(BTreeSet::len).sum::<usize>() + self.in_memory.borrow().len()
     }
 
-    /// Everything that is owed for a pod, as one publication; `None` where nothing is owed any more.
+    /// Merges the owed writes of a pod into one publication. `None` if nothing is owed any more.
     pub(super) async fn of(&self, pod: &PodName) -> Option<DuePublication> {
         let files = self.pods.borrow().get(pod).cloned().unwrap_or_default();
         let from_memory = self.in_memory.borrow().get(pod).cloned();
@@ -152,7 +153,7 @@ impl OwedByPod {
             .map(|kept| (kept.publication, kept.period));
         for (_, file) in files.iter().rev() {
             yield_now().await;
-            // The publication of a missing file is part of a newer one.
+            // If a file is missing, a newer file contains its publication.
             let Ok(Some(write)) = self.owed.read(file) else {
                 continue;
             };
@@ -174,7 +175,7 @@ impl OwedByPod {
         })
     }
 
-    /// Drops a publication that is written, or whose pod is gone.
+    /// Drops a publication after it was written or its pod is gone.
     pub(super) fn made(&self, due: &DuePublication) {
         let pod = due.publication.pod();
         let mut memory = self.in_memory.borrow_mut();
@@ -184,8 +185,8 @@ impl OwedByPod {
         for file in &due.files {
             match self.owed.forget(&file.1) {
                 Ok(()) => self.drop_file(pod, file),
-                // The agent publishes it again, which changes nothing: the status is the same by now,
-                // and the events have the same names.
+                // The agent publishes it again. That changes nothing, because the status is the
+                // same and the events have the same names.
                 Err(error) => warn!(
                     "cannot remove owed write {}: {error}; make it writable to root",
                     file.1
@@ -194,10 +195,10 @@ impl OwedByPod {
         }
     }
 
-    /// Keeps a publication in memory that the disk did not take.
+    /// Keeps a publication in memory, because the plugin could not write it to disk.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// If there is no room for it.
     pub(super) fn keep(&self, publication: Publication) -> Result<(), MemoryFull> {
         let pod = publication.pod().clone();
         let mut memory = self.in_memory.borrow_mut();

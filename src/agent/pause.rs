@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-/// The first pause after a failure; it doubles.
+/// The first pause after a failure.
 const FIRST: Duration = Duration::from_secs(1);
 
 /// A pause that doubles with each failure.
@@ -18,7 +18,7 @@ impl Pause {
         self.state.get().is_some()
     }
 
-    /// Whether it is not over yet.
+    /// Whether the pause still lasts.
     pub(super) fn is_on(&self) -> bool {
         !self.left().is_zero()
     }
@@ -33,8 +33,9 @@ impl Pause {
         self.state.set(None);
     }
 
-    /// Begins the next pause. Failures during a pause do not double it. Each is stretched by up to a
-    /// quarter, differently on each node, since all nodes lose the API server at once.
+    /// Begins the next pause and returns its length. A failure during a pause does not double the
+    /// pause. A random part of up to a quarter is added, because all nodes lose the API server at
+    /// the same time.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

@@ -1,20 +1,20 @@
-//! The agent has no capability: it is root only to own its files.
+//! Gives up the capabilities of the agent, which runs as root only to own its files.
 
 use caps::{CapSet, Capability};
 
 use super::PrivilegeError;
 
-/// Gives up every capability, in every set, for good.
+/// Gives up every capability in every set, irrevocably.
 ///
-/// Each thread has its own capabilities, so this has to come before any other thread is started.
+/// Each thread has its own capabilities, so the caller must not have started another thread.
 ///
 /// # Errors
-/// When the process keeps any.
+/// If the process still has a capability.
 pub(super) fn give_up() -> Result<(), PrivilegeError> {
-    // Programs that a process of user 0 executes would get them back.
+    // Otherwise a program that a process of user 0 executes would regain capabilities.
     nix::sys::prctl::set_no_new_privs()?;
-    // Only CAP_SETPCAP may shrink the bounding set. A container without it cannot use what is in the
-    // set either.
+    // Only a process with CAP_SETPCAP may shrink the bounding set. Without this capability, the
+    // process cannot gain what is in the bounding set, because of `no_new_privs`.
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
         let bounding = caps::read(None, CapSet::Bounding)?;
         for capability in bounding {

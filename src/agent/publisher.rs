@@ -1,4 +1,5 @@
-//! Publishing owed writes: each as soon as possible, none twice, none to another pod.
+//! Publishes owed writes as soon as possible. Writes nothing twice, and nothing to a later pod of
+//! the same name.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,16 +19,16 @@ use super::pause::Pause;
 use crate::cluster::api::{EventContext, PublishError, PublishOutcome, publish};
 use crate::cluster::{OwedWrites, PodName};
 
-/// How many pods' writes are published at once.
+/// The number of pods whose writes the agent publishes at once.
 const AT_ONCE: usize = 4;
-/// How often the agent looks at the disk without a reminder: a plugin may have died before it sent
-/// one.
+/// The interval between scans of the directory without a message from a plugin. A plugin may have
+/// died before it sent its message.
 const RESCAN: Duration = Duration::from_secs(15);
-/// The longest pause while the API server is away.
+/// The longest pause while the API server does not answer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause for a pod whose status the API server refuses.
 const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);
-/// The longest pause for a static pod whose mirror is not there.
+/// The longest pause for a static pod without a mirror pod.
 const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
 
 /// Publishes the owed writes of plugins.
@@ -53,12 +54,12 @@ impl Publisher {
         }
     }
 
-    /// Notes that a write may be owed.
+    /// Wakes [`Publisher::run`], because a write may be owed.
     pub(super) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// Ends the pause, since the API server answers again.
+    /// Ends the pause of all writes, because the API server answers again.
     pub(super) fn api_server_is_back(&self) {
         if self.away.is_set() {
             self.away.clear();
@@ -66,10 +67,11 @@ impl Publisher {
         }
     }
 
-    /// Publishes for ever.
+    /// Publishes owed writes and returns only on an error.
     ///
     /// # Errors
-    /// When the directory of owed writes was removed from the node while it is mounted here.
+    /// If the directory of owed writes was removed from the node while it is mounted in the agent's
+    /// container.
     pub(super) async fn run(self: Rc<Self>) -> io::Result<Infallible> {
         loop {
             self.waiting.look().await?;
@@ -162,7 +164,7 @@ impl Publisher {
         );
     }
 
-    /// The time until the next write may be published.
+    /// Returns the time until the next attempt or scan.
     fn next(&self) -> Duration {
         let refused = self.refused.borrow();
         let pauses = refused.values().map(Pause::left);

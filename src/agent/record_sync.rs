@@ -1,7 +1,7 @@
-//! Syncs the journal's records to disk, so that no call waits for it.
+//! Syncs the records of the journal to disk, so that no call waits for the disk.
 //!
-//! A disk may be slow, so this has a thread of its own. The plugin sends each record as a descriptor:
-//! the agent has no access to the journal.
+//! A disk may be slow, so a separate thread syncs the records. The plugin sends a descriptor of
+//! each record, because the agent has no access to the records.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -13,17 +13,18 @@ use tracing::warn;
 
 use super::AgentError;
 
-/// How many records wait for the disk. The kernel writes back others in its own time.
+/// The number of records that wait for the thread. The agent drops further records, and the kernel
+/// writes them back later.
 const WAITING: usize = 256;
 
-/// Syncs records in the order in which they come.
+/// Syncs records in the order in which they arrive.
 #[derive(Debug)]
 pub(super) struct RecordSync {
     queue: SyncSender<OwnedFd>,
 }
 
 impl RecordSync {
-    /// Starts the thread; `done` counts the records that are on the disk.
+    /// Starts the thread. `done` counts the records that are synced.
     pub(super) fn start(done: Counter) -> Result<RecordSync, AgentError> {
         let (queue, records) = sync_channel(WAITING);
         thread::Builder::new()
@@ -33,7 +34,7 @@ impl RecordSync {
         Ok(RecordSync { queue })
     }
 
-    /// Syncs `record`, unless [`WAITING`] others wait.
+    /// Queues `record` for the thread, unless [`WAITING`] records are queued.
     pub(super) fn written(&self, record: OwnedFd) {
         let _ = self.queue.try_send(record);
     }
@@ -48,7 +49,7 @@ fn sync(records: &Receiver<OwnedFd>, done: &Counter) {
         {
             warn!(
                 phase = "journal",
-                "cannot sync a record: {error}; look into the health of the disk"
+                "cannot sync a record: {error}; check the health of the disk"
             );
         }
         failing = outcome.is_err();

@@ -1,4 +1,4 @@
-//! The connections of plugins: their questions and reports.
+//! Serves the connections of plugins: answers their questions and takes their reports.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -27,15 +27,17 @@ use crate::cluster::frame::{
 };
 use crate::cluster::{Event, Figures, Question};
 
-/// Connections at once: more wait in the kernel's queue.
+/// The limit of concurrent connections. Further connections wait in the queue of the kernel.
 const CONNECTIONS: usize = 512;
-/// How long a message may take to arrive, once it has begun or the connection is new.
+/// The time limit for the first message of a connection, and for the rest of a message that has
+/// begun.
 const ARRIVAL: Duration = Duration::from_secs(5);
-/// How long a plugin may hold its connection after an answer: an ADD's longest deadline, and more.
+/// How long a plugin may keep its connection open without a message. This is longer than the
+/// longest deadline of an ADD.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// From how many seconds without an agent on there is an event: an upgrade is shorter.
+/// The shortest absence of the agent that gets an event, in seconds. An upgrade takes less time.
 const LONG_SILENCE: u64 = 60;
-/// The pause when the kernel has no descriptor to spare.
+/// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves the connections of plugins.
@@ -48,7 +50,7 @@ pub(super) struct PluginService {
 }
 
 impl PluginService {
-    /// Serves connections for ever.
+    /// Serves connections and never returns.
     pub(super) async fn serve(self, listener: &UnixListener) {
         let service = Rc::new(self);
         let free = Arc::new(Semaphore::new(CONNECTIONS));
@@ -98,7 +100,7 @@ impl PluginService {
                     }
                     message
                 }
-                // The plugin ends, or sends nothing.
+                // The plugin has ended or sends nothing.
                 Err(_) | Ok(Err(FrameError::Io(_))) => break,
                 Ok(Err(error)) => {
                     warn!("refused a message: {error}");
@@ -139,7 +141,8 @@ impl PluginService {
             }
             patience = PATIENCE;
         }
-        // The plugin has ended, so the runtime has its answer and the processor is free.
+        // The plugin has closed the connection, so it has already answered the runtime. Publishing
+        // does not delay the pod.
         if owes {
             self.publisher.wake();
         }
@@ -150,7 +153,7 @@ impl PluginService {
         self.knowledge.metrics.over(figures);
         if let Some(seconds) = figures.agent_silent.filter(|it| *it >= LONG_SILENCE) {
             let message = format!(
-                "the agent did not answer for {seconds} s, and pods that need it waited; look why it was away"
+                "the agent did not answer for {seconds} s, and pods that needed it had to wait; find out why"
             );
             self.node_events
                 .create(Event::warning("AgentAway", message));
@@ -169,7 +172,7 @@ impl PluginService {
         }
     }
 
-    /// Answers a question, and returns whether the plugin took the answer.
+    /// Answers a question and returns whether the plugin received the answer.
     async fn answer(&self, question: &Question, stream: &mut UnixStream) -> bool {
         let began = Instant::now();
         let node = Some(self.knowledge.node.as_str());
@@ -202,8 +205,8 @@ impl PluginService {
     }
 }
 
-/// The next message, and the record that came with it. A message that has begun arrives within
-/// [`ARRIVAL`].
+/// Receives the next message, and the record that may come with it. Once the message has begun, its
+/// rest must arrive within [`ARRIVAL`].
 async fn receive(stream: &mut UnixStream) -> Result<(ToAgent, Option<OwnedFd>), FrameError> {
     let mut header = [0; HEADER];
     let first = stream.async_io(Interest::READABLE, || {
@@ -225,7 +228,7 @@ async fn receive(stream: &mut UnixStream) -> Result<(ToAgent, Option<OwnedFd>), 
     Ok((rest.map_err(late)??, record))
 }
 
-/// Reads the bytes that have arrived, and the descriptor that may come with them.
+/// Reads the bytes that have arrived and the descriptor that may come with them.
 fn receive_with_descriptor(
     stream: &UnixStream,
     bytes: &mut [u8],
@@ -241,7 +244,7 @@ fn receive_with_descriptor(
     Ok((read, descriptor))
 }
 
-/// Sends a message, and returns whether the plugin took it.
+/// Sends a message and returns whether the plugin received it in time.
 pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     let frame = frame::encode(message, MAX_FROM_AGENT).or_else(|error| {
         let refusal =
@@ -254,7 +257,7 @@ pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     }
 }
 
-/// Sends the bytes of a message, and returns whether the plugin took them.
+/// Sends the bytes of a message and returns whether the plugin received them in time.
 pub(super) async fn send_frame(stream: &mut UnixStream, frame: &[u8]) -> bool {
     matches!(
         tokio::time::timeout(ARRIVAL, stream.write_all(frame)).await,

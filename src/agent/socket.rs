@@ -1,4 +1,4 @@
-//! The socket for plugins, which is root's alone.
+//! The socket for plugins, to which only root has access.
 
 use std::fs;
 use std::io;
@@ -12,11 +12,12 @@ use tracing::warn;
 use super::{AgentError, SocketError};
 use crate::private_dir;
 
-/// How long the previous agent may take to end: its successor starts while it still runs.
+/// How long the previous agent may take to end. A new agent may start while it still runs.
 const TAKE_OVER: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The bound socket. Its file is removed with it, unless another agent has replaced the file.
+/// The bound socket. Dropping it removes the file of the socket, unless a new agent has replaced
+/// the file.
 #[derive(Debug)]
 pub(super) struct AgentSocket {
     /// The listener.
@@ -26,9 +27,11 @@ pub(super) struct AgentSocket {
 }
 
 impl AgentSocket {
-    /// Binds `path`, mode 0600, in a directory of the agent's own, mode 0700. A directory that is
-    /// open to others is closed, unless others have files in it. While another agent listens there,
-    /// this waits for it to end. A dead agent's socket is replaced, and any other file stays.
+    /// Binds `path` with mode 0600, in a directory with mode 0700 that contains only the socket.
+    ///
+    /// Closes a directory that is open to other users, or refuses it if it contains other files.
+    /// Replaces the socket of a dead agent, and refuses any other file at `path`. If another agent
+    /// listens on the socket, waits for that agent to end.
     ///
     /// # Errors
     /// [`AgentError::Socket`].
@@ -90,7 +93,7 @@ fn make_dir(path: &Path) -> Result<(), SocketError> {
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(failed)
 }
 
-/// Whether the directory holds nothing but the socket.
+/// Whether the directory contains only the socket.
 fn is_our_own(dir: &Path, socket: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(dir)? {
         if entry?.path().file_name() != socket.file_name() {
@@ -100,7 +103,7 @@ fn is_our_own(dir: &Path, socket: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether another agent listens there. Removes a dead agent's socket.
+/// Whether another agent listens at `path`. Removes the socket of a dead agent.
 async fn has_listener(path: &Path) -> Result<bool, SocketError> {
     let file = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -148,7 +151,7 @@ mod tests {
         matches!(error, AgentError::Socket { source, .. } if is_expected(source))
     }
 
-    /// As with `--socket /run/agent.sock`.
+    /// The directory is like that of `--socket /run/agent.sock`.
     #[test]
     fn a_directory_that_others_use_stays_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
@@ -174,7 +177,7 @@ mod tests {
         assert!(!shared.join("agent.sock").exists());
         on_runtime(async { drop(AgentSocket::bind(&empty.join("agent.sock")).await.unwrap()) });
         assert_eq!(mode(&empty), 0o700);
-        // A directory that is closed already is root's, whatever files it has.
+        // Only root can write to a closed directory, so it may contain other files.
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o700)).unwrap();
         on_runtime(async { drop(AgentSocket::bind(&shared.join("agent.sock")).await.unwrap()) });
     }

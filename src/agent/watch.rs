@@ -1,7 +1,7 @@
 //! The watches that fill the cache.
 //!
-//! A watch begins at the current version and resumes where it stopped, so the API server sends nothing
-//! twice. One page of a list, or one event, is in memory at a time.
+//! A watch begins at the current resource version and resumes where it stopped, so the API server
+//! sends nothing twice. Only one page of a list or one event is in memory at a time.
 
 mod objects;
 
@@ -21,19 +21,20 @@ use crate::cluster::api::{ApiError, ApiServer, PodView, SliceView};
 use crate::npwg::ObjectRef;
 use objects::ObjectWatch;
 
-/// The longest pause after repeated failures: all nodes wait for an API server that comes up.
+/// The longest pause after repeated failures. It protects an API server that is starting, because
+/// the agents of all nodes wait for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// The pause before a retry for a kind that the cluster does not have.
+/// The longest pause before a retry for a kind that the cluster does not have.
 const ABSENT_PAUSE: Duration = Duration::from_secs(10);
-/// The longest pause before refused credentials are read again.
+/// The longest pause before the agent reads refused credentials again.
 const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
-/// After a shorter watch there is a pause.
+/// The shortest interval between the beginnings of two watches.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The status for a version that the API server no longer has.
+/// The HTTP status for a resource version that the API server no longer has.
 const GONE: u16 = 410;
 
-/// Watches this node's pods, for ever. Its events show that the API server is back, so that owed writes
-/// are retried.
+/// Watches the pods of this node and never returns. An event shows that the API server answers
+/// again, so the publisher then retries owed writes.
 pub(super) async fn pods(knowledge: Rc<Knowledge>, publisher: Rc<Publisher>) {
     let objects = Objects::pods(&knowledge.node);
     let pods = ObjectWatch {
@@ -51,7 +52,7 @@ pub(super) async fn pods(knowledge: Rc<Knowledge>, publisher: Rc<Publisher>) {
     watch(&knowledge, "pod", &objects, &pods).await;
 }
 
-/// Watches the ResourceSlices of this node, for ever.
+/// Watches the ResourceSlices of this node and never returns.
 pub(super) async fn slices(knowledge: Rc<Knowledge>) {
     let objects = Objects::slices(&knowledge.node);
     let slices = ObjectWatch {
@@ -66,7 +67,7 @@ pub(super) async fn slices(knowledge: Rc<Knowledge>) {
     watch(&knowledge, "slice", &objects, &slices).await;
 }
 
-/// Watches the definitions, for ever.
+/// Watches the definitions and never returns.
 pub(super) async fn definitions(knowledge: Rc<Knowledge>) {
     let definitions = &knowledge.cache.definitions;
     watch(
@@ -78,23 +79,23 @@ pub(super) async fn definitions(knowledge: Rc<Knowledge>) {
     .await;
 }
 
-/// What follows a watch.
+/// The receiver of a watch.
 #[allow(async_fn_in_trait, reason = "everything runs on one thread")]
 pub(super) trait WatchTarget {
-    /// Begins again, and returns the version at which the watch begins.
+    /// Prepares for a new watch and returns the version at which the watch begins.
     async fn begin(&self, server: &ApiServer, objects: &Objects) -> Result<String, ApiError>;
 
-    /// Takes an event.
+    /// Handles an event.
     fn take(&self, event: Event<'_>);
 
-    /// Notes that events may have been missed, so that the watch begins again.
+    /// Notes that events may be lost, so that the watch has to begin again.
     fn lose(&self);
 
-    /// Notes that the cluster has no such kind.
+    /// Notes that the cluster does not have the kind of the objects.
     fn none_served(&self);
 }
 
-/// Watches for ever. Failures are counted as those of `metric`.
+/// Watches and never returns. Counts failures under the label `metric`.
 async fn watch(
     knowledge: &Knowledge,
     metric: &'static str,
@@ -103,7 +104,7 @@ async fn watch(
 ) {
     let kind = objects.kind;
     let pause = Pause::default();
-    // The version at which the watch resumes; `None` when it has to begin again.
+    // The version at which the watch resumes. `None` if it has to begin again.
     let mut version = None;
     let mut last = String::new();
     loop {
@@ -117,7 +118,7 @@ async fn watch(
             Err(error) if error.code() != Some(GONE) || began.elapsed() <= SHORTEST => error,
             ended => {
                 if ended.is_err() {
-                    // The watch begins again at once, and objects are read again when they are needed.
+                    // The version is too old, so the watch has to begin again.
                     version = None;
                     target.lose();
                 }
@@ -139,7 +140,7 @@ async fn watch(
                 ABSENT_PAUSE
             }
             _ if error.code() == Some(401) => CREDENTIALS_PAUSE,
-            // Other requests would fail too, so the cache stays in use.
+            // Other requests would fail too, so the cache stays in use and the watch resumes.
             _ if error.is_general() => LONGEST_PAUSE,
             _ => {
                 version = None;
@@ -152,7 +153,7 @@ async fn watch(
     }
 }
 
-/// Watches until the API server ends the watch, as it does every few minutes.
+/// Watches until the API server ends the watch, which happens every few minutes.
 async fn once(
     server: &ApiServer,
     objects: &Objects,

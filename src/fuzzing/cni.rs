@@ -1,4 +1,4 @@
-//! Network configurations, what plugins answer, and the node's own configuration.
+//! Targets for network configurations, answers of plugins, and the node configuration.
 
 use super::{accepted, said};
 use crate::cni::{
@@ -9,8 +9,8 @@ use crate::delegate;
 use crate::request::NodeConfig;
 use crate::verify::IntendedFunction;
 
-/// A definition's `spec.config`, or a file of `confDir`: it reads back from its own text, and each
-/// of its plugins gets a configuration that is one.
+/// Parses the `spec.config` of a definition or a file in `confDir`. Checks that its text reads back
+/// and that every plugin gets a valid plugin configuration.
 pub(super) fn network_config(bytes: &[u8]) -> Option<()> {
     let config = accepted(NetworkConfig::parse(bytes))?;
     assert_eq!(
@@ -42,7 +42,7 @@ pub(super) fn network_config(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// What a plugin leaves on its standard output, with either exit status.
+/// Parses the standard output of a plugin, once for exit status 0 and once for exit status 1.
 pub(super) fn plugin_answer(bytes: &[u8]) -> Option<()> {
     for status in [0, 1] {
         if let Some(answer) = accepted(delegate::judged(status, bytes)) {
@@ -63,7 +63,8 @@ pub(super) fn plugin_answer(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// What a version can say of a result reads back, and 1.1.0 can say all.
+/// Checks that a result reads back from its form in every CNI version that can express it. CNI
+/// 1.1.0 must express all of it.
 fn writes_back(result: &CniResult) {
     for version in Version::ALL {
         match result.to_json(version) {
@@ -82,7 +83,7 @@ fn writes_back(result: &CniResult) {
     assert_eq!(recorded.as_ref(), Some(result));
 }
 
-/// The configuration on stdin, with what travels along.
+/// Parses the node configuration from stdin, with the keys that the runtime adds to it.
 pub(super) fn node_config(bytes: &[u8]) -> Option<()> {
     let object = accepted(RawObject::parse_stdin(bytes))?;
     accepted(ValidAttachment::read_list(&object));

@@ -1,4 +1,6 @@
-//! Files that others may have written: the journal's directory, Multus', kubelet's, the runtime's.
+//! Targets for files that a different program, a previous release or a failing disk may have
+//! written: in the journal, in the cache of Multus, of kubelet, and in the CNI configuration
+//! directory of the runtime.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +17,7 @@ use crate::setup::manifest::Manifest;
 use crate::setup::takeover::{self, FromMultus};
 use crate::setup::{HostPaths, directory};
 
-/// A directory with these files; it ends with the value.
+/// Creates a temporary directory with these files. Dropping the value removes the directory.
 pub(super) fn dir_with(files: &[(&str, &[u8])]) -> Option<tempfile::TempDir> {
     let dir = tempfile::tempdir().ok()?;
     for (name, text) in files {
@@ -33,8 +35,8 @@ fn key() -> Option<Key> {
     })
 }
 
-/// A record as it lies there, and once more with every line as a record whose checksum is right: what
-/// replays is written as it was read.
+/// Reads the input as a record. Then does the same with a valid length and checksum before every
+/// line. Checks that a record that can be read can also be written and read again.
 pub(super) fn journal(bytes: &[u8]) -> Option<()> {
     for text in [bytes.to_vec(), of_lines(bytes, record::append_json)] {
         let dir = dir_with(&[("sandboxes/c@eth0", &text), ("owed/c@eth0", bytes)])?;
@@ -57,7 +59,8 @@ pub(super) fn journal(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Multus' file of a sandbox, and after an octet of zeros libcni's of one attachment.
+/// Reads the cache of Multus. The input contains the file of a sandbox, a zero byte, and the file
+/// in which libcni caches one attachment.
 pub(super) fn multus_cache(bytes: &[u8]) -> Option<()> {
     let [sandbox, result] = parts(bytes);
     let files = [("c", sandbox), ("results/net-c-eth0", result)];
@@ -69,7 +72,7 @@ pub(super) fn multus_cache(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// `kubelet_internal_checkpoint`, and `dra_manager_state`.
+/// Reads the input as `kubelet_internal_checkpoint` and as `dra_manager_state`.
 pub(super) fn kubelet_files(bytes: &[u8]) -> Option<()> {
     crate::allocation::claimed(bytes);
     let dir = dir_with(&[("checkpoint", bytes)])?;
@@ -84,7 +87,7 @@ pub(super) fn kubelet_files(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// What the cluster is still to be told: it stays what it is when it is kept.
+/// Reads an owed write. Checks that the publication in it can be written and read again.
 pub(super) fn owed_writes(bytes: &[u8]) -> Option<()> {
     const NAME: &str = "0000000001.000000001-1.json";
     let dir = dir_with(&[(&format!("publish/{NAME}"), bytes)])?;
@@ -108,7 +111,8 @@ pub(super) fn owed_writes(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// The runtime's directory: a configuration that is ours, Multus' or another's, and our manifest.
+/// Reads the CNI configuration directory of the runtime. The input contains a configuration of
+/// Jackfield, of Multus or of a different plugin, a zero byte, and Jackfield's manifest.
 pub(super) fn installation(bytes: &[u8]) -> Option<()> {
     let [conf, manifest] = parts(bytes);
     let files = [
@@ -140,7 +144,8 @@ pub(super) fn installation(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// The file that is made of a template is one of ours, and says the same when it is read.
+/// Checks that the configuration that Jackfield generates from a template is recognized as its own
+/// and reads back unchanged.
 fn written_and_read(template: &RawObject) {
     let conf = OurConf::from_template(template);
     let text = conf.text();
@@ -150,7 +155,8 @@ fn written_and_read(template: &RawObject) {
     accepted(conf.node_config());
 }
 
-/// Device information as device plugins and delegates write it: what is accepted reads back.
+/// Parses device information in the form in which device plugins and delegates write it. Checks
+/// that an accepted value reads back.
 pub(super) fn device_info(bytes: &[u8]) -> Option<()> {
     capture(bytes);
     let wire = accepted(WireDeviceInfo::from_json(bytes))?;
@@ -164,7 +170,7 @@ pub(super) fn device_info(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// A captured machine as JSON.
+/// Parses a captured machine from JSON.
 fn capture(bytes: &[u8]) -> Option<()> {
     let capture = accepted(Capture::from_json(text(bytes)?))?;
     capture.lines().for_each(drop);
@@ -173,7 +179,7 @@ fn capture(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// The node's table of names, of which two devices' are taken.
+/// Parses the PCI ID database of the node and looks up the names of two devices in it.
 pub(super) fn pci_names(bytes: &[u8]) -> Option<()> {
     let wanted = BTreeSet::from([(0x15b3, 0x101e), (0x8086, 0x1572)]);
     let names = PciNames::parse(bytes, &wanted);

@@ -1,4 +1,4 @@
-//! What authors of pods and definitions write into the cluster.
+//! Targets for what the authors of pods and definitions write into the cluster.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::kubelet::PodDevices;
 use crate::npwg::selection::MAX_NETWORKS;
 use crate::npwg::{Definition, Dialect, IpamClaim, Selection, StatusEntry, merge_status};
 
-/// `k8s.v1.cni.cncf.io/networks` and `v1.multus-cni.io/default-network`.
+/// Parses the annotations `k8s.v1.cni.cncf.io/networks` and `v1.multus-cni.io/default-network`.
 pub(super) fn annotation(bytes: &[u8]) -> Option<()> {
     let text = text(bytes)?;
     for dialect in [Dialect::V1_0, Dialect::V1_3] {
@@ -52,7 +52,8 @@ pub(super) fn annotation(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// `k8s.v1.cni.cncf.io/network-status` as others left it: a second merge changes nothing.
+/// Merges a status into an existing annotation `k8s.v1.cni.cncf.io/network-status`. Checks that a
+/// second merge changes nothing.
 pub(super) fn network_status(bytes: &[u8]) -> Option<()> {
     let text = text(bytes)?;
     let ours = [StatusEntry {
@@ -68,20 +69,22 @@ pub(super) fn network_status(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Objects as the API server writes them.
+/// Parses an object in the form in which the API server sends it.
 pub(super) fn objects(bytes: &[u8]) -> Option<()> {
     let object: Value = serde_json::from_slice(bytes).ok()?;
     let definition = Definition::from_json(&object);
     if let Some(definition) = accepted(definition.as_ref()) {
         settles(definition);
     }
-    // What the agent reads of an answer is what is read of the whole object.
+    // The agent reads a definition directly from the answer of the API server. The result must be
+    // the same.
     match definitions::read(bytes) {
         Ok((read, _)) => assert_eq!(definition, Ok(read)),
         Err(LookupError::Invalid(error)) => said(&error),
         Err(_) => {}
     }
-    // So is what a plugin reads of a long one, which the agent passes on as it is written.
+    // The agent passes a long definition on without parsing its configuration. What the plugin
+    // reads must also be the same.
     if let Ok(unread) = Unread::of(bytes)
         && let Ok(text) = serde_json::to_string(&unread)
         && let Ok(passed_on) = serde_json::from_str::<Definition>(&text)
@@ -110,7 +113,7 @@ pub(super) fn objects(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// `manifestDir`.
+/// Reads the input as a manifest in `manifestDir`.
 pub(super) fn manifests(bytes: &[u8]) -> Option<()> {
     let dir = dir_with(&[("a.yaml", bytes)])?;
     let question = Question {

@@ -1,19 +1,19 @@
-//! Which parsers there are, and which target reaches each.
+//! The list of all parsers, each with the target that reaches it.
 
-/// How bytes get to a parser.
+/// How the input of a target reaches a parser.
 pub(super) enum Door {
-    /// This target reaches it.
+    /// This target reaches the parser.
     By(&'static str),
-    /// No target does, for this reason.
+    /// No target reaches the parser, for this reason.
     No(&'static str),
 }
 use Door::{By, No};
 
-const WRITES: &str = "it reads what it has written itself";
-const PASSES: &str = "it hands what it is given to RawObject, which json reaches";
-const ASKS: &str = "it puts a question; netlink reaches what reads the answer";
+const WRITES: &str = "it only reads records that Jackfield wrote";
+const PASSES: &str = "it passes its input to RawObject, which the target json reaches";
+const ASKS: &str = "it only sends a request; the target netlink reaches the parsers of the answer";
 
-/// Files, each with its parsers.
+/// The source files, each with its parsers.
 #[rustfmt::skip]
 pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("device-info/src/capture.rs", "from_json", By("device-info")),
@@ -37,7 +37,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("device-info/src/sysfs/attribute.rs", "read_at read_each", By("sysfs")),
     ("device-info/src/vdpa.rs", "from_str", By("words")),
     ("src/agent/metrics/exposition.rs", "parse", By("words")),
-    ("src/agent/serve.rs", "receive", No("frames reaches frame::length and the message, this is their asynchronous twin")),
+    ("src/agent/serve.rs", "receive", No("it is the asynchronous form of frame::read, which the target frames reaches")),
     ("src/agent/watch.rs", "pods slices", By("objects")),
     ("src/allocation/checkpoint.rs", "of_all_nodes parse present read", By("kubelet-files")),
     ("src/allocation/claims.rs", "parse", By("kubelet-files")),
@@ -45,7 +45,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cli/install.rs", "install", No(PASSES)),
     ("src/cli/retry.rs", "request", No(PASSES)),
     ("src/bounded.rs", "optional_text optional_texts text", By("frames")),
-    ("src/cluster/api/body.rs", "send", No("it reads what kube parses; objects reaches the objects in it")),
+    ("src/cluster/api/body.rs", "send", No("kube parses the answer; the target objects reaches the parsers of the objects in it")),
     ("src/cluster/api/definitions.rs", "of read", By("objects")),
     ("src/cluster/api/events.rs", "read", By("objects")),
     ("src/cluster/api/pages.rs", "object read", By("objects")),
@@ -54,7 +54,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cluster/conf_dir.rs", "with_sibling_plugins", By("installation")),
     ("src/cluster/folder/pod.rs", "find", By("manifests")),
     ("src/cluster/frame.rs", "read read_sized", By("frames")),
-    ("src/cluster/installation.rs", "named", No("it compares one word with five")),
+    ("src/cluster/installation.rs", "named", No("it compares a word with five constants")),
     ("src/cluster/manifests.rs", "add read_document", By("manifests")),
     ("src/cluster/manifests/yaml.rs", "read", By("manifests")),
     ("src/cluster/owed_writes.rs", "read", By("owed-writes")),
@@ -104,7 +104,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/npwg/selection/list.rs", "json parse_list", By("annotation")),
     ("src/npwg/status.rs", "null_is_default", By("network-status")),
     ("src/npwg/status/merge.rs", "merge_status", By("network-status")),
-    ("src/operation/devices/hardware/uplink/named.rs", "read", No("it looks through what NetworkConfig has read, which network-config reaches")),
+    ("src/operation/devices/hardware/uplink/named.rs", "read", No("it reads from a parsed NetworkConfig, which the target network-config reaches")),
     ("src/plan/attachment.rs", "in_cni_args", By("plan")),
     ("src/plan/network.rs", "read_selected", By("plan")),
     ("src/plan/restrictions.rs", "check_plugins", By("plan")),

@@ -1,4 +1,4 @@
-//! What becomes of an annotation and a definition together.
+//! The target for the plan of a pod, which combines an annotation and a definition.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,9 +16,9 @@ const CONF: &[u8] = br#"{"cniVersion":"1.0.0","name":"j","type":"jackfield","und
     "policy":{"namespaces":{"ns":{"types":["bridge","macvlan","tuning","host-local","static"],
                                   "denyKeys":["ipam.dataDir","sysctl","args.cni.a.b"]}}}}"#;
 
-/// The annotation of a pod, and after an octet of zeros the configuration that each definition has
-/// which it names: no plan that may be carried out has two interfaces of one name, or a plugin that
-/// the policy forbids.
+/// Plans the attachments of a pod. The input contains the annotation of the pod, a zero byte, and
+/// the configuration of every definition that the annotation names. Checks that a plan without
+/// problems contains no two interfaces with the same name and no plugin that the policy forbids.
 pub(super) fn selected(bytes: &[u8]) -> Option<()> {
     let [annotation, config] = parts(bytes).map(text);
     let (annotation, config) = (annotation?, config?);

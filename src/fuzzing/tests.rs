@@ -1,4 +1,4 @@
-//! The corpus through every target, and the source's parsers against the targets.
+//! Runs every target on its corpus, and compares the parsers in the source code with the targets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::TARGETS;
 use super::parsers::{Door, PARSERS};
 
-/// Read where the sources are: the corpus belongs to this checkout.
+/// Returns the directory of this checkout, which contains the source code and the corpus.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -26,7 +26,7 @@ fn every_input_of_the_corpus_passes_its_target() {
     assert_eq!(
         names(&corpus),
         known,
-        "a corpus for each target and no other"
+        "every target must have exactly one corpus"
     );
     for target in TARGETS {
         let dir = corpus.join(target.name);
@@ -35,14 +35,14 @@ fn every_input_of_the_corpus_passes_its_target() {
         for input in inputs {
             let path = dir.join(input);
             let bytes = fs::read(&path).unwrap();
-            // Says which one it was, should it fail.
+            // Catches a panic, so that the failure names the input.
             let said = std::panic::catch_unwind(|| (target.run)(&bytes));
             assert!(said.is_ok(), "{}", path.display());
         }
     }
 }
 
-/// Calls that read what somebody wrote.
+/// Calls that parse input.
 const READS: [&str; 12] = [
     "serde_json::from_slice",
     "serde_json::from_str",
@@ -58,7 +58,7 @@ const READS: [&str; 12] = [
     "BASE64.decode(",
 ];
 
-/// Names of functions that read what they are given, and what they are given.
+/// The names of functions that parse their argument, if it has one of the types in [`GIVEN`].
 const NAMES: [&str; 6] = [
     "parse",
     "read",
@@ -76,8 +76,8 @@ const GIVEN: [&str; 6] = [
     "impl Read",
 ];
 
-/// The parsers of one source file: functions that read, by what they call, or by what they are
-/// called and take.
+/// Returns the parsers in the text of one source file. A function is a parser if it makes one of
+/// the calls in [`READS`], or if its name is in [`NAMES`] and an argument type in [`GIVEN`].
 fn parsers_of(text: &str) -> BTreeSet<String> {
     let text = text
         .split("#[cfg(test)]\nmod tests")
@@ -172,9 +172,9 @@ fn every_parser_has_a_target_or_a_reason() {
         "parsers without a target or a reason in src/fuzzing/parsers.rs: {new:#?}"
     );
     let gone: Vec<&String> = listed.difference(&in_source).collect();
-    assert!(gone.is_empty(), "no parsers any more: {gone:#?}");
+    assert!(gone.is_empty(), "no such parsers: {gone:#?}");
     let targets: BTreeSet<&str> = TARGETS.iter().map(|target| target.name).collect();
-    assert_eq!(reached, targets, "every target is for some parser");
+    assert_eq!(reached, targets, "every target reaches a parser");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! JSON objects and the small texts of which everything else is made.
+//! Targets for JSON objects and for small texts such as addresses and names.
 
 use std::cmp::Ordering;
 use std::fmt::{Debug, Display};
@@ -18,11 +18,12 @@ use crate::cni::{
 use crate::npwg::{Dialect, ObjectRef, RequestedIp, RequestedMac};
 use crate::request::Call;
 
-/// How many keys of an object are looked up: what is done for each takes as long as the object.
+/// The number of keys of an object that a target checks. The check of one key takes time in
+/// proportion to the size of the object.
 const KEYS: usize = 32;
 
-/// An object goes out as it came in, what is taken out of it is gone, and one that says what is
-/// executed has no key twice.
+/// Parses a JSON object. Checks that it is written as it was read, that a removed key is gone, and
+/// that a configuration contains no key twice.
 pub(super) fn json(bytes: &[u8]) -> Option<()> {
     let object = accepted(RawObject::parse(bytes))?;
     let written = object.to_string();
@@ -48,7 +49,8 @@ pub(super) fn json(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Pairs are handed on as they came, and none can smuggle in another.
+/// Parses `CNI_ARGS`. Checks that the pairs are written as they were read, and that setting or
+/// removing a pair affects no other pair.
 fn cni_args(text: &str) -> Option<()> {
     let given = accepted(CniArgs::parse(text))?;
     assert_eq!(CniArgs::parse(&given.to_string()), Ok(given.clone()));
@@ -63,7 +65,7 @@ fn cni_args(text: &str) -> Option<()> {
     Some(())
 }
 
-/// The environment of a call, a variable a line.
+/// Reads the environment of a call, with one variable per line.
 pub(super) fn environment(bytes: &[u8]) -> Option<()> {
     let text = text(bytes)?;
     cni_args(text);
@@ -77,7 +79,7 @@ pub(super) fn environment(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// What is accepted reads back from how it is written.
+/// Checks that an accepted value reads back from its text.
 fn reads_back<T>(text: &str)
 where
     T: FromStr<Err: Display> + Display + PartialEq + Debug,
@@ -88,7 +90,8 @@ where
     }
 }
 
-/// Addresses, names and versions; two texts on either side of a line's end are put in order.
+/// Parses addresses, names and versions. Splits the input at its first line feed, and also checks
+/// the order of the two parts.
 pub(super) fn words(bytes: &[u8]) -> Option<()> {
     let text = text(bytes)?;
     let (left, right) = text.split_once('\n').unwrap_or((text, ""));

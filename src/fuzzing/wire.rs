@@ -1,5 +1,5 @@
-//! What comes over sockets: the agent's frames, kubelet's gRPC, the kernel's netlink; and what the
-//! kernel shows of devices in files.
+//! Targets for the frames between plugin and agent, the gRPC of kubelet, the netlink messages of
+//! the kernel, and the files in sysfs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,8 @@ use super::{accepted, said, settles};
 use crate::cluster::frame::{self, FromAgent, MAX_FROM_AGENT, MAX_TO_AGENT, ToAgent};
 use crate::journal::RouteChange;
 
-/// What plugin and agent say to each other: as a whole frame, and as the JSON of one.
+/// Reads a message between plugin and agent. Takes the input once as a whole frame and once as the
+/// JSON in a frame.
 pub(super) fn frames(bytes: &[u8]) -> Option<()> {
     let length = u32::try_from(bytes.len()).ok()?;
     let header = [&b"JF\x00\x01"[..], &length.to_be_bytes()].concat();
@@ -26,20 +27,21 @@ pub(super) fn frames(bytes: &[u8]) -> Option<()> {
 fn message<T: DeserializeOwned + Serialize>(frame: &[u8], limit: usize) {
     if let Some(message) = accepted(frame::read::<T>(&mut &*frame, limit)) {
         settles(&message);
-        // The other side's may be shorter: this one writes every key.
+        // The written frame may be larger than the limit, because this release writes every key.
         let written = frame::encode(&message, usize::MAX).unwrap_or_default();
         assert!(frame::read::<T>(&mut written.as_slice(), usize::MAX).is_ok());
     }
 }
 
-/// kubelet's answers to all that it is asked.
+/// Reads the input as the answer of kubelet to each request.
 pub(super) fn pod_resources(bytes: &[u8]) -> Option<()> {
     let answers = crate::kubelet::answered(bytes).into_iter();
     answers.filter_map(accepted).for_each(|it| settles(&it));
     Some(())
 }
 
-/// A piece of rtnetlink's answer. Default routes go into the journal and back.
+/// Reads a part of an answer of rtnetlink. Checks that default routes read back from their form in
+/// the journal.
 pub(super) fn netlink(bytes: &[u8]) -> Option<()> {
     let answers = crate::kernel::default_routes_in(bytes).into_iter();
     for routes in answers.filter_map(accepted) {
@@ -54,13 +56,13 @@ pub(super) fn netlink(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// A datagram of devlink's.
+/// Reads a datagram of devlink.
 pub(super) fn devlink(bytes: &[u8]) -> Option<()> {
     accepted(fuzzing::devlink(bytes)).map(drop)
 }
 
-/// A machine of which one attribute, which the first two octets choose, holds the others. Whatever
-/// it holds, everything that is read of the machine is read.
+/// Reads a machine from sysfs after writing the input into one of its attributes. The first two
+/// bytes choose the attribute, and the other bytes are its content.
 pub(super) fn sysfs(bytes: &[u8]) -> Option<()> {
     thread_local!(static MACHINE: Option<Machine> = Machine::new());
     let (place, value) = bytes.split_first_chunk()?;

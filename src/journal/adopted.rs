@@ -1,12 +1,13 @@
-//! Adopts sandboxes that another plugin attached: writes a record for each before its DEL.
+//! Adopts sandboxes that a different plugin attached, by writing a record for each before its DEL.
 //!
 //! A sandbox that Multus attached, or that is older than Jackfield on this node, has no record.
-//! It gets a whole one before its DEL, so that a DEL that fails or is killed leaves a debt like any
-//! other. Jackfield only reads the cache of Multus, so a marker shows that a sandbox in it was
-//! adopted; otherwise the next DEL of the runtime would start again.
+//! Jackfield writes a complete record before it detaches such a sandbox. A DEL that fails or is
+//! killed is then retried like any other. Jackfield does not change the cache of Multus, so a
+//! marker shows that a sandbox in the cache was adopted. Without the marker, the next DEL of the
+//! runtime would adopt the sandbox again.
 //!
 //! ```text
-//! adopted/<container>@<ifname>      this sandbox was adopted from Multus' cache
+//! adopted/<container>@<ifname>      this sandbox was adopted from the cache of Multus
 //! ```
 
 use std::fs;
@@ -18,17 +19,17 @@ use crate::private_dir;
 
 /// The folder of the markers.
 const FOLDER: &str = "adopted";
-/// The prefix of the temporary file of an adoption.
+/// The name prefix of a record that an adoption is still writing.
 pub(super) const ADOPTING: &str = "adopting.";
 
 impl Journal {
     /// Writes the record of a sandbox that has none, as if Jackfield had attached it.
     ///
     /// # Errors
-    /// Code 109; the caller must then detach nothing.
+    /// Code 109. The caller must then detach nothing.
     pub fn adopt(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
         let path = self.path(&sandbox.header.key());
-        // Outside `sandboxes/`, because half a record is no record.
+        // Outside `sandboxes/`, so that no reader takes an incomplete file for a record.
         let temporary = self.dir.join(format!("{ADOPTING}{}", std::process::id()));
         let write = || {
             let bytes = sandbox.to_bytes()?;
@@ -37,7 +38,7 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Marks a sandbox of Multus' cache as adopted.
+    /// Marks a sandbox in the cache of Multus as adopted.
     ///
     /// # Errors
     /// Code 109.
@@ -45,23 +46,23 @@ impl Journal {
         self.put(FOLDER, &key.file_name(), key)
     }
 
-    /// Whether a sandbox of Multus' cache was adopted.
+    /// Whether a sandbox in the cache of Multus was adopted.
     pub fn is_adopted(&self, key: &Key) -> bool {
         self.dir.join(FOLDER).join(key.file_name()).exists()
     }
 
-    /// Whether any sandbox of this container was adopted from Multus' cache.
+    /// Whether any sandbox with this container ID was adopted from the cache of Multus.
     pub fn has_adopted(&self, container: &ContainerId) -> bool {
         self.adoptions().any(|key| key.container == *container)
     }
 
-    /// Every container with a sandbox that was adopted from Multus' cache.
+    /// Returns the container ID of every sandbox that was adopted from the cache of Multus.
     pub fn adopted(&self) -> Vec<ContainerId> {
         self.adoptions().map(|key| key.container).collect()
     }
 
-    /// Removes the markers of sandboxes that are gone from Multus' cache, and the files of
-    /// adoptions that were killed before their record was complete.
+    /// Removes the markers of sandboxes that the cache of Multus no longer contains. Also removes
+    /// incomplete records, whose writers were killed.
     pub fn prune_adopted(&self, cache: &MultusCache<'_>) {
         for file in self.half_adopted() {
             let _ = fs::remove_file(file);
@@ -91,7 +92,7 @@ mod tests {
         }
     }
 
-    /// A sandbox reads back as it was written, whatever steps it has taken.
+    /// A sandbox reads back as it was written, whatever steps its record contains.
     #[test]
     fn an_adopted_sandbox_is_found_as_far_as_it_had_come() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! An open record; each step is one append.
+//! Creates records with their headers, and appends steps to them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use super::files::options;
 use super::record;
 use super::steps::{Header, Step};
 
-/// A sandbox's record, open for its next step.
+/// The record of a sandbox, open for appending steps.
 #[derive(Debug)]
 pub struct Entry {
     file: File,
@@ -18,14 +18,14 @@ impl Entry {
     /// Creates a record with its header.
     ///
     /// # Errors
-    /// Those of the file system, also if a record of this name exists.
+    /// The error of the file system; `AlreadyExists` if the sandbox already has a record.
     pub(super) fn create(path: &Path, header: &Header) -> io::Result<Entry> {
         let mut bytes = Vec::with_capacity(4 << 10);
         record::append(&mut bytes, header)?;
         let file = options().append(true).create_new(true).open(path)?;
         let mut entry = Entry { file };
         entry.append(&bytes).inspect_err(|_| {
-            // A record without even a header must not be found later.
+            // No later call may find a record without a complete header.
             let _ = std::fs::remove_file(path);
         })?;
         Ok(entry)
@@ -39,8 +39,8 @@ impl Entry {
     /// Appends steps in one write.
     ///
     /// # Errors
-    /// If the disk is full or broken. The steps may then be there in part; a reader ignores an
-    /// incomplete step.
+    /// If the disk is full or broken. The file may then end with an incomplete step, which readers
+    /// ignore.
     pub fn write(&mut self, steps: &[Step<'_>]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(1 << 10);
         for step in steps {

@@ -13,7 +13,7 @@ pub enum JournalError {
     Exposed {
         /// The directory.
         path: PathBuf,
-        /// Who else can write there.
+        /// The reason, for example the other users who can write to the directory.
         #[source]
         cause: io::Error,
     },
@@ -21,7 +21,7 @@ pub enum JournalError {
     Io {
         /// The path.
         path: PathBuf,
-        /// The operation that failed.
+        /// The operation that failed, for example "cannot be read".
         what: &'static str,
         /// Why.
         #[source]

@@ -2,7 +2,7 @@
 //! GUID on a layer-2 segment.
 //!
 //! ```text
-//! exclusive/device-0000:01:10.0                   ─▶ the name of the record of its holder
+//! exclusive/device-0000:01:10.0                   ─▶ the file name of the holder's record
 //! exclusive/mac-02:00:00:00:00:01@<segment>
 //! exclusive/guid-02:00:00:00:00:00:00:01@<segment>
 //! exclusive/mac-02:00:00:00:00:01                 from the previous release, without a segment
@@ -10,10 +10,10 @@
 //!
 //! `<segment>` is a hash, since the name of a segment may be too long for a file name.
 //!
-//! Each resource is a symbolic link: it appears together with its target, and finding a holder
-//! takes one `readlink`, however many records there are. The records decide: a link to a missing
-//! record, or to a record without the resource, holds nothing. So a process that is killed between
-//! writing the two leaves nothing to clean up by hand.
+//! Each resource is a symbolic link, because a link appears together with its target, and one
+//! `readlink` finds the holder. A link to a missing record, or to a record without the resource,
+//! reserves nothing. So a process that is killed between writing the record and the link leaves
+//! nothing to clean up by hand.
 
 use std::fmt;
 use std::fs;
@@ -36,7 +36,7 @@ const FOLDER: &str = "exclusive";
 /// The number of bytes of a segment's hash in a file name.
 const HASH: usize = 16;
 
-/// A resource that only one sandbox may have. A record of the previous release names no segment.
+/// A resource that only one sandbox may have. A record of the previous release has no segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exclusive {
     /// A PCI device.
@@ -69,7 +69,8 @@ impl Exclusive {
         }
     }
 
-    /// The address in the form of the previous release; `None` for a device, which has no segment.
+    /// The MAC or GUID without its segment, as the previous release reserved it. `None` for a
+    /// device.
     pub fn without_segment(&self) -> Option<Exclusive> {
         match self {
             Exclusive::Device(_) => None,
@@ -112,9 +113,9 @@ impl fmt::Display for Exclusive {
 
 impl Journal {
     /// Reserves `what` for the sandbox `key`, which already has a record. The caller holds the
-    /// [`Turn`], since no other process may come between reading a link and replacing it.
+    /// [`Turn`], so that no other process replaces the link after this call has read it.
     ///
-    /// Returns the holder if another sandbox has it; nothing is reserved then.
+    /// If a different sandbox holds `what`, reserves nothing and returns that sandbox.
     ///
     /// # Errors
     /// Code 109.
@@ -141,23 +142,24 @@ impl Journal {
         Ok(None)
     }
 
-    /// Releases the exclusive resources of the sandbox of `header`, whose record is removed next.
+    /// Releases the exclusive resources of the sandbox of `header`. The caller then removes its
+    /// record.
     pub fn give_back(&self, header: &Header) {
         let key = header.key();
         for what in header.attachments.iter().flat_map(Exclusive::of) {
             if self.has(&key, &what) {
-                // A link that stays holds nothing once the record is gone.
+                // If this fails, the link reserves nothing as soon as the record is gone.
                 let _ = fs::remove_file(self.link(&what));
             }
         }
     }
 
-    /// Whether the sandbox `key` holds `what` and no other sandbox has taken it since.
+    /// Whether `what` is reserved for the sandbox `key`.
     pub fn has(&self, key: &Key, what: &Exclusive) -> bool {
         fs::read_link(self.link(what)).is_ok_and(|name| name == Path::new(&key.file_name()))
     }
 
-    /// The sandbox other than `key` that has `what`, if there is one.
+    /// Returns the sandbox other than `key` that holds `what`, if there is one.
     ///
     /// # Errors
     /// Code 109.
@@ -172,7 +174,7 @@ impl Journal {
         }
     }
 
-    /// The sandbox of the record `name`, if that record has `what`.
+    /// Returns the sandbox with the record `name`, if that record contains `what`.
     fn holder(&self, name: &Path, what: &Exclusive) -> Result<Option<Box<Sandbox>>, JournalError> {
         let path = self.sandboxes().join(name);
         match Sandbox::read(&path) {

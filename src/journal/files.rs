@@ -1,5 +1,5 @@
-//! Lists, reads and replaces the files of the journal. Follows no links, so that no file points
-//! outside the journal.
+//! Lists, reads and replaces the files of the journal. Follows no symbolic links, so that it never
+//! reads or writes a file outside the journal.
 
 use std::fs::{self, DirEntry, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use crate::private_dir;
 use crate::regular_file::found;
 
 impl Journal {
-    /// Writes a small file, which appears whole or not at all.
+    /// Writes a small file atomically.
     ///
     /// # Errors
     /// Code 109.
@@ -34,19 +34,19 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// The content of a small file; [`None`] if it is missing or damaged.
+    /// Returns the content of a small file; [`None`] if the file is missing or damaged.
     pub(super) fn get<T: DeserializeOwned>(&self, folder: &str, name: &str) -> Option<T> {
         parse(&self.dir.join(folder).join(name))
     }
 
-    /// The content of every small file in a folder, in no order and without damaged ones.
+    /// Returns the content of every small file in a folder, in no order. Skips damaged files.
     pub(super) fn all<T: DeserializeOwned>(&self, folder: &str) -> impl Iterator<Item = T> {
         let files = entries(&self.dir.join(folder)).unwrap_or_default();
         let finished = files.into_iter().filter(|file| !is_unfinished(file));
         finished.filter_map(|file| parse(&file.path()))
     }
 
-    /// Removes a small file and what a killed process left of it.
+    /// Removes a small file, and the temporary file that a killed writer may have left.
     pub(super) fn discard(&self, folder: &str, name: &str) {
         for name in [unfinished(name), name.to_owned()] {
             let _ = fs::remove_file(self.dir.join(folder).join(name));
@@ -54,7 +54,7 @@ impl Journal {
     }
 }
 
-/// The entries of a directory, in no order; none if it is missing.
+/// Lists a directory, in no order. A missing directory is an empty list.
 ///
 /// # Errors
 /// Code 109.
@@ -64,14 +64,14 @@ pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>, JournalError> {
     entries.map_err(|cause| JournalError::io("cannot be read", dir, cause))
 }
 
-/// Options that follow no link and create a file of root's.
+/// Options that follow no symbolic link and create files that only root can access.
 pub(super) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
     options
 }
 
-/// Reads a file.
+/// Reads a whole file.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(8 << 10);
     let mut file = options().read(true).open(path)?;
@@ -79,7 +79,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file under another name first, so that it appears whole or not at all.
+/// Writes a file atomically: writes `temporary` and renames it.
 pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = options()
         .write(true)
@@ -90,8 +90,8 @@ pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result
     fs::rename(temporary, path)
 }
 
-/// The temporary name of a small file: no address and no container ID begins with a period. One per
-/// name is enough, since the files are written under the lock of the sandbox.
+/// The temporary name of a small file. It begins with a period, unlike every address and container
+/// ID. One temporary name per file is enough, because writers hold the lock of the sandbox.
 fn unfinished(name: &str) -> String {
     format!(".{name}")
 }

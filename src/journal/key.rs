@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cni::{ContainerId, InterfaceName};
 
-/// The identity of an attachment for the runtime: container and interface (CNI 1.1.0 §3).
+/// The identity that the runtime gives an attachment: container and interface (CNI 1.1.0 §3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// `CNI_CONTAINERID`.
@@ -22,8 +22,8 @@ impl Key {
     }
 }
 
-/// A container ID as part of a file name. One that is too long is cut and made unique by its
-/// checksum.
+/// A container ID as part of a file name. A long ID is cut, and a checksum of the whole ID keeps
+/// the name unique.
 pub(super) fn short(container: &ContainerId) -> Cow<'_, str> {
     const LONGEST: usize = 200;
     let container = container.as_str();

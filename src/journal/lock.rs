@@ -1,11 +1,12 @@
 //! One lock per sandbox, across processes.
 //!
-//! The lock is a `flock` whose descriptor every delegate inherits, so it lives as long as any of
-//! them. If Jackfield is killed in the middle of an ADD, its orphaned delegate keeps the lock, and
-//! the next DEL waits for that orphan before it goes on. So no ADD runs beside a DEL.
+//! The lock is a `flock` on a descriptor that every delegate inherits, so the lock is held until
+//! the last delegate has ended. If Jackfield is killed in the middle of an ADD, its orphaned
+//! delegate still holds the lock, and the next DEL waits for the orphan. So no delegate's ADD runs
+//! at the same time as a DEL.
 //!
-//! An orphan first has a moment to finish: a plugin that is killed halfway may leave state behind
-//! that its own DEL does not know about, such as an interface that does not have its name yet.
+//! The DEL first gives the orphan a moment to finish. A plugin that is killed halfway may leave
+//! state behind that its own DEL does not find, such as an interface without its final name.
 
 mod error;
 mod holders;
@@ -26,19 +27,18 @@ use crate::private_dir;
 
 pub use self::error::LockError;
 
-/// The first pause before the next attempt; it doubles.
+/// The first pause between two attempts. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
-/// The longest pause before the next attempt.
+/// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
-/// How long the orphans of a dead Jackfield may take to finish their work; plugins take
-/// milliseconds.
+/// How long the orphans of a dead Jackfield may take to finish. Plugins usually take milliseconds.
 const ORPHANS_FINISH_WITHIN: Duration = Duration::from_millis(500);
-/// How long to search for the holders of the lock for the error message.
+/// How long to search for the holders of the lock, which the error message names.
 const NAMES_WITHIN: Duration = Duration::from_millis(200);
-/// How long the orphans may take to die.
+/// How long the orphans may take to end after SIGKILL.
 const ORPHANS_DIE_WITHIN: Duration = Duration::from_secs(5);
 
-/// The lock of one sandbox, held.
+/// The lock of one sandbox, which this process holds.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -46,16 +46,16 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of `container` below `dir`, by `deadline`.
+    /// Takes the lock of `container` in `dir`, by `deadline`.
     ///
-    /// Waits for a live Jackfield that holds it. Kills the orphans of a dead one if they do not
-    /// finish by themselves, after half of the available time at the latest.
+    /// If a running Jackfield holds the lock, waits for it. If only orphans of a dead Jackfield
+    /// hold the lock, gives them up to half of the available time to finish and then kills them.
     ///
     /// # Errors
-    /// [`LockError::Busy`] past the deadline: the runtime may try again (code 11).
+    /// [`LockError::Busy`] after the deadline, so that the runtime tries again (code 11).
     pub fn take(dir: &Path, container: &ContainerId, deadline: Instant) -> Result<Lock, LockError> {
         let path = path(dir, container);
-        // A user who can write here could make this call wait.
+        // A user who can write to this directory could block this call.
         private_dir::check(dir).map_err(|cause| LockError::io(dir, cause))?;
         let mut pause = FIRST_PAUSE;
         let mut orphans_seen: Option<Instant> = None;
@@ -71,7 +71,7 @@ impl Lock {
                     };
                     return lock.claim().map_err(|cause| LockError::io(&path, cause));
                 }
-                // Its holder has removed the file; there is a new file to lock.
+                // The previous holder has removed the file, so open the new one.
                 Ok(()) => continue,
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(cause)) => return Err(LockError::io(&path, cause)),
@@ -80,7 +80,7 @@ impl Lock {
             let owner_lives = owner(&file).is_some_and(|owner| holds(owner, &file, name));
             let orphans = match owner_lives {
                 true => Vec::new(),
-                // The recorded owner does not hold it, so search all processes.
+                // The recorded owner does not hold the lock, so search all processes.
                 false => holders(&file, name, deadline),
             };
             if orphans.is_empty() {
@@ -103,8 +103,8 @@ impl Lock {
         }
     }
 
-    /// Takes the lock of `container` below `dir` if it is free. Neither waits for a holder nor
-    /// kills an orphan.
+    /// Takes the lock of `container` in `dir` if it is free. Neither waits for a holder nor kills
+    /// an orphan.
     #[must_use]
     pub fn take_if_free(dir: &Path, container: &ContainerId) -> Option<Lock> {
         let path = path(dir, container);
@@ -128,27 +128,27 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Removes the file while it is still locked, so that a delegate left running in the background
-    /// blocks no later call.
+    /// Removes the file while it is still locked. A later call then locks a new file, even if a
+    /// delegate in the background still holds the lock of this one.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }
 }
 
-/// The turn to reserve resources that only one sandbox may have: one process at a time on the node.
+/// The turn to reserve exclusive resources, which one process on the node has at a time.
 ///
-/// It is a `flock` on the directory of the locks, which only root can open.
+/// The turn is a `flock` on the directory of the locks, which only root can open.
 #[derive(Debug)]
 pub struct Turn {
     _dir: File,
 }
 
 impl Turn {
-    /// Waits for the turn, by `deadline`. The turn ends when the value is dropped.
+    /// Waits for the turn until `deadline`. The turn ends when the value is dropped.
     ///
     /// # Errors
-    /// [`LockError::Busy`] past the deadline: the runtime may try again (code 11).
+    /// [`LockError::Busy`] after the deadline, so that the runtime tries again (code 11).
     pub fn take(dir: &Path, deadline: Instant) -> Result<Turn, LockError> {
         let failed = |cause: io::Error| LockError::io(dir, cause);
         private_dir::create(dir).map_err(failed)?;
@@ -189,7 +189,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// The process ID of the Jackfield that took the lock, as it recorded it.
+/// Reads the process ID that the Jackfield that took the lock wrote into the file.
 fn owner(mut file: &File) -> Option<i32> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;

@@ -1,14 +1,14 @@
-//! The cache in which Multus keeps the pods that it attached (key `cniDir`). Jackfield only reads
-//! it, except that it removes the pods that it detached when the node goes back to Multus.
+//! The cache of the attachments that Multus made (key `cniDir`). Jackfield only reads the cache,
+//! with one exception: when the node goes back to Multus, it removes the pods that it detached.
 //!
 //! ```text
 //! <cniDir>/<container>                                the delegates, in order of attachment
-//! <cniDir>/results/<network>-<container>-<interface>  libcni's: config, arguments, result
+//! <cniDir>/results/<network>-<container>-<interface>  configuration, arguments, result (libcni)
 //! ```
 //!
-//! Neither file is complete: the first has the order and the requests, the second the arguments and
-//! the result. If one is missing or damaged, the other one is used alone, since whatever is not
-//! detached leaks.
+//! Neither file is complete: the first contains the order and the requests, the second contains the
+//! arguments and the result. If one of them is missing or damaged, Jackfield uses the other one
+//! alone, because an attachment that is not detached leaks.
 
 mod damage;
 mod delegate;
@@ -35,48 +35,48 @@ pub use damage::CacheDamage;
 /// The size limit of a file, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
-/// A directory in which Multus keeps its cache.
+/// The cache of Multus in one directory.
 #[derive(Debug)]
 pub struct MultusCache<'a> {
     dir: &'a Path,
 }
 
-/// What the cache has about one sandbox.
+/// One sandbox in the cache.
 #[derive(Debug, Default)]
 pub struct CachedSandbox {
-    /// Its attachments in their order.
+    /// The attachments, in the order of attaching.
     pub attachments: Vec<CachedAttachment>,
-    /// The path of its network namespace.
+    /// The path of the network namespace.
     pub netns: Option<String>,
-    /// The parts that could not be read.
+    /// The parts of the cache that could not be read.
     pub damage: Vec<CacheDamage>,
 }
 
 /// One attachment that Multus made.
 #[derive(Debug)]
 pub struct CachedAttachment {
-    /// Its plugins and their arguments.
+    /// The plugins and their arguments.
     pub attachment: Attachment,
-    /// The CNI_ARGS that the plugins got; empty if they are not known.
+    /// The `CNI_ARGS` of the plugins; empty if they are unknown.
     pub args: String,
     /// The result of the plugins.
     pub result: Option<CniResult>,
 }
 
 impl CachedSandbox {
-    /// Whether Multus knew the sandbox, even if nothing about it can be read.
+    /// Whether the cache contains the sandbox, even if no part of it can be read.
     pub fn is_known(&self) -> bool {
         !self.attachments.is_empty() || !self.damage.is_empty()
     }
 }
 
 impl<'a> MultusCache<'a> {
-    /// The cache in `dir`. Reads nothing yet.
+    /// Returns the cache in `dir` without reading anything.
     pub fn new(dir: &'a Path) -> MultusCache<'a> {
         MultusCache { dir }
     }
 
-    /// Everything about one sandbox; empty if Multus never attached it.
+    /// Reads one sandbox. The result is empty if Multus never attached the sandbox.
     pub fn read(&self, key: &Key) -> CachedSandbox {
         let mut sandbox = CachedSandbox::default();
         let mut results = Vec::new();
@@ -111,8 +111,8 @@ impl<'a> MultusCache<'a> {
                 }),
             }
         }
-        // Attachments that only the results have: the cluster network first, the others by their
-        // names.
+        // Attachments that have only a result: first the cluster network, then the others by
+        // interface name.
         results.sort_by_key(|(_, result)| (!result.is_of(&key.ifname), result.sort_key()));
         for (path, result) in results {
             sandbox.netns = sandbox.netns.or_else(|| result.netns());
@@ -124,7 +124,7 @@ impl<'a> MultusCache<'a> {
         sandbox
     }
 
-    /// Every container in the cache.
+    /// Returns the ID of every container in the cache, in order.
     pub fn containers(&self) -> Vec<ContainerId> {
         let sandboxes = files(self.dir).filter_map(|path| name_of(&path).parse().ok());
         let results = files(&self.dir.join("results"));
@@ -138,14 +138,14 @@ impl<'a> MultusCache<'a> {
         containers
     }
 
-    /// Whether the cache still has anything about a container.
+    /// Whether the cache still contains a file of the container.
     pub fn has(&self, container: &ContainerId) -> bool {
         let part = format!("-{container}-");
         self.dir.join(container.as_str()).is_file()
             || files(&self.dir.join("results")).any(|path| name_of(&path).contains(&part))
     }
 
-    /// Removes everything about a detached container, since Multus will get no DEL for it.
+    /// Removes the files of a detached container, because Multus will get no DEL for it.
     pub fn forget(&self, container: &ContainerId) {
         let sandbox = self.dir.join(container.as_str());
         if sandbox.is_file() {
@@ -158,7 +158,8 @@ impl<'a> MultusCache<'a> {
         }
     }
 
-    /// The results of a container, and the files with its name that cannot be read.
+    /// Reads the results of a container. An unreadable file whose name contains the container ID
+    /// is an error in the list.
     fn results(&self, container: &ContainerId) -> Vec<(PathBuf, Result<ResultFile, CacheError>)> {
         let part = format!("-{container}-");
         let is_its =
@@ -172,9 +173,9 @@ impl<'a> MultusCache<'a> {
     }
 }
 
-/// The delegates in the file of a sandbox.
+/// Reads the delegates from the file of a sandbox.
 fn delegates(file: &Path) -> Result<Vec<Option<Box<RawValue>>>, CacheError> {
-    // Only a regular file belongs to a sandbox; a container may have the ID `results`.
+    // A container may have the ID `results`, which is a directory in the cache.
     match file.is_file() {
         true => read_json(file),
         false => Ok(Vec::new()),

@@ -1,8 +1,8 @@
 //! Failed detachments, which Jackfield retries without a request of the runtime.
 //!
-//! No runtime retries a DEL reliably, so each DEL and each STATUS starts the retry of one
-//! detachment that is due. There is one marker per owed record, so that looking for one usually
-//! costs no more than reading an empty directory.
+//! No runtime retries a DEL reliably, so each DEL and each STATUS retries one failed detachment
+//! that is due. Every failed detachment has a marker. The directory of the markers is usually
+//! empty, so the search for a due retry is cheap.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Journal, JournalError, Key};
 
-/// The first wait; it doubles with each attempt.
+/// The unit of the wait before a retry, which doubles with each attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
-/// How many markers are read in search of one that is due.
+/// The number of markers that a search for a due retry reads.
 const LOOKED_AT: usize = 64;
 /// The folder of the markers.
 const FOLDER: &str = "owed";
@@ -22,38 +22,38 @@ const FOLDER: &str = "owed";
 /// A detachment that failed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Owed {
-    /// The attachment that is to be detached.
+    /// The key of the record.
     #[serde(flatten)]
     pub key: Key,
-    /// The number of attempts.
+    /// The number of failed attempts.
     pub attempts: u32,
     /// When the retry is due, in seconds since the epoch.
     due: u64,
-    /// Since when it is owed, in seconds since the epoch.
+    /// When the first attempt failed, in seconds since the epoch.
     #[serde(default = "now")]
     since: u64,
-    /// The reason of the last failure.
+    /// The cause of the last failure.
     pub cause: String,
 }
 
 impl Owed {
-    /// Whether the retry is due. A time that is further off than the longest wait was written
-    /// before the clock was set back.
+    /// Whether the retry is due. A due time beyond the longest wait counts as due, because the
+    /// clock must have been set back.
     fn is_due(&self, now: u64) -> bool {
         self.due <= now || self.due - now > LONGEST_WAIT.as_secs()
     }
 
-    /// Whether it has been owed for longer than `age`.
+    /// Whether the first attempt failed longer than `age` ago.
     pub fn is_older_than(&self, age: Duration) -> bool {
         now().saturating_sub(self.since) > age.as_secs()
     }
 }
 
 impl Journal {
-    /// Marks the record of `key` as owed, with its retry due after a wait.
+    /// Marks the detachment of `key` as failed and schedules its next retry.
     ///
     /// # Errors
-    /// Code 109. The record itself stays: the next DEL of the same container still finds it.
+    /// Code 109. The record itself stays, so the next DEL of the same container still finds it.
     pub fn owe(&self, key: &Key, cause: &str) -> Result<Owed, JournalError> {
         let before = self.owed(key);
         let since = before.as_ref().map_or_else(now, |owed| owed.since);
@@ -73,8 +73,8 @@ impl Journal {
         Ok(owed)
     }
 
-    /// Postpones the retry of `key` by `by`, since the caller works on it. Returns whether the
-    /// retry was due. The caller holds the lock of the sandbox.
+    /// If the retry of `key` is due, postpones it by `by`, because the caller retries it now.
+    /// Returns whether it was due and could be postponed. The caller holds the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
@@ -85,17 +85,17 @@ impl Journal {
         })
     }
 
-    /// The owed detachment of `key`, if there is one.
+    /// Returns the failed detachment of `key`, if there is one.
     pub fn owed(&self, key: &Key) -> Option<Owed> {
         self.get(FOLDER, &key.file_name())
     }
 
-    /// All owed detachments, in no order.
+    /// Returns all failed detachments, in no order.
     pub fn all_owed(&self) -> Vec<Owed> {
         self.all(FOLDER).collect()
     }
 
-    /// One detachment whose retry is due, except that of `but`.
+    /// Returns one failed detachment whose retry is due, but never the one of `but`.
     pub fn due(&self, but: Option<&Key>) -> Option<Owed> {
         let now = now();
         self.all::<Owed>(FOLDER)

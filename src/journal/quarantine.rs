@@ -1,7 +1,7 @@
 //! Quarantine for records that cannot be read. A DEL handles each of them once.
 //!
 //! ```text
-//! quarantine/<container>@<ifname>.<pid>             what was attached is unknown
+//! quarantine/<container>@<ifname>.<pid>             the attachments are unknown
 //! quarantine/<container>@<ifname>.<pid>.detached    a DEL has detached what it could find
 //! ```
 
@@ -15,7 +15,8 @@ use crate::private_dir;
 /// The suffix of a file that a DEL has handled.
 pub(super) const SETTLED: &str = ".detached";
 
-/// A file that cannot be read as a record; in words, one that is now in quarantine.
+/// A file in `sandboxes/` that cannot be read as a record. The text of the error is for a file that
+/// is already in quarantine.
 #[derive(Debug, thiserror::Error)]
 #[error("a record was damaged ({cause}) and is now {}", path.display())]
 pub struct Damaged {
@@ -30,7 +31,7 @@ pub struct Damaged {
 pub type PutAside = Result<Damaged, JournalError>;
 
 impl Journal {
-    /// Moves a file that is no record to quarantine.
+    /// Moves a damaged record to quarantine.
     pub(super) fn quarantine(&self, path: &Path, cause: RecordError) -> PutAside {
         let folder = self.dir.join("quarantine");
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -44,7 +45,7 @@ impl Journal {
         })
     }
 
-    /// Whether a record of `key` is in quarantine and no DEL has handled it since.
+    /// Whether quarantine contains a record of `key` that no DEL has handled.
     pub fn is_lost(&self, key: &Key) -> bool {
         self.aside(key).next().is_some()
     }

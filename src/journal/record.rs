@@ -1,4 +1,5 @@
-//! Records that show whether they were cut off: length and checksum, then JSON.
+//! The lines of a record. Each begins with its length and checksum, so that a reader detects a line
+//! that was cut off.
 //!
 //! ```text
 //! <length, 8 hex digits> <crc32, 8 hex digits> <JSON of that length>\n
@@ -6,10 +7,10 @@
 
 use serde::Serialize;
 
-/// The number of bytes before a record's JSON.
+/// The number of bytes before the JSON of a line.
 const FRONT: usize = 8 + 1 + 8 + 1;
 
-/// Appends `value` as one record to `out`.
+/// Appends `value` as one line to `out`.
 ///
 /// # Errors
 /// If the value cannot be written as JSON.
@@ -18,7 +19,7 @@ pub fn append(out: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<(
     Ok(())
 }
 
-/// Appends one record with this JSON to `out`.
+/// Appends one line with this JSON to `out`.
 pub fn append_json(out: &mut Vec<u8>, json: &[u8]) {
     let sum = crc32fast::hash(json);
     out.reserve(FRONT + json.len() + 1);
@@ -27,7 +28,7 @@ pub fn append_json(out: &mut Vec<u8>, json: &[u8]) {
     out.push(b'\n');
 }
 
-/// The records of a file up to the first incomplete one.
+/// Returns the JSON of each line, up to the first line that is incomplete or damaged.
 pub fn read(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (record, rest) = next(bytes)?;
@@ -36,8 +37,7 @@ pub fn read(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether the write of the first record was cut off: the file holds only the beginning of a
-/// record.
+/// Whether the file contains only the beginning of its first line.
 pub fn is_cut_off(bytes: &[u8]) -> bool {
     let front = bytes.get(..FRONT.min(bytes.len())).unwrap_or_default();
     let is_front = front.iter().enumerate().all(|(place, byte)| match place {
@@ -48,7 +48,7 @@ pub fn is_cut_off(bytes: &[u8]) -> bool {
     is_front && announced().is_none_or(|whole| bytes.len() < whole)
 }
 
-/// Whether a file holds complete records and nothing else.
+/// Whether a file contains only complete lines.
 pub fn is_whole(mut bytes: &[u8]) -> bool {
     while let Some((_, rest)) = next(bytes) {
         bytes = rest;
@@ -107,7 +107,7 @@ mod tests {
             let at = at.index(damaged.len());
             damaged[at] ^= 0x04;
             let seen: Vec<Vec<u8>> = read(&damaged).map(<[u8]>::to_vec).collect();
-            prop_assert!(records.starts_with(&seen), "only untouched records are read");
+            prop_assert!(records.starts_with(&seen), "only undamaged lines are read");
         }
 
         #[test]

@@ -1,4 +1,4 @@
-//! The content of a record: a header with every intent, then what was done, step by step.
+//! The content of a record: a header, which lists every intended attachment, and then the steps.
 
 use std::borrow::Cow;
 use std::io;
@@ -15,16 +15,16 @@ use crate::cni::{CniResult, ContainerId, InterfaceName};
 use crate::kernel::DefaultRoute;
 use crate::plan::Attachment;
 
-/// The current format. The previous format, which has no baseline, is still read. It is still
-/// written for sandboxes without a device, so that an older release can read those.
+/// The current format. The previous format lacks the baseline of devices. This release still reads
+/// the previous format, and still writes it for sandboxes without a device, so that the previous
+/// release can read them.
 const FORMAT: u32 = 2;
 
-/// The first record: the sandbox, and everything that will be attempted, in order.
+/// The first line of a record: the sandbox and every attachment that the ADD will attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Header {
     pub(super) format: u32,
-    /// The ID of the boot in which this was written. In another boot every network namespace of
-    /// that time is gone.
+    /// The ID of the boot in which the ADD ran. After a reboot, its network namespace is gone.
     pub boot: String,
     /// `CNI_CONTAINERID`.
     pub container: ContainerId,
@@ -32,7 +32,7 @@ pub struct Header {
     pub ifname: InterfaceName,
     /// `CNI_NETNS`.
     pub netns: String,
-    /// The identity of that network namespace.
+    /// The identity of the network namespace.
     pub netns_id: String,
     /// `CNI_ARGS` as the runtime gave them.
     pub args: String,
@@ -73,8 +73,9 @@ impl Header {
         }
     }
 
-    /// The name of the sandbox in a message to the owner of `pod`. `None` if it belongs to another
-    /// namespace, whose pods are not that owner's business.
+    /// Returns the name of the sandbox for a message to the owner of `pod`. `None` if the sandbox
+    /// belongs to a different Kubernetes namespace than `pod`, because the owner must not learn
+    /// about pods in other namespaces.
     pub fn named_for(&self, pod: Option<&PodName>) -> Option<String> {
         let namespace = |pod: &PodName| pod.namespace.clone();
         if self.pod.as_ref().map(namespace) != pod.map(namespace) {
@@ -85,7 +86,7 @@ impl Header {
         Some(format!("{pod}container {}", self.container))
     }
 
-    /// The key of this attachment.
+    /// Returns the key of the record.
     pub fn key(&self) -> Key {
         Key {
             container: self.container.clone(),
@@ -94,7 +95,7 @@ impl Header {
     }
 }
 
-/// One step, written before the act that it announces or right after the act that it reports.
+/// One step of an ADD or a DEL. `usize` alone is the index of an attachment in the header.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step<'a> {
@@ -104,14 +105,14 @@ pub enum Step<'a> {
     Started(usize),
     /// The delegates of this attachment have succeeded.
     Attached(usize, Cow<'a, CniResult>),
-    /// The delegate at this position in the chain of this attachment has failed, and none after it
-    /// ran.
+    /// The delegate of this attachment at this position in the chain has failed. No later delegate
+    /// of the chain ran.
     Failed(usize, usize),
     /// Routes are about to change for this attachment.
     Routes(usize, Cow<'a, RouteChange>),
-    /// Every attachment was attached, verified and published.
+    /// Every attachment is attached and verified. The ADD publishes after this step.
     Complete,
-    /// This attachment is detached, for good.
+    /// This attachment is detached and needs no retry.
     Detached(usize),
 }
 
@@ -129,48 +130,48 @@ pub struct RouteChange {
 /// The progress of one attachment.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
-    /// Its delegates may have run.
+    /// Whether the delegates may have run.
     pub started: bool,
-    /// The result of its delegates.
+    /// The result of the delegates.
     pub result: Option<CniResult>,
-    /// The position in its chain of the delegate that failed.
+    /// The position in the chain at which a delegate failed.
     pub failed_at: Option<usize>,
-    /// The routes that it changed.
+    /// The routes that the ADD changed, or was about to change.
     pub routes: RouteChange,
-    /// It has been detached.
+    /// Whether a DEL has detached the attachment.
     pub detached: bool,
 }
 
 impl Progress {
-    /// Whether a DEL has to detach it.
+    /// Whether a DEL has to detach the attachment.
     pub fn is_owed(&self) -> bool {
         self.started && !self.detached
     }
 }
 
-/// A sandbox as its record describes it.
+/// A sandbox, read from its record.
 #[derive(Debug)]
 pub struct Sandbox {
-    /// The sandbox and its intents.
+    /// The identity of the sandbox and the intended attachments.
     pub header: Header,
-    /// The progress of each attachment; as long as `header.attachments`.
+    /// The progress of each attachment, in the order of `header.attachments`.
     pub progress: Vec<Progress>,
-    /// The state of its devices before any delegate ran.
+    /// The state of the devices before any delegate ran.
     pub baseline: Vec<DeviceState>,
-    /// Whether the ADD completed.
+    /// Whether the ADD attached and verified every attachment.
     pub complete: bool,
-    /// Whether steps may be lost, so that everything that was intended may have been started: the
-    /// end of the record is torn, or a power loss interrupted the ADD.
+    /// Whether steps may be missing because the last line is incomplete or a reboot interrupted the
+    /// ADD. Every intended attachment may then have been started.
     pub is_torn: bool,
 }
 
 impl Sandbox {
-    /// Reads the record in a file.
+    /// Reads a record from a file.
     pub(super) fn read(path: &Path) -> Result<Sandbox, RecordError> {
         Sandbox::replay(&files::read(path)?)
     }
 
-    /// Reads a record up to its first incomplete step.
+    /// Reads a record up to its first incomplete line.
     pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, RecordError> {
         let mut records = record::read(bytes);
         let first = records.next().ok_or(if record::is_cut_off(bytes) {
@@ -213,7 +214,7 @@ impl Sandbox {
         }
     }
 
-    /// A sandbox with nothing attached yet.
+    /// Returns a sandbox in which nothing is attached yet.
     pub fn planned(header: Header) -> Sandbox {
         let progress = vec![Progress::default(); header.attachments.len()];
         Sandbox {
@@ -225,7 +226,7 @@ impl Sandbox {
         }
     }
 
-    /// The record as if it had been written step by step.
+    /// Returns the record as Jackfield would have written it step by step.
     pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(4 << 10);
         record::append(&mut bytes, &self.header)?;
@@ -256,8 +257,8 @@ impl Sandbox {
         Ok(bytes)
     }
 
-    /// The attachments that a DEL has to detach, last first. A DEL of an attachment that was never
-    /// started does no harm (CNI 1.1.0 §2 DEL).
+    /// Returns the indices of the attachments that a DEL has to detach, last first. A DEL of an
+    /// attachment that was never started does no harm (CNI 1.1.0 §2 DEL).
     pub fn to_detach(&self) -> Vec<usize> {
         let attached = self.progress.iter().enumerate().rev();
         attached
@@ -267,26 +268,27 @@ impl Sandbox {
     }
 }
 
-/// Why a file is no record, or not the expected one.
+/// Why a file cannot be read as the expected record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Its writer was killed before the header was complete, so nothing was started.
+    /// The header is incomplete: either its writer was killed before anything was started, or a
+    /// power loss destroyed the record.
     #[error("its header was never finished")]
     CutOff,
     /// The header is damaged.
     #[error("its header is damaged")]
     Damaged,
-    /// A newer version wrote it.
+    /// This release does not support the format, for example because a newer release wrote it.
     #[error("its format {0} is not supported by this version")]
     Format(u32),
-    /// A step has another form.
+    /// A line is no valid header or step.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// The file has the name of another sandbox.
-    #[error("it belongs to another sandbox")]
+    /// The header names a different sandbox than the file name.
+    #[error("its header names a different sandbox")]
     Foreign,
 }
 

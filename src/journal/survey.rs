@@ -21,14 +21,14 @@ use crate::kernel::PodNetns;
 pub struct Survey {
     /// The records that can be read.
     pub records: Vec<Surveyed>,
-    /// The files among the records that are no records.
+    /// The files in `sandboxes/` that cannot be read as records.
     pub damaged: Vec<Damaged>,
     /// The files in quarantine.
     pub quarantined: Vec<Quarantined>,
 }
 
 impl Survey {
-    /// The unreadable files that no DEL has handled.
+    /// Returns the paths of the unreadable records that no DEL has handled.
     pub fn unknown(&self) -> Vec<&Path> {
         let damaged = self.damaged.iter().map(|it| it.path.as_path());
         let aside = self.quarantined.iter().filter(|it| !it.is_settled);
@@ -39,16 +39,16 @@ impl Survey {
 /// A record.
 #[derive(Debug)]
 pub struct Surveyed {
-    /// The sandbox that it describes.
+    /// The content of the record.
     pub sandbox: Sandbox,
-    /// Its file.
+    /// The file of the record.
     pub path: PathBuf,
-    /// How long ago it was written to.
+    /// The time since the last write.
     pub age: Duration,
 }
 
-/// The part of a [`Header`](super::Header) that says whose the record is, without the attachments,
-/// whose configurations may be long.
+/// The part of a [`Header`](super::Header) that identifies the owner of the record. It leaves out
+/// the attachments because their configurations may be long.
 #[derive(Deserialize)]
 struct Owner {
     boot: String,
@@ -63,12 +63,12 @@ struct Owner {
 pub struct Quarantined {
     /// The file.
     pub path: PathBuf,
-    /// Whether a DEL has since detached what it could find of it.
+    /// Whether a DEL has handled it.
     pub is_settled: bool,
 }
 
 impl Journal {
-    /// Reads everything and changes nothing.
+    /// Reads the records and the quarantine without changing them.
     ///
     /// # Errors
     /// Code 109 if a directory exists and cannot be read.
@@ -79,7 +79,7 @@ impl Journal {
             let age = age(&path);
             match Sandbox::read(&path) {
                 Ok(sandbox) => survey.records.push(Surveyed { sandbox, path, age }),
-                // It was detached in the meantime.
+                // A DEL removed the record in the meantime.
                 Err(RecordError::Io(cause)) if cause.kind() == io::ErrorKind::NotFound => {}
                 Err(cause) => survey.damaged.push(Damaged { path, cause }),
             }
@@ -94,12 +94,12 @@ impl Journal {
         Ok(survey)
     }
 
-    /// Whether a sandbox of `pod` is on record.
+    /// Whether a sandbox of `pod` has a record.
     pub fn has_pod(&self, pod: &PodName) -> bool {
         self.owners().any(|owner| owner.pod.as_ref() == Some(pod))
     }
 
-    /// The owners of the records, read one at a time.
+    /// Reads the owners of the records, one at a time.
     fn owners(&self) -> impl Iterator<Item = Owner> {
         let files = entries(&self.sandboxes()).unwrap_or_default().into_iter();
         files.filter_map(|file| {
@@ -108,11 +108,11 @@ impl Journal {
         })
     }
 
-    /// The containers on record in the network namespace with this identity. The kernel reuses an
-    /// identity once its namespace is gone, so the namespace must also still be at the path on
-    /// record.
+    /// Returns the containers on record whose network namespace has this identity. The kernel may
+    /// reuse the identity of a removed namespace, so the path on record must still lead to a
+    /// namespace with this identity.
     pub fn containers_in(&self, netns_id: &str) -> Vec<ContainerId> {
-        // The call names no namespace, like the last DELs of a pod.
+        // Some calls have no namespace, for example a pod's last DEL.
         if netns_id.is_empty() {
             return Vec::new();
         }
@@ -126,7 +126,7 @@ impl Journal {
         owners.map(|owner| owner.container).collect()
     }
 
-    /// The files of adoptions that were killed before their record was complete.
+    /// Returns the incomplete records of adoptions that were killed.
     pub fn half_adopted(&self) -> Vec<PathBuf> {
         let files = entries(&self.dir).unwrap_or_default().into_iter();
         files
@@ -135,7 +135,7 @@ impl Journal {
             .collect()
     }
 
-    /// The files of a folder, by name.
+    /// Lists the files of a folder, sorted by name.
     fn sorted(&self, folder: &str) -> Result<Vec<DirEntry>, JournalError> {
         let mut files = entries(&self.dir.join(folder))?;
         files.sort_by_key(DirEntry::file_name);
@@ -143,7 +143,7 @@ impl Journal {
     }
 }
 
-/// How long ago a file was written to; zero if that is unknown.
+/// Returns the time since the last write to a file; zero if it is unknown.
 pub fn age(path: &Path) -> Duration {
     let changed = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     let age = changed.map(|changed| SystemTime::now().duration_since(changed));

@@ -37,9 +37,9 @@ fn a_record_whose_header_was_cut_off_anywhere_is_as_if_never_begun() {
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
         assert!(journal.keys().unwrap().is_empty(), "{length} bytes");
-        assert!(path.exists(), "a list leaves alone what is being written");
+        assert!(path.exists(), "a list keeps an incomplete record");
         assert!(matches!(journal.find(&key()).unwrap(), Lookup::CutOff));
-        assert!(path.exists(), "and so does a look, which may be a CHECK's");
+        assert!(path.exists(), "a look-up keeps it too");
         journal.forget(&key()).unwrap();
         assert_eq!(files(dir.path()), [""; 0], "{length} bytes");
     }
@@ -67,8 +67,7 @@ fn a_directory_that_others_can_write_takes_and_gives_no_record() {
     }
 }
 
-/// The agent has root's user ID, so the descriptor of a file that root owns would be enough to
-/// write to it.
+/// The agent has root's user ID, so it could use a descriptor to reopen a file of root for writing.
 #[test]
 fn a_record_that_is_lent_can_be_synced_and_no_longer_belongs_to_root() {
     let dir = tempfile::tempdir().unwrap();

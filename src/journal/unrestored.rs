@@ -4,8 +4,9 @@
 //! unrestored/<address>      the earlier state of a device, and what could not be restored
 //! ```
 //!
-//! The next ADD that gets such a device retries the restoration, and refuses the device while
-//! others would mistake its pod for the previous one. Its baseline is the state in this file.
+//! The next ADD that gets such a device retries the restoration. If that fails, the ADD refuses the
+//! device while the network would mistake its pod for the previous pod. The state in this file
+//! is the baseline of that ADD.
 
 use std::fs;
 
@@ -25,17 +26,17 @@ const FOLDER: &str = "unrestored";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unrestored {
     pub(super) boot: String,
-    /// Its state before the pod had it.
+    /// The state of the device before the pod got it.
     #[serde(with = "wire::Device")]
     pub before: DeviceState,
     /// The pod, if the runtime named one.
     pub pod: Option<PodName>,
-    /// What could not be restored and why, one line each.
+    /// The settings that could not be restored and the causes, one line each.
     pub causes: Vec<String>,
 }
 
 impl Unrestored {
-    /// An entry of this boot.
+    /// Describes a device that could not be restored in the current boot.
     pub fn new(before: DeviceState, pod: Option<PodName>, causes: Vec<String>) -> Unrestored {
         Unrestored {
             boot: boot_id(),
@@ -45,7 +46,8 @@ impl Unrestored {
         }
     }
 
-    /// Whether `now` is still the same device: a reboot and its physical function recreate it.
+    /// Whether `now` is still the same device. A reboot recreates every device, and a physical
+    /// function can recreate its virtual functions.
     pub fn is_about(&self, now: &DeviceState) -> bool {
         let is_same = self.before.device == now.device && !self.before.is_recreated(now);
         self.boot == boot_id() && is_same
@@ -61,25 +63,25 @@ impl Journal {
         self.put(FOLDER, &device.before.device.to_string(), device)
     }
 
-    /// The record of a device if it is unrestored.
+    /// Returns the entry of a device if it is unrestored.
     pub fn unrestored(&self, address: PciAddress) -> Option<Unrestored> {
         self.get(FOLDER, &address.to_string())
     }
 
-    /// Every unrestored device, by address.
+    /// Returns every unrestored device, sorted by address.
     pub fn all_unrestored(&self) -> Vec<Unrestored> {
         let mut devices: Vec<Unrestored> = self.all(FOLDER).collect();
         devices.sort_by_key(|device| device.before.device);
         devices
     }
 
-    /// Removes the record of a device that is restored or was replaced by another one.
+    /// Removes the entry of a device that is restored or recreated.
     pub fn forget_unrestored(&self, address: PciAddress) {
-        // A file that stays is compared with the device again.
+        // If this fails, the next ADD compares the file with the device again.
         let _ = fs::remove_file(self.dir.join(FOLDER).join(address.to_string()));
     }
 
-    /// The addresses of all unrestored devices, in order, by the names of their files.
+    /// Returns the addresses of all unrestored devices, in order. Reads only the file names.
     pub(super) fn unrestored_names(&self) -> Vec<String> {
         let files = entries(&self.dir.join(FOLDER)).unwrap_or_default();
         let finished = files.into_iter().filter(|file| !is_unfinished(file));

@@ -1,4 +1,4 @@
-//! The users of the devices of this node, according to the records.
+//! Lists the attachments that use devices of this node, according to the records.
 
 use device_info::PciAddress;
 use serde::Serialize;
@@ -24,13 +24,13 @@ pub struct DeviceUser {
     pub interface: InterfaceName,
     /// The network namespace.
     pub netns: String,
-    /// Whether its ADD completed.
+    /// Whether the ADD completed.
     pub complete: bool,
 }
 
 impl DeviceUser {
-    /// The device users of one sandbox, in the order of its attachments, without those that are
-    /// detached.
+    /// Returns the attachments of one sandbox that have a device and are not detached, in the order
+    /// of attaching.
     pub fn of(sandbox: &Sandbox) -> Vec<DeviceUser> {
         let header = &sandbox.header;
         let progress = sandbox.progress.iter();
@@ -51,15 +51,16 @@ impl DeviceUser {
             .collect()
     }
 
-    /// The address of its device, if that is a PCI function.
+    /// Returns the address of the device, if it is a PCI function.
     pub fn pci(&self) -> Option<PciAddress> {
         self.device.pci()
     }
 }
 
 impl Journal {
-    /// Every attachment on record that has a device, sorted by device. Changes nothing, so every
-    /// process that may read the journal can call it. Skips files that are no records.
+    /// Returns every attachment on record that has a device and is not detached, sorted by device.
+    /// Skips damaged records. Changes nothing, so every process that may read the journal can call
+    /// it.
     ///
     /// # Errors
     /// Code 109 if the journal exists and cannot be read.
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(told(&journal)[..2], expected);
         assert_eq!(told(&journal).len(), 3);
         entry.write(&[Step::Started(1), Step::Detached(1)]).unwrap();
-        assert_eq!(told(&journal).len(), 2, "what is detached is nobody's");
+        assert_eq!(told(&journal).len(), 2, "detached devices have no user");
         assert!(dir.path().join("sandboxes/c@eth0").exists());
     }
 }

@@ -1,11 +1,12 @@
-//! The JSON of other modules' types in the journal: every key, in the order in which it is written.
+//! The JSON form that types of other modules have in the journal.
 //!
-//! Each type here is the form of a type of another module, field by field (`#[serde(remote)]`). Only
-//! these types name the keys, so renaming a field of a plan, a device or a route changes no record.
-//! `tests/golden` pins the result.
+//! Each type here mirrors a type of another module, field by field (`#[serde(remote)]`), and lists
+//! the keys in the order in which they are written. So renaming a field of a plan, a device or a
+//! route does not compile until its mirror follows. `tests/golden` contains the expected JSON.
 //!
 //! Values with one text form (addresses, GUIDs, interface names, CNI results and arguments) keep
-//! their own serialization. So do pods and allocated devices, whose keys other interfaces pin too.
+//! their own serialization. So do pods and allocated devices, because other interfaces also fix
+//! their keys.
 
 mod attachment;
 mod device;
@@ -24,7 +25,7 @@ pub(super) use route::Route;
 
 /// The JSON form of a type of another module.
 pub(super) trait Form {
-    /// That type.
+    /// The type of the other module.
     type Of;
 
     fn write<S: Serializer>(value: &Self::Of, out: S) -> Result<S::Ok, S::Error>;
@@ -32,7 +33,7 @@ pub(super) trait Form {
     fn read<'de, D: Deserializer<'de>>(input: D) -> Result<Self::Of, D::Error>;
 }
 
-/// Implements [`Form`] by the functions that `#[serde(remote)]` derives.
+/// Implements [`Form`] with the functions that `#[serde(remote)]` derives.
 macro_rules! forms {
     ($($form:ident of $of:ty,)*) => {$(
         impl Form for $form {
@@ -61,7 +62,7 @@ forms! {
     NextHop of crate::kernel::NextHop,
 }
 
-/// A value that is written in the form `F`.
+/// A reference that serializes in the form `F`.
 struct Written<'a, F: Form>(&'a F::Of);
 
 impl<F: Form> Serialize for Written<'_, F> {
@@ -70,7 +71,7 @@ impl<F: Form> Serialize for Written<'_, F> {
     }
 }
 
-/// A value that was read in the form `F`.
+/// A value that deserializes from the form `F`.
 struct Read<F: Form>(F::Of);
 
 impl<'de, F: Form> Deserialize<'de> for Read<F> {
@@ -98,7 +99,7 @@ impl<F: Form> List<F> {
     }
 }
 
-/// A value in the form `F`, or none, for `#[serde(with)]`.
+/// An optional value in the form `F`, for `#[serde(with)]`.
 struct Maybe<F>(PhantomData<F>);
 
 impl<F: Form> Maybe<F> {

@@ -1,4 +1,4 @@
-//! Why the agent cannot start, in words.
+//! The texts of the errors with which the agent cannot start.
 
 use super::{AgentError, SocketError};
 use crate::diagnostic::Problem;
@@ -25,7 +25,7 @@ impl Problem for AgentError {
                 SocketError::OpenDirectory { instead } => {
                     let instead = instead.display();
                     return Some(format!(
-                        "name a path in a directory of its own, as {instead}"
+                        "name a path in a directory of its own, such as {instead}"
                     ));
                 }
                 SocketError::File(_) => return None,
@@ -83,9 +83,8 @@ mod tests {
                 socket(SocketError::OpenDirectory {
                     instead: "/run/agent/agent.sock".into(),
                 }),
-                "socket /run/agent.sock: its directory is open to others, who have files in it, \
-                 and it has to be root's alone; name a path in a directory of its own, as \
-                 /run/agent/agent.sock",
+                "socket /run/agent.sock: its directory is open to other users and contains other \
+                 files; name a path in a directory of its own, such as /run/agent/agent.sock",
             ),
             (
                 socket(SocketError::NotSocket),

@@ -1,4 +1,4 @@
-//! What the pages show, and what a client that means harm can do.
+//! The pages, and the limits for malicious clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream as Client;
@@ -7,7 +7,7 @@ use tokio::task::LocalSet;
 
 use super::*;
 
-/// Serves while `act` has the address, on a thread of its own.
+/// Serves the pages while `act` runs with their address on its own thread.
 fn served<T: Send + 'static>(act: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -34,7 +34,7 @@ fn ask(address: SocketAddr, request: &str) -> String {
         .set_read_timeout(Some(Duration::from_secs(60)))
         .unwrap();
     let mut answer = String::new();
-    // A request that is refused early may be cut off.
+    // The server may close the connection before it has read the whole request.
     let _ = client.write_all(request.as_bytes());
     let _ = client.read_to_string(&mut answer);
     answer

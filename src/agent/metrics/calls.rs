@@ -12,7 +12,7 @@ use crate::cluster::Figures;
 
 type Times<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
-/// Counters and times of calls, networks and plugins.
+/// Counters and times of calls, of their networks and of their delegates.
 #[derive(Debug)]
 pub(super) struct Calls {
     calls: Counters<2>,
@@ -86,7 +86,7 @@ impl Calls {
 }
 
 fn add_times<const N: usize>(registry: &mut Registry, name: &str, help: &str) -> Times<N> {
-    // From 100 µs to 105 s, which is past an ADD's longest deadline.
+    // From 100 µs to 105 s, which is longer than the longest deadline of an ADD.
     let times = || Histogram::new(exponential_buckets(0.000_1, 2.0, 21));
     add_time(registry, name, help, Family::new_with_constructor(times))
 }

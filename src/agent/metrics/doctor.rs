@@ -14,7 +14,7 @@ use super::labels::{Gauges, label};
 use super::{add, add_time, gauge};
 use crate::cluster::Examination;
 
-/// Its findings and its time.
+/// The findings and the time of the last run.
 #[derive(Debug)]
 pub(super) struct Doctor {
     findings: Gauges<1>,
@@ -52,7 +52,7 @@ impl Doctor {
     }
 }
 
-/// A time since 1970 in seconds; not on the page while it is 0.
+/// A gauge with a time in seconds since 1970. It is not on the page while it is 0.
 #[derive(Debug, Default, Clone)]
 struct Time(Arc<AtomicI64>);
 

@@ -1,20 +1,21 @@
-//! The two forms of `/metrics`: Prometheus' text of old, and OpenMetrics for a scraper that takes it.
+//! The two formats of `/metrics`: the text format of Prometheus, and OpenMetrics for scrapers that
+//! accept it.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-/// A form of the page.
+/// A format of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exposition {
-    /// Prometheus' text, version 0.0.4, which every scraper reads.
+    /// The text format of Prometheus, version 0.0.4, which every scraper reads.
     Text,
     /// OpenMetrics 1.0.
     OpenMetrics,
 }
 
 impl Exposition {
-    /// The form that the header `Accept` prefers, as Prometheus' own client libraries choose it: text
-    /// for a scraper that names neither.
+    /// Chooses the format that the header `Accept` prefers. Chooses text for a scraper that names
+    /// neither format, like the client libraries of Prometheus.
     pub(crate) fn parse(accept: &str) -> Exposition {
         let preferences = accept.split(',').filter_map(preference);
         let better = |best: (f32, _), other: (f32, _)| match other.0 > best.0 {
@@ -42,8 +43,8 @@ impl Exposition {
     }
 }
 
-/// One part of `Accept`, where it names a form in a version that is spoken here: how much that one is
-/// liked.
+/// Returns the quality and the format that one part of `Accept` names. `None` if the agent does not
+/// support that format or version.
 fn preference(part: &str) -> Option<(f32, Exposition)> {
     let mut words = part.split(';').map(str::trim);
     let kind = words.next()?;
@@ -65,10 +66,10 @@ fn preference(part: &str) -> Option<(f32, Exposition)> {
     form.map(|form| (quality, form))
 }
 
-/// Turns a page of OpenMetrics into the text of old.
+/// Converts a page from OpenMetrics to the text format.
 fn as_text(page: &str) -> String {
     let mut text = String::with_capacity(page.len());
-    // What the next type's metric means.
+    // The text of the last HELP line, which belongs to the next TYPE line.
     let mut help = "";
     for line in page.split_inclusive('\n') {
         if let Some(named) = line.strip_prefix("# HELP ") {
@@ -76,13 +77,13 @@ fn as_text(page: &str) -> String {
         } else if let Some(named) = line.strip_prefix("# TYPE ") {
             let (name, kind) = named.split_once(' ').unwrap_or((named, "\n"));
             let help = help.strip_prefix(name).unwrap_or_default();
-            // Here a counter is called what its series are called.
+            // In the text format, the name of a counter includes the suffix of its series.
             let total = if kind == "counter\n" { "_total" } else { "" };
             text.extend([
                 "# HELP ", name, total, help, "# TYPE ", name, total, " ", kind,
             ]);
         } else if !line.starts_with("# ") {
-            // Units and the end are OpenMetrics' own.
+            // Only OpenMetrics has lines for units and for the end.
             text.push_str(line);
         }
     }
@@ -98,7 +99,7 @@ mod tests {
     use super::Exposition::{OpenMetrics, Text};
     use super::*;
 
-    /// The headers of Prometheus 3.5, 2.53 and 2.4, a browser, curl, and others.
+    /// The headers of Prometheus 3.5, 2.53 and 2.4, of a browser, of curl, and invented headers.
     #[test]
     fn open_metrics_is_for_a_scraper_that_takes_it() {
         for (accept, expected) in [

@@ -9,24 +9,24 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-/// How many networks, plugins and words have series of their own. Later ones are counted together as
-/// [`OTHER`], so that names of definitions cannot fill the agent's memory.
+/// The number of values of a label that have their own series. All further values share the series
+/// [`OTHER`], so that names of definitions cannot fill the memory of the agent.
 pub(super) const MOST: usize = 256;
-/// The longest value of a label, in bytes: a definition's namespace and name.
+/// The longest value of a label, in bytes. It has room for the namespace and name of a definition.
 const LONGEST: usize = 320;
-/// The value for everything without series of its own.
+/// The label value of everything that has no series of its own.
 pub(super) const OTHER: &str = "other";
 
 /// The value of a label.
 pub(super) type Label = Cow<'static, str>;
-/// The labels of a series, by their names.
+/// The labels of a series: name and value.
 pub(super) type Labels<const N: usize> = [(&'static str, Label); N];
 /// Counters with `N` labels each.
 pub(super) type Counters<const N: usize> = Family<Labels<N>, Counter>;
 /// Gauges with `N` labels each.
 pub(super) type Gauges<const N: usize> = Family<Labels<N>, Gauge>;
 
-/// A foreign text as the value of a label.
+/// Escapes and shortens a text of any origin for the value of a label.
 pub(super) fn label(text: &str) -> Label {
     printable(text, LONGEST).into_owned().into()
 }
@@ -36,7 +36,8 @@ pub(super) fn label(text: &str) -> Label {
 pub(super) struct LabelValues(RefCell<BTreeSet<Label>>);
 
 impl LabelValues {
-    /// A foreign text as the value of the label, unless it has had [`MOST`] others.
+    /// Returns the label value for a text of any origin. Returns [`OTHER`] for a new value if the
+    /// label has already had [`MOST`] values.
     pub(super) fn label(&self, text: &str) -> Label {
         let label = label(text);
         let mut known = self.0.borrow_mut();

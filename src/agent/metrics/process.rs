@@ -1,4 +1,4 @@
-//! The resources of the agent itself, under the names of Prometheus' client libraries.
+//! The resources of the agent itself, under the names that the client libraries of Prometheus use.
 
 use std::fmt;
 use std::fs;
@@ -13,14 +13,14 @@ use rustix::param::page_size;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// This process, read at each scrape.
+/// The metrics of this process, which each scrape reads.
 #[derive(Debug)]
 pub(super) struct Process {
     started: Duration,
 }
 
 impl Process {
-    /// Begins with the process.
+    /// Takes the current time as the start time of the process.
     pub(super) fn start() -> Process {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Process {
@@ -68,7 +68,7 @@ impl Collector for Process {
                 most_files,
             ),
         ] {
-            // Values that the kernel does not report are left out.
+            // The page leaves out values that the kernel does not report.
             if let Some(value) = value.and_then(|value| i64::try_from(value).ok()) {
                 put(name, help, unit, &ConstGauge::new(value))?;
             }
@@ -79,7 +79,7 @@ impl Collector for Process {
     }
 }
 
-/// Address space and resident memory, in bytes (proc(5), `statm`).
+/// Reads the size of the address space and the resident memory, in bytes (proc(5), `statm`).
 fn memory() -> [Option<u64>; 2] {
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let mut words = pages.split(' ');
@@ -90,7 +90,7 @@ fn memory() -> [Option<u64>; 2] {
     [next(), next()]
 }
 
-/// All but the one that is open to count them.
+/// Returns the number of open files, without the descriptor that this function opens to count them.
 fn open_files() -> Option<u64> {
     let entries = fs::read_dir("/proc/self/fd").ok()?;
     u64::try_from(entries.count()).ok()?.checked_sub(1)

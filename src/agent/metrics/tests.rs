@@ -269,7 +269,7 @@ fn a_run_of_doctor_takes_the_place_of_the_one_before_and_of_none_nothing_is_show
     assert!(ran > 1.7e9, "{last}");
 }
 
-/// The labels of a metric's series.
+/// The labels of the series of a metric.
 fn labels(text: &str, metric: &str) -> BTreeSet<String> {
     let series = text.lines().filter_map(|line| line.strip_prefix(metric));
     let inside = series.filter_map(|rest| {

@@ -1,4 +1,4 @@
-//! A directory in which anything may lie, read by an agent that must live.
+//! Files of any kind in the directory of owed writes, which must not stop the agent.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -27,7 +27,7 @@ fn status(text: &str) -> Vec<StatusEntry> {
     }]
 }
 
-/// A file as an earlier release would have written it: one for each attempt, of any size.
+/// Writes a file as an earlier release would have: one file per attempt, of any size.
 fn write(dir: &Path, file: &str, status: Option<&str>, events: usize) {
     let event = |number| serde_json::json!({"type": "Warning", "reason": "R", "message": format!("{file} {number}")});
     let publication = serde_json::json!({

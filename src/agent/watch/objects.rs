@@ -1,4 +1,4 @@
-//! The watch of objects with their content: a list of all at first, and then each change.
+//! The watch of objects with their content: first a list of all objects, then every change.
 
 use tracing::{info, warn};
 
@@ -9,25 +9,25 @@ use crate::cluster::api::kinds::{ObjectNameError, Objects};
 use crate::cluster::api::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
-/// Makes the kept form of an object from its text; the flag says whether the object is new to the
-/// watch.
+/// Parses an object into the form that the cache keeps; `None` if the cache does not keep it. The
+/// flag is set for an object in a list or in an `ADDED` event.
 type Keep<'a, T> = dyn Fn(&ObjectRef, &str, bool) -> serde_json::Result<Option<T>> + 'a;
 
 /// Fills a cache from a watch.
 pub(super) struct ObjectWatch<'a, T> {
     /// The kind of the objects.
     pub(super) kind: &'static str,
-    /// The cache.
+    /// The cache to fill.
     pub(super) cache: &'a ObjectCache<T>,
-    /// Makes the kept form of an object.
+    /// Parses an object into the form that the cache keeps.
     pub(super) keep: &'a Keep<'a, T>,
-    /// Called when the API server has brought something.
+    /// Called after every list and before every event.
     pub(super) heard: &'a dyn Fn(),
 }
 
 impl<T: Cacheable> ObjectWatch<'_, T> {
-    /// The kept form of an object; `None` after a warning where it cannot be read. A question reads it
-    /// again, and gets the error.
+    /// Parses an object into the form that the cache keeps. If that fails, logs a warning and
+    /// returns `None`. A question about the object reads it again and gets the error.
     fn kept(&self, object: &ObjectRef, text: &str, is_new: bool) -> Option<T> {
         let kept = (self.keep)(object, text, is_new);
         kept.unwrap_or_else(|cause| {
@@ -36,7 +36,7 @@ impl<T: Cacheable> ObjectWatch<'_, T> {
         })
     }
 
-    /// The name of an object that has one.
+    /// Returns the name of an object. If the name is invalid, logs a warning and returns `None`.
     fn named(&self, object: Result<ObjectRef, ObjectNameError>) -> Option<ObjectRef> {
         let kind = self.kind;
         object
@@ -59,7 +59,7 @@ impl<T: Cacheable + Default> WatchTarget for ObjectWatch<'_, T> {
         let version = listed.await?;
         self.cache.replace(all);
         let (kind, count) = (self.kind, self.cache.len());
-        info!(kind, count, "the list is whole");
+        info!(kind, count, "the list is complete");
         (self.heard)();
         Ok(version)
     }
@@ -78,7 +78,7 @@ impl<T: Cacheable + Default> WatchTarget for ObjectWatch<'_, T> {
         }
     }
 
-    /// The objects stay in use until there is a new list.
+    /// Keeps the objects in use until there is a new list.
     fn lose(&self) {}
 
     fn none_served(&self) {

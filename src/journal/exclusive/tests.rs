@@ -1,4 +1,4 @@
-//! Finding the holder of a resource, also after processes that were killed halfway.
+//! Finds the holder of a resource, even if a process was killed halfway.
 
 use super::*;
 use crate::allocation::AllocatedDevice;
@@ -50,7 +50,8 @@ fn begun(journal: &Journal, container: &str) -> Header {
     header
 }
 
-/// The container that keeps `what` from this one, if there is one.
+/// Takes `what` for the sandbox of `header`. Returns the container that already holds `what`, if
+/// there is one.
 fn take(journal: &Journal, header: &Header, what: &Exclusive) -> Option<String> {
     let soon = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let turn = Turn::take(&journal.dir.join("locks"), soon).unwrap();
@@ -66,14 +67,14 @@ fn what_one_sandbox_has_no_other_gets_until_it_is_given_back() {
     assert_eq!(all.len(), 3, "device, MAC and GUID");
     for what in &all {
         assert_eq!(take(&journal, &one, what), None);
-        assert_eq!(take(&journal, &one, what), None, "once more is no other");
+        assert_eq!(take(&journal, &one, what), None, "no conflict with itself");
         assert_eq!(take(&journal, &two, what), Some("one".to_owned()));
     }
     journal.give_back(&two);
     assert_eq!(
         take(&journal, &two, &device()),
         Some("one".to_owned()),
-        "not two's to give"
+        "two cannot release what one holds"
     );
     journal.give_back(&one);
     journal.forget(&one.key()).unwrap();
@@ -149,7 +150,7 @@ fn an_address_is_exclusive_on_its_segment_alone() {
     }
 }
 
-/// The previous release knows no segments: its links have only the address.
+/// The names of the previous release's links contain only the address and no segment.
 #[test]
 fn what_the_previous_release_took_is_found_and_given_back() {
     let (_dir, journal) = journal();
@@ -167,7 +168,7 @@ fn what_the_previous_release_took_is_found_and_given_back() {
     assert!(fs::symlink_metadata(mac).is_err());
 }
 
-/// Plugins of the reference library also take a MAC from there, as they do from `mac`.
+/// The reference plugins take a MAC from `args.cni` as well as from the capability `mac`.
 #[test]
 fn an_address_in_cni_args_is_exclusive_too() {
     let (_dir, journal) = journal();

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 /// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process works on the sandbox.
+    /// A different process works on the sandbox.
     #[error("sandbox lock {} is held by {holders}; try again once it has ended", path.display())]
     Busy {
         /// The lock's file.
         path: PathBuf,
-        /// The holders, as far as they were found.
+        /// The text that names the processes with the lock.
         holders: String,
     },
     /// The file of the lock cannot be used.
@@ -41,7 +41,7 @@ impl LockError {
         LockError::Busy {
             path: path.to_owned(),
             holders: match numbers.as_slice() {
-                [] => "a process that was not found".to_owned(),
+                [] => "a process that could not be identified".to_owned(),
                 numbers => format!("process {}", numbers.join(", ")),
             },
         }

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgid, getpgrp};
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
-/// Whether the process `pid`, which is not this process, has the file of the lock open.
+/// Whether the process `pid` has the file of the lock open. `pid` is not this process.
 pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
     let Ok(held) = file.metadata() else {
         return false;
@@ -19,8 +19,7 @@ pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
         return false;
     };
     descriptors.flatten().any(|entry| {
-        // Reading the link does not touch its file system, which may hang. The file has only one
-        // name.
+        // Reads the link first, because a `stat` of a file on a broken file system may hang.
         let has_name = |path: PathBuf| names(&path, name);
         let is_it = || {
             let open = fs::metadata(entry.path());
@@ -30,16 +29,17 @@ pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
     })
 }
 
-/// Whether a descriptor's link leads to a file of this name, even if it has been removed.
+/// Whether the link of a descriptor names this file, even if the file has been removed.
 fn names(link: &Path, name: &OsStr) -> bool {
     let last = link.file_name().unwrap_or_default().as_encoded_bytes();
     last.strip_suffix(b" (deleted)").unwrap_or(last) == name.as_encoded_bytes()
 }
 
-/// The other processes that have the file of the lock open, as far as they are found by `until`.
-/// Looks at root's processes first, and at those of other users only if no process of root has the
-/// file: a delegate may have dropped its privileges, but any user can have any number of
-/// descriptors.
+/// Finds the other processes that have the file of the lock open, and stops searching at `until`.
+///
+/// Searches the processes of root first. Searches the processes of other users only if no process
+/// of root has the file open. A delegate may have dropped its privileges, but other users could
+/// prolong the search with many open descriptors.
 pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
     let ours = i32::try_from(std::process::id()).unwrap_or_default();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -64,13 +64,14 @@ pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
     Vec::new()
 }
 
-/// Kills the processes that a dead Jackfield left running, with their process groups. Spares
-/// another Jackfield: it has the file open while it waits, or has just taken the lock and not
-/// recorded itself yet. It has no delegates then and is no orphan.
+/// Kills the processes that a dead Jackfield left running, with their process groups. Does not kill
+/// a Jackfield, which is no orphan: it waits for the lock, or has just taken the lock and not yet
+/// written its process ID.
 pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     let program = program("self");
     for pid in holders {
-        // From here on the process ID cannot be reused if the process is still a holder.
+        // The pidfd still refers to the same process if the process ID is reused. `holds` below
+        // checks that the process is still a holder.
         let Some(number) = rustix::process::Pid::from_raw(*pid) else {
             continue;
         };
@@ -91,7 +92,7 @@ pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     }
 }
 
-/// The file name of the program that a process runs, even if that file was replaced.
+/// The file name of the program that a process runs, even if the file has been replaced.
 fn program(pid: impl std::fmt::Display) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;

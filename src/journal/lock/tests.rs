@@ -25,8 +25,8 @@ fn it_leaves_no_file_behind() {
 fn a_second_taker_waits_for_the_first() {
     let dir = tempfile::tempdir().unwrap();
     let first = Lock::take(dir.path(), &container(), soon()).unwrap();
-    // This process counts as the live owner only through another descriptor, so a child holds the
-    // lock and is recorded as its owner.
+    // `holds` never checks this process itself, so the owner on record is a child that inherited
+    // the lock.
     let mut child = Command::new("sleep").arg("5").spawn().unwrap();
     fs::write(&first.path, child.id().to_string()).unwrap();
     let error = Lock::take(dir.path(), &container(), soon()).unwrap_err();

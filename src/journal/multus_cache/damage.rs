@@ -1,4 +1,4 @@
-//! What can be wrong with the cache of Multus.
+//! Errors of reading the cache of Multus.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::cni::json::JsonError;
 use crate::cni::{NameError, NetworkConfigError};
 
-/// A file of the cache that cannot be read, or cannot be read in full.
+/// A file in the cache that cannot be read completely.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {cause}", path.display())]
 pub struct CacheDamage {
@@ -23,10 +23,10 @@ pub enum CacheError {
     /// The file cannot be read, or is too large.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The text is not unambiguous JSON.
+    /// The file is not JSON, or has an ambiguous key.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// A key has another type.
+    /// The value of a key has the wrong type.
     #[error(transparent)]
     Type(#[from] serde_json::Error),
     /// A configuration is not Base64.
@@ -44,7 +44,7 @@ pub enum CacheError {
     /// A delegate is null.
     #[error("it is null")]
     Null,
-    /// A delegate cannot be read, by its number from 1.
+    /// The delegate with this number cannot be read. The numbers begin at 1.
     #[error("delegate {0}: {1}")]
     Delegate(usize, #[source] Box<CacheError>),
 }

@@ -1,4 +1,4 @@
-//! The delegates of a sandbox in the file of Multus: a list with one element per network.
+//! The file in which Multus lists the delegates of a sandbox, with one element per network.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use super::{CacheError, CachedAttachment, bare, config, decoded, network_name};
 use crate::cni::{CapabilityArgs, InterfaceName, NetworkConfig, RawObject};
 use crate::journal::Key;
 
-/// One element of the file. `Bytes` holds the configuration of the network.
+/// One element of the file. `Bytes` contains the configuration of the network.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Delegate {
@@ -25,13 +25,13 @@ pub(super) struct Delegate {
     device: Option<String>,
     #[serde(rename = "Bytes")]
     config: Option<String>,
-    /// The configuration that its plugins really got, since Multus 4.3. If it is a list, `Bytes`
-    /// has only the keys for which Multus has types.
+    /// The configuration that the plugins really got. Multus writes it since release 4.3. For a
+    /// configuration list, `Bytes` lacks the keys for which Multus has no types.
     #[serde(rename = "CNINetworkConfigList")]
     list: Option<List>,
 }
 
-/// A configuration list as libcni has it in memory.
+/// A configuration list in the form of libcni's Go type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 struct List {
@@ -48,7 +48,7 @@ struct Plugin {
 }
 
 impl List {
-    /// The list as a configuration; `None` if it has no configuration.
+    /// Returns the list as a network configuration; `None` if the list contains no plugin.
     fn config(&self) -> Result<Option<NetworkConfig>, CacheError> {
         let plugins = self.plugins.as_deref().unwrap_or_default();
         if plugins.is_empty() {

@@ -1,4 +1,4 @@
-//! The file of libcni for one attachment, with its arguments and its result.
+//! The file in which libcni caches one attachment with its arguments and its result.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use super::{CacheError, CachedAttachment, bare, config, network_name};
 use crate::cni::{CapabilityArgs, CniResult, InterfaceName, NetworkConfig, RawObject};
 use crate::journal::Key;
 
-/// A file of libcni's cache.
+/// A file in the cache of libcni.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ResultFile {
@@ -45,7 +45,7 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Adds to `cached` what only this file has: the arguments of the ADD itself.
+    /// Adds what only this file contains: the arguments of the ADD, and its result.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

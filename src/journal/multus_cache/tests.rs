@@ -24,7 +24,7 @@ fn macvlan(name: &str) -> Value {
     json!({ "cniVersion": "1.0.0", "name": name, "type": "macvlan" })
 }
 
-/// A cache with eth0, net1 and the requested data0; complete unless a test damages it.
+/// A complete cache with eth0, net1 and the requested data0, which a test may damage.
 fn cache() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let delegates = json!([
@@ -196,8 +196,8 @@ fn a_container_is_forgotten_and_no_other() {
     cache.forget(&key().container);
 }
 
-/// Multus 4.3 writes a list in two forms, one of which lacks the keys for which Multus has no
-/// types.
+/// Multus 4.3 writes a configuration list in two forms. One form lacks the keys for which Multus
+/// has no types.
 #[test]
 fn the_plugins_own_configurations_count_where_they_are_there() {
     let dir = cache();
@@ -220,6 +220,6 @@ fn the_plugins_own_configurations_count_where_they_are_there() {
     assert_eq!(
         sandbox.attachments.len(),
         3,
-        "the results know it all the same"
+        "the result files also contain it"
     );
 }

@@ -1,4 +1,4 @@
-//! The record of a sandbox on disk.
+//! The file of a record, compared with the golden files.
 
 use serde_json::value::RawValue;
 
@@ -150,7 +150,7 @@ fn routes() -> RouteChange {
     }
 }
 
-/// Every kind of step, one after the other.
+/// One step of each kind.
 fn write_record(journal: &Journal) {
     let (device, result, routes) = ([device()], result(), routes());
     let mut entry = journal.begin(&header()).unwrap();
@@ -193,9 +193,9 @@ fn golden_record_of_the_previous_release() {
     assert_eq!(
         format!("{:?}", previous.header),
         format!("{:?}", header()),
-        "the header means the same"
+        "both headers have the same meaning"
     );
-    // This release adds no key, so it would write the same.
+    // This release adds no key to steps, so it would write the same bytes.
     let written = previous.to_bytes().unwrap();
     assert_eq!(written, golden::previous("sandbox"));
 }

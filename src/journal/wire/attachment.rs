@@ -34,7 +34,7 @@ pub(in crate::journal) struct Attachment {
     device_info_file: Option<PathBuf>,
     #[serde(with = "Requested")]
     requested: plan::Requested,
-    /// Missing in records of releases that knew no segments.
+    /// Missing in the records of releases without segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     segment: Option<Segment>,
     default_route: Option<Vec<IpAddr>>,
@@ -42,7 +42,7 @@ pub(in crate::journal) struct Attachment {
     is_auxiliary: bool,
 }
 
-/// What the pod asked for.
+/// The addresses and the device that the pod requested.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "plan::Requested")]
 struct Requested {
@@ -53,7 +53,7 @@ struct Requested {
     device: Option<String>,
 }
 
-/// A configuration is kept byte for byte: numbers and unknown keys stay as they were written.
+/// Keeps a configuration byte for byte, including numbers and unknown keys.
 mod as_written {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
     use serde_json::value::RawValue;

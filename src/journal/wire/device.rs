@@ -1,4 +1,4 @@
-//! A device as it was before a pod got it.
+//! The state of a device before a pod got it.
 
 use device_info::{Guid, MacAddr, PciAddress};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub(in crate::journal) struct Device {
     function: Option<VfState>,
 }
 
-/// A device's interface.
+/// The network interface of a device.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "NetdevState")]
 pub(super) struct Netdev {
@@ -41,7 +41,7 @@ pub(super) struct Netdev {
     mtu: u32,
 }
 
-/// A virtual function as its physical function has it.
+/// The settings of a virtual function that its physical function reports.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "VfState", rename_all = "kebab-case")]
 pub(super) struct Function {

@@ -1,6 +1,7 @@
 //! Default routes that an attachment changes.
 //!
-//! A release that does not know a key of a route could not put the route back, so it refuses the record.
+//! A release that does not support a key of a route could not restore the route, so it refuses the
+//! record.
 
 use std::net::IpAddr;
 
@@ -60,7 +61,7 @@ pub(super) struct NextHop {
     rest: Vec<RawAttribute>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(number: &u8) -> bool {
     *number == 0
 }

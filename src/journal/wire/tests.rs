@@ -1,4 +1,4 @@
-//! What the golden files do not show.
+//! Properties of the JSON forms that the golden files do not show.
 
 use super::*;
 use crate::plan;
@@ -30,7 +30,7 @@ fn what_is_not_known_of_a_device_has_no_key() {
     assert_eq!(json::<Device>(&state), text);
 }
 
-/// A route that is put back without an attribute is another route.
+/// Restoring a route without one of its attributes would create a different route.
 #[test]
 fn a_route_with_a_key_of_a_newer_release_is_refused() {
     let route = |more: &str| {
