@@ -7,9 +7,10 @@
 //! ```
 //!
 //! Jackfield is a plugin to the container runtime and a runtime to its delegates, and this module
-//! serves both roles. JSON that belongs to others is kept as the text it was written in (CNI 1.1.0
-//! §1 "The runtime MUST pass through these fields, unchanged"). It is read as the reference library
-//! reads it: keys in any case, and `null` as absent.
+//! serves both roles. It keeps the JSON of definitions, delegates and runtimes as text, so that it
+//! can pass the JSON on unchanged (CNI 1.1.0 §1 "The runtime MUST pass through these fields,
+//! unchanged"). Like the reference library, it ignores the case of keys and treats `null` as
+//! absent.
 
 pub mod args;
 pub mod code;

@@ -4,13 +4,14 @@
 //! NetworkConfig ─▶ Binaries ─▶ Chain ─▶ DelegateCall ─▶ DelegateExec ─▶ process ─▶ answer ─▶ CniResult
 //! ```
 //!
-//! A delegate may hang, crash, write without end, or leave children behind. None of that stops
-//! Jackfield, and no process of a failed delegate keeps running. CNI 1.1.0 §2 and §3 define how a
-//! delegate is called, §4 that its standard error goes to ours.
+//! A delegate may hang, crash, write endless output, or leave children behind. Jackfield must still
+//! answer in time, and it kills the processes of a failed delegate. CNI 1.1.0 §2 and §3 define how
+//! to call a delegate. §4 requires that the delegate's standard error is passed on.
 //!
-//! A delegate deliberately inherits every descriptor that is not close-on-exec. One of them is the
-//! lock of its sandbox, which is therefore held as long as any delegate runs. The standard streams
-//! are pipes, so that no delegate holds those of the container runtime.
+//! A delegate deliberately inherits every descriptor that is not close-on-exec. One of these
+//! descriptors holds the lock of the sandbox, so the sandbox stays locked while any delegate runs.
+//! The delegate's standard streams are pipes, so that it does not keep the streams of the container
+//! runtime open.
 
 mod answer;
 mod binaries;
@@ -34,7 +35,7 @@ pub use error::{DelegateError, LastLine};
 pub use processes::Processes;
 pub use search::{Binary, FindError, Ours, find};
 
-/// The answer of a plugin with an exit status and an output, for [`crate::fuzzing`].
+/// Judges a plugin that exits with `status` and writes `stdout`, for [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn judged(status: i32, stdout: &[u8]) -> Result<Vec<u8>, DelegateError> {
     let output = process::ProcessOutput {

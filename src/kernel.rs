@@ -7,10 +7,10 @@
 //!              Netlink::here ──▶ DeviceLinks: links of devices, VF settings of a PF
 //! ```
 //!
-//! No other module enters a namespace or speaks rtnetlink. A netlink socket belongs to the
-//! namespace that it was opened in. The calling thread therefore enters the pod's namespace only to
-//! open one socket, and returns to the host's at once. All calls block, every wait is bounded, and
-//! every dump is limited to what its caller needs.
+//! No other module enters a namespace or uses rtnetlink. A netlink socket stays in the namespace in
+//! which it was opened. The calling thread therefore enters the pod's namespace only to open one
+//! socket, and returns to the host's namespace at once. All calls block, every wait is bounded, and
+//! every dump is filtered for what its caller needs.
 
 mod address;
 pub mod capabilities;

@@ -6,10 +6,10 @@ use thiserror::Error;
 
 use super::json::excerpt;
 
-/// The pairs of `CNI_ARGS` in their order (CNI 1.1.0 §2 "Parameters"): `K=V;K=V`.
+/// The pairs of `CNI_ARGS` in their order: `K=V;K=V` (CNI 1.1.0 §2 "Parameters").
 ///
-/// Plugins get the pairs in the order in which they came. Nothing else may depend on the order,
-/// since containerd changes it with each call.
+/// Jackfield passes the pairs on in the same order, but must not depend on the order, since
+/// containerd changes it with each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CniArgs {
     pairs: Vec<(Box<str>, Box<str>)>,
@@ -41,12 +41,12 @@ impl CniArgs {
         last_first.find_map(|(name, value)| (name == key).then_some(value))
     }
 
-    /// Sets the value of a key, at the end if the key is new.
+    /// Sets the value of a key. An existing key keeps its place; a new key goes to the end.
     ///
     /// # Errors
     ///
-    /// [`ArgsError`] when key or value contain a separator. The format has no quoting, so a `;` in a
-    /// value would begin another pair.
+    /// [`ArgsError`] when the key is empty, or when key or value contain a separator. The format
+    /// has no quoting, so the text after a `;` in a value would become a pair of its own.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ArgsError> {
         if key.is_empty() || key.contains(['=', ';', '\0']) || value.contains([';', '\0']) {
             let pair = format!("{key}={value}");
@@ -88,13 +88,13 @@ impl fmt::Display for CniArgs {
     }
 }
 
-/// `CNI_ARGS` that cannot be read or written; CNI error code 4.
+/// Why `CNI_ARGS` cannot be read or written: CNI error code 4.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArgsError {
     /// A pair without `=` or without a key.
     #[error("CNI_ARGS: {0:?} is not a pair; write KEY=VALUE;KEY=VALUE")]
     Pair(String),
-    /// A key or value that contains a separator.
+    /// An empty key, or a key or value that contains a separator.
     #[error(
         "CNI_ARGS: {0:?} cannot be passed on; use no ';' or '=' in a key and no ';' in a value"
     )]

@@ -9,10 +9,10 @@ use crate::console;
 
 /// The error document of a plugin: CNI 1.1.0 §5 "Error".
 ///
-/// Jackfield writes it for the runtime and reads it from delegates.
+/// Jackfield writes error documents for the runtime and reads those of delegates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The error code: see [`super::code`]. It is 0 when a delegate gave none.
+    /// The error code: see [`super::code`]. It is 0 if the document of a delegate has no code.
     pub code: u32,
     /// What happened, in one line.
     pub msg: String,
@@ -30,7 +30,7 @@ impl Error {
         }
     }
 
-    /// The document for stdout: one object on one line, with line breaks in its texts escaped.
+    /// Returns the document for stdout on one line. Line breaks in the texts are escaped.
     #[must_use]
     pub fn to_json(&self, version: Version) -> String {
         let mut out = String::with_capacity(64 + self.msg.len() + self.details.len());
@@ -45,10 +45,10 @@ impl Error {
         out
     }
 
-    /// Reads a delegate's document; `None` when the bytes are not an error document.
+    /// Reads a delegate's document. Returns `None` if the bytes are not an error document.
     ///
-    /// Reading is lenient, since the message is often the only hint at the cause: `cniVersion` may
-    /// be missing, and a code or a message is enough.
+    /// A code or a message is enough, and `cniVersion` may be missing. Reading is lenient because
+    /// the message is often the only hint at the cause.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let object = RawObject::parse(bytes).ok()?;
@@ -69,7 +69,7 @@ impl fmt::Display for Error {
         match (self.msg.as_str(), self.details.as_str()) {
             ("", "") => {
                 write!(f, "code {}", self.code)?;
-                // Each plugin has its own codes from 100 on.
+                // The meaning of a code from 100 on depends on the plugin.
                 if let Some(code) = code::lookup(self.code).filter(|code| code.number < 100) {
                     write!(f, " ({})", code.name)?;
                 }

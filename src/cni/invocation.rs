@@ -12,20 +12,22 @@ use super::plugin_config::PluginConfig;
 use super::result::{CniResult, ResultError};
 use super::version::Version;
 
-/// What a call adds to a plugin's configuration: CNI 1.1.0 §3 "Deriving request configuration from
-/// plugin configuration".
+/// The values that a call adds to a plugin's configuration: CNI 1.1.0 §3 "Deriving request
+/// configuration from plugin configuration".
 #[derive(Clone, Copy, Debug)]
 pub struct Invocation<'a> {
     /// The network's name.
     pub name: &'a NetworkName,
     /// The protocol version.
     pub version: Version,
-    /// The result of the previous plugin or of the whole ADD; `None` for the first plugin of an ADD.
+    /// `prevResult`, or `None` to omit it. An ADD passes the result of the previous plugin. DEL and
+    /// CHECK pass the result of the whole ADD.
     pub prev_result: Option<&'a CniResult>,
-    /// The values from the runtime and the pod. A plugin gets those that it declares.
+    /// Capability values from the runtime and the pod. A plugin gets only the capabilities that it
+    /// declares.
     pub capability_args: &'a CapabilityArgs,
-    /// The pod's `cni-args`, which override `args.cni` of the definition key by key (NPWG 1.3
-    /// §4.1.2.1.6.2).
+    /// The pod's `cni-args`. Each key overrides the same key in `args.cni` of the definition (NPWG
+    /// 1.3 §4.1.2.1.6.2).
     pub cni_args: Option<&'a RawObject>,
     /// Top-level keys that every plugin gets: `deviceID` and `pciBusID`.
     pub inject: &'a [(String, Box<RawValue>)],
@@ -33,7 +35,7 @@ pub struct Invocation<'a> {
     pub valid_attachments: Option<&'a [ValidAttachment]>,
 }
 
-/// Values for capabilities, by name, in the order in which they were set.
+/// The values of capabilities by name, in the order of insertion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapabilityArgs(RawObject);
 
@@ -44,7 +46,7 @@ impl CapabilityArgs {
         Self::default()
     }
 
-    /// Sets the value of a capability to a JSON text, replacing an earlier one.
+    /// Sets the value of a capability to a JSON text, and replaces an existing value.
     pub fn set(&mut self, name: &str, value: Box<RawValue>) {
         self.0.set(name, value);
     }
@@ -63,14 +65,14 @@ impl CapabilityArgs {
         Ok(())
     }
 
-    /// The value for a capability, whose name must match exactly.
+    /// The value of a capability. The case of the name matters.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         let mut last_first = self.0.iter().rev();
         last_first.find_map(|(key, value)| (key == name).then_some(value))
     }
 
-    /// Names and values in their order.
+    /// The names and values in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0.iter()
     }
@@ -105,17 +107,19 @@ pub struct ValidAttachment {
 }
 
 impl ValidAttachment {
-    /// The two names of the key: that of the specification, and an earlier one of the reference
-    /// library.
+    /// The key of the list in a configuration. The first spelling is from the specification, the
+    /// second is an earlier name in the reference library.
     pub const KEYS: [&str; 2] = ["cni.dev/valid-attachments", "cni.dev/attachments"];
 
-    /// The attachments in the configuration of a GC.
+    /// Reads the attachments from the configuration of a GC.
     ///
-    /// `None` without the key, in which case GC must not remove anything; `null` is an empty list.
+    /// Returns `None` if the configuration lacks the key. GC must then not remove anything. `null`
+    /// is an empty list.
     ///
     /// # Errors
     ///
-    /// [`JsonError::Key`] when an element is invalid, so that GC does not remove too much.
+    /// [`JsonError::Key`] when an element is invalid. Without the element, GC would remove an
+    /// attachment that it must keep.
     pub fn read_list(config: &RawObject) -> Result<Option<Vec<Self>>, JsonError> {
         let key = Self::KEYS.into_iter().find(|key| config.contains(key));
         key.map(|key| Ok(config.read(key)?.unwrap_or_default()))
@@ -126,15 +130,15 @@ impl ValidAttachment {
 /// Why the configuration for a plugin's stdin cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvocationError {
-    /// `args` of the definition cannot be merged with those of the pod.
+    /// `args` of the definition cannot be merged with the pod's `cni-args`.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// The version cannot express the previous result.
+    /// The previous result cannot be written in the version of the configuration.
     #[error("prevResult: {0}")]
     PrevResult(#[from] ResultError),
 }
 
-/// Keys that are dropped from a plugin's object, because only the runtime sets them.
+/// Keys that Jackfield drops from a plugin's object, because only a runtime may set them.
 const RUNTIME_KEYS: [&str; 7] = [
     "cniVersion",
     "name",
@@ -142,20 +146,20 @@ const RUNTIME_KEYS: [&str; 7] = [
     "capabilities",
     "runtimeConfig",
     "prevResult",
-    // A path from a definition could point anywhere, and the plugin writes to it as root. Plugins
-    // get their path as a capability (DEVINFO 1.1.0 §5.1.1).
+    // The plugin writes to this path as root, so a definition must not choose the path. Plugins get
+    // it as a capability (DEVINFO 1.1.0 §5.1.1).
     "CNIDeviceInfoFile",
 ];
 
 impl PluginConfig {
-    /// The text for the plugin's stdin.
+    /// Returns the text for the plugin's stdin.
     ///
-    /// The plugin's own keys are written byte for byte as they came.
+    /// The values of the plugin's own keys are copied byte for byte.
     ///
     /// # Errors
     ///
-    /// [`InvocationError`] when `args` must be merged and is not an object, or when the previous
-    /// result cannot be converted.
+    /// [`InvocationError`] when the pod has `cni-args` and `args` or `args.cni` is not an object,
+    /// or when the previous result cannot be converted.
     pub fn request(&self, invocation: &Invocation<'_>) -> Result<String, InvocationError> {
         let body = self.body();
         let prev_result = invocation
@@ -216,7 +220,7 @@ impl PluginConfig {
     ///
     /// # Errors
     ///
-    /// [`JsonError`] when `args` or `args.cni` is not an object.
+    /// [`JsonError`] when the pod has `cni-args` and `args` or `args.cni` is not an object.
     pub fn check_args(&self, pods: &RawObject) -> Result<(), JsonError> {
         if pods.is_empty() {
             return Ok(());
@@ -232,7 +236,7 @@ fn args_of(body: &RawObject) -> Result<(RawObject, RawObject), JsonError> {
     Ok((args, cni))
 }
 
-/// The value of `args` with the pod's `cni-args`; `None` when the pod has none.
+/// The value of `args` with the pod's `cni-args` merged in; `None` if the pod has no `cni-args`.
 fn merged_args(body: &RawObject, pods: Option<&RawObject>) -> Result<Option<String>, JsonError> {
     let Some(pods) = pods.filter(|pods| !pods.is_empty()) else {
         return Ok(None);

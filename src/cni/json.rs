@@ -1,4 +1,5 @@
-//! JSON that belongs to others: read where Jackfield needs it, passed on as it was written.
+//! The JSON of definitions, delegates and runtimes. Jackfield reads the keys that it needs and
+//! passes the text on unchanged.
 
 use std::borrow::Cow;
 
@@ -14,11 +15,10 @@ pub(crate) use keys::{Key, each_key, folded, same_key, unambiguous};
 pub use raw_object::RawObject;
 pub(crate) use raw_object::{Members, POD_ANNOTATIONS};
 
-/// How deep arrays and objects may nest: as deep as the usual parsers of delegates accept.
+/// How deep arrays and objects may nest. The JSON parsers that delegates use accept this depth.
 pub const MAX_DEPTH: usize = 128;
 
-/// Checks that bytes are UTF-8 and nest no deeper than [`MAX_DEPTH`], so that any parser can read
-/// them.
+/// Checks that a text is not empty, is UTF-8 and nests no deeper than [`MAX_DEPTH`].
 ///
 /// The check is a loop over the bytes, so deep input does not exhaust the stack.
 ///
@@ -52,12 +52,12 @@ pub fn check(bytes: &[u8]) -> Result<&str, JsonError> {
     Ok(text)
 }
 
-/// Reads the value of `key`; an error names the key, not line and column.
+/// Reads the value of `key`. An error names the key instead of a line and a column.
 pub(crate) fn read<'a, T: Deserialize<'a>>(key: &str, value: &'a RawValue) -> Result<T, JsonError> {
     serde_json::from_str(value.get()).map_err(|error| JsonError::of_key(key, value, error))
 }
 
-/// A value as JSON. No value that Jackfield writes fails.
+/// Converts a value to JSON. The conversion succeeds for every value that Jackfield writes.
 pub(crate) fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
@@ -76,12 +76,12 @@ pub(crate) fn push_string(out: &mut String, text: &str) {
     }
 }
 
-/// A value for a message, cut if it is long.
+/// Shortens a value to 80 characters, for a message.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
     shortened(text, 80)
 }
 
-/// A text cut to `longest` characters.
+/// Shortens a text to `longest` characters, and marks the cut with `…`.
 fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     match text.char_indices().nth(longest) {
         Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),

@@ -1,4 +1,4 @@
-//! The names in a call, each checked once.
+//! The names in a call. Each type checks its name when it is parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -78,24 +78,25 @@ macro_rules! name {
 name! {
     /// The runtime's ID of a sandbox: `CNI_CONTAINERID` (CNI 1.1.0 §2 "Parameters").
     ///
-    /// It begins with a letter or digit and contains no slash, so a path made of it stays in its
-    /// directory. The specification does not limit its length.
+    /// It begins with a letter or digit and contains no slash, so it is safe as the name of a file.
+    /// The specification does not limit its length.
     ContainerId, "container ID", plain
 }
 
 name! {
     /// The name of a network: the key `name` of a configuration, CNI 1.1.0 §1.
     ///
-    /// Plugins keep state in directories of that name, so the rules of a container ID apply.
+    /// Plugins name directories after the network, so the rules of a container ID apply.
     NetworkName, "network name", plain
 }
 
 name! {
     /// The name of an interface in the pod: `CNI_IFNAME`.
     ///
-    /// It is a name that the kernel accepts (NPWG 1.3 §4.1.2.1.5): 1 to 15 bytes, no `/`, `:` or
-    /// white space, not `.` or `..`. `%` is refused, since the kernel reads it as a pattern. Control
-    /// characters are refused, since they would reach terminals.
+    /// The kernel accepts the name (NPWG 1.3 §4.1.2.1.5): it has 1 to 15 bytes, no `/`, `:` or
+    /// white space, and is not `.`, `..`, `all` or `default`. It contains no `%`, since the kernel
+    /// would treat the name as a pattern, and no control characters, since they could reach a
+    /// terminal.
     InterfaceName, "interface name", interface
 }
 
@@ -103,7 +104,8 @@ name! {
     /// The name of a plugin's binary: the key `type` of a plugin or of its `ipam` (CNI 1.1.0 §1
     /// "Plugin configuration objects").
     ///
-    /// It is joined to a directory and executed as root, so it must not lead out of that directory.
+    /// Jackfield executes the file of this name in a plugin directory as root. The name contains no
+    /// `/` and is not `..`, so the file cannot be outside of that directory.
     PluginType, "plugin type", file_name
 }
 
@@ -116,7 +118,8 @@ impl InterfaceName {
 
     /// The name of a numbered interface: `net1`, `net2`, … (NPWG 1.3 §4.2.1).
     ///
-    /// The prefix is short and the number is a position in a list, so the name is valid.
+    /// The name is not checked. It is valid because the prefix is short and the number is a
+    /// position in a list.
     #[must_use]
     pub(crate) fn numbered(prefix: &'static str, number: usize) -> Self {
         Self(format!("{prefix}{number}").into())
@@ -133,7 +136,8 @@ fn plain(text: &str) -> Result<(), &'static str> {
 }
 
 fn interface(text: &str) -> Result<(), &'static str> {
-    // The kernel looks at bytes: to it 0xa0 is white space, even inside a multi-byte character.
+    // The kernel checks single bytes, and treats 0xa0 as white space even inside a multi-byte
+    // character.
     let is_refused_byte = |byte| matches!(byte, b'/' | b':' | b'%' | 0xa0);
     let is_refused = |letter: char| letter.is_whitespace() || letter.is_control();
     if !(1..=15).contains(&text.len()) {

@@ -10,17 +10,17 @@ use super::version::{Version, VersionError};
 
 /// How many plugins a chain may have.
 ///
-/// Real chains have fewer than ten. Each plugin is a process with a deadline of its own.
+/// Real chains have fewer than ten. The limit bounds the number of processes of one call.
 pub const MAX_PLUGINS: usize = 64;
 
-/// How large a configuration may be, in bytes: larger than any object in the cluster.
+/// How large a configuration may be, in bytes. No Kubernetes object is this large.
 pub const MAX_BYTES: usize = 2 * 1024 * 1024;
 
-/// A network configuration: CNI 1.1.0 §1 "Configuration format", or a single plugin in the format
-/// before 1.0.0, which definitions still use (NPWG 1.3 §3.2.1).
+/// A network configuration: a list of plugins (CNI 1.1.0 §1 "Configuration format"), or a single
+/// plugin. CNI 1.0.0 removed the single plugin, but definitions still use it (NPWG 1.3 §3.2.1).
 ///
-/// It keeps its text, since the configuration that attached a pod must also detach it, even if the
-/// definition has changed (CNI 1.1.0 §3 "should not change between add and delete").
+/// It keeps its text. Jackfield detaches a pod with the configuration that attached it, even if the
+/// definition has changed since (CNI 1.1.0 §3 "should not change between add and delete").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkConfig {
     name: Option<NetworkName>,
@@ -33,10 +33,11 @@ pub struct NetworkConfig {
 
 impl NetworkConfig {
     /// Reads a configuration of either form. As in Multus, a configuration with `type` is a single
-    /// plugin, and `plugins` is then a key of that plugin. Otherwise `plugins` is the list.
+    /// plugin, even if it also has `plugins`. Without `type`, `plugins` is the list of plugins.
     ///
-    /// As in the reference library, keys are found in any case, `null` is absent, `cniVersions`
-    /// counts, and `disableCheck` and `disableGC` may be strings. A key may occur only once.
+    /// As in the reference library, the case of keys does not matter, `null` means absent,
+    /// `cniVersions` may add versions to `cniVersion`, and `disableCheck` and `disableGC` may be
+    /// strings. Unlike the reference library, this refuses a key that occurs twice.
     ///
     /// # Errors
     ///
@@ -47,8 +48,8 @@ impl NetworkConfig {
         Self::read(raw)
     }
 
-    /// Reads a configuration that has attached a pod. Earlier releases executed configurations with
-    /// a key that occurs twice, so such a configuration must still be able to detach its pod.
+    /// Reads the configuration that attached a pod, from the journal. A key may occur twice, since
+    /// earlier releases of Jackfield attached pods with such configurations.
     ///
     /// # Errors
     ///
@@ -82,13 +83,13 @@ impl NetworkConfig {
         self.version
     }
 
-    /// Whether CHECK must not be called.
+    /// Whether the configuration disables CHECK.
     #[must_use]
     pub fn disable_check(&self) -> bool {
         self.disable_check
     }
 
-    /// Whether GC must not be called.
+    /// Whether the configuration disables GC.
     #[must_use]
     pub fn disable_gc(&self) -> bool {
         self.disable_gc
@@ -100,8 +101,8 @@ impl NetworkConfig {
         &self.plugins
     }
 
-    /// Whether any plugin of the chain declares a capability, which NPWG 1.3 §4.1.2.1.3.2 and
-    /// similar clauses require before an attachment.
+    /// Whether any plugin of the chain declares a capability. NPWG 1.3 §4.1.2.1.3.2 and similar
+    /// clauses require that if the pod requests the capability.
     #[must_use]
     pub fn declares(&self, capability: &str) -> bool {
         let mut plugins = self.plugins.iter();
@@ -194,7 +195,7 @@ pub enum NetworkConfigError {
 }
 
 impl NetworkConfigError {
-    /// The CNI code for a configuration that came on stdin.
+    /// The CNI error code for a configuration from stdin.
     #[must_use]
     pub fn code(&self) -> u32 {
         use super::code;

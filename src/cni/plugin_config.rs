@@ -10,8 +10,8 @@ use super::names::{NameError, PluginType};
 
 /// One plugin of a chain: CNI 1.1.0 §1 "Plugin configuration objects".
 ///
-/// The keys that the protocol needs are read once. The whole object is kept as it was written, for
-/// the plugin.
+/// [`Self::new`] reads the keys that Jackfield needs. The whole object is kept as text, for the
+/// plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginConfig {
     plugin_type: PluginType,
@@ -25,15 +25,15 @@ impl PluginConfig {
     ///
     /// # Errors
     ///
-    /// [`PluginConfigError`] when `type` is missing, when `type` or `ipam.type` is not the name of a
-    /// binary, or when `capabilities` is not an object of booleans.
+    /// [`PluginConfigError`] when `type` is missing, when `type` or `ipam.type` is not a valid name
+    /// of a binary, or when `capabilities` is not an object of booleans.
     pub fn new(body: RawObject) -> Result<Self, PluginConfigError> {
         let plugin_type = body.read_text("type")?.ok_or(PluginConfigError::NoType)?;
         let plugin_type = plugin_type.parse().map_err(PluginConfigError::Type)?;
         let mut capabilities: Vec<Box<str>> = Vec::new();
         if let Some(declared) = body.read::<RawObject>("capabilities")? {
             let mut seen = HashSet::new();
-            // The last of several equal keys wins, as in RawObject.
+            // If a name occurs more than once, the last value applies, as in RawObject.
             for (name, value) in declared.iter().rev() {
                 let is_declared =
                     boolean(name, value).map_err(|error| error.inside("capabilities"))?;
@@ -51,15 +51,15 @@ impl PluginConfig {
         })
     }
 
-    /// The plugin's binary.
+    /// The name of the plugin's binary.
     #[must_use]
     pub fn plugin_type(&self) -> &PluginType {
         &self.plugin_type
     }
 
-    /// The binary that the plugin executes for its addresses, if it names one.
+    /// The name of the IPAM binary that the plugin executes, if the configuration names one.
     ///
-    /// Jackfield never runs it, but the policy must allow it.
+    /// Jackfield does not execute this binary, but the policy must allow it.
     #[must_use]
     pub fn ipam_type(&self) -> Option<&PluginType> {
         self.ipam_type.as_ref()
@@ -76,7 +76,7 @@ impl PluginConfig {
         self.capabilities().any(|declared| declared == capability)
     }
 
-    /// The object as it was written.
+    /// The whole object, with the text of its values.
     #[must_use]
     pub fn body(&self) -> &RawObject {
         &self.body
@@ -84,7 +84,7 @@ impl PluginConfig {
 }
 
 fn ipam_type(body: &RawObject) -> Result<Option<PluginType>, PluginConfigError> {
-    // The plugin judges an `ipam` that is not an object.
+    // The plugin decides whether to accept an `ipam` that is not an object.
     let Ok(Some(ipam)) = body.read::<RawObject>("ipam") else {
         return Ok(None);
     };
@@ -113,10 +113,10 @@ pub enum PluginConfigError {
     /// `type` is missing.
     #[error("key \"type\" is missing; name the plugin's binary")]
     NoType,
-    /// `type` is not the name of a binary.
+    /// `type` is not a valid name of a binary.
     #[error("key \"type\": {0}")]
     Type(#[source] NameError),
-    /// `ipam.type` is not the name of a binary.
+    /// `ipam.type` is not a valid name of a binary.
     #[error("key \"ipam.type\": {0}")]
     IpamType(#[source] NameError),
 }

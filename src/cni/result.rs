@@ -21,11 +21,11 @@ pub const MAX_ROUTES: usize = 4096;
 
 /// The result of an ADD in any version: CNI 1.1.0 §5 "ADD Success".
 ///
-/// It has the shape of 1.1.0, the richest version, and is converted when it is read and written.
-/// Keys that CNI does not define are dropped. A value of zero differs from a missing value:
-/// `interface: 0`, `table: 0`, `scope: 0`.
+/// The fields are those of 1.1.0, which has all keys of the earlier versions. [`Self::parse`] and
+/// [`Self::to_json`] convert from and to any version. Keys that CNI does not define are dropped. A
+/// zero differs from a missing value: `interface: 0`, `table: 0`, `scope: 0`.
 ///
-/// The journal holds it in the 1.1.0 form.
+/// The journal stores results as JSON of version 1.1.0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CniResult {
     /// The interfaces that the attachment created, on the host and in the pod.
@@ -38,7 +38,7 @@ pub struct CniResult {
     pub dns: Option<Dns>,
 }
 
-/// An interface that an attachment created; empty strings are absent.
+/// An interface that an attachment created. An empty string in the JSON becomes `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     /// The name.
@@ -62,7 +62,8 @@ pub struct IpConfig {
     pub address: IpNet,
     /// The gateway of the subnet.
     pub gateway: Option<IpAddr>,
-    /// The index of the interface in [`CniResult::interfaces`], always a valid one.
+    /// The index of the interface in [`CniResult::interfaces`]. Reading drops an index that is out
+    /// of range.
     pub interface: Option<usize>,
 }
 
@@ -71,13 +72,13 @@ pub struct IpConfig {
 pub struct Route {
     /// The destination.
     pub dst: IpNet,
-    /// The next hop; without one, the gateway of an address may apply.
+    /// The next hop; `None` if the gateway of an address applies.
     pub gw: Option<IpAddr>,
     /// The path MTU in bytes; since 1.1.0, like all keys below.
     pub mtu: Option<u32>,
     /// The MSS to advertise, in bytes.
     pub advmss: Option<u32>,
-    /// The metric; a lower one is preferred.
+    /// The metric; the route with the lowest metric is preferred.
     pub priority: Option<u32>,
     /// The routing table.
     pub table: Option<u32>,
@@ -88,13 +89,13 @@ pub struct Route {
 /// Name resolution of an attachment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Dns {
-    /// Name servers, the preferred one first.
+    /// Name servers in order of preference.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nameservers: Vec<String>,
     /// The local domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// Search domains, the preferred one first.
+    /// Search domains in order of preference.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<String>,
     /// Resolver options.
@@ -103,9 +104,10 @@ pub struct Dns {
 }
 
 impl CniResult {
-    /// Reads a plugin's result, in its own `cniVersion` or else in the configuration's.
+    /// Reads a plugin's result. Without a `cniVersion` of its own, it has the version of the
+    /// configuration.
     ///
-    /// `{}` is a valid result, empty text is not.
+    /// `{}` is a valid result, but an empty text is not.
     ///
     /// # Errors
     ///
@@ -115,18 +117,18 @@ impl CniResult {
         read::parse(text, config_version)
     }
 
-    /// Writes the result in a version, without the keys that the version lacks.
+    /// Writes the result in a version. Omits keys that the version does not define.
     ///
     /// # Errors
     ///
-    /// [`ResultError::NoAddress`] before 0.3.0, when the result has interfaces or routes but no
-    /// address, since those versions express addresses only.
+    /// [`ResultError::NoAddress`] in a version before 0.3.0, if the result has interfaces or routes
+    /// but no address. In these versions a result consists of addresses.
     pub fn to_json(&self, version: Version) -> Result<String, ResultError> {
         write::to_json(self, version)
     }
 
-    /// Refuses lists that are longer than any pod needs, since each element costs time to verify,
-    /// record and write.
+    /// Refuses lists that are longer than any pod needs. Each element takes time to verify and to
+    /// write.
     ///
     /// # Errors
     ///
@@ -157,8 +159,8 @@ impl CniResult {
         Ok(())
     }
 
-    /// The first interface in a sandbox, with its index: the interface of the attachment (NPWG 1.3
-    /// §5.1.1).
+    /// The first interface that has a sandbox, with its index. This is the interface of the
+    /// attachment (NPWG 1.3 §5.1.1).
     #[must_use]
     pub fn sandbox_interface(&self) -> Option<(usize, &Interface)> {
         let mut interfaces = self.interfaces.iter().enumerate();
@@ -188,7 +190,7 @@ pub enum ResultError {
         /// The limit.
         limit: usize,
     },
-    /// The version expresses addresses only, and the result has none.
+    /// In this version a result consists of addresses, and the result has no address.
     #[error(
         "the result has no address, which CNI version {0} cannot express; raise cniVersion to 0.3.1"
     )]

@@ -30,13 +30,13 @@ impl Verb {
         Self::Version,
     ];
 
-    /// The verb with a name, which must be in upper case.
+    /// Returns the verb with this name. The name must be in upper case.
     #[must_use]
     pub fn named(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verb| verb.as_str() == text)
     }
 
-    /// The verb as the environment has it.
+    /// The verb as the value of `CNI_COMMAND`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,14 +49,14 @@ impl Verb {
         }
     }
 
-    /// Whether the verb acts on one attachment, so that container, netns and interface are set, even
-    /// if empty (CNI 1.1.0 §3 "Attachment Parameters").
+    /// Whether the verb acts on one attachment. The variables for container, network namespace and
+    /// interface are then set, although they may be empty (CNI 1.1.0 §3 "Attachment Parameters").
     #[must_use]
     pub const fn has_attachment(self) -> bool {
         matches!(self, Self::Add | Self::Del | Self::Check)
     }
 
-    /// Whether a successful call writes a document to standard output.
+    /// Whether a successful call writes a JSON document to standard output.
     #[must_use]
     pub const fn has_answer(self) -> bool {
         matches!(self, Self::Add | Self::Version)

@@ -7,21 +7,21 @@ use thiserror::Error;
 
 /// A released version of the CNI specification; a later version compares as greater.
 ///
-/// Jackfield supports all of them (CNI 1.1.0 "Released versions"), because the runtime, the node
-/// configuration and each definition may use different ones.
+/// Jackfield supports all released versions (CNI 1.1.0 "Released versions"), because the runtime,
+/// the node configuration and each definition may use different versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// 0.1.0: `ip4` and `ip6` results; the version of a configuration without `cniVersion`.
+    /// 0.1.0: `ip4` and `ip6` results. A configuration without `cniVersion` has this version.
     V0_1_0,
     /// 0.2.0: the VERSION command.
     V0_2_0,
-    /// 0.3.0: rich results and chains.
+    /// 0.3.0: chains, and results with `interfaces`, `ips` and `routes`.
     V0_3_0,
     /// 0.3.1: 0.3.0 with a typing error corrected.
     V0_3_1,
     /// 0.4.0: CHECK, and `prevResult` on DEL.
     V0_4_0,
-    /// 1.0.0: lists only; `ips[].version` is gone.
+    /// 1.0.0: no configurations of a single plugin, and no `ips[].version`.
     V1_0_0,
     /// 1.1.0: GC, STATUS, and more keys for interfaces and routes.
     V1_1_0,
@@ -64,12 +64,12 @@ impl Version {
 
     /// The highest version that both a configuration and Jackfield support.
     ///
-    /// Unsupported versions are skipped if at least one is supported (CNI 1.1.0 §1 "Version
-    /// considerations"). A configuration without a version, or with an empty one, uses 0.1.0.
+    /// Ignores unsupported versions if at least one version is supported (CNI 1.1.0 §1 "Version
+    /// considerations"). A configuration without a version, or with an empty version, has 0.1.0.
     ///
     /// # Errors
     ///
-    /// When the configuration names versions and none of them is supported.
+    /// [`VersionError`] if the configuration names versions and Jackfield supports none of them.
     pub fn negotiate(
         cni_version: Option<&str>,
         cni_versions: &[String],
@@ -109,7 +109,7 @@ impl Version {
         self >= Self::V1_1_0
     }
 
-    /// Whether a runtime passes the ADD's result to DEL (0.4.0 and later).
+    /// Whether a runtime passes the result of the ADD to DEL (0.4.0 and later).
     #[must_use]
     pub fn passes_prev_result_on_del(self) -> bool {
         self >= Self::V0_4_0

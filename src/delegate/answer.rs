@@ -15,14 +15,14 @@ enum Documents {
     None,
     One,
     Several,
-    /// The output ends within its first document.
+    /// The output ends before the end of its first document.
     Cut,
     NotJson,
 }
 
 impl Documents {
-    /// Counts the documents without storing them. Strings may contain any bytes, and deep nesting
-    /// does not exhaust the stack.
+    /// Counts the documents without storing them. Accepts any bytes in strings. Deep nesting does
+    /// not exhaust the stack.
     fn count(bytes: &[u8]) -> Self {
         let mut documents = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
         match (documents.next(), documents.next()) {
@@ -35,13 +35,13 @@ impl Documents {
     }
 }
 
-/// Whether the output of a plugin that ended this way is complete.
+/// Returns whether a plugin that ended like this has written its whole answer.
 pub(super) fn complete(verb: Verb, ending: Ending, stdout: &[u8]) -> bool {
     (ending == Ending::Exited(0) && !verb.has_answer())
         || !matches!(Documents::count(stdout), Documents::None | Documents::Cut)
 }
 
-/// The answer of a plugin whose process has ended: CNI 1.1.0 §2 "Errors", §5.
+/// Returns the answer of a plugin after its process has ended: CNI 1.1.0 §2 "Errors", §5.
 pub(super) fn judge(
     verb: Verb,
     after: Duration,
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    // Injects a fault: a document that nests 100,000 levels.
+    // Injects a fault: a document with 100,000 levels.
     #[test]
     fn a_deep_document_costs_no_stack() {
         let deep = "[".repeat(100_000);

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use super::search::{Binary, FindError, Ours, find, list};
 use crate::cni::{NetworkConfig, PluginType};
 
-/// The binaries of a chain, one entry for each plugin. A missing binary stops an ADD before any
-/// plugin runs, but does not stop the other plugins of a DEL.
+/// The binaries of a chain, with one entry for each plugin.
+///
+/// If a binary is missing, an ADD fails before it runs any plugin, but a DEL still runs the other
+/// plugins.
 #[derive(Clone, Debug)]
 pub struct Binaries(Vec<Result<Binary, FindError>>);
 
@@ -22,12 +24,12 @@ impl Binaries {
         )
     }
 
-    /// The binaries that can be executed, in the order of the chain.
+    /// The binaries that were found, in the order of the chain.
     pub fn found(&self) -> impl Iterator<Item = &Binary> {
         self.0.iter().flatten()
     }
 
-    /// The errors of the other plugins, with their places in the chain.
+    /// The errors of the plugins without a binary, and the places of these plugins in the chain.
     pub fn missing(&self) -> impl Iterator<Item = (usize, &FindError)> {
         let places = self.0.iter().enumerate();
         places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))

@@ -18,11 +18,11 @@ pub struct DelegateCall<'a> {
     pub binary: &'a Binary,
     /// The attachment of ADD, DEL and CHECK; `None` for the other verbs.
     pub attachment: Option<&'a Parameters<'a>>,
-    /// `CNI_PATH`, in which the plugin finds its own delegates, such as IPAM plugins.
+    /// `CNI_PATH`, where the plugin looks for its own delegates, such as IPAM plugins.
     pub cni_path: &'a str,
     /// The plugin's configuration.
     pub stdin: &'a str,
-    /// The time after which the plugin and all its children are killed.
+    /// The time after which Jackfield kills the plugin and its children.
     pub deadline: Instant,
 }
 
@@ -31,7 +31,7 @@ pub struct DelegateCall<'a> {
 pub struct Parameters<'a> {
     /// The sandbox.
     pub container_id: &'a ContainerId,
-    /// The path of the sandbox's network namespace; a DEL may have none.
+    /// The path of the sandbox's network namespace. Only a DEL may lack it.
     pub netns: Option<&'a str>,
     /// The interface in the sandbox.
     pub ifname: &'a InterfaceName,
@@ -45,10 +45,11 @@ pub struct Parameters<'a> {
     pub inject: &'a [(String, Box<RawValue>)],
 }
 
-/// Executes plugins: [`Processes`](super::Processes) does, tests use lists of answers.
+/// Executes plugins. [`Processes`](super::Processes) executes them as child processes; tests
+/// implement this trait with prepared answers.
 pub trait DelegateExec {
-    /// Executes one call and returns the plugin's standard output: exactly one JSON document after
-    /// an ADD, any text after the other verbs.
+    /// Executes one call and returns the plugin's standard output. After an ADD or VERSION, the
+    /// output is exactly one JSON document. After other verbs, it may be any text.
     ///
     /// # Errors
     ///

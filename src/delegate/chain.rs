@@ -1,4 +1,4 @@
-//! Calls the plugins of a network serially: CNI 1.1.0 §3.
+//! Calls the plugins of a network one after the other: CNI 1.1.0 §3.
 
 mod error;
 mod time;
@@ -22,7 +22,8 @@ pub use time::Time;
 pub struct Chain<'a> {
     /// The configuration.
     pub config: &'a NetworkConfig,
-    /// The network's name, from the configuration or from the object that holds it.
+    /// The network's name, from the configuration or from the object that contains the
+    /// configuration.
     pub name: &'a NetworkName,
     /// The binaries of this configuration.
     pub binaries: &'a Binaries,
@@ -37,12 +38,12 @@ pub struct Chain<'a> {
 pub enum Ran {
     /// All plugins were called and succeeded.
     All,
-    /// No plugin was called, since the configuration disables the verb, or its version does not have
-    /// the verb.
+    /// No plugin was called, since the configuration disables the verb, or the verb does not exist
+    /// in the version of the configuration.
     None,
 }
 
-/// The object of a call.
+/// The object that a call acts on.
 #[derive(Clone, Copy)]
 enum Scope<'a> {
     /// One attachment, with the previous result.
@@ -51,7 +52,7 @@ enum Scope<'a> {
     Network(Option<&'a [ValidAttachment]>),
 }
 
-/// The keys in which plugins name an interface of the node.
+/// The keys of plugin configurations that name an interface of the node.
 const INTERFACE_KEYS: [&str; 3] = ["master", "device", "bridge"];
 
 /// A plugin and its place in the chain.
@@ -79,8 +80,8 @@ impl Step<'_> {
 }
 
 impl<'c> Chain<'c> {
-    /// Attaches: calls every plugin in order, with the result of the previous plugin, the first one
-    /// with `result`.
+    /// Attaches: calls every plugin in order. Each plugin gets the result of the previous plugin;
+    /// the first plugin gets `result`.
     ///
     /// No plugin runs if the binary of any plugin is missing.
     ///
@@ -111,14 +112,13 @@ impl<'c> Chain<'c> {
         Ok(result.unwrap_or_default())
     }
 
-    /// Detaches: calls every plugin in reverse order, including plugins that the ADD may not have
-    /// reached.
+    /// Detaches: calls every plugin in reverse order, even plugins that the ADD did not reach.
     ///
     /// CNI 1.1.0 §3 stops at the first failure. That would leak the resources of the remaining
-    /// plugins, permanently if the failure is an uninstalled binary. So this goes on after a failure
-    /// and reports it.
+    /// plugins. The leak would be permanent if the cause is an uninstalled binary. This therefore
+    /// calls the remaining plugins too, and returns the errors at the end.
     ///
-    /// `result` is the final result of the ADD, which plugins get since version 0.4.0.
+    /// `result` is the final result of the ADD. Plugins get it in version 0.4.0 and later.
     ///
     /// # Errors
     ///
@@ -155,8 +155,8 @@ impl<'c> Chain<'c> {
         self.call_each(exec, Verb::Check, Scope::Attachment(parameters, result))
     }
 
-    /// Collects garbage: calls every plugin in order with the valid attachments, also after a
-    /// failure.
+    /// Collects garbage: calls every plugin in order with the valid attachments. A failure does not
+    /// stop the other plugins.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl<'c> Chain<'c> {
         Ok(Ran::All)
     }
 
-    /// Asks every plugin in order whether an ADD would succeed.
+    /// Checks in order whether every plugin is ready for an ADD, until one is not.
     ///
     /// # Errors
     ///
@@ -210,11 +210,11 @@ impl<'c> Chain<'c> {
         plugins.map(|(place, plugin)| Step { place, plugin })
     }
 
-    /// The result of one plugin's ADD.
+    /// Parses the result of one plugin's ADD.
     fn result(&self, answer: &[u8]) -> Result<CniResult, DelegateError> {
         let result = CniResult::parse(answer, self.config.version())?;
         result.within_limits()?;
-        // A script may print an error and forget `exit 1`.
+        // The result may be an error document. A script may print one and exit with status 0.
         if result.interfaces.is_empty()
             && result.ips.is_empty()
             && let Some(error) = cni::Error::parse(answer)

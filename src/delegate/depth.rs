@@ -1,27 +1,29 @@
-//! Detects a Jackfield that another Jackfield has called.
+//! Detects that this Jackfield runs below another Jackfield.
 
 use std::ffi::OsStr;
 
 use thiserror::Error;
 
-/// How many nested Jackfields may run. With one, a Jackfield below another refuses to run.
+/// How many nested Jackfields may run. The limit of one means that a Jackfield refuses to run below
+/// another Jackfield.
 ///
-/// The first Jackfield holds the lock of the sandbox until its delegates are done, so a second one
-/// would wait for that lock until its deadline.
+/// The outer Jackfield holds the lock of the sandbox until its delegates are done. An inner
+/// Jackfield would wait for that lock until its deadline.
 pub const MAX_DEPTH: u32 = 1;
 
-/// The variable with the number of Jackfields above this process.
+/// The environment variable with the number of Jackfields above this process.
 pub const DEPTH_VARIABLE: &str = "JACKFIELD_DEPTH";
 
 /// The number of nested Jackfields, including this one.
 ///
-/// [`find`](super::find) refuses a configuration that names Jackfield as a delegate. The depth
-/// detects a cycle through another plugin that delegates, and copies of the binary.
+/// [`find`](super::find) refuses a configuration that names Jackfield itself as a delegate. The
+/// depth detects the remaining cycles: through a third plugin that delegates, or through a copy of
+/// the Jackfield binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth(u32);
 
 impl Depth {
-    /// The depth from the value of [`DEPTH_VARIABLE`] in our own environment.
+    /// Computes the depth from the value of [`DEPTH_VARIABLE`] in Jackfield's own environment.
     ///
     /// # Errors
     ///
@@ -47,10 +49,10 @@ impl Depth {
 /// Why this Jackfield refuses to run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DepthError {
-    /// Another Jackfield is above this one.
+    /// This Jackfield runs below another Jackfield.
     #[error(
         "jackfield was called by a delegate of another jackfield; name a plugin that does not \
-         delegate back to it"
+         delegate to jackfield"
     )]
     TooDeep,
     /// The value of the variable is not a number.

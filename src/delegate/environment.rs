@@ -6,18 +6,19 @@ use std::process::Command;
 use super::call::DelegateCall;
 use super::depth::{DEPTH_VARIABLE, Depth};
 
-/// The `PATH` for plugins that run tools such as `iptables`, if the runtime has none.
+/// The `PATH` of delegates if the runtime has none. Plugins need it to run tools such as
+/// `iptables`.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The part of the environment that all delegates share.
 ///
-/// Only listed variables are inherited: `LD_LIBRARY_PATH` of containerd would make delegates load
-/// its libraries, and credentials must not leave the runtime.
+/// Delegates inherit only the variables that [`shared`] lists. With containerd's `LD_LIBRARY_PATH`
+/// they would load containerd's libraries, and they must not get the runtime's credentials.
 #[derive(Debug)]
 pub(super) struct Environment(Vec<(OsString, OsString)>);
 
 impl Environment {
-    /// Selects the variables of our environment that delegates inherit.
+    /// Selects the variables that delegates inherit from our environment.
     pub(super) fn new(vars: impl Iterator<Item = (OsString, OsString)>, depth: Depth) -> Self {
         let mut inherited: Vec<_> = vars
             .filter(|(name, _)| name.to_str().is_some_and(shared))
@@ -29,10 +30,10 @@ impl Environment {
         Self(inherited)
     }
 
-    /// The command of one call: CNI 1.1.0 §2 "Parameters".
+    /// Returns the command for one call: CNI 1.1.0 §2 "Parameters".
     ///
-    /// The program is an absolute path. With a name that is searched for in the new `PATH`, the
-    /// standard library would need a `fork`.
+    /// The program is an absolute path. If it were a name, the standard library would use `fork`
+    /// to search the new `PATH` for it.
     pub(super) fn command(&self, call: &DelegateCall<'_>) -> Command {
         let mut command = Command::new(call.binary.path());
         command
@@ -51,11 +52,12 @@ impl Environment {
     }
 }
 
-/// Whether delegates inherit a variable: those of CNI, language and tracing.
+/// Whether delegates inherit a variable. They inherit the search path, the home directory, and the
+/// variables for language, time zone, tracing and CNI.
 fn shared(name: &str) -> bool {
     match name {
-        // The variables of a call are never inherited, so that the container of the runtime's DEL
-        // does not reach a GC.
+        // The parameters of the runtime's call are never inherited. A GC in the course of a DEL
+        // must not get the container of the DEL.
         "CNI_COMMAND" | "CNI_CONTAINERID" | "CNI_NETNS" | "CNI_IFNAME" | "CNI_ARGS"
         | "CNI_PATH" => false,
         "PATH" | "HOME" | "LANG" | "LANGUAGE" | "TZ" => true,

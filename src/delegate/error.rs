@@ -14,7 +14,8 @@ use crate::cni::{self, InvocationError, ResultError};
 
 /// Why one call of a plugin failed.
 ///
-/// A message continues a sentence that begins with the plugin and the verb: `plugin sriov: ADD: …`.
+/// [`ChainError`](super::ChainError) puts the plugin and the verb before each message: `plugin
+/// sriov: ADD: …`.
 #[derive(Debug, Error)]
 pub enum DelegateError {
     /// There is no binary to execute.
@@ -24,15 +25,15 @@ pub enum DelegateError {
     #[error("its configuration: {0}")]
     Request(#[from] InvocationError),
     /// CHECK needs the result of the ADD, and the journal has none.
-    #[error("the result of its ADD is not on record, so nothing can be compared; recreate the pod")]
+    #[error("the journal has no result of its ADD to compare with; recreate the pod")]
     NoResult,
-    /// The time was up before the call.
-    #[error("not called, since the time was up; find out what took the time, or raise deadlines")]
+    /// The deadline had passed before the call.
+    #[error("not called, since no time was left; find out what took the time, or raise deadlines")]
     NoTime,
-    /// Another process kept the binary open for writing.
-    #[error("{0} is being written (text file busy); wait until it is installed")]
+    /// Another process had the binary open for writing.
+    #[error("{0} is being written (text file busy); wait until the plugin is installed")]
     Busy(PathBuf),
-    /// The kernel is out of processes or memory.
+    /// The node is out of process IDs or memory.
     #[error(
         "the node is out of processes or memory: {0}; try again once other processes have ended"
     )]
@@ -43,19 +44,19 @@ pub enum DelegateError {
          interpreter"
     )]
     NotStarted(PathBuf, #[source] io::Error),
-    /// The plugin did not answer in this time and was killed.
+    /// The plugin did not answer within this time, so Jackfield killed it.
     #[error(
         "no answer within {0:?}, killed with its children{1}; find out what it waits for, or raise \
          deadlines.delegate and the verb's own deadline"
     )]
     Hung(Duration, LastLine),
-    /// The plugin did not answer in this time and cannot be killed.
+    /// The plugin did not answer within this time, and Jackfield could not kill it.
     #[error(
         "no answer within {0:?}, and it hangs in the kernel, so that it cannot be killed{1}; check \
          the kernel's log, the node may need a reboot"
     )]
     Unkillable(Duration, LastLine),
-    /// The plugin wrote more than the limit and was killed.
+    /// The plugin wrote more than the limit, so Jackfield killed it.
     #[error("wrote more than {STDOUT_CAP} bytes to stdout and was killed; check what it prints")]
     Flooded,
     /// A signal ended the plugin.
@@ -64,14 +65,15 @@ pub enum DelegateError {
     /// The plugin failed with an error document.
     #[error("{0}")]
     Refused(#[source] cni::Error),
-    /// The plugin failed with this exit status and without an error document. The line is from
-    /// stderr, or else from stdout.
+    /// The plugin failed with this exit status and without an error document. The line is the last
+    /// line on stderr. If stderr is empty, it is the last line on stdout.
     #[error("exit status {0} without a CNI error on stdout{1}; check the plugin's log")]
     Failed(i32, LastLine),
-    /// The plugin succeeded without a result.
+    /// The plugin exited with status 0, but wrote no result.
     #[error("exit status 0 and no result on stdout{0}; the plugin must print one, at least {{}}")]
     Silent(LastLine),
-    /// The output is not JSON, or incomplete. The line is from stdout, or else from stderr.
+    /// The output is not JSON, or is incomplete. The line is the last line on stdout. If stdout is
+    /// blank, it is the last line on stderr.
     #[error("stdout is not JSON{0}; the plugin must print its result there and nothing else")]
     NotJson(LastLine),
     /// The plugin printed several documents.
@@ -89,8 +91,8 @@ pub enum DelegateError {
 }
 
 impl DelegateError {
-    /// The plugin's own error, whose codes 11, 50 and 51 are passed on unchanged (CNI 1.1.0 §2
-    /// "STATUS", §5 "Error").
+    /// The plugin's own error document. The caller passes its codes 11, 50 and 51 on unchanged (CNI
+    /// 1.1.0 §2 "STATUS", §5 "Error").
     #[must_use]
     pub fn delegate_error(&self) -> Option<&cni::Error> {
         match self {
@@ -99,7 +101,8 @@ impl DelegateError {
         }
     }
 
-    /// The plugin's own text about its failure: the error document, or else its last line.
+    /// The plugin's own text about its failure: its error document, or its last line if it failed
+    /// without an error document.
     pub(super) fn plugin_text(&self) -> Option<String> {
         match self {
             Self::Refused(error) => Some(error.to_string()),
@@ -116,25 +119,25 @@ fn signal_name(signal: i32) -> String {
     }
 }
 
-/// The last line that a failed plugin wrote, which usually names the cause. The runtime may drop the
-/// plugin's own log.
+/// The last line that a failed plugin wrote. It usually names the cause, and the error message is
+/// often its only copy, since the runtime may drop the plugin's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastLine(Option<String>);
 
 impl LastLine {
-    /// How much of the line a message quotes, in characters.
+    /// How many characters of the line a message quotes.
     const LONGEST: usize = 300;
 
     /// The last line that is not blank.
     pub(super) fn of(bytes: &[u8]) -> Self {
-        // The end of the output is enough; decoding all 64 KiB would be a waste.
+        // Decode only the end of the output. The rest, up to 64 KiB, is not needed.
         let tail = bytes.len().saturating_sub(4 * Self::LONGEST);
         let text = String::from_utf8_lossy(bytes.get(tail..).unwrap_or_default());
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
         Self(line.map(|line| line.chars().take(Self::LONGEST).collect()))
     }
 
-    /// This line, or the other if there is none.
+    /// Returns this line, or the result of `other` if there is no line.
     pub(super) fn or(self, other: impl FnOnce() -> Self) -> Self {
         if self.0.is_some() { self } else { other() }
     }

@@ -5,14 +5,15 @@ use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
-/// How many descendants to look for, so that a fork bomb does not keep the search busy for ever.
+/// How many descendants to look for. Without a limit, the search might never catch up with a fork
+/// bomb.
 const MOST_DESCENDANTS: usize = 1024;
 
-/// A delegate's process group, and the descendants that have left it.
+/// A delegate's process group, and the descendants that have left the group.
 ///
-/// A signal to the group does not reach a child that called `setsid`, which would go on changing a
-/// pod after its ADD failed. Such a child can be found only while its parents live, and therefore
-/// before the first signal. A child whose parent ended earlier cannot be found.
+/// A signal to the group does not reach a child that called `setsid`. Such a child could continue
+/// to change a pod after the failure of its ADD. It can be found only while its parent lives, so
+/// the search must precede the first signal. A child cannot be found if its parent ended earlier.
 pub(super) struct ProcessFamily {
     leader: Pid,
     descendants: Vec<OwnedFd>,
@@ -21,7 +22,8 @@ pub(super) struct ProcessFamily {
 impl ProcessFamily {
     /// The family of a delegate that leads its own process group.
     ///
-    /// The leader must not be reaped yet, since the kernel could reuse its process ID.
+    /// The caller must not reap the leader before the last signal, since the kernel could reuse its
+    /// process ID.
     pub(super) fn of(leader: Pid) -> Self {
         Self {
             leader,
@@ -29,9 +31,9 @@ impl ProcessFamily {
         }
     }
 
-    /// Adds the descendants that live now.
+    /// Adds the descendants that are alive now.
     ///
-    /// They are kept as descriptors, since another process may have a process ID by the time of the
+    /// They are stored as process descriptors, since the kernel may reuse a process ID before the
     /// signal.
     pub(super) fn add_descendants(&mut self) {
         let mut parents = vec![self.leader];
@@ -49,7 +51,7 @@ impl ProcessFamily {
         }
     }
 
-    /// Sends a signal to all processes, and ignores those that have ended.
+    /// Sends a signal to all processes, and ignores processes that have ended.
     pub(super) fn signal(&self, signal: Signal) {
         let _ended = kill_process_group(self.leader, signal);
         for descendant in &self.descendants {
@@ -58,7 +60,7 @@ impl ProcessFamily {
     }
 }
 
-/// The children of a process in `/proc`; empty if the kernel does not list them.
+/// Reads the children of a process from `/proc`. Returns none if the kernel does not list them.
 fn children(parent: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else {
         return Vec::new();

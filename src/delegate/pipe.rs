@@ -1,17 +1,19 @@
-//! A delegate's pipes: its input, and its outputs up to a limit.
+//! The pipes to a delegate's standard input and from its standard output and standard error.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::ioctl_fionbio;
 
-/// The size of a read in bytes. A CNI result fits into one, and a larger buffer costs more to clear.
+/// The size of the buffer for a read, in bytes. A CNI result fits into it, and a larger buffer
+/// takes longer to clear.
 const CHUNK: usize = 4 * 1024;
 
 /// The standard input of a delegate.
 ///
 /// The pipe is closed once everything is written, since many plugins read to the end of the file. A
-/// broken pipe is not an error: a plugin may answer without reading, as shell scripts do.
+/// broken pipe is not an error, because a plugin may answer without reading its input. Shell
+/// scripts often do so.
 pub(super) struct Feed<'a, W> {
     pipe: Option<W>,
     rest: &'a [u8],
@@ -26,12 +28,13 @@ impl<'a, W: Write + AsFd> Feed<'a, W> {
         }
     }
 
-    /// The descriptor to wait for, while there are bytes to write.
+    /// The descriptor to poll for writing; `None` once the pipe is closed.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Writes what the pipe takes, and closes it at the end or when the reader is gone.
+    /// Writes as much as the pipe accepts. Closes the pipe after the last byte, or if the reader
+    /// has closed its end.
     pub(super) fn push(&mut self) {
         while let Some(pipe) = &mut self.pipe {
             if self.rest.is_empty() {
@@ -48,10 +51,10 @@ impl<'a, W: Write + AsFd> Feed<'a, W> {
     }
 }
 
-/// One output of a delegate, kept up to a limit.
+/// Standard output or standard error of a delegate, stored up to a limit.
 pub(super) struct Intake<R> {
     pipe: Option<R>,
-    /// The bytes within the limit so far.
+    /// The bytes read so far, without the bytes beyond the limit.
     pub(super) kept: Vec<u8>,
     cap: usize,
     /// Whether the output exceeds the limit.
@@ -69,14 +72,14 @@ impl<R: Read + AsFd> Intake<R> {
         }
     }
 
-    /// The descriptor to wait for, until the end of the stream.
+    /// The descriptor to poll for reading; `None` after the end of the stream.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads the available bytes. Bytes beyond the limit are read and dropped, so that the writer
-    /// does not block. One call reads a bounded amount, since a writer that never pauses would
-    /// otherwise keep it busy past the deadline.
+    /// Reads the available bytes. Reads and drops bytes beyond the limit, so that the writer does
+    /// not block. One call reads a bounded amount. Otherwise a call would not return before the
+    /// deadline if the writer never pauses.
     pub(super) fn drain(&mut self) {
         let mut buffer = [0_u8; CHUNK];
         for _ in 0..=self.cap / CHUNK {
@@ -88,7 +91,7 @@ impl<R: Read + AsFd> Intake<R> {
                     self.is_over |= read > room;
                     self.kept
                         .extend_from_slice(buffer.get(..read.min(room)).unwrap_or_default());
-                    // A short read means that the pipe is empty, so another read is wasted.
+                    // A short read means that the pipe is empty. Another read would only cost time.
                     if read < CHUNK {
                         return;
                     }
@@ -159,7 +162,7 @@ mod tests {
         assert_eq!(rest.len(), 40_000);
     }
 
-    // Injects a fault: the reader is gone before the first byte.
+    // Injects a fault: the reader closes its end before the first byte.
     #[test]
     fn a_reader_that_left_is_no_error() {
         let (reader, writer) = io::pipe().unwrap();

@@ -15,21 +15,23 @@ use super::family::ProcessFamily;
 use super::pipe::{Feed, Intake};
 use crate::cni::Verb;
 
-/// The longest answer in bytes, ten times the size of a result with a thousand addresses.
+/// The maximum size of an answer in bytes: ten times the size of a result with a thousand
+/// addresses.
 pub(super) const STDOUT_CAP: usize = 1024 * 1024;
-/// How many bytes of a delegate's standard error are kept and passed on.
+/// How many bytes of a delegate's standard error Jackfield keeps and passes on.
 pub(super) const STDERR_CAP: usize = 64 * 1024;
-/// How long a delegate past its deadline may take to end after SIGTERM.
+/// How long to wait after SIGTERM before SIGKILL. A delegate gets SIGTERM at its deadline.
 pub(super) const TERM_GRACE: Duration = Duration::from_millis(200);
-/// How long to wait for a process after SIGKILL, which takes long only if it hangs in the kernel.
+/// How long to wait for a process to end after SIGKILL. A process takes longer only if it hangs in
+/// the kernel.
 const KILL_GRACE: Duration = Duration::from_secs(1);
-/// How long to wait for the rest of an answer from a child that outlives the delegate, as in a
-/// wrapper script that sends its output through `tee`.
+/// How long to wait for the rest of an answer after the delegate ended. A child may still write it,
+/// for example if the delegate is a wrapper script that pipes its output through `tee`.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(250);
-/// How often to check for the exit on a kernel without process descriptors.
+/// The interval of checks for the exit on a kernel without process descriptors.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The ending of a process, and its output.
+/// How a process ended, and what it wrote.
 pub(super) struct ProcessOutput {
     /// How the process ended.
     pub(super) ending: Ending,
@@ -37,7 +39,7 @@ pub(super) struct ProcessOutput {
     pub(super) stdout: Vec<u8>,
     /// The standard error, at most [`STDERR_CAP`] bytes.
     pub(super) stderr: Vec<u8>,
-    /// Whether the standard error was longer.
+    /// Whether the standard error was longer than [`STDERR_CAP`].
     pub(super) stderr_cut: bool,
 }
 
@@ -46,45 +48,46 @@ pub(super) struct ProcessOutput {
 pub(super) enum Ending {
     /// It exited with this status.
     Exited(i32),
-    /// A signal that we did not send ended it.
+    /// A signal from another process or the kernel ended it.
     Signalled(i32),
     /// We killed it and its children after it wrote more than [`STDOUT_CAP`].
     Flooded,
     /// We killed it and its children at its deadline.
     Hung,
-    /// SIGKILL did not end it, since it hangs in the kernel.
+    /// We sent SIGKILL, but the process did not end, since it hangs in the kernel.
     Unkillable,
-    /// The kernel discarded the exit status, since our parent made us ignore SIGCHLD.
+    /// The kernel discarded the exit status, since we inherited an ignored SIGCHLD from our parent.
     Lost,
 }
 
 /// A running process with its pipes.
 struct RunningProcess<'a> {
-    /// The operation, which determines what a complete answer is.
+    /// The operation. It determines when an answer is complete.
     verb: Verb,
     child: Child,
     pid: Pid,
-    /// Readable after the exit; `None` before Linux 5.3 and behind some seccomp filters.
+    /// A descriptor that becomes readable when the process exits. `None` on kernels before 5.3 and
+    /// under some seccomp filters.
     pidfd: Option<OwnedFd>,
     feed: Feed<'a, ChildStdin>,
     stdout: Intake<ChildStdout>,
     stderr: Intake<ChildStderr>,
 }
 
-/// Runs a command as the leader of its own process group, and returns after its end.
+/// Runs a command as the leader of its own process group, and returns after the process ended.
 ///
-/// If the answer is not complete, and a child of the delegate still holds the output, this waits for
-/// [`ORPHAN_GRACE`].
+/// If the answer is then incomplete and a child of the delegate still has the output open, this
+/// waits up to [`ORPHAN_GRACE`] for the rest of the answer.
 ///
-/// After a failure, this kills the rest of the process group. After a success it leaves children
-/// alone, since a plugin may have started a daemon.
+/// After a failure, this kills the rest of the process group. After a success, it does not kill
+/// children, since a plugin may have started a daemon.
 ///
-/// The command must not use `pre_exec`, `uid`, `gid` or `groups`, with which the standard library
-/// would use `fork` instead of the cheaper `vfork`.
+/// The command must not use `pre_exec`, `uid`, `gid` or `groups`. They make the standard library
+/// use `fork` instead of the cheaper `vfork`.
 ///
 /// # Errors
 ///
-/// When the process cannot be started. A failure after the start is an [`Ending`].
+/// If the process cannot be started. Later failures are reported as an [`Ending`].
 pub(super) fn run(
     verb: Verb,
     mut command: Command,
@@ -120,7 +123,7 @@ impl<'a> RunningProcess<'a> {
         answer::complete(self.verb, ending, &self.stdout.kept)
     }
 
-    /// Waits for the end of the process, and enforces it at the deadline.
+    /// Waits until the process ends, and kills it at the deadline.
     fn wait(&mut self, deadline: Instant) -> Ending {
         self.feed.push();
         loop {
@@ -142,7 +145,7 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Waits until the answer is complete, no process holds the output, or the time is up.
+    /// Waits until the answer is complete, no process has the output open, or the time is up.
     fn wait_for_orphans(&mut self, ending: Ending, deadline: Instant) {
         let until = deadline.min(Instant::now() + ORPHAN_GRACE);
         while let Some(fd) = self.stdout.fd() {
@@ -155,8 +158,8 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Kills the whole family and waits for the delegate. One past its deadline gets a SIGTERM
-    /// first.
+    /// Kills the whole family and waits until the delegate ended. A delegate that missed its
+    /// deadline gets SIGTERM first.
     fn kill(&mut self, ending: Ending) -> Ending {
         let mut family = ProcessFamily::of(self.pid);
         family.add_descendants();
@@ -176,8 +179,8 @@ impl<'a> RunningProcess<'a> {
         ending
     }
 
-    /// Waits for an event or for `until`, moves bytes through the pipes, and returns how the process
-    /// ended, if it has.
+    /// Waits for an event, at most until `until`, and moves bytes through the pipes. Returns how
+    /// the process ended, or `None` if it still runs.
     fn pump(&mut self, until: Instant) -> Option<Ending> {
         let watched = [
             (self.pidfd.as_ref().map(AsFd::as_fd), PollFlags::IN),
@@ -210,8 +213,8 @@ impl<'a> RunningProcess<'a> {
         (exit || self.pidfd.is_none()).then(|| self.ending())?
     }
 
-    /// How the process ended, if it has. It stays a zombie, so that the kernel cannot reuse its
-    /// process ID.
+    /// Returns how the process ended, or `None` if it still runs. Does not reap the process, so
+    /// that the kernel cannot reuse its process ID.
     fn ending(&self) -> Option<Ending> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         match waitid(WaitId::Pid(self.pid), options) {
@@ -225,10 +228,11 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Kills the rest of the group after a failure, and reaps the process.
+    /// Reaps the process. After a failure, first kills the rest of its group.
     fn end(mut self, ending: Ending) -> ProcessOutput {
         match ending {
-            // The kernel may have reused the process ID if it discarded the status.
+            // Do not signal: an unkillable process has had its SIGKILL, and with the exit status
+            // the kernel also freed the process ID, which may belong to a new process by now.
             Ending::Unkillable | Ending::Lost => {}
             Ending::Exited(0) if self.is_complete(ending) => {}
             _ => ProcessFamily::of(self.pid).signal(Signal::KILL),
@@ -245,7 +249,7 @@ impl<'a> RunningProcess<'a> {
     }
 }
 
-/// The time until an instant, for the kernel.
+/// The time until an instant, as a timeout for `poll`.
 fn timeout(until: Instant) -> Option<Timespec> {
     Timespec::try_from(until.saturating_duration_since(Instant::now())).ok()
 }

@@ -17,13 +17,13 @@ use super::error::DelegateError;
 use super::process::{self, ProcessOutput, STDERR_CAP};
 use crate::console;
 
-/// How long to retry while an installer writes the binary in place.
+/// How long to retry the start of a binary while an installer writes to the file.
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
-/// The first pause between retries, which doubles up to a second.
+/// The first pause between retries. The pause doubles, up to one second.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
-/// How long to wait for our own standard error to accept the output of a delegate.
+/// How long to wait until our own standard error accepts the output of a delegate.
 const STDERR_PATIENCE: Duration = Duration::from_millis(50);
-/// How many bytes a writable pipe takes without blocking (PIPE_BUF).
+/// How many bytes a writable pipe accepts without blocking (`PIPE_BUF`).
 const STDERR_CHUNK: usize = 4096;
 
 /// Executes plugins as child processes, each in its own process group.
@@ -33,7 +33,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Selects the variables of our environment that delegates inherit.
+    /// Selects the variables that delegates inherit from our environment.
     #[must_use]
     pub fn new(depth: Depth) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Processes {
         }
     }
 
-    /// Runs the plugin, and retries the start while its binary is being written.
+    /// Runs the plugin. Retries the start while another process writes to the binary.
     fn run(&self, call: &DelegateCall<'_>) -> Result<ProcessOutput, DelegateError> {
         let give_up = call.deadline.min(Instant::now() + BUSY_PATIENCE);
         let mut pause = BUSY_PAUSE;
@@ -59,7 +59,7 @@ impl Processes {
                     pause = (pause * 2).min(Duration::from_secs(1));
                 }
                 Some(Errno::ETXTBSY) => return Err(DelegateError::Busy(path())),
-                // The kernel is out of process IDs or memory: the program is not at fault.
+                // The node is out of process IDs or memory. The binary is not the cause.
                 Some(Errno::EAGAIN | Errno::ENOMEM) => return Err(DelegateError::NoRoom(cause)),
                 _ => return Err(DelegateError::NotStarted(path(), cause)),
             }
@@ -75,7 +75,7 @@ impl DelegateExec for Processes {
         }
         let output = self.run(call)?;
         pass_on(&output);
-        // The message should say 60 s, not 59.9998 s.
+        // Round the time, so that a message contains 60s instead of 59.9998s.
         let after = (after + Duration::from_micros(500)).as_millis();
         let after = Duration::from_millis(u64::try_from(after).unwrap_or(u64::MAX));
         judge(call.verb, after, output)
@@ -84,8 +84,8 @@ impl DelegateExec for Processes {
 
 /// Copies a delegate's standard error to ours: CNI 1.1.0 §4 "Delegated plugin execution procedure".
 ///
-/// Lines are escaped, since a plugin's log may quote text from pods. A runtime that does not read
-/// would block us, so the rest is dropped after [`STDERR_PATIENCE`].
+/// Lines are escaped, since a plugin's log may quote text from pods. If the runtime does not read
+/// our standard error, a write could block, so the rest is dropped after [`STDERR_PATIENCE`].
 fn pass_on(output: &ProcessOutput) {
     if output.stderr.is_empty() {
         return;
@@ -95,7 +95,7 @@ fn pass_on(output: &ProcessOutput) {
         true => format!("jackfield: the rest is dropped after {STDERR_CAP} bytes\n"),
         false => String::new(),
     };
-    #[allow(clippy::disallowed_methods, reason = "escaped above")]
+    #[allow(clippy::disallowed_methods, reason = "the text is escaped above")]
     let stderr = io::stderr();
     let until = Instant::now() + STDERR_PATIENCE;
     for chunk in lines

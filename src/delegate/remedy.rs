@@ -1,9 +1,11 @@
-//! Remedies for the most common errors of sriov-cni and ib-sriov-cni, whose messages name the failed
-//! system call but not what to do.
+//! Remedies for the most common errors of sriov-cni and ib-sriov-cni. The messages of these plugins
+//! name the operation that failed, but not the remedy.
 
 use crate::cni;
 
-/// Fragments of a plugin's message, which must occur in this order and in any case, and the remedy.
+/// Fragments of a plugin's message, and the remedy for the error. A message matches if it contains
+/// all fragments in this order. The fragments are in lower case; the case of the message does not
+/// matter.
 const REMEDIES: [(&[&str], &str); 17] = [
     (
         &["link state", "not supported"],
@@ -15,8 +17,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["tx_rate", "invalid argument"],
-        "the driver of the device takes no such rate, so drop min_tx_rate or lower both, and set \
-         the physical function up",
+        "the driver of the device does not accept the rates, so drop min_tx_rate or lower both \
+         rates, and set the physical function up",
     ),
     (
         &["spoofchk", "not supported"],
@@ -28,7 +30,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["vlan", "not supported"],
-        "the driver of the device has no such VLAN, so drop vlanProto or vlan from the definition",
+        "the driver of the device does not support this VLAN, so drop vlanProto or vlan from the \
+         definition",
     ),
     (
         &["restore original", "mac address"],
@@ -43,8 +46,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     (&["mac address", "permission denied"], UNTRUSTED),
     (
         &["pci address", "already allocated"],
-        "the plugin's own record /var/lib/cni/sriov/pci/ADDRESS gives the device to the network \
-         namespace of another pod: wait for the end of that pod, or remove the file if no pod has \
+        "the plugin's own file /var/lib/cni/sriov/pci/ADDRESS assigns the device to the network \
+         namespace of another pod: wait until that pod ends, or remove the file if no pod has \
          that namespace",
     ),
     (&["pci addr is required"], NO_DEVICE),
@@ -60,11 +63,11 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["failed to find vf"],
-        "the driver of the physical function does not list it; check ip link show",
+        "the driver of the physical function does not list the function; check ip link show",
     ),
     (
         &["failed to get netlink device", "not found"],
-        "its interface is not in the pod; Jackfield retries",
+        "the interface of the device is not in the pod; Jackfield retries",
     ),
 ];
 
@@ -73,7 +76,7 @@ const UNTRUSTED: &str = "the driver lets only a trusted function choose its addr
 const NO_DEVICE: &str = "annotate the definition with k8s.v1.cni.cncf.io/resourceName, and have a \
                          container of the pod request that resource";
 
-/// The remedy for a plugin's error, if it is a known one.
+/// Returns the remedy for a plugin's error, or `None` for an unknown error.
 pub(super) fn remedy(refusal: &cni::Error) -> Option<&'static str> {
     let text = format!("{} {}", refusal.msg, refusal.details).to_ascii_lowercase();
     let has = |fragments: &[&str]| {
@@ -98,7 +101,7 @@ pub(super) fn remedy(refusal: &cni::Error) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// The messages of the plugins in 2026, which contain those of the kernel.
+    /// The messages of the plugins in 2026. They contain the messages of the kernel.
     #[test]
     fn the_usual_refusals_of_sriov_plugins_have_a_remedy() {
         for (message, part) in [

@@ -10,13 +10,13 @@ use thiserror::Error;
 
 use crate::cni::PluginType;
 
-/// A plugin's binary that may be executed.
+/// A plugin's binary that [`find`] has accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binary(PathBuf);
 
 impl Binary {
-    /// The absolute path, with the plugin's type as the file name, by which a binary that contains
-    /// several plugins selects one.
+    /// The absolute path. Its file name is the plugin's type, even if the file is a symbolic link.
+    /// A binary that contains several plugins selects the plugin by this name.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
@@ -29,10 +29,10 @@ impl fmt::Display for Binary {
     }
 }
 
-/// Our own executable, identified by device and inode.
+/// Jackfield's own executable, identified by device and inode.
 ///
-/// It is never executed as a delegate, under any name or link, and neither is another file with the
-/// name of the installed program.
+/// Jackfield never executes this file as a delegate, whatever its name. It also never executes a
+/// file that has the name of the installed program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ours((u64, u64));
 
@@ -54,16 +54,16 @@ impl Ours {
     }
 }
 
-/// Finds a plugin in the first directory of `CNI_PATH` that has it (CNI 1.1.0 §2 "Parameters", §3
-/// "Look up the executable specified in the `type` field").
+/// Finds a plugin's binary in the first directory of `CNI_PATH` that has an executable file of this
+/// name (CNI 1.1.0 §2 "Parameters", §3 "Look up the executable specified in the `type` field").
 ///
-/// Symbolic links are followed. Directories that are not absolute are skipped, since their meaning
-/// depends on the runtime's working directory.
+/// Symbolic links are followed. Relative directories are skipped, since their meaning depends on
+/// the runtime's working directory.
 ///
 /// # Errors
 ///
-/// [`FindError`] when the file is missing, not executable, Jackfield itself, or writable by every
-/// user.
+/// [`FindError`] when the file is missing, is not executable, or is Jackfield itself, or when every
+/// user can write the file or its directory.
 pub fn find(dirs: &[PathBuf], plugin: &PluginType, ours: &Ours) -> Result<Binary, FindError> {
     let mut not_executable = None;
     for dir in dirs.iter().filter(|dir| dir.is_absolute()) {
@@ -98,7 +98,7 @@ pub fn find(dirs: &[PathBuf], plugin: &PluginType, ours: &Ours) -> Result<Binary
 
 const WRITABLE_BY_ALL: u32 = 0o002;
 
-/// The searched directories, for a message.
+/// Lists the searched directories, for a message.
 pub(super) fn list(dirs: &[PathBuf]) -> String {
     if dirs.is_empty() {
         return "an empty CNI_PATH".into();
@@ -113,7 +113,7 @@ pub(super) fn list(dirs: &[PathBuf]) -> String {
 /// Why a plugin cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FindError {
-    /// No directory has the binary.
+    /// No directory contains the binary.
     #[error("no binary {plugin} in {dirs}; install the plugin or correct its type")]
     NotFound {
         /// The name of the binary.
@@ -121,13 +121,14 @@ pub enum FindError {
         /// The searched directories.
         dirs: String,
     },
-    /// The only file of that name has no executable bit.
+    /// The directories contain only files of that name without an executable bit. This is the
+    /// first.
     #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
     NotExecutable(PathBuf),
     /// The binary is Jackfield.
     #[error("{0} is jackfield itself; name another plugin as its delegate")]
     Ours(PathBuf),
-    /// Every user may write the binary, which would run as root, or its directory.
+    /// Every user may write this file or directory, so every user could run code as root.
     #[error("{0} can be written by every user, so it is not executed as root; `chmod o-w` it")]
     Exposed(PathBuf),
 }
@@ -201,14 +202,14 @@ mod tests {
         symlink("/proc/self/exe", &path).unwrap();
         let error = find(&[dir.path().to_owned()], &plugin("innocent"), &ours()).unwrap_err();
         assert_eq!(error, FindError::Ours(path));
-        // The installed file may be another copy than the running one.
+        // The installed file may be a different copy of the running program.
         put(dir.path(), "jackfield", 0o755);
         let path = dir.path().join("jackfield");
         let error = find(&[dir.path().to_owned()], &plugin("jackfield"), &ours()).unwrap_err();
         assert_eq!(error, FindError::Ours(path));
     }
 
-    // Injects a fault: a file, then a directory, that every user may write.
+    // Injects a fault: first a file and then a directory that every user may write.
     #[test]
     fn a_binary_that_every_user_may_write_is_not_executed() {
         let dir = tempfile::tempdir().unwrap();

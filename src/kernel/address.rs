@@ -14,16 +14,16 @@ pub struct Address {
     pub index: u32,
     /// The address and its prefix length.
     pub address: IpNet,
-    /// Another node has the address, so the kernel does not use it.
+    /// Whether another node has the same address, so that the kernel does not use it.
     pub dad_failed: bool,
-    /// The kernel still checks for a duplicate and does not use the address yet.
+    /// Whether the kernel still checks for duplicates and does not use the address yet.
     pub tentative: bool,
-    /// The kernel uses the address during the check (RFC 4429).
+    /// Whether the kernel uses the address even during that check (RFC 4429).
     pub optimistic: bool,
 }
 
 impl Address {
-    /// Returns whether the kernel must finish its check before it uses the address.
+    /// Returns whether the kernel will use the address only after its check for duplicates.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.tentative && !self.optimistic && !self.dad_failed
@@ -38,13 +38,14 @@ impl Address {
             match attribute {
                 AddressAttribute::Local(ip) => local = Some(ip),
                 AddressAttribute::Address(ip) => address = Some(ip),
-                // The header has room for the first eight flags only.
+                // The flags of the header are the lowest eight bits of these flags.
                 AddressAttribute::Flags(all) => flags = all.bits(),
                 _ => {}
             }
         }
         let flags = AddressFlags::from_bits_retain(flags);
-        // On a point-to-point link IFA_ADDRESS is the peer's address and IFA_LOCAL is this end's.
+        // On a point-to-point link, IFA_LOCAL is the address of this end and IFA_ADDRESS is the
+        // address of the peer.
         let ip: IpAddr = local.or(address)?;
         Some(Self {
             index: message.header.index,

@@ -4,10 +4,10 @@ use caps::{CapSet, Capability};
 
 use super::KernelError;
 
-/// The capabilities for entering and changing another network namespace.
+/// The capabilities that a process needs to enter and change another network namespace.
 ///
-/// The delegates need the same ones. The plugin checks them before the first delegate runs, because
-/// an ADD without them would fail half-way.
+/// The delegates need the same capabilities. The plugin checks for them before it runs the first
+/// delegate, because an ADD without them would fail after some of its steps.
 const NEEDED: [(Capability, &str); 2] = [
     (Capability::CAP_NET_ADMIN, "CAP_NET_ADMIN"),
     (Capability::CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
@@ -19,7 +19,8 @@ const NEEDED: [(Capability, &str); 2] = [
 #[must_use]
 pub fn missing() -> Vec<&'static str> {
     missing_of(|capability| {
-        // An unreadable set is no proof. The call that needs the capability reports its absence.
+        // An unreadable set does not prove that the capability is missing. If it is missing, the
+        // system call that needs it fails.
         caps::has_cap(None, CapSet::Effective, capability).unwrap_or(true)
     })
 }
@@ -27,7 +28,7 @@ pub fn missing() -> Vec<&'static str> {
 /// Checks that no capability is [`missing`].
 ///
 /// # Errors
-/// [`KernelError::Capabilities`], which names the missing ones.
+/// [`KernelError::Capabilities`] with the names of the missing capabilities.
 pub fn require() -> Result<(), KernelError> {
     let missing = missing();
     if missing.is_empty() {
@@ -37,7 +38,7 @@ pub fn require() -> Result<(), KernelError> {
     }
 }
 
-/// Returns whether the calling thread may use files of any owner (`CAP_DAC_OVERRIDE`).
+/// Returns whether the calling thread may use the files of all owners (`CAP_DAC_OVERRIDE`).
 pub fn overrides_owners() -> bool {
     caps::has_cap(None, CapSet::Effective, Capability::CAP_DAC_OVERRIDE).unwrap_or(false)
 }

@@ -15,7 +15,8 @@ use netlink_packet_route::AddressFamily;
 pub use raw_attribute::RawAttribute;
 pub(super) use read::is_default;
 
-/// An IP family. Default routes are replaced per family (NPWG 1.3 §4.1.2.1.9).
+/// An IP family. Jackfield replaces the default routes of each family separately (NPWG 1.3
+/// §4.1.2.1.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Family {
     /// IPv4.
@@ -51,38 +52,39 @@ impl From<Family> for AddressFamily {
 /// The main table, `RT_TABLE_MAIN`.
 pub(super) const MAIN_TABLE: u32 = 254;
 
-/// `RTPROT_STATIC`: an administrator's route, which routing daemons leave alone.
+/// `RTPROT_STATIC` marks a route of the administrator. Routing daemons do not change such a route.
 const STATIC: u8 = 4;
 
 /// A default route of the main table.
 ///
-/// The journal keeps the routes that Jackfield replaces. Attributes that this type does not name
-/// are kept in raw form ([`RawAttribute`]), so that a restored route equals the removed one.
-/// Interfaces are kept by name, because a recreated interface has another index.
+/// The journal stores the routes that Jackfield replaces. A restored route must equal the removed
+/// route, so attributes without a field of their own are kept in raw form ([`RawAttribute`]).
+/// Interfaces are stored by name, because the index changes when an interface is recreated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultRoute {
     /// The IP family.
     pub family: Family,
-    /// The next hops: one, or several that share the traffic (`nexthop` in `ip route`).
+    /// The next hops. Several next hops share the traffic (`nexthop` in `ip route`).
     pub next_hops: Vec<NextHop>,
-    /// The metric; lower is preferred. If absent, IPv4 uses 0 and IPv6 uses 1024.
+    /// The metric; the route with the lowest metric is preferred. Without a metric, IPv4 uses 0 and
+    /// IPv6 uses 1024.
     pub metric: Option<u32>,
     /// The origin of the route (`RTPROT_*`).
     pub protocol: u8,
-    /// The distance to the next hop (`RT_SCOPE_*`): 0 with a gateway, 253 without.
+    /// The distance to the destination (`RT_SCOPE_*`): 0 with a gateway, 253 without a gateway.
     pub scope: u8,
     /// The route is for packets with this type of service only.
     pub tos: u8,
     /// The route is for packets from this prefix only (IPv6).
     pub from: Option<IpNet>,
-    /// The source address for packets that have none yet.
+    /// The preferred source address: for packets whose sender has not chosen an address.
     pub prefsrc: Option<IpAddr>,
-    /// The next-hop object that the route uses. The kernel then reports the object's next hops too,
-    /// but does not accept both in a request.
+    /// The ID of the next-hop object that the route uses. The kernel reports both the ID and the
+    /// object's next hops, but does not accept both in a request.
     pub next_hop_id: Option<u32>,
-    /// Seconds until the route expires, for routes from a router advertisement.
+    /// The seconds until a route from a router advertisement expires.
     pub expires: Option<u32>,
-    /// All other attributes: MTU, MSS and other metrics, preference, realm, …
+    /// All attributes without a field above: MTU, MSS, preference, realm, …
     pub rest: Vec<RawAttribute>,
 }
 
@@ -93,19 +95,20 @@ pub struct NextHop {
     pub gateway: Option<IpAddr>,
     /// The interface's name.
     pub interface: Option<String>,
-    /// The kernel treats the gateway as reachable although no address of the interface covers it.
+    /// Whether the kernel treats the gateway as reachable even if it is in no subnet of the
+    /// interface.
     pub onlink: bool,
-    /// The weight among several next hops, minus one (`rtnh_hops`).
+    /// The weight of this next hop among several, minus one (`rtnh_hops`).
     pub extra_weight: u8,
-    /// All other attributes: encapsulation, realm, …
+    /// All attributes without a field above: encapsulation, realm, …
     pub rest: Vec<RawAttribute>,
 }
 
 impl DefaultRoute {
-    /// A new default route through this gateway and interface (NPWG 1.3 §4.1.2.1.9).
+    /// Returns a new default route through this gateway and interface (NPWG 1.3 §4.1.2.1.9).
     ///
-    /// The caller gives several gateways increasing metrics in their order. With [`None`] the
-    /// kernel chooses the metric.
+    /// For several gateways, the caller passes increasing metrics in the order of preference. With
+    /// [`None`] the kernel chooses the metric.
     #[must_use]
     pub fn via(gateway: IpAddr, interface: &str, metric: Option<u32>) -> Self {
         Self {
@@ -129,7 +132,7 @@ impl DefaultRoute {
 }
 
 impl fmt::Display for DefaultRoute {
-    /// As `ip route` writes it: `default via 10.0.0.1 dev eth0 metric 100`.
+    /// Writes the route as `ip route` does: `default via 10.0.0.1 dev eth0 metric 100`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "default")?;
         if let Some(from) = self.from {

@@ -2,11 +2,10 @@
 
 use super::{KernelError, Link, VfSetting, VfState};
 
-/// The links of devices in one network namespace, and the changes that can be made to them.
+/// Reads and changes the links of devices in one network namespace.
 ///
-/// [`Netlink`](super::Netlink) implements this trait on the real kernel. As with
-/// [`PodLinks`](super::PodLinks), every method blocks, for no longer than the implementation's
-/// bound.
+/// [`Netlink`](super::Netlink) implements this trait on the real kernel. As in
+/// [`PodLinks`](super::PodLinks), every method blocks, and each implementation limits the time.
 pub trait DeviceLinks {
     /// Returns the link with this name or alternative name.
     ///
@@ -26,10 +25,10 @@ pub trait DeviceLinks {
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn device_links(&mut self) -> Result<Vec<Link>, KernelError>;
 
-    /// Returns the state of every virtual function of the physical function with this index.
+    /// Returns the states of all virtual functions of the physical function with this index.
     ///
     /// This takes one request. The kernel needs 0.1 to 2 ms for each VF and blocks changes to all
-    /// other links meanwhile. The list is empty if the link has no VFs or its driver reports none.
+    /// links during that time. The list is empty if the link has no VFs or its driver reports none.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
@@ -38,8 +37,8 @@ pub trait DeviceLinks {
     /// Changes one setting of virtual function `vf` of the physical function with this index.
     ///
     /// # Errors
-    /// [`KernelError::Refused`] if the driver does not support the change, or another
-    /// [`KernelError`].
+    /// [`KernelError`] when the kernel refuses, for example because the driver does not support the
+    /// change, or when the kernel does not answer.
     fn set_virtual_function(
         &mut self,
         physical: u32,
@@ -50,18 +49,18 @@ pub trait DeviceLinks {
     /// Changes the link with this index.
     ///
     /// # Errors
-    /// [`KernelError::Refused`] if the kernel or the driver does not support the change, or another
-    /// [`KernelError`].
+    /// [`KernelError`] when the kernel refuses, for example because the driver does not support the
+    /// change, or when the kernel does not answer.
     fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError>;
 
-    /// Returns the names of the interfaces of this namespace's default routes, IPv4 and IPv6.
+    /// Returns the names of the interfaces that the IPv4 and IPv6 default routes use.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn uplinks(&mut self) -> Result<Vec<String>, KernelError>;
 
-    /// Returns the indices of the links that have an address by which other hosts reach this
-    /// namespace. The scope of such an address is wider than link or host.
+    /// Returns the indices of the links that have an address with global or site scope. Other hosts
+    /// reach this namespace by such an address.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
@@ -73,14 +72,14 @@ pub trait DeviceLinks {
 pub enum LinkChange {
     /// Sets the link up.
     Up,
-    /// Sets the link down. Some other changes need this first.
+    /// Sets the link down. While a link is up, the kernel or the driver may refuse other changes.
     Down,
-    /// Renames it.
+    /// Renames the link.
     Name(String),
-    /// Sets its hardware address.
+    /// Sets the hardware address.
     Address(Vec<u8>),
-    /// Sets its MTU, in octets.
+    /// Sets the MTU, in octets.
     Mtu(u32),
-    /// Moves it from its namespace to this process's namespace, under this name.
+    /// Moves the link to the network namespace of this process, and gives it this name.
     Home(String),
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::NetnsError;
 
-/// Why the kernel cannot be asked, or did not do what it was asked.
+/// Why a request to the kernel cannot be sent, or why it failed.
 #[derive(Debug, Error)]
 pub enum KernelError {
     /// The namespace cannot be entered.
@@ -17,26 +17,26 @@ pub enum KernelError {
     /// A netlink socket cannot be opened.
     #[error("netlink: opening a socket: {0}; check the limits on open files and on memory")]
     Socket(#[source] io::Error),
-    /// A request failed or got no usable answer.
+    /// A request failed or got no valid answer.
     #[error("{action}: {source}")]
     Request {
-        /// The request and its object.
+        /// The request and its object, such as `listing interfaces`.
         action: String,
-        /// Why it failed.
+        /// Why the request failed.
         source: NetlinkError,
     },
     /// The interface of a route is missing.
     #[error("route \"{route}\": no interface {interface:?} in this namespace; attach it first")]
     NoInterface {
-        /// The route, as `ip route` would write it.
+        /// The route in the notation of `ip route`.
         route: String,
         /// The missing interface.
         interface: String,
     },
-    /// A default route, as `ip route` would write it, without gateway and without interface.
+    /// This default route, in the notation of `ip route`, has neither a gateway nor an interface.
     #[error("route \"{0}\": it has neither a gateway nor an interface; add one")]
     NoNextHop(String),
-    /// This process lacks capabilities with these names, such as `CAP_NET_ADMIN`.
+    /// The calling thread lacks these capabilities, such as `CAP_NET_ADMIN`.
     #[error("missing {} in the effective set; run Jackfield as root", .0.join(" and "))]
     Capabilities(Vec<&'static str>),
 }
@@ -52,22 +52,22 @@ pub enum NetlinkError {
         /// The kernel's own explanation (`NLMSGERR_ATTR_MSG`), if it sent one.
         explanation: Option<String>,
     },
-    /// No readable answer came in this time.
+    /// No complete answer arrived within this time.
     #[error("the kernel gave no readable answer within {} ms; look for a hanging network driver in dmesg", .0.as_millis())]
     Silent(Duration),
-    /// The socket closed before the answer.
+    /// The socket was closed before the answer.
     #[error("the netlink socket closed before the answer; try again")]
     Closed,
     /// The kernel's answer cannot be parsed.
     #[error("cannot parse the kernel's answer: {0}; report it with the kernel's version")]
     Garbled(#[source] DecodeError),
-    /// A list changed during each of this many reads.
+    /// The list changed during each of this number of reads.
     #[error("the list changed during {0} reads in a row; try again")]
     Unsteady(u32),
 }
 
 impl NetlinkError {
-    /// A refusal with an error number.
+    /// Returns a refusal with this error number.
     pub(super) fn errno(number: i32, explanation: Option<String>) -> Self {
         let source = io::Error::from_raw_os_error(number);
         Self::Refused {
@@ -81,7 +81,7 @@ impl NetlinkError {
         matches!(self, Self::Refused { source, .. } if source.raw_os_error() == Some(number))
     }
 
-    /// Adds the request and its object.
+    /// Adds the request and its object, such as `listing interfaces`.
     pub(crate) fn about(self, action: impl Into<String>) -> KernelError {
         let (action, source) = (action.into(), self);
         KernelError::Request { action, source }
@@ -102,7 +102,7 @@ fn in_parentheses(explanation: Option<&str>) -> String {
     explanation.map_or_else(String::new, |text| format!(" ({text})"))
 }
 
-/// The remedy for an error number.
+/// Returns the remedy for the error number.
 fn remedy(source: &io::Error) -> &'static str {
     use nix::libc;
     match source.raw_os_error() {

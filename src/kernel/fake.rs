@@ -12,11 +12,11 @@ use super::{
     VfSetting, VfState,
 };
 
-/// Links and routes that a test sets. Addresses are a sequence with one frame per read.
+/// Links, addresses and routes that a test sets. Each read of addresses returns the next frame.
 #[derive(Debug, Default)]
 pub(crate) struct FakeLinks {
     pub(crate) links: Vec<Link>,
-    /// The addresses that each read returns, in turn. The last frame repeats.
+    /// The addresses of all links at each read. The last frame repeats.
     pub(crate) frames: Vec<Vec<Address>>,
     pub(crate) routes: Vec<DefaultRoute>,
     /// The number of address reads so far.
@@ -61,15 +61,15 @@ impl PodLinks for FakeLinks {
     }
 }
 
-/// The links of devices and the states of virtual functions that a test sets, with faults.
+/// The links of devices, the states of virtual functions, and the faults that a test sets.
 #[derive(Debug, Default)]
 pub(crate) struct FakeDevices {
     pub(crate) links: Vec<Link>,
-    /// By the link index of the physical function.
+    /// The states of virtual functions, by the link index of their physical function.
     pub(crate) functions: BTreeMap<u32, Vec<VfState>>,
-    /// A directory that holds the names of links too, as `/sys` does.
+    /// A directory in the layout of `/sys`, which also contains the names of links.
     pub(crate) sysfs: Option<PathBuf>,
-    /// The changes that fail, in the words of `ip link`, with their error numbers.
+    /// The changes that fail, such as `trust on` or `mtu 1500`, with their error numbers.
     pub(crate) refuses: Vec<(String, i32)>,
     /// The number of refusals after which every change succeeds.
     pub(crate) relents_after: Option<usize>,
@@ -77,28 +77,29 @@ pub(crate) struct FakeDevices {
     pub(crate) ignores: Vec<String>,
     /// The physical functions that do not answer, by link index.
     pub(crate) silent: Vec<u32>,
-    /// (link, PF, VF): setting this link's address also sets the address that the PF reports for
-    /// the VF.
+    /// A link, its PF and its VF number. If a test changes the address of this link, the PF reports
+    /// the new address for the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
-    /// How the driver guards that link's address while the administrator has set one.
+    /// Whether the driver refuses changes of that link's address while the administrator has set an
+    /// address.
     pub(crate) guard: Guard,
     /// Whether the administrator has set an address.
     pub(crate) is_given: bool,
-    /// Whether that link reads its address from the physical function when it is set down.
+    /// Whether that link takes over the address that its PF reports when it is set down.
     pub(crate) asks_anew: bool,
     pub(crate) uplinks: Vec<String>,
-    /// The indices of links with an address of the node.
+    /// The indices of the links that have an address of the node.
     pub(crate) addressed: Vec<u32>,
-    /// All changes, in order.
+    /// All acknowledged changes, in order.
     pub(crate) changes: Vec<String>,
     /// The number of requests for virtual functions.
     pub(crate) questions: usize,
 }
 
-/// The functions whose own address the driver protects.
+/// The functions whose address the driver does not let them change.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
-    /// None.
+    /// No function.
     #[default]
     Open,
     /// Functions without trust.
@@ -132,7 +133,7 @@ impl FakeDevices {
         own == index && self.is_given && is_guarded
     }
 
-    /// Gives that link the address that its physical function reports, as on link down.
+    /// Sets the link's address to the address that its PF reports, as some drivers do on link down.
     fn refresh_address(&mut self, index: u32) {
         let shared = self
             .own_address_becomes_admins
@@ -143,7 +144,7 @@ impl FakeDevices {
         }
     }
 
-    /// Renames a link, in this kernel and in sysfs.
+    /// Renames a link in this fake kernel and in its `sysfs`.
     pub(crate) fn rename(&mut self, index: u32, name: &str) {
         let old = std::mem::replace(&mut self.link(index).name, name.to_owned());
         let Some(sysfs) = &self.sysfs else { return };
@@ -155,7 +156,7 @@ impl FakeDevices {
         }
     }
 
-    /// Records a change. Returns false for one that is acknowledged but not made.
+    /// Records a change. Returns false if the change is acknowledged but not made.
     fn record(&mut self, what: String) -> Result<bool, KernelError> {
         let mut refuses = self.refuses.iter();
         if let Some((_, errno)) = refuses.find(|(refused, _)| *refused == what)

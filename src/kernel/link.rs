@@ -12,7 +12,7 @@ pub struct Link {
     pub name: String,
     /// The hardware address: 6 octets on Ethernet, 20 on IPoIB, empty on some links.
     pub address: Vec<u8>,
-    /// The permanent hardware address, if the link has one. It stays when a bond changes
+    /// The permanent hardware address, if the link has one. It remains the same when a bond changes
     /// [`Link::address`]. Linux 5.6 and later.
     pub perm_address: Option<Vec<u8>>,
     /// The MTU, in octets.
@@ -25,11 +25,12 @@ pub struct Link {
     pub arp_type: u16,
     /// The kind of software device (`veth`, `macvlan`); [`None`] for hardware.
     pub kind: Option<String>,
-    /// The index of its master: bridge, bond or VRF.
+    /// The index of the link's master: a bridge, a bond or a VRF.
     pub master: Option<u32>,
-    /// The index of the lower link (a macvlan's parent) or of the peer (veth).
+    /// The index of the lower link, such as the parent of a macvlan, or of the peer of a veth.
     pub lower: Option<u32>,
-    /// The namespace of [`Link::lower`], by its ID in this namespace; [`None`] for this namespace.
+    /// The namespace of [`Link::lower`], as an ID that is valid in the namespace of this link.
+    /// [`None`] if both links are in the same namespace.
     pub lower_netns: Option<i32>,
     /// The bus of the parent device (`pci`, `virtio`, `auxiliary`). Linux 5.14 and later.
     pub parent_bus: Option<String>,
@@ -38,12 +39,13 @@ pub struct Link {
 }
 
 impl Link {
-    /// `ARPHRD_INFINIBAND`. Such a link's address has 20 octets; the last 8 are the port GUID.
+    /// `ARPHRD_INFINIBAND`. The address of such a link has 20 octets. The last 8 octets are the
+    /// port GUID.
     pub const INFINIBAND: u16 = 32;
 }
 
-/// The attributes that [`Link`] reads. All others are dropped before the message is parsed, so an
-/// attribute that is missing here never reaches [`Link`].
+/// The attributes that [`Link`] reads. All other attributes are dropped before a message is parsed,
+/// so an attribute that [`Link`] reads must be in this list.
 pub(super) const READ: [u16; 11] = [
     libc::IFLA_ADDRESS,
     libc::IFLA_IFNAME,

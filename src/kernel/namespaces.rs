@@ -1,4 +1,5 @@
-//! The node's network namespaces: those of pods, and those that hold the interface of a device.
+//! Finds the network namespaces of pods, and the network namespaces that contain the interface of a
+//! device.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,23 +17,23 @@ const NAMED_NETNS_DIRS: [&str; 3] = ["/run/netns", "/run/docker/netns", "/run/cn
 
 /// The directory where containerd and CRI-O keep the network namespaces of pods.
 const RUNTIME_NETNS_DIR: &str = "/run/netns";
-/// The prefix of containerd's names. A UUID follows. CRI-O's names are a UUID alone.
+/// The prefix of containerd's names, before a UUID. CRI-O's names consist of a UUID only.
 const CONTAINERD_PREFIX: &str = "cni-";
 
 /// A network namespace that a container runtime created for a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerNetns {
-    /// Its name below `/run/netns`.
+    /// The name of its file in `/run/netns`.
     pub name: String,
     /// The namespace's identity.
     pub id: NetnsId,
-    /// When it was created, in seconds since the epoch.
+    /// The time of its creation, in seconds since the epoch.
     pub made: i64,
-    /// The interfaces in it that are up, except `lo`.
+    /// The names of the interfaces that are up, except for `lo`.
     pub interfaces: Vec<String>,
 }
 
-/// Returns the network namespaces of pods, sorted by name. Leaves out those that cannot be read.
+/// Returns the network namespaces of pods, sorted by name. Leaves out unreadable namespaces.
 pub fn container_namespaces() -> Vec<ContainerNetns> {
     let entries = fs::read_dir(RUNTIME_NETNS_DIR)
         .into_iter()
@@ -75,17 +76,19 @@ pub struct PlacedDevice {
     pub device: String,
     /// The interface's name.
     pub interface: String,
-    /// A path of the namespace.
+    /// A path to the namespace.
     pub netns: PathBuf,
 }
 
-/// Returns all devices that have an interface in the network namespace of any process or name.
+/// Returns all devices that have an interface in any network namespace. Searches the namespaces of
+/// all processes, and the named namespaces.
 ///
-/// This costs several system calls for each process of the node. Use it to inspect a node or to
-/// find a missing device, not in the path of each pod.
+/// This makes several system calls for each process on the node. Use it to inspect a node or to
+/// find a missing device, but not in every ADD or DEL.
 ///
 /// # Errors
-/// If a namespace cannot be read, for example without privileges: a device may be in there.
+/// [`KernelError`] if a namespace cannot be read, for example without privileges. That namespace
+/// may contain devices.
 pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     let mut known = Vec::new();
     let mut placed = Vec::new();
@@ -105,7 +108,7 @@ pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
             Ok(netns) => netns,
             // The process ended, or the file is left over from an unmounted namespace.
             Err(NetnsError::Missing(_) | NetnsError::NotNetns(..)) => continue,
-            // The process ended, and its `/proc` directory lives a moment longer.
+            // The process ended, but its `/proc` directory still exists for a moment.
             Err(NetnsError::Unreadable(_, cause)) if cause.raw_os_error() == Some(ESRCH) => {
                 continue;
             }
@@ -147,8 +150,8 @@ fn paths() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns whether the path leads to this process's namespace. Compares links without opening the
-/// namespace, because most processes share it.
+/// Returns whether the path is a link to this process's namespace. Compares the texts of the links
+/// and opens no namespace. That saves time, because most processes share this namespace.
 fn is_our_own(path: &Path) -> bool {
     let own = fs::read_link(OURS);
     let theirs = fs::read_link(path);

@@ -1,5 +1,5 @@
-//! [`PodLinks`] over rtnetlink. The `rtnetlink` crate builds the requests, and [`exchange`] sends
-//! them.
+//! Implements [`PodLinks`] with rtnetlink. The `rtnetlink` crate builds the requests, and
+//! [`exchange`] sends them.
 
 mod devices;
 mod exchange;
@@ -26,10 +26,10 @@ use super::{
 pub use exchange::Netlink;
 use exchange::{FilteredMessage, Kind};
 
-/// The limit of the wait for one answer.
+/// How long to wait for one answer.
 ///
-/// Answers take microseconds. They take seconds while another process holds the kernel's RTNL lock,
-/// for example to create many virtual functions.
+/// An answer usually takes microseconds. It takes seconds while another process holds the kernel's
+/// RTNL lock, for example to create many virtual functions.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn open() -> io::Result<Socket> {
@@ -40,16 +40,17 @@ impl Netlink {
     /// Opens a socket in the pod's namespace.
     ///
     /// # Errors
-    /// [`KernelError::Netns`] if the namespace cannot be entered, [`KernelError::Socket`] without a
-    /// free descriptor or memory.
+    /// [`KernelError::Netns`] if the namespace cannot be entered, [`KernelError::Socket`] if the
+    /// process has no free descriptor or the node has no free memory.
     pub fn in_netns(netns: &PodNetns) -> Result<Self, KernelError> {
         Self::new(netns.within(open)?, PATIENCE)
     }
 
-    /// Opens a socket in the calling thread's namespace, the host's.
+    /// Opens a socket in the calling thread's namespace, which is the host's namespace.
     ///
     /// # Errors
-    /// [`KernelError::Socket`] without a free descriptor or memory.
+    /// [`KernelError::Socket`] if the process has no free descriptor or the node has no free
+    /// memory.
     pub fn here() -> Result<Self, KernelError> {
         Self::new(open(), PATIENCE)
     }
@@ -60,15 +61,15 @@ impl Netlink {
         index: u32,
         name: Option<&str>,
     ) -> Result<Vec<Link>, NetlinkError> {
-        // Counters are half of an answer, and the kernel visits every CPU to sum them up. Virtual
-        // functions are reported on request only.
+        // Skip the counters: they are half of an answer, and the kernel visits every CPU to sum
+        // them up. Without `LinkExtentMask::Vf`, the kernel also leaves out virtual functions.
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
         let mut message = LinkUnspec::new_with_index(index).append_extra_attribute(mask);
         if let Some(name) = name {
             message = if name.len() < libc::IFNAMSIZ {
                 message.name(name)
             } else {
-                // An alternative name may be longer than a name.
+                // Only an alternative name can have this length.
                 let text = [name.as_bytes(), &[0]].concat();
                 let other = DefaultNla::new(libc::IFLA_ALT_IFNAME, text);
                 message.append_extra_attribute(LinkAttribute::Other(other))
@@ -105,8 +106,8 @@ impl Netlink {
             _ => None,
         };
         let messages = match self.ask(request, Kind::List, read) {
-            // The main table exists from its first route on. A kernel without IPv6 has no IPv6
-            // routes.
+            // ENOENT: the kernel creates the main table with its first route. EAFNOSUPPORT: the
+            // kernel has no IPv6.
             Err(failure) if failure.is_errno(libc::ENOENT) => Vec::new(),
             Err(failure) if failure.is_errno(libc::EAFNOSUPPORT) => Vec::new(),
             answer => answer.map_err(|failure| failure.about("listing default routes"))?,
@@ -127,8 +128,8 @@ impl Netlink {
     }
 }
 
-/// Parses a piece of an answer as each kind of request would, and returns the default routes in it.
-/// For [`crate::fuzzing`].
+/// Parses a piece of an answer once for each kind of request, and returns the default routes in the
+/// piece. For [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
     use super::vf::Functions;
@@ -167,7 +168,7 @@ impl PodLinks for Netlink {
 
     fn link_at(&mut self, index: u32) -> Result<Option<Link>, KernelError> {
         if index == 0 {
-            // The kernel treats index 0 as a missing index and refuses the request.
+            // The kernel treats index 0 as a missing index and would refuse the request.
             return Ok(None);
         }
         self.read_one(index, None, || format!("reading interface number {index}"))
@@ -206,7 +207,7 @@ impl PodLinks for Netlink {
 
     fn remove_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
         let message = match self.describe(route) {
-            // The kernel has removed the routes together with the link.
+            // The kernel removed the route together with its link.
             Err(KernelError::NoInterface { .. }) => return Ok(()),
             described => described?,
         };

@@ -1,4 +1,4 @@
-//! A pod's network namespace, checked on open.
+//! Opens, checks and enters the network namespace of a pod.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -13,10 +13,10 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::statfs::{NSFS_MAGIC, fstatfs};
 use thiserror::Error;
 
-/// The namespace of the calling thread.
+/// The network namespace of the calling thread.
 const OURS: &str = "/proc/thread-self/ns/net";
 
-/// The identity of a network namespace: device and inode of its file.
+/// The identity of a network namespace: the device and the inode of its file.
 ///
 /// Two paths to one namespace have the same ID for as long as the namespace exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,16 +26,16 @@ pub struct NetnsId {
 }
 
 impl fmt::Display for NetnsId {
-    /// As `/proc/PID/ns/net` and `lsns` write it: `net:[4026531840]`.
+    /// Writes the ID in the notation of `/proc/PID/ns/net` and `lsns`: `net:[4026531840]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "net:[{}]", self.inode)
     }
 }
 
-/// An open network namespace: what `CNI_NETNS` names (CNI 1.1.0 §2).
+/// The network namespace of a pod, from `CNI_NETNS` (CNI 1.1.0 §2).
 ///
-/// The file stays open, so every later step uses the same namespace, even if the runtime unmounts
-/// the path or mounts another namespace over it.
+/// The file stays open, so this value refers to the same namespace even if the runtime unmounts
+/// the path or mounts a different namespace over it.
 #[derive(Debug)]
 pub struct PodNetns {
     file: File,
@@ -43,7 +43,7 @@ pub struct PodNetns {
     id: NetnsId,
 }
 
-/// A path that is not a usable network namespace.
+/// Why a path cannot be used as a network namespace.
 #[derive(Debug, Error)]
 pub enum NetnsError {
     /// The path does not exist.
@@ -52,7 +52,8 @@ pub enum NetnsError {
     /// The path cannot be opened or examined.
     #[error("network namespace {0}: {1}; check the path and that Jackfield runs as root")]
     Unreadable(PathBuf, #[source] io::Error),
-    /// The path is a file, a directory or a namespace of another kind.
+    /// The path is not a network namespace, but for example a plain file, a directory or a mount
+    /// namespace.
     #[error(
         "{0}: it is {1}, not a network namespace; set CNI_NETNS to one, such as \
          /var/run/netns/NAME or /proc/PID/ns/net"
@@ -63,7 +64,7 @@ pub enum NetnsError {
     NotEntered(PathBuf, #[source] io::Error),
 }
 
-/// What a path leads to instead of a network namespace.
+/// The kind of a path that is not a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathKind {
     /// A directory.
@@ -75,10 +76,10 @@ pub enum PathKind {
     /// A device, a FIFO or a socket.
     #[error("a special file")]
     SpecialFile,
-    /// A namespace of another kind, whose name is not known.
+    /// A namespace of an unknown kind other than network.
     #[error("a namespace of another kind")]
     Namespace,
-    /// A namespace of another kind, such as `mnt:[4026531841]`.
+    /// A namespace of this kind, such as `mnt:[4026531841]`.
     #[error("a namespace of another kind, {0}")]
     NamedNamespace(String),
 }
@@ -87,8 +88,8 @@ impl PodNetns {
     /// Opens the path and checks that it is a network namespace.
     ///
     /// # Errors
-    /// [`NetnsError::Missing`] if the path does not exist, [`NetnsError::NotNetns`] if it is
-    /// something else, [`NetnsError::Unreadable`] for all other errors.
+    /// [`NetnsError::Missing`] if the path does not exist, [`NetnsError::NotNetns`] if it is not a
+    /// network namespace, [`NetnsError::Unreadable`] for all other errors.
     pub fn open(path: &Path) -> Result<Self, NetnsError> {
         let unreadable = |cause: io::Error| NetnsError::Unreadable(path.to_owned(), cause);
         let not_netns = |found: PathKind| NetnsError::NotNetns(path.to_owned(), found);
@@ -106,8 +107,9 @@ impl PodNetns {
         if filesystem.filesystem_type() != NSFS_MAGIC {
             return Err(not_netns(PathKind::of(&metadata)));
         }
-        // An nsfs file's name shows its kind, `net:[inode]`. The ioctl NS_GET_NSTYPE would need
-        // unsafe code. The name of a bind mount is its path; entering it then shows the kind.
+        // The name of a file in nsfs contains its kind, as in `net:[inode]`. The ioctl
+        // NS_GET_NSTYPE would need unsafe code. The name of a bind mount is its path, so the
+        // kernel checks the kind only when a thread enters the namespace.
         let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .map_err(unreadable)?;
         let name = name.to_string_lossy();
@@ -121,7 +123,7 @@ impl PodNetns {
         })
     }
 
-    /// Returns the path that it was opened by.
+    /// Returns the path that was passed to [`Self::open`].
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -133,28 +135,29 @@ impl PodNetns {
         self.id
     }
 
-    /// Returns whether this is the calling thread's namespace: for the plugin, the host's.
+    /// Returns whether this is the calling thread's namespace. The plugin runs in the host's
+    /// namespace.
     ///
-    /// A runtime does not call CNI for a pod with `hostNetwork`. An ADD into the host's namespace
-    /// is therefore a mistake, and would move the node's addresses and routes. Callers refuse it.
+    /// Callers refuse an ADD into the host's namespace. It is a mistake, since a runtime does not
+    /// call CNI for a pod with `hostNetwork`, and it would change the node's addresses and routes.
     ///
     /// # Errors
-    /// [`NetnsError::Unreadable`] without `/proc` to compare with.
+    /// [`NetnsError::Unreadable`] if `/proc` is not mounted.
     pub fn is_ours(&self) -> Result<bool, NetnsError> {
         let ours = std::fs::metadata(OURS).map_err(ours_unreadable)?;
         Ok(NetnsId::of(&ours) == self.id)
     }
 
-    /// Runs `work` inside the namespace, on the calling thread, and returns to the previous
+    /// Enters the namespace with the calling thread, runs `work`, and returns to the previous
     /// namespace.
     ///
-    /// A thread of its own would cost a stack, a clone, two wake-ups and a join for one socket. The
+    /// A new thread would cost a stack, a clone, two wake-ups and a join for one socket. The
     /// previous namespace is opened before the switch, so that the return needs no new descriptor.
     ///
     /// # Panics
-    /// If the kernel refuses the way back. Everything after, delegates included, would otherwise
-    /// run in the pod's namespace as if it were the host's. The runtime's DEL cleans up after the
-    /// panic.
+    /// If the kernel refuses the return to the previous namespace. Otherwise Jackfield and its
+    /// delegates would treat the pod's namespace as the host's. The runtime cleans up after the
+    /// panic with a DEL.
     pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, NetnsError> {
         let home = File::open(OURS).map_err(ours_unreadable)?;
         enter(&self.file).map_err(|errno| match errno {
@@ -162,7 +165,7 @@ impl PodNetns {
             errno => NetnsError::NotEntered(self.path.clone(), errno.into()),
         })?;
         let done = work();
-        #[allow(clippy::panic, reason = "nothing may run in the wrong namespace")]
+        #[allow(clippy::panic, reason = "no code may run in the wrong namespace")]
         if let Err(errno) = enter(&home) {
             panic!(
                 "network namespace {}: cannot leave it: {errno}",
@@ -179,7 +182,7 @@ fn ours_unreadable(cause: io::Error) -> NetnsError {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "the one place that may enter a namespace"
+    reason = "the only function that may enter a namespace"
 )]
 fn enter(netns: &File) -> Result<(), Errno> {
     setns(netns, CloneFlags::CLONE_NEWNET)

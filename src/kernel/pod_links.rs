@@ -6,8 +6,8 @@ use super::{Address, DefaultRoute, KernelError, Link};
 
 /// The links, addresses and default routes of one network namespace.
 ///
-/// [`Netlink`](super::Netlink) implements this trait on the real kernel. Every method blocks, for
-/// no longer than the implementation's bound, and takes `&mut self` because one socket carries one
+/// [`Netlink`](super::Netlink) implements this trait on the real kernel. Every method blocks, and
+/// each implementation limits the time. Methods take `&mut self` because one socket carries one
 /// request at a time.
 pub trait PodLinks {
     /// Returns all links, in the kernel's order.
@@ -16,11 +16,11 @@ pub trait PodLinks {
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn links(&mut self) -> Result<Vec<Link>, KernelError>;
 
-    /// Returns the link that the kernel finds by this name, or [`None`].
+    /// Returns the link with this name or alternative name, or [`None`].
     ///
-    /// The kernel also finds a link by its alternative names, so [`Link::name`] may differ. Both
-    /// names are taken for a caller that needs a free name. A caller that needs the interface
-    /// itself must compare [`Link::name`].
+    /// The [`Link::name`] of a link that was found by an alternative name differs from `name`. A
+    /// caller that looks for a free name must treat alternative names as taken. A caller that needs
+    /// the interface itself must compare [`Link::name`].
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
@@ -40,25 +40,25 @@ pub trait PodLinks {
 
     /// Returns the IPv4 and IPv6 default routes of the main table, in the kernel's order.
     ///
-    /// Other tables belong to policy routing, which NPWG 1.3 §4.1.2.1.9 does not cover. Routes of
-    /// type `unreachable` or `blackhole` have no gateway and are left out.
+    /// Policy routing uses other tables; NPWG 1.3 §4.1.2.1.9 does not cover it. Routes of type
+    /// `unreachable` or `blackhole` are left out, because they have no gateway.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn default_routes(&mut self) -> Result<Vec<DefaultRoute>, KernelError>;
 
-    /// Adds a default route behind existing ones of the same metric.
+    /// Adds a default route behind existing routes with the same metric.
     ///
-    /// Succeeds if the same route exists already, so that a caller can repeat the step.
+    /// Succeeds if the same route exists already, so that a caller can repeat the call.
     ///
     /// # Errors
-    /// [`KernelError::NoInterface`] if the route's interface is missing, [`KernelError::Refused`]
-    /// if the gateway is out of reach, or another [`KernelError`].
+    /// [`KernelError::NoInterface`] if the route's interface is missing. [`KernelError`] when the
+    /// kernel refuses, for example because the gateway is unreachable, or does not answer.
     fn add_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError>;
 
     /// Removes exactly this default route.
     ///
-    /// Succeeds if the route or its interface is missing already.
+    /// Succeeds if the route or its interface does not exist.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.

@@ -1,14 +1,14 @@
-//! A virtual function's settings on its physical function. The host can set them whichever
-//! namespace or program holds the VF.
+//! The settings of a virtual function (VF) on its physical function (PF). The host can change them
+//! while another namespace or program uses the VF.
 //!
 //! ```text
 //! RTM_GETLINK of one PF, RTEXT_FILTER_VF ──read──▶ [VfState] ──(the caller compares)──▶ [VfSetting]
 //! RTM_SETLINK of that PF, IFLA_VFINFO_LIST ◀──write────────────────────────────────────────┘
 //! ```
 //!
-//! A setting that the driver does not report is [`None`], never zero or off, so that only reported
-//! settings are compared. Rates are the exception: the kernel reports 0 both for "no limit" and for
-//! a driver without rates.
+//! A setting that the driver does not report is [`None`] instead of zero or off, so that callers
+//! compare reported settings only. Rates are the exception, because the kernel reports 0 both for
+//! "no limit" and for a driver without rate limits.
 
 mod read;
 mod write;
@@ -28,11 +28,11 @@ pub struct VfState {
     /// The hardware address that the administrator set; all zeros if none was set. Always [`None`]
     /// on InfiniBand.
     pub mac: Option<MacAddr>,
-    /// The VLAN of its frames.
+    /// The VLAN of the VF's frames.
     pub vlan: Option<VfVlan>,
-    /// Whether the NIC drops frames with a foreign source address.
+    /// Whether the NIC drops frames from the VF that do not have the VF's address as their source.
     pub spoof_check: Option<bool>,
-    /// Whether the VF is trusted: it may change its address and use promiscuous mode.
+    /// Whether the VF is trusted. A trusted VF may change its address and use promiscuous mode.
     pub trust: Option<bool>,
     /// Whether the VF may query its RSS configuration.
     pub rss_query: Option<bool>,
@@ -63,14 +63,14 @@ pub enum VlanProtocol {
     /// 802.1Q, the usual tag.
     #[default]
     Customer,
-    /// 802.1ad, the outer of two tags.
+    /// 802.1ad, the outer tag of two.
     Service,
 }
 
 /// The link state that a virtual function sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VfLinkState {
-    /// The physical function's state.
+    /// The link state of the physical function.
     Auto,
     /// Always up, so that VFs reach each other without a cable.
     Enable,
@@ -113,8 +113,8 @@ pub enum VfSetting {
 impl VfState {
     /// Returns every reported value as the setting that restores it.
     ///
-    /// Trust comes first and the hardware address second. While the administrator's address is set,
-    /// many drivers let only a trusted function change its own.
+    /// Trust comes first and the hardware address second. While the administrator has set the VF's
+    /// address, many drivers allow only a trusted VF to change it.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
             self.trust.map(VfSetting::Trust),
@@ -131,7 +131,8 @@ impl VfState {
         .flatten()
     }
 
-    /// Returns the reported value of the same setting; [`None`] if the driver does not report it.
+    /// Returns the reported value for the kind of `setting`, or [`None`] if the driver does not
+    /// report it.
     #[must_use]
     pub fn of_kind(&self, setting: VfSetting) -> Option<VfSetting> {
         let kind = discriminant(&setting);
@@ -163,7 +164,7 @@ impl fmt::Display for VfLinkState {
 }
 
 impl fmt::Display for VfSetting {
-    /// In the syntax of `ip link set … vf N`.
+    /// Writes the setting in the syntax of `ip link set … vf N`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let switch = |on: &bool| if *on { "on" } else { "off" };
         match self {

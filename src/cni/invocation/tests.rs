@@ -1,4 +1,4 @@
-//! The configuration that plugins read from stdin.
+//! The configuration that plugins get on stdin.
 
 use super::*;
 use crate::cni::NetworkConfig;
@@ -15,7 +15,7 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-/// One call; a test sets the fields that it needs.
+/// An invocation with few values. Each test sets the fields that it needs.
 #[derive(Default)]
 struct Case {
     version: Option<Version>,
@@ -117,7 +117,7 @@ fn the_pods_arguments_win_key_by_key() {
             r#""args":{"cni":null},"#,
             r#"{"cni":{"b":{"y":2.50},"c":3}}"#,
         ),
-        // A plugin in Go would read the definition's key over the pod's.
+        // If both keys remained, a plugin in Go could read the value of the definition.
         (
             r#""args":{"cni":{"C":1,"B":2,"d":4}},"#,
             r#"{"cni":{"c":3,"b":{"y":2.50},"d":4}}"#,
@@ -142,7 +142,7 @@ fn the_pods_arguments_win_key_by_key() {
                 .to_string()
                 .contains("is not valid")
         );
-        // Without the pod's arguments, the plugin judges its own.
+        // If the pod has no arguments, the plugin itself checks its `args`.
         assert!(Case::default().of(plugin).unwrap().contains(args));
     }
 }

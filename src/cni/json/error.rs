@@ -23,19 +23,19 @@ pub enum JsonError {
     Syntax(#[source] ParserError),
     /// The input nests beyond [`MAX_DEPTH`].
     ///
-    /// The number is where the first level beyond the limit begins, in bytes.
+    /// The number is the offset of the first bracket beyond the limit, in bytes.
     #[error("JSON nests deeper than {MAX_DEPTH} levels at byte {0}; flatten it")]
     TooDeep(usize),
     /// A required key is missing.
     #[error("key {key:?} is missing: {expected}")]
     Missing {
-        /// The key, as it is documented.
+        /// The key in its documented spelling.
         key: String,
         /// The expected value.
         expected: &'static str,
     },
-    /// The key at a path occurs twice when case is ignored. Parsers disagree about which value
-    /// counts.
+    /// The key with this path occurs twice, ignoring case. Parsers disagree about which of the
+    /// values applies.
     #[error(
         "key {0:?} occurs more than once in its object (plugins ignore the case of keys); keep one"
     )]
@@ -43,9 +43,9 @@ pub enum JsonError {
     /// The value of a key is invalid.
     #[error("key {key:?}: {value} is not valid: {reason}")]
     Key {
-        /// The key, as it is documented.
+        /// The key in its documented spelling.
         key: String,
-        /// The value as it was written, cut if it is long.
+        /// The JSON text of the value, shortened if it is long.
         value: String,
         /// Why the value is invalid.
         #[source]
@@ -56,7 +56,7 @@ pub enum JsonError {
 /// Why the value of a key is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidValue {
-    /// The value is not what is documented.
+    /// The value is not the expected one.
     #[error("{0}")]
     Expected(&'static str),
     /// The parser refused the value.
@@ -66,18 +66,18 @@ pub enum InvalidValue {
 
 /// An error of the JSON parser.
 ///
-/// Its text is cut, since the parser quotes the whole value that it refused. Two errors are equal
-/// if they are of the same category and at the same position.
+/// Its text is shortened, since the parser quotes the whole value that it refused. Two errors are
+/// equal if they have the same category and the same position.
 #[derive(Clone, Debug)]
 pub struct ParserError(Arc<serde_json::Error>);
 
 impl JsonError {
-    /// An invalid value of `key`, which is written as `value`.
+    /// `key` has the invalid value `value`.
     pub(crate) fn key(key: &str, value: &str, expected: &'static str) -> Self {
         Self::invalid(key, value, InvalidValue::Expected(expected))
     }
 
-    /// The missing key `key`.
+    /// `key` is missing.
     pub(crate) fn missing(key: &str, expected: &'static str) -> Self {
         Self::Missing {
             key: key.to_owned(),
@@ -85,7 +85,7 @@ impl JsonError {
         }
     }
 
-    /// The error of a parser that read the value of `key`.
+    /// The parser refused the value of `key`.
     pub(crate) fn of_key(key: &str, value: &RawValue, error: serde_json::Error) -> Self {
         Self::invalid(key, value.get(), InvalidValue::Parser(error.into()))
     }
@@ -119,10 +119,11 @@ impl From<serde_json::Error> for JsonError {
 }
 
 impl ParserError {
-    /// The longest text, in characters.
+    /// The maximum length of the text, in characters.
     const LONGEST: usize = 200;
 
-    /// The text without line and column, which count from the beginning of one value.
+    /// The text without line and column. They would count from the beginning of the value instead
+    /// of the whole text.
     fn without_position(&self) -> String {
         let message = self.0.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());

@@ -1,4 +1,4 @@
-//! Keys as plugins written in Go see them: case-folded, in the order of the text.
+//! Finds keys as plugins written in Go find them: in the order of the text, ignoring case.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,16 +7,16 @@ use std::ops::Range;
 
 use super::{JsonError, excerpt};
 
-/// Whether Go's decoder takes two spellings for the same key.
+/// Returns whether Go's decoder treats two spellings as the same key.
 ///
-/// The decoder folds case by Unicode, so plugins find `type` under `Type` and `sysctl` under
+/// The decoder applies Unicode case folding, so plugins find `type` under `Type` and `sysctl` under
 /// `ſysctl`.
 pub(crate) fn same_key(written: &str, meant: &str) -> bool {
     written.eq_ignore_ascii_case(meant)
         || (!written.is_ascii() && written.chars().map(fold).eq(meant.chars().map(fold)))
 }
 
-/// The spelling that all keys share which Go's decoder takes for the same.
+/// Folds the case of a key. Two keys fold to the same text if Go's decoder treats them as the same.
 pub(crate) fn folded(key: &str) -> Cow<'_, str> {
     if key.is_ascii() && !key.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Borrowed(key);
@@ -24,8 +24,8 @@ pub(crate) fn folded(key: &str) -> Cow<'_, str> {
     Cow::Owned(key.chars().map(fold).collect())
 }
 
-/// Unicode's simple case folding, as in Go's `unicode.SimpleFold`. The dotless `ı` has an upper
-/// case, but folds to itself.
+/// Unicode's simple case folding, as in Go's `unicode.SimpleFold`. The dotless `ı` folds to itself,
+/// although its upper case is `I`.
 fn fold(letter: char) -> char {
     if letter.is_ascii() {
         return letter.to_ascii_lowercase();
@@ -41,11 +41,13 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
     letters.next().filter(|_| letters.next().is_none())
 }
 
-/// Refuses an object in which a key occurs twice when case is ignored.
+/// Refuses a text in which any object has the same key twice, ignoring case.
 ///
-/// Parsers read such a text differently: Go merges the values and skips a `null`, others take the
-/// first or the last value. `names` is the path of an object whose keys are names, not keys of a
-/// configuration. Names may differ only in case.
+/// Parsers disagree about such a text. Go merges the values and skips a `null`; other parsers take
+/// the first or the last value.
+///
+/// `names` is the path of one object that is exempt: its keys may differ only in case, because they
+/// are names, such as the names of annotations.
 ///
 /// # Errors
 ///
@@ -65,9 +67,9 @@ pub(crate) fn unambiguous(text: &str, names: &[&str]) -> Result<(), JsonError> {
     })
 }
 
-/// Calls `found` for every key of a text, at every depth, in their order.
+/// Calls `found` for every key of a text, at every depth, in the order of the text.
 pub(crate) fn each_key<'t>(text: &'t str, mut found: impl FnMut(&Key<'_, 't>)) {
-    // Every parser stops at a key that cannot be read.
+    // A key that cannot be read ends the search. No parser accepts such a text.
     let _ = visit(text, &mut |key| {
         found(key);
         Ok(())
@@ -77,19 +79,19 @@ pub(crate) fn each_key<'t>(text: &'t str, mut found: impl FnMut(&Key<'_, 't>)) {
 /// A key at its position in a text.
 pub(crate) struct Key<'v, 't> {
     pub(crate) name: &'v Cow<'t, str>,
-    /// The number of the key's object.
+    /// The number of the object that contains the key, counted from 1 in the order of the text.
     pub(crate) object: usize,
-    /// Where the key ends, in bytes.
+    /// The offset behind the key's closing quote, in bytes.
     end: usize,
     text: &'t str,
     levels: &'v [Nesting],
 }
 
-/// An object or a list that has begun and not ended.
+/// An object or a list that is open at the current position.
 enum Nesting {
     Object {
         number: usize,
-        /// The last key, with its quotes.
+        /// The position of the last key, including its quotes.
         key: Range<usize>,
         /// Whether the next string is a key.
         at_key: bool,
@@ -111,7 +113,8 @@ impl Key<'_, '_> {
         self.value().starts_with("true")
     }
 
-    /// The number of the outer object, if this key's object is an element of its list `meant`.
+    /// If the key's object is an element of a list under the key `meant`, returns the number of the
+    /// object that contains the list.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
         let [.., outer, Nesting::List { .. }, _] = self.levels else {
             return None;
@@ -119,14 +122,14 @@ impl Key<'_, '_> {
         outer.object_at(self.text, meant)
     }
 
-    /// The text from the value on.
+    /// The text from the beginning of the key's value to the end of the input.
     fn value(&self) -> &str {
         let value = self.text.get(self.end..).unwrap_or_default();
         let value = value.trim_start().strip_prefix(':').unwrap_or_default();
         value.trim_start()
     }
 
-    /// Whether the key's object is at `path`. The empty path matches no object.
+    /// Whether `path` is the path of the key's object. The empty path matches no object.
     fn is_in(&self, path: &[&str]) -> bool {
         let mut outer = self.levels.iter().zip(path);
         !path.is_empty()
@@ -152,7 +155,7 @@ impl Key<'_, '_> {
 }
 
 impl Nesting {
-    /// The number of an object whose last key is `meant`.
+    /// The number of this object, if its last key is `meant`.
     fn object_at(&self, text: &str, meant: &str) -> Option<usize> {
         let Self::Object { number, key, .. } = self else {
             return None;
@@ -168,13 +171,14 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
         .and_then(|text| text.strip_suffix('"'));
     match bare {
         Some(bare) if !bare.contains('\\') => Ok(Cow::Borrowed(bare)),
-        // serde_json refuses half of a surrogate pair; Go reads every half as the same character.
+        // serde_json refuses half of a surrogate pair. Go reads each half as U+FFFD, so two
+        // different keys could be the same to a plugin.
         _ => Ok(Cow::Owned(serde_json::from_str(quoted)?)),
     }
 }
 
-/// Calls `found` for every key of a text, in one pass and without recursion. Invalid JSON is left
-/// to the parser.
+/// Calls `found` for every key of a text, in one pass and without recursion. Does not detect
+/// invalid JSON, because a parser reads the text later.
 fn visit<'t>(
     text: &'t str,
     found: &mut dyn FnMut(&Key<'_, 't>) -> Result<(), JsonError>,
@@ -227,7 +231,7 @@ fn visit<'t>(
     Ok(())
 }
 
-/// The position after the closing quote of the string that contains `at`.
+/// Returns the position behind the closing quote of the string that contains `at`.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         at += match byte {

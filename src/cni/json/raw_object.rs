@@ -1,4 +1,4 @@
-//! A JSON object that keeps its text.
+//! A JSON object that keeps the text of its values.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,18 +13,19 @@ use super::{JsonError, check, folded, push_string, read, same_key, unambiguous};
 /// The capability in which a runtime passes the pod's annotations.
 pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 
-/// A JSON object as the list of its keys, each with the text of its value.
+/// A JSON object as a list of its keys, each with the text of its value.
 ///
-/// A configuration passes through Jackfield to a delegate, and may hold numbers that no number type
-/// can represent: `9007199254740993`, `1.10`, `1e400`. A value therefore stays text until it is
-/// read, and is written byte for byte as it came (CNI 1.1.0 §3 "passed through unaltered").
+/// Jackfield passes configurations on to delegates. A configuration may contain numbers that no
+/// number type reproduces, such as `9007199254740993`, `1.10` or `1e400`. A value therefore stays
+/// text until it is read, and is written byte for byte as it came (CNI 1.1.0 §3 "passed through
+/// unaltered").
 ///
-/// Keys are found as Go's decoder finds them, since most delegates are written in Go: in any case,
-/// with `null` as absent. The last of several equal keys wins, unless
-/// [`Self::parse_configuration`] refuses them.
+/// Lookups work as in Go's decoder, since most delegates are written in Go: they ignore the case of
+/// keys and treat `null` as absent. If a key occurs more than once, the last value applies.
+/// [`Self::parse_configuration`] refuses such an object.
 ///
-/// `Deserialize` works with `serde_json` only and skips [`super::check`], which the caller must do
-/// on the whole text.
+/// `Deserialize` works with `serde_json` only. It does not call [`super::check`]; the caller must
+/// call it on the whole text.
 #[derive(Clone, Debug, Default)]
 pub struct RawObject {
     entries: Vec<Entry>,
@@ -48,7 +49,8 @@ impl RawObject {
         Ok(serde_json::from_str(check(bytes)?)?)
     }
 
-    /// Reads an object that decides what is executed, so that all parsers must read it alike.
+    /// Reads an object that determines which binaries are executed. Refuses an object that two JSON
+    /// parsers may read differently.
     ///
     /// # Errors
     ///
@@ -57,8 +59,8 @@ impl RawObject {
         Self::parse_unambiguous(bytes, &[])
     }
 
-    /// Reads a runtime's stdin: a configuration that contains the pod's annotations, whose names
-    /// may differ only in case.
+    /// Reads the configuration from a runtime's stdin. It may contain the pod's annotations, and
+    /// the names of annotations may differ only in case.
     ///
     /// # Errors
     ///
@@ -81,8 +83,8 @@ impl RawObject {
 
     /// Whether the object has a key, even if its value is `null`.
     ///
-    /// This matters for `cni.dev/valid-attachments`: `null` is an empty list, a missing key is no
-    /// list.
+    /// `cni.dev/valid-attachments` needs this distinction: `null` is an empty list, but without the
+    /// key there is no list.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.last(key).is_some()
@@ -111,10 +113,10 @@ impl RawObject {
         Ok(self.read(key)?.filter(|text: &String| !text.is_empty()))
     }
 
-    /// Sets the value of a key, in its place if the object has the key, otherwise at the end.
+    /// Sets the value of a key. An existing key keeps its place; a new key goes to the end.
     ///
-    /// The spelling of the key must match exactly. Call [`Self::remove`] first if a delegate would
-    /// take another spelling for the same key.
+    /// Unlike a lookup, this does not ignore case. Call [`Self::remove`] first to replace a key in
+    /// every spelling.
     pub fn set(&mut self, key: &str, value: Box<RawValue>) {
         let is_it = |(written, _): &Entry| **written == *key;
         let first = self.entries.iter().position(is_it);
@@ -123,8 +125,8 @@ impl RawObject {
         self.entries.insert(place, (key.into(), value));
     }
 
-    /// Replaces and adds the keys of `over`, ignoring case, so that no key occurs twice. An
-    /// existing key keeps its place.
+    /// Copies all keys of `over` into this object. A key of `over` replaces the same key, ignoring
+    /// case, in its place. New keys go to the end.
     pub fn overlay(&mut self, over: &Self) {
         let news = over.entries.iter().enumerate();
         let mut news: HashMap<Cow<'_, str>, (usize, &Entry)> =
@@ -141,7 +143,7 @@ impl RawObject {
         self.entries.extend(added);
     }
 
-    /// Removes a key in every spelling and returns whether the object had it.
+    /// Removes a key in every spelling, and returns whether the object had the key.
     pub fn remove(&mut self, key: &str) -> bool {
         let before = self.entries.len();
         self.entries.retain(|(written, _)| !same_key(written, key));
@@ -165,7 +167,7 @@ impl RawObject {
         self.entries.len()
     }
 
-    /// How many bytes [`fmt::Display`] writes, apart from escapes.
+    /// The number of bytes that [`fmt::Display`] writes, without the escapes in keys.
     pub(crate) fn size_hint(&self) -> usize {
         let sizes = self
             .iter()
@@ -183,7 +185,7 @@ impl RawObject {
     }
 }
 
-/// Compares the text: `1.0` and `1.00` differ, and so does another order of keys.
+/// Compares the text of the values and the order of the keys, so `1.0` differs from `1.00`.
 impl PartialEq for RawObject {
     fn eq(&self, other: &Self) -> bool {
         let ours = self.iter().map(|(key, value)| (key, value.get()));
@@ -193,7 +195,7 @@ impl PartialEq for RawObject {
 
 impl Eq for RawObject {}
 
-/// The object without white space between its members; values are written as they came.
+/// Writes no white space between the members, and each value as it came.
 impl fmt::Display for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = String::with_capacity(self.size_hint());
@@ -233,7 +235,7 @@ impl<'de> Deserialize<'de> for RawObject {
     }
 }
 
-/// Writes an object member by member into a caller's string.
+/// Appends an object to a string, one member at a time.
 pub(crate) struct Members<'a> {
     out: &'a mut String,
     first: bool,
@@ -255,7 +257,7 @@ impl<'a> Members<'a> {
         push_string(self.key(key), text);
     }
 
-    /// Writes the key of a member, to which the caller appends the value.
+    /// Writes the key of a member. The caller appends the value to the returned string.
     pub(crate) fn key(&mut self, key: &str) -> &mut String {
         if !self.first {
             self.out.push(',');

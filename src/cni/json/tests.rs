@@ -1,4 +1,4 @@
-//! JSON that keeps its text.
+//! JSON objects that keep the text of their values.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -121,7 +121,7 @@ fn depth_is_limited_without_using_the_stack() {
             );
         }
     }
-    // Brackets in strings do not count, and brackets side by side do not nest.
+    // Brackets in strings and brackets side by side do not nest.
     let text = format!(
         "{{\"a\":\"\\\"{}\",\"b\":[{}]}}",
         "[".repeat(1_000),
@@ -137,7 +137,7 @@ fn an_object_survives_being_a_part_of_a_record() {
     assert_eq!(serde_json::to_string(&record).unwrap(), text);
 }
 
-/// Any JSON value, as a text that a parser would not reproduce.
+/// Any JSON value, with white space and numbers that a parser would not reproduce.
 fn json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),

@@ -1,4 +1,4 @@
-//! Reads results of any version, leniently.
+//! Reads results of any version.
 
 use std::net::IpAddr;
 
@@ -26,12 +26,12 @@ pub(super) fn parse(text: &[u8], config_version: Version) -> Result<CniResult, R
     Ok(read(&object)?)
 }
 
-/// Reads 0.3.0 and later; keys of later versions are accepted in earlier ones.
+/// Reads a result of 0.3.0 or later. Accepts every key in every version.
 fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
     let interfaces = list(object, "interfaces", interface)?;
     let mut ips = list(object, "ips", ip_config)?;
     for ip in &mut ips {
-        // Runtimes use the index without checking it.
+        // Drop an index that is out of range, since runtimes use it without a check.
         ip.interface = ip.interface.filter(|index| *index < interfaces.len());
     }
     Ok(CniResult {
@@ -42,7 +42,7 @@ fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
     })
 }
 
-/// Reads 0.1.0 and 0.2.0: one address per family, each with its routes.
+/// Reads a result of 0.1.0 or 0.2.0: at most one address for each family, with its routes.
 fn legacy(object: &RawObject) -> Result<CniResult, JsonError> {
     let mut result = CniResult {
         dns: dns(object)?,
@@ -74,7 +74,7 @@ fn interface(object: &RawObject) -> Result<Interface, JsonError> {
 }
 
 fn ip_config(object: &RawObject) -> Result<IpConfig, JsonError> {
-    // In old results -1 means that the address belongs to no interface.
+    // In results of old plugins, -1 means that the address belongs to no interface.
     let interface = object.read::<i64>("interface")?;
     Ok(IpConfig {
         address: required(object, "address")?,
@@ -114,7 +114,8 @@ fn list<T>(
     key: &str,
     element: fn(&RawObject) -> Result<T, JsonError>,
 ) -> Result<Vec<T>, JsonError> {
-    // The reference types hold pointers, so an element may be null; such an element is skipped.
+    // Skip elements that are null. Plugins in Go can write them, because the lists of the reference
+    // library contain pointers.
     let list: Vec<Option<RawObject>> = object.read(key)?.unwrap_or_default();
     let list = list.iter().enumerate();
     list.filter_map(|(index, object)| Some((index, object.as_ref()?)))
@@ -142,7 +143,7 @@ fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {
     text.parse().map(Some).map_err(invalid)
 }
 
-/// The form in the journal.
+/// Reads the form in the journal.
 impl<'de> Deserialize<'de> for CniResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let object = RawObject::deserialize(deserializer)?;

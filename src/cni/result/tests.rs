@@ -9,7 +9,7 @@ fn parse(text: &str, version: Version) -> CniResult {
     CniResult::parse(text.as_bytes(), version).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Two families, two interfaces, and every value that may be zero.
+/// A result with two families, two interfaces, and zeros in optional fields.
 fn rich() -> CniResult {
     CniResult {
         interfaces: vec![
@@ -72,7 +72,7 @@ fn rich() -> CniResult {
     }
 }
 
-/// A result without the keys that a version lacks.
+/// Removes the keys that a version does not define.
 fn limited(mut result: CniResult, version: Version) -> CniResult {
     if version < Version::V1_1_0 {
         for interface in &mut result.interfaces {
@@ -195,7 +195,7 @@ fn a_result_is_converted_between_every_two_versions() {
     for from in Version::ALL {
         for to in Version::ALL {
             let written = rich().to_json(from).unwrap();
-            // The result's own version counts, not that of the configuration.
+            // The version in the result overrides the version of the configuration.
             let read = parse(&written, to);
             assert_eq!(read, limited(rich(), from), "{from}");
             let again = parse(&read.to_json(to).unwrap(), from);
@@ -262,7 +262,7 @@ fn what_a_plugin_leaves_out_or_nulls_is_absent() {
         (sparse.ips[0].gateway, sparse.ips[0].interface),
         (None, None)
     );
-    // Runtimes use an index without checking it, so an invalid one is dropped.
+    // Runtimes use an index without a check, so reading drops an index that is out of range.
     assert_eq!(sparse.ips[1].interface, None, "-1");
     assert_eq!(sparse.ips[2].interface, None, "one too many");
     assert_eq!(sparse.sandbox_interface(), None);
@@ -439,7 +439,7 @@ fn any_result() -> impl Strategy<Value = CniResult> {
         })
 }
 
-/// Drops the indexes of missing interfaces, as reading a result does.
+/// Drops the indices of missing interfaces, as reading a result does.
 fn pointing_into(interfaces: &[Interface], mut ips: Vec<IpConfig>) -> Vec<IpConfig> {
     for ip in &mut ips {
         ip.interface = ip.interface.filter(|index| *index < interfaces.len());

@@ -1,4 +1,4 @@
-//! Writes results in any version, without the keys that the version lacks.
+//! Writes results in any version. Omits keys that the version does not define.
 
 use std::net::IpAddr;
 
@@ -15,17 +15,17 @@ pub(super) fn to_json(result: &CniResult, version: Version) -> Result<String, Re
     Ok(serde_json::to_string(&In(version, result)).map_err(JsonError::from)?)
 }
 
-/// The form in the journal.
+/// Writes the form in the journal.
 impl Serialize for CniResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         In(Version::V1_1_0, self).serialize(serializer)
     }
 }
 
-/// A part of a result, as a version expresses it.
+/// A part of a result and the version in which to write it.
 struct In<'a, T>(Version, &'a T);
 
-/// A list, as a version expresses it.
+/// A list and the version in which to write it.
 struct List<'a, T>(Version, &'a [T]);
 
 impl<'a, T> Serialize for List<'a, T>
@@ -104,7 +104,8 @@ impl Serialize for In<'_, Route> {
     }
 }
 
-/// The first address of a family in 0.1.0 and 0.2.0, with the routes of that family.
+/// The value of `ip4` or `ip6` in 0.1.0 and 0.2.0: the first address of the family, and the routes
+/// of the family.
 #[derive(Serialize)]
 struct LegacyIp<'a> {
     ip: IpNet,
@@ -127,7 +128,7 @@ impl<'a> LegacyIp<'a> {
     }
 }
 
-/// Writes a key that has a value.
+/// Writes a key, unless its value is `None`.
 fn option<M: SerializeMap>(
     map: &mut M,
     key: &str,
@@ -136,7 +137,7 @@ fn option<M: SerializeMap>(
     value.map_or(Ok(()), |value| map.serialize_entry(key, &value))
 }
 
-/// Writes a list that has elements.
+/// Writes a list, unless it is empty.
 fn list<'a, T, M: SerializeMap>(
     map: &mut M,
     key: &str,

@@ -1,4 +1,4 @@
-//! The plugins of a chain that failed.
+//! The errors of the plugins of a chain.
 
 use std::fmt;
 
@@ -9,17 +9,18 @@ use crate::cni::Verb;
 use crate::delegate::DelegateError;
 use crate::delegate::remedy::remedy;
 
-/// A plugin of a chain that failed.
+/// The error of one plugin of a chain.
 #[derive(Debug, Error)]
 #[error("plugin {plugin}: {verb}: {}", self.words())]
 pub struct ChainError {
     /// The plugin's type.
     pub plugin: PluginType,
-    /// The plugin's place in the chain, from 0. A chain may have the same plugin twice.
+    /// The plugin's place in the chain, from 0. The type alone is ambiguous, since a chain may
+    /// contain the same plugin twice.
     pub index: usize,
     /// The verb that failed.
     pub verb: Verb,
-    /// Key and value of the plugin's configuration that name an interface of the node.
+    /// The key and the value in the plugin's configuration that name an interface of the node.
     pub interface: Option<Box<(&'static str, String)>>,
     /// Why the plugin failed.
     #[source]
@@ -42,7 +43,8 @@ impl ChainError {
         words
     }
 
-    /// Whether the plugin passed on the kernel's error for a missing interface, which names none.
+    /// Whether the plugin's message contains the kernel's error for a missing interface, but not
+    /// the name of the interface.
     fn misses_interface(&self, name: &str) -> bool {
         let Some(text) = self.cause.plugin_text() else {
             return false;
@@ -53,15 +55,15 @@ impl ChainError {
     }
 }
 
-/// The plugins of a chain that failed, at least one, in the order of their calls.
+/// The errors of the plugins of a chain in the order of the calls, at least one.
 #[derive(Debug, Error)]
 pub struct ChainErrors(Vec<ChainError>);
 
 impl ChainErrors {
-    /// All of them; `Ok` where there is none.
+    /// Collects the errors. Returns `Ok` if there are none.
     ///
     /// # Errors
-    /// The errors.
+    /// All errors of the iterator, if there is any.
     pub fn of(errors: impl Iterator<Item = ChainError>) -> Result<(), Self> {
         let errors: Vec<_> = errors.collect();
         if errors.is_empty() {
@@ -71,10 +73,11 @@ impl ChainErrors {
         }
     }
 
-    /// Drops the errors of plugins beyond a place in the chain.
+    /// Drops the errors of the plugins behind a place in the chain. Returns `Ok` if no error
+    /// remains.
     ///
     /// # Errors
-    /// The other errors, if there are any.
+    /// The remaining errors.
     pub fn up_to(self, place: usize) -> Result<(), Self> {
         Self::of(self.0.into_iter().filter(|error| error.index <= place))
     }

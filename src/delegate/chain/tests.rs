@@ -9,7 +9,7 @@ use super::*;
 use crate::cni::CniArgs;
 use crate::delegate::{FindError, Ours};
 
-/// Plugins that answer from a list and record their calls.
+/// Plugins with prepared answers. They store their calls.
 #[derive(Default)]
 struct Script {
     answers: RefCell<Vec<Result<&'static str, DelegateError>>>,
@@ -25,7 +25,7 @@ struct RecordedCall {
 }
 
 impl Script {
-    /// Each call takes the next answer. After the last answer, every call gets `{}`.
+    /// Each call gets the next answer. After the last answer, every call gets `{}`.
     fn answering(answers: impl IntoIterator<Item = Result<&'static str, DelegateError>>) -> Self {
         let mut answers: Vec<_> = answers.into_iter().collect();
         answers.reverse();
@@ -72,7 +72,7 @@ impl DelegateExec for Script {
     }
 }
 
-/// Runs `story` with a chain of this configuration. All binaries exist except for `absent`.
+/// Runs `story` with a chain of this configuration. All binaries except for `absent` exist.
 fn with_chain<T>(config: &Value, absent: &[&str], story: impl FnOnce(Chain<'_>) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     for name in ["a", "b", "c"].iter().filter(|name| !absent.contains(name)) {
@@ -260,7 +260,7 @@ fn a_del_without_result_or_before_0_4_0_has_no_previous_result() {
     }
 }
 
-// Injects a fault: one binary is missing, another plugin fails.
+// Injects faults: one binary is missing, and a different plugin fails.
 // clause: CNI-1.1.0 §3 delete halts: it goes on, and reports
 #[test]
 fn a_del_goes_on_after_failures_and_reports_them_all() {
@@ -293,7 +293,8 @@ fn a_plugin_of_a_del_leaves_the_others_their_share_of_the_time() {
         .iter()
         .map(|call| call.time.as_secs())
         .collect();
-    // A third of 50 s, half of the rest, then all of it, but no more than one call may take.
+    // A DEL gives each plugin its share of 50 s: a third, then half of the rest, then all. An ADD
+    // gives each plugin all of the rest. Each call has at most 30 s.
     assert_eq!(times, [16, 24, 29, 29, 29, 29]);
 }
 

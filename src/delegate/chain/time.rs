@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a chain and each call in it may take.
+/// The time limits of a chain and of each call in the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct Time {
     /// The deadline of the chain.
@@ -12,13 +12,14 @@ pub struct Time {
 }
 
 impl Time {
-    /// The deadline of the next call, if a failure ends the chain.
+    /// The deadline of the next call of a verb that stops at the first failure.
     pub(super) fn next(self) -> Instant {
         self.until.min(Instant::now() + self.per_call)
     }
 
-    /// The deadline of the next of `plugins`, if all of them run after a failure. A plugin that hangs
-    /// leaves each of the others its share of the time.
+    /// The deadline of the next call of a verb that continues after a failure. `plugins` plugins
+    /// remain, including the next plugin. They share the remaining time, so that a plugin that
+    /// hangs leaves enough time for the others.
     pub(super) fn share(self, plugins: usize) -> Instant {
         let now = Instant::now();
         let share = self.until.saturating_duration_since(now)

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Runs a shell as on a kernel without `pidfd_open`.
+/// Runs a shell script without `pidfd_open`, as on an old kernel.
 fn without_pidfd(script: &str, time: Duration) -> (Ending, Vec<u8>) {
     let child = Command::new("/bin/sh")
         .args(["-c", script])
@@ -22,7 +22,7 @@ fn without_pidfd(script: &str, time: Duration) -> (Ending, Vec<u8>) {
 fn a_process_runs_on_a_kernel_without_pidfds() {
     let long = Duration::from_secs(20);
     let start = Instant::now();
-    // The child holds stdout, so the exit does not end the stream.
+    // The child has stdout open, so the stream does not end when the shell exits.
     let (ending, stdout) = without_pidfd("echo {}; sleep 15 & exit 3", long);
     assert_eq!(
         (ending, stdout.as_slice()),

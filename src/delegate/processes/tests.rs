@@ -1,5 +1,5 @@
-//! Real processes. Their scripts record process IDs in `$DIR/pids`, and every test ends with a check
-//! that none of these processes runs.
+//! Runs real processes. Their scripts write process IDs to `$DIR/pids`, and a test checks at its
+//! end that none of these processes still runs.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -22,14 +22,15 @@ const LONG: Duration = Duration::from_secs(20);
 /// The deadline of plugins that never answer.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// A directory with one plugin in it.
+/// A temporary directory that contains one plugin.
 struct Plugin {
     dir: TempDir,
     binary: Binary,
 }
 
 impl Plugin {
-    /// A shell script; `$DIR` is its directory, and `note PID` records a process ID.
+    /// A plugin that is a shell script. `$DIR` is its directory, and `note PID` writes a process ID
+    /// to `$DIR/pids`.
     fn script(body: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let preamble = format!(
@@ -78,7 +79,7 @@ impl Plugin {
         self.dir.path().join(name)
     }
 
-    /// Waits until every recorded process has ended, which takes a moment after a signal.
+    /// Waits until every process in `$DIR/pids` has ended. After a signal, that takes a moment.
     fn assert_no_process_is_left(&self) {
         let noted = fs::read_to_string(self.path("pids")).unwrap();
         assert!(!noted.is_empty(), "the script did not run");
@@ -92,10 +93,10 @@ impl Plugin {
     }
 }
 
-/// Whether a process runs and is not a zombie, since init may reap orphans late.
+/// Whether a process runs. A zombie does not count, since init may reap orphans late.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    // The state follows the name, which ends with the last parenthesis.
+    // The state follows the name. The name ends with the last parenthesis of the line.
     stat.rsplit(") ")
         .next()
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
@@ -134,8 +135,8 @@ fn calls_without_attachment_name_none() {
 
 #[test]
 fn a_plugin_starts_with_default_signals_in_its_own_group_and_without_our_streams() {
-    // The command that inspects the streams must not write the file, since a shell may redirect its
-    // own streams to start a command.
+    // The command that reads the links of the streams must not write to the file itself, because a
+    // shell may redirect its own streams before it starts a command.
     let plugin = Plugin::script(
         "grep -E '^Sig(Ign|Blk)' /proc/self/status > $DIR/signals
          fds=$(cd /proc/$$/fd; for fd in 0 1 2; do readlink $fd; done)
@@ -190,7 +191,7 @@ fn large_configurations_and_answers_pass_through_both_pipes_at_once() {
     plugin.assert_no_process_is_left();
 }
 
-// Injects a fault: the plugin hangs, as does its child; both end at SIGTERM.
+// Injects a fault: the plugin and its child hang. Both end at SIGTERM.
 #[test]
 fn a_plugin_that_hangs_is_killed_at_its_deadline() {
     let plugin = Plugin::script("echo waiting >&2; sleep 100 & note $!; wait");
@@ -206,7 +207,7 @@ fn a_plugin_that_hangs_is_killed_at_its_deadline() {
     assert!(took >= SHORT && took < LONG / 2, "{took:?}");
 }
 
-// Injects a fault: the plugin answers at once, and then hangs without its outputs.
+// Injects a fault: the plugin answers at once, closes its outputs, and then hangs.
 #[test]
 fn a_plugin_that_answers_and_hangs_has_not_answered() {
     let plugin = Plugin::script("echo {}; exec >&- 2>&-; sleep 100");
@@ -215,7 +216,7 @@ fn a_plugin_that_answers_and_hangs_has_not_answered() {
     assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
-// Injects a fault: SIGTERM is ignored, by the plugin and its child.
+// Injects a fault: the plugin and its child ignore SIGTERM.
 #[test]
 fn a_plugin_that_ignores_sigterm_is_killed() {
     let plugin = Plugin::script(
@@ -239,7 +240,7 @@ fn a_child_in_its_own_session_is_killed() {
     assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
-// Injects a fault: the plugin is stopped, so it can neither go on nor take a SIGTERM.
+// Injects a fault: the plugin is stopped, so it can neither continue nor handle SIGTERM.
 #[test]
 fn a_stopped_plugin_is_killed() {
     let plugin = Plugin::script("kill -STOP $$");
@@ -248,7 +249,7 @@ fn a_stopped_plugin_is_killed() {
     assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
-// Injects a fault: stdout without end.
+// Injects a fault: endless output on stdout.
 #[test]
 fn a_plugin_that_floods_stdout_is_killed_long_before_its_deadline() {
     let plugin = Plugin::script("yes & note $!; yes");
@@ -259,7 +260,7 @@ fn a_plugin_that_floods_stdout_is_killed_long_before_its_deadline() {
     assert!(start.elapsed() < LONG / 2);
 }
 
-// Injects a fault: stderr far over its cap.
+// Injects a fault: much more output on stderr than its cap.
 #[test]
 fn a_plugin_that_floods_stderr_still_answers() {
     let plugin = Plugin::script("head -c 300000 /dev/zero | tr '\\0' ' ' >&2; echo {}");
@@ -267,7 +268,7 @@ fn a_plugin_that_floods_stderr_still_answers() {
     plugin.assert_no_process_is_left();
 }
 
-// Injects a fault: stderr without end, from a plugin that never answers.
+// Injects a fault: endless output on stderr from a plugin that never answers.
 #[test]
 fn a_flood_on_stderr_does_not_outlast_the_deadline() {
     let plugin = Plugin::script("exec tr '\\0' . < /dev/zero >&2");
@@ -290,7 +291,7 @@ fn a_crash_is_reported_with_its_signal() {
     );
 }
 
-// Injects a fault: a child outlives the plugin and holds its outputs.
+// Injects a fault: a child outlives the plugin and has the plugin's outputs open.
 #[test]
 fn a_child_that_holds_stdout_delays_no_answer() {
     let plugin = Plugin::script("sleep 3 & echo {}");
@@ -298,7 +299,7 @@ fn a_child_that_holds_stdout_delays_no_answer() {
     for verb in [Verb::Add, Verb::Del].repeat(10) {
         assert_eq!(plugin.exec(verb, "{}", LONG).unwrap(), "{}\n");
     }
-    // The answers are complete. An incomplete one would be waited for, 20 of them for 5 s.
+    // Jackfield waits only for incomplete answers. Twenty of them would take 5 s.
     let took = start.elapsed();
     assert!(took < 20 * ORPHAN_GRACE, "{took:?}");
     plugin.assert_no_process_is_left();
@@ -314,7 +315,7 @@ fn an_answer_that_a_child_still_writes_is_waited_for() {
     plugin.assert_no_process_is_left();
 }
 
-// Injects a fault: the plugin fails, and leaves a child that holds its outputs.
+// Injects a fault: the plugin fails, and leaves a child that has the plugin's outputs open.
 #[test]
 fn children_of_a_failed_plugin_are_killed() {
     let plugin = Plugin::script("sleep 100 & note $!; echo '{\"code\":7,\"msg\":\"bad\"}'; exit 1");
@@ -323,7 +324,7 @@ fn children_of_a_failed_plugin_are_killed() {
     assert_eq!(error.to_string(), "bad");
 }
 
-// Injects a fault: the plugin succeeds without an answer, and leaves a child.
+// Injects a fault: the plugin succeeds without an answer and leaves a child.
 #[test]
 fn children_of_a_plugin_that_never_answered_are_killed() {
     let plugin = Plugin::script("sleep 100 & note $!");
@@ -391,7 +392,7 @@ fn each_wrong_answer_has_its_own_message() {
     }
 }
 
-// Injects a fault: a program for another machine, and a script without its interpreter.
+// Injects faults: a program for another architecture, and a script whose interpreter is missing.
 #[test]
 fn a_binary_that_the_kernel_cannot_start_is_named() {
     let foreign = Plugin::of(tempfile::tempdir().unwrap(), b"\x7fELF nonsense", b"");
@@ -408,7 +409,7 @@ fn a_binary_that_the_kernel_cannot_start_is_named() {
     );
 }
 
-// Injects a fault: the binary is open for writing for a while.
+// Injects a fault: the binary is open for writing for a second.
 #[test]
 fn a_binary_that_is_being_installed_is_waited_for() {
     let plugin = Plugin::script("echo {}");
@@ -448,7 +449,7 @@ fn nothing_starts_when_no_time_is_left() {
     assert!(!plugin.path("pids").exists());
 }
 
-/// Runs one ignored test of this file in its own process below a shell script.
+/// Runs one ignored test of this file in a separate process, which a shell script starts.
 fn in_a_process_of_its_own(script: &str, test: &str) -> (bool, String, Vec<u8>) {
     let program = env::current_exe().unwrap();
     let name = format!("delegate::processes::tests::{test}");
@@ -469,7 +470,7 @@ fn in_a_process_of_its_own(script: &str, test: &str) -> (bool, String, Vec<u8>) 
     )
 }
 
-// Injects a fault: our parent ignores SIGCHLD, and we inherit that.
+// Injects a fault: our parent ignores SIGCHLD, so we ignore it too.
 #[test]
 fn an_exit_status_that_the_kernel_drops_is_an_error() {
     let (passed, stdout, _) =
@@ -506,7 +507,7 @@ fn writes_to_stderr() {
     plugin.add().unwrap();
 }
 
-// Injects a fault: the runtime holds our stderr and never reads it.
+// Injects a fault: the runtime keeps our stderr open and never reads it.
 #[test]
 fn a_stderr_without_a_reader_does_not_block() {
     let start = Instant::now();

@@ -7,8 +7,8 @@ use netlink_packet_route::route::RouteAttribute;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// An attribute that Jackfield keeps without interpreting it, so that a restored route has all its
-/// attributes, including those of later kernels.
+/// An attribute that Jackfield stores without interpreting it. A restored route thus has all its
+/// attributes, even attributes that a later kernel introduces.
 ///
 /// Its JSON form is a string, `TYPE:HEX` (`8:0800020078050000`). The octets are in the byte order
 /// of the machine, as in the kernel's message.
@@ -64,7 +64,8 @@ impl TryFrom<String> for RawAttribute {
     }
 }
 
-/// The longest value of an attribute, whose 16-bit length includes a header of four octets.
+/// The maximum length of an attribute's value. The 16-bit length field of an attribute also counts
+/// its header of four octets.
 const LONGEST: usize = u16::MAX as usize - 4;
 
 fn parse(text: &str) -> Option<RawAttribute> {

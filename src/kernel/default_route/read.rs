@@ -16,7 +16,7 @@ const TICKS: u32 = 100;
 
 /// Returns whether a message of a dump describes a unicast default route of the main table.
 ///
-/// The kernel filters the dump, but not before Linux 4.20, so every message is checked here too.
+/// Kernels before 4.20 do not filter dumps, so this checks every condition.
 pub(in crate::kernel) fn is_default(message: &RouteMessage, family: Family) -> bool {
     let header = &message.header;
     header.address_family == family.into()
@@ -35,7 +35,7 @@ fn table(message: &RouteMessage) -> u32 {
 }
 
 impl DefaultRoute {
-    /// Reads a message. `name` returns the name of the interface with an index.
+    /// Reads a message. `name` returns the name of the interface with the given index.
     pub(in crate::kernel) fn read<E>(
         message: &RouteMessage,
         family: Family,
@@ -71,7 +71,8 @@ impl DefaultRoute {
                         route.next_hops.push(NextHop::read(hop, &mut name)?);
                     }
                 }
-                // Of the cache information only the remaining lifetime can be restored.
+                // A request can restore only the remaining lifetime, not the rest of the cache
+                // information.
                 RouteAttribute::CacheInfo(info) => route.expires = seconds(info.expires),
                 RouteAttribute::Expires(seconds) => route.expires = Some(*seconds),
                 other => route.rest.push(RawAttribute::from(other)),
@@ -91,7 +92,7 @@ impl NextHop {
     ) -> Result<Self, E> {
         let mut read = Self {
             interface: name(hop.interface_index)?,
-            // The kernel derives the other flags (dead, linkdown, offload) itself.
+            // The kernel itself sets the other flags (dead, linkdown, offload).
             onlink: hop.flags.contains(RouteNextHopFlags::Onlink),
             extra_weight: hop.hops,
             ..Self::default()
@@ -107,12 +108,13 @@ impl NextHop {
     }
 }
 
-/// Converts ticks into the seconds of a request. In both, 0 means that the route never expires.
+/// Converts the ticks of an answer into the seconds of a request. In both units, 0 means that the
+/// route never expires.
 fn seconds(ticks: u32) -> Option<u32> {
     match ticks.cast_signed() {
         0 => None,
-        // The route has expired but still exists. A request cannot express that, so one second is
-        // left.
+        // The route has expired but still exists. A request cannot express that, so restore it with
+        // a lifetime of one second.
         ..0 => Some(1),
         1.. => Some(ticks.div_ceil(TICKS)),
     }

@@ -10,7 +10,7 @@ use crate::kernel::KernelError;
 use super::{DefaultRoute, Family, NextHop};
 
 impl DefaultRoute {
-    /// Encodes the route. `index` returns the index of the interface with a name.
+    /// Encodes the route. `index` returns the index of the interface with the given name.
     pub(in crate::kernel) fn write(
         &self,
         mut index: impl FnMut(&str) -> Result<Option<u32>, KernelError>,

@@ -1,4 +1,4 @@
-//! [`DeviceLinks`] over rtnetlink.
+//! Implements [`DeviceLinks`] with rtnetlink.
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressMessage, AddressScope};
@@ -13,8 +13,8 @@ use crate::kernel::{
     DefaultRoute, DeviceLinks, KernelError, Link, LinkChange, PodLinks, VfSetting, VfState,
 };
 
-/// The buffer for the description of a physical function. An attribute, such as the list of its
-/// virtual functions, has 64 KiB at most.
+/// The size of the buffer for the description of a physical function, in bytes. The list of virtual
+/// functions is one attribute, and an attribute has at most 64 KiB.
 const DESCRIPTION: usize = 96 << 10;
 
 impl DeviceLinks for Netlink {
@@ -97,7 +97,7 @@ impl DeviceLinks for Netlink {
         };
         let indices = self.ask(request, Kind::List, read);
         let mut indices = indices.map_err(|failure| failure.about("listing addresses"))?;
-        // The kernel lists the addresses of one link in a row, which may be thousands.
+        // The kernel lists all addresses of a link in a row, and a link may have thousands.
         indices.dedup();
         Ok(indices)
     }

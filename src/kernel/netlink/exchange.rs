@@ -1,8 +1,8 @@
-//! Blocking request and answer over one netlink socket.
+//! Sends requests over a netlink socket and waits for the answers.
 //!
-//! The plugin has nothing else to do while it waits, and an async runtime would cost more than the
-//! answer. [`Netlink`] repeats the request for a list that changed while it was read, ignores
-//! answers to earlier requests, and keeps the kernel's explanation of a refusal.
+//! The calls block. The plugin has nothing else to do while it waits, and an async runtime would
+//! take longer than the answer. [`Netlink`] requests a list again if the list changed during the
+//! read, ignores answers to earlier requests, and keeps the kernel's explanation of a refusal.
 
 mod answer;
 mod filtered;
@@ -27,13 +27,13 @@ pub(super) use filtered::FilteredMessage;
 /// The kind of a request, which determines its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// One message.
+    /// Reads one object. The answer is one message.
     One,
-    /// Any number of messages and an end.
+    /// Reads a list. The answer is any number of messages and an end marker.
     List,
-    /// An acknowledgement that an object was added behind existing ones.
+    /// Adds an object behind existing objects. The answer is an acknowledgement.
     Append,
-    /// An acknowledgement that an object was changed or removed.
+    /// Changes or removes an object. The answer is an acknowledgement.
     Change,
 }
 
@@ -49,11 +49,11 @@ impl Kind {
     }
 }
 
-/// How often [`Netlink`] reads a list that keeps changing.
+/// How often [`Netlink`] tries to read a list that changes during each read.
 const ATTEMPTS: u32 = 8;
 
-/// The kernel's answers come in pieces of up to 32 KiB, and none is larger than the reader's
-/// previous buffer.
+/// The initial size of the buffer, in bytes. The kernel sends a list in pieces of up to 32 KiB, and
+/// a piece is not larger than the buffer of an earlier read.
 const BUFFER: usize = 32 << 10;
 
 /// Parses a piece of an answer without a socket, for [`crate::fuzzing`].
@@ -77,23 +77,24 @@ where
 
 /// A netlink socket in one network namespace.
 ///
-/// The socket keeps the namespace alive and stays in it, whichever thread uses it. Its calls block,
-/// so an async caller needs a thread for it.
+/// The socket keeps the namespace alive and stays in it, even if a thread in another namespace uses
+/// the socket. The calls block, so an async caller needs a separate thread for them.
 #[derive(Debug)]
 pub struct Netlink {
     socket: Socket,
     sequence: u32,
-    /// The limit of the wait for one answer.
+    /// How long to wait for one answer.
     patience: Duration,
     buffer: Vec<u8>,
 }
 
 impl Netlink {
-    /// Prepares a socket. `patience` limits the wait for each answer.
+    /// Sets the options of a socket. `patience` limits the wait for each answer.
     pub(super) fn new(opened: io::Result<Socket>, patience: Duration) -> Result<Self, KernelError> {
         let socket = opened.map_err(KernelError::Socket)?;
-        // Strict checking lets the kernel filter lists (4.20). The other two options make refusals
-        // carry an explanation (4.12) and leave the request out. Every socket has a time limit.
+        // Strict checking makes the kernel filter lists (4.20 and later). The next two options add
+        // an explanation to refusals (4.12 and later) and leave out the repeated request. Errors
+        // are ignored, because older kernels lack these options and work without them.
         let _ = socket.set_netlink_get_strict_chk(true);
         let _ = socket.set_ext_ack(true);
         let _ = socket.set_cap_ack(true);
@@ -107,13 +108,15 @@ impl Netlink {
         })
     }
 
-    /// Makes room for an answer that is known to be long, which saves a second request.
+    /// Enlarges the buffer before a request with a long answer. An answer that does not fit would
+    /// have to be requested again.
     pub(super) fn reserve(&mut self, octets: usize) {
         self.buffer.clear();
         self.buffer.reserve(octets);
     }
 
-    /// Sends a request and collects what `read` returns for each message of the answer.
+    /// Sends a request, calls `read` for each message of the answer, and collects the values that
+    /// it returns.
     pub(super) fn ask<M, T>(
         &mut self,
         request: RouteNetlinkMessage,
@@ -133,7 +136,8 @@ impl Netlink {
         Err(NetlinkError::Unsteady(ATTEMPTS))
     }
 
-    /// Sends a request whose answer is only an acknowledgement. A refusal with `done` is one too.
+    /// Sends a request that the kernel only acknowledges. A refusal with the error number `done`
+    /// also counts as success.
     pub(super) fn act(
         &mut self,
         request: RouteNetlinkMessage,
@@ -162,7 +166,8 @@ impl Netlink {
         sent.map(drop).map_err(|_| NetlinkError::Closed)
     }
 
-    /// Reads the answer to the last request; [`None`] if the request must be repeated.
+    /// Reads the answer to the last request. Returns [`None`] if the caller must repeat the
+    /// request.
     fn answer<M, T>(
         &mut self,
         kind: Kind,
@@ -175,7 +180,8 @@ impl Netlink {
         let until = Instant::now() + self.patience;
         loop {
             if !self.receive(until)? {
-                // The rest of a list still arrives. The next request must not begin before its end.
+                // The kernel still sends the rest of a list. Read all of it before the next
+                // request.
                 if kind != Kind::List {
                     return Ok(None);
                 }
@@ -191,7 +197,8 @@ impl Netlink {
         }
     }
 
-    /// Fills the buffer with the next piece. Returns false if the kernel dropped part of it.
+    /// Fills the buffer with the next piece of the answer. Returns false if the kernel dropped a
+    /// part of the answer.
     fn receive(&mut self, until: Instant) -> Result<bool, NetlinkError> {
         loop {
             self.buffer.clear();

@@ -1,7 +1,7 @@
-//! Reads the virtual functions in a physical function's description.
+//! Reads the virtual functions from the description of a physical function.
 //!
-//! It parses the kernel's octets itself, because the crate's messages report an unsupported setting
-//! as "off".
+//! This module parses the octets of the kernel. The `netlink-packet-route` crate cannot be used,
+//! because it reports a setting that the driver does not support as "off".
 
 use device_info::{Guid, MacAddr};
 use netlink_packet_core::{DecodeError, NetlinkDeserializable, NetlinkHeader, NlasIterator};
@@ -9,13 +9,13 @@ use nix::libc;
 
 use super::{VfLinkState, VfRates, VfState, VfVlan, VlanProtocol};
 
-/// `struct ifinfomsg`.
+/// The length of `struct ifinfomsg`.
 const HEADER: usize = 16;
 /// `IFLA_VF_INFO`, one virtual function.
 const INFO: u16 = 1;
-/// `IFLA_VF_VLAN_INFO`, one VLAN of the list.
+/// `IFLA_VF_VLAN_INFO`, one VLAN in `IFLA_VF_VLAN_LIST`.
 const VLAN_INFO: u16 = 1;
-/// `ARPHRD_ETHER`. The address of other links is not a MAC address.
+/// `ARPHRD_ETHER`. Links of other types have no MAC address.
 const ETHERNET: u16 = 1;
 /// `ETH_P_8021AD`.
 const SERVICE: u16 = 0x88a8;
@@ -51,7 +51,7 @@ impl NetlinkDeserializable for Functions {
     }
 }
 
-/// Reads one virtual function; [`None`] if no attribute names its number.
+/// Reads one virtual function. Returns [`None`] if no attribute contains the VF number.
 fn function(attributes: &[u8], is_ethernet: bool) -> Result<Option<VfState>, DecodeError> {
     let mut index = None;
     let mut state = VfState::default();
@@ -60,7 +60,7 @@ fn function(attributes: &[u8], is_ethernet: bool) -> Result<Option<VfState>, Dec
         let value = attribute.value();
         let kind = i32::from(attribute.kind());
         if ![VLAN_LIST, STATS, BROADCAST].contains(&kind) {
-            // Every other structure begins with the VF number.
+            // Every structure except for these three begins with the VF number.
             index = index.or(number32(value, 0));
         }
         let setting = number32(value, 4);
@@ -93,7 +93,7 @@ fn function(attributes: &[u8], is_ethernet: bool) -> Result<Option<VfState>, Dec
     Ok(index.map(|index| VfState { index, ..state }))
 }
 
-/// `IFLA_VF_*` of `linux/if_link.h`.
+/// `IFLA_VF_*` in `linux/if_link.h`.
 const MAC: i32 = 1;
 const VLAN: i32 = 2;
 const SPOOF_CHECK: i32 = 4;
@@ -107,7 +107,7 @@ const PORT_GUID: i32 = 11;
 const VLAN_LIST: i32 = 12;
 const BROADCAST: i32 = 13;
 
-/// Reads VF number, VLAN and priority.
+/// Reads the VLAN ID and the priority, which follow the VF number.
 fn vlan(value: &[u8], protocol: Option<u16>) -> Option<VfVlan> {
     Some(VfVlan {
         id: u16::try_from(number32(value, 4)?).ok()?,
@@ -119,7 +119,7 @@ fn vlan(value: &[u8], protocol: Option<u16>) -> Option<VfVlan> {
     })
 }
 
-/// The kernel writes -1 if the driver does not report the switch.
+/// Reads an on/off setting. The kernel writes -1 if the driver does not report the setting.
 fn switch(setting: u32) -> Option<bool> {
     (setting != u32::MAX).then_some(setting != 0)
 }
@@ -133,8 +133,8 @@ fn link_state(state: u32) -> Option<VfLinkState> {
     }
 }
 
-/// Reads VF number, four octets of padding, and the GUID as a 64-bit number in the machine's byte
-/// order. The text form of a GUID begins with the highest octet.
+/// Reads a GUID. It follows the VF number and four octets of padding, and is a 64-bit number in the
+/// machine's byte order. [`Guid`] has the highest octet first, as in the text form.
 fn guid(value: &[u8]) -> Option<Guid> {
     let number = octets::<8>(value, 8).map(u64::from_ne_bytes)?;
     Some(Guid::from(number.to_be_bytes()))

@@ -1,4 +1,4 @@
-//! Reads virtual functions from the kernel's octets and writes settings as octets.
+//! Reads virtual functions from octets, and writes settings as octets.
 
 use netlink_packet_core::{Emitable, NetlinkDeserializable, NetlinkHeader};
 use nix::libc;
@@ -13,7 +13,7 @@ fn nla(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A structure of 32-bit numbers.
+/// Returns the octets of a structure of 32-bit numbers.
 fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
@@ -26,7 +26,7 @@ fn mac(vf: u32, octets: &[u8]) -> Vec<u8> {
 }
 
 fn guid_attribute(kind: u16, vf: u32, guid: u64) -> Vec<u8> {
-    // struct ifla_vf_guid: the compiler puts four octets before the 64-bit number.
+    // In struct ifla_vf_guid, four octets of padding precede the 64-bit number.
     let value = [words(&[vf]), vec![0xee; 4], guid.to_ne_bytes().to_vec()].concat();
     assert_eq!(value.len(), 16);
     nla(kind, &value)
@@ -38,7 +38,7 @@ fn message(arp_type: u16, functions: &[Vec<u8>]) -> Vec<u8> {
     payload[2..4].copy_from_slice(&arp_type.to_ne_bytes());
     let list: Vec<u8> = functions.iter().flat_map(|info| nla(1, info)).collect();
     payload.extend(nla(3, b"eth0\0"));
-    // IFLA_NUM_VF, then the list with the flag for nested attributes.
+    // IFLA_NUM_VF, and IFLA_VFINFO_LIST with the flag NLA_F_NESTED.
     payload.extend(nla(21, &words(&[2])));
     payload.extend(nla(22 | 0x8000, &list));
     payload
@@ -52,7 +52,7 @@ fn read(payload: &[u8]) -> Result<Vec<VfState>, netlink_packet_core::DecodeError
 
 const UNSUPPORTED: u32 = u32::MAX;
 
-/// A VF of igb: the driver reports rates and VLANs, but no GUIDs and no RSS query setting.
+/// A VF of the igb driver, which reports rates and VLANs, but no GUIDs and no RSS query setting.
 fn igb(vf: u32) -> Vec<u8> {
     let vlan = nla(
         1,
@@ -254,7 +254,7 @@ const IGB: &str = "2800010000000000021122334455000000000000000000000000000000000
     0c00050000000000000000000c00070000000000ffffffff0c000900000000000100000018000c0014000100\
     00000000640000000300000081000000";
 
-/// The same for VF 1 of an IPoIB interface on a stub device.
+/// `IFLA_VF_INFO` for VF 1 of an IPoIB interface on a stub device.
 const IPOIB: &str = "280001000100000080000101fe80000000000000024a46000001000100000000000000000000000024000d00\
     00ffffffff12401bffff000000000000ffffffff000000000000000000000000100002000100000000000000\
     00000000100006000100000000000000000000000c00030001000000000000000c0004000100000000000000\
@@ -301,7 +301,7 @@ fn vf_guids_in_the_kernels_own_octets_are_at_offset_eight() {
     ];
     assert_eq!(found[0], "vf 1");
     assert_eq!(found[found.len() - 2..], guids);
-    // A parser that takes the structure for twelve octets reads only half of the GUID.
+    // A parser that assumes a structure of twelve octets reads only half of the GUID.
     let cut = octets(IPOIB)
         .windows(16)
         .any(|window| window[..4] == [1, 0, 0, 0] && window[4..8] == [0; 4] && window[8] == 0x88);

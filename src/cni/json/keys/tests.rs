@@ -1,4 +1,4 @@
-//! Keys that some parser takes for the same, and their paths.
+//! Keys that some parser treats as the same key, and the paths of keys.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn a_repeated_key_is_refused_in_every_spelling_and_depth() {
         assert_eq!(refused(text), key, "{text}");
         assert_eq!(found.is_ok(), key.is_empty() && !text.contains("\"\":"));
     }
-    // Go reads both as U+FFFD.
+    // Go reads both halves as U+FFFD.
     let halves = refused(r#"{"\ud800":1,"\udfff":2}"#);
     assert!(halves.starts_with("invalid JSON"), "{halves}");
 }
@@ -94,7 +94,7 @@ fn many_keys_take_one_pass() {
     text.push_str("\"K7\":1}");
     let begun = std::time::Instant::now();
     assert_eq!(refused(&text), "K7");
-    // Comparing every pair would take hours.
+    // A comparison of every pair of keys would take hours.
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
 }
 

@@ -1,4 +1,4 @@
-//! An answer, read piece by piece.
+//! Collects the messages of an answer, which arrives in pieces.
 
 use netlink_packet_core::{
     DecodeError, ErrorMessage, NLM_F_DUMP_INTR, NetlinkBuffer, NetlinkDeserializable,
@@ -8,7 +8,7 @@ use netlink_packet_core::{
 use super::Kind;
 use crate::kernel::NetlinkError;
 
-/// The messages of an answer so far.
+/// The messages that have arrived so far.
 pub(super) struct Answer<'r, T, R> {
     kind: Kind,
     read: &'r R,
@@ -26,7 +26,7 @@ impl<'r, T, R> Answer<'r, T, R> {
         }
     }
 
-    /// Adds a message. Returns true if it completes the answer.
+    /// Adds a message. Returns true if this message completes the answer.
     pub(super) fn is_complete_with<M>(&mut self, message: &[u8]) -> Result<bool, NetlinkError>
     where
         M: NetlinkDeserializable<Error = DecodeError>,
@@ -77,7 +77,8 @@ pub(super) fn messages(mut piece: &[u8]) -> impl Iterator<Item = Result<&[u8], N
     })
 }
 
-/// The length of a message header. A refusal repeats it before the explanation.
+/// The length of a message header. A refusal contains the header of the request, followed by the
+/// explanation.
 const HEADER: usize = 16;
 /// `NLMSGERR_ATTR_MSG`.
 const EXPLANATION: u16 = 1;

@@ -1,4 +1,4 @@
-//! Netlinks with the real kernel.
+//! Requests to the real kernel.
 
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
